@@ -54,6 +54,10 @@ INJECT_OBJ := $(patsubst %.c,$(BUILD)/inject/%.o,$(wildcard inject/*.c) $(file <
 # What can be built without; it may be installed later, and is older than what was built then.
 WISHED := $(wildcard /usr/include/microhttpd.h /usr/share/javascript/dygraphs/dygraph.min.js)
 
+# A stack of 64 KiB is enough for the program; the sanitizers need more.
+FRAME   := $(if $(findstring sanitize,$(CFLAGS)),,-Wframe-larger-than=32768)
+$(LIB_OBJ) $(CLI_OBJ): override CFLAGS += $(FRAME)
+
 # Everything is built again when the compiler, the flags, these or the list of files change.
 SIGNATURE := $(CC) $(NCURSES) $(WISHED) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(CLI_OBJ)
 ifneq ($(strip $(SIGNATURE)),$(strip $(file <$(BUILD)/signature)))
@@ -172,6 +176,12 @@ python: build-dependencies
 # The reference of the Python package, from its docstrings.
 python-api: python
 	@$(PYTHON) tools/write-python-api >$(BUILD)/python-api.md.new && mv $(BUILD)/python-api.md.new $(BUILD)/python-api.md
+
+# Whether outputs are those of before: see test/replay/replay.py.
+replay replay-short replay-cost: all
+	@$(PYTHON) test/replay/replay.py $(if $(filter replay,$@),check,$(@:replay-%=%))
+replay-accept: all
+	@$(PYTHON) test/replay/replay.py accept $(or $(NAMES),$(error NAMES='PATTERN...' says which hashes are kept))
 
 # All tests; the last line is "N passed, N failed, N skipped". The sanitized programs are built while others wait.
 test: ready-for-tests
@@ -382,5 +392,5 @@ clean:
 
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
-.PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-chdb test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies portable-dependencies test-dependencies python-api lint-dependencies \
+.PHONY: all replay replay-short replay-cost replay-accept objects unit test-long sanitized test-slurm test-clickhouse test-chdb test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies portable-dependencies test-dependencies python-api lint-dependencies \
         run python ready-for-tests test soak python-sanitize original test-original test-gpu truth-random test-frameworks test-kokkos test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

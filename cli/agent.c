@@ -141,6 +141,7 @@ static int conclude(struct agent *agent)
     if (agent->backup.path && !agent->was_asked)
         output_report(&agent->backup, report);
     tell_report(agent, AGENT_JSON, report, "json");
+    tell_report(agent, AGENT_SUMMARY, report, "summary");
     tell_report(agent, AGENT_TEXT, report, "text");
     gt_report_free(report);
     return 0;

@@ -29,6 +29,7 @@ enum agent_kind {
     AGENT_STATE = 'c',   /* struct agent_state */
     AGENT_RECORD = 'm',  /* of an experiment: the "metrics" of a record, JSON */
     AGENT_JSON = 'j',    /* the final report */
+    AGENT_SUMMARY = 'b', /* its summary */
     AGENT_TEXT = 't',    /* the same for people; the last message, but with `again` */
 };
 

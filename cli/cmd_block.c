@@ -103,10 +103,10 @@ static int run(const struct options *options, int count, char **operands)
 const struct command command_block = {
     .name = "block",
     .synopsis = "NAME -- COMMAND [ARGUMENT...]",
-    .summary = "Run a command as a code block of the surrounding run",
+    .summary = "Run a command as a named code block of the surrounding run",
     .description =
-        "Inside 'gpu-tracker run --blocks', marks when the command starts and when it has ended, under NAME. Elsewhere it "
-        "only runs the command. The exit status is that of the command.",
+        "Inside gpu-tracker run --blocks it records the start and the end of the command under NAME. Elsewhere it only runs the command.\n\n"
+        "The exit status is that of the command.",
     .operand = OPERAND_PROGRAM,
     .least = 2,
     .most = -1,

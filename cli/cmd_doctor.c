@@ -69,7 +69,7 @@ static int run(const struct options *options, int count, char **operands)
 const struct command command_doctor = {
     .name = "doctor",
     .synopsis = "",
-    .summary = "Show where each metric comes from on this machine, and what would enable the missing ones",
+    .summary = "Show the source of each metric on this machine, and how to enable missing ones",
     .operand = OPERAND_NONE,
     .run = run,
 };

@@ -42,7 +42,7 @@ struct confine {
     gid_t gid;
 };
 
-/* Looks up names; NULL: root becomes gpu-tracker, or nobody where there is no such user, and others stay who they are.
+/* Looks up names; NULL: root becomes gpu-tracker, or nobody where unknown user, and others stay who they are.
  * 0, or an exit status after saying what is wrong. */
 static int confine_find(struct confine *confine, const char *user)
 {
@@ -53,7 +53,7 @@ static int confine_find(struct confine *confine, const char *user)
     if (!found && !user)
         found = getpwnam("nobody");
     if (!found)
-        return say_usage("--user %s: there is no such user", user ? user : "nobody");
+        return say_usage("--user %s: unknown user", user ? user : "nobody");
     if (found->pw_uid == 0)
         return say_usage("--user %s: the relay does not stay root", found->pw_name);
     *confine = (struct confine){.has_user = true, .uid = found->pw_uid, .gid = found->pw_gid};
@@ -65,7 +65,7 @@ static int confine_find_group(gid_t *ret, const char *group)
 {
     const struct group *found = getgrnam(group);
     if (!found)
-        return say_usage("--group %s: there is no such group", group);
+        return say_usage("--group %s: unknown group", group);
     *ret = found->gr_gid;
     return 0;
 }
@@ -170,7 +170,7 @@ static int clear_place(const char *path, const struct sockaddr_un *address)
     if (lstat(path, &file) < 0)
         return errno == ENOENT ? 0 : complain(path, errno);
     if (!S_ISSOCK(file.st_mode))
-        return -say_usage("--socket %s: there is a file that is no socket", path);
+        return -say_usage("--socket %s: it exists and is not a socket", path);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool answers = fd >= 0 && (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 || errno == EAGAIN);
     if (fd >= 0)
@@ -373,13 +373,10 @@ static int run(const struct options *options, int count, char **operands)
 const struct command command_energy_relay = {
     .name = "energy-relay",
     .synopsis = "",
-    .summary = "Give the energy counters of the processors, coarsely, to users who may not read them",
+    .summary = "Share the energy counters of the processors with users who cannot read them",
     .description =
-        "For administrators. Opens the energy counters, becomes a user without any right, and answers over a Unix socket "
-        "to members of a group: joules since its start, new ten times a second at most and in steps of 0.1 J. Trackers "
-        "that may not read the counters themselves ask at /run/gpu-tracker/energy.sock.\n\n"
-        "SIGINT and SIGTERM end it with status 0. docs/energy-relay.md says what it opens and what it does not, and has "
-        "a unit for systemd.",
+        "For administrators. It opens the energy counters, drops all rights, and answers over a Unix socket to the members of a group. The answer is the joules since its start, in steps of 0.1 J, updated at most ten times a second. A tracker that cannot read the counters connects to /run/gpu-tracker/energy.sock.\n\n"
+        "SIGINT and SIGTERM end it with status 0. docs/energy.md has a unit for systemd.",
     .operand = OPERAND_NONE,
     .run = run,
 };

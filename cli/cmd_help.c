@@ -6,7 +6,7 @@
 #include "message.h"
 #include "option.h"
 
-enum { WIDTH = 100, LEAST_WIDTH = 40, USAGE_INDENT = 11, OPTION_INDENT = 32, COMMAND_INDENT = 14, GROUP_INDENT = 18 };
+enum { WIDTH = 100, LEAST_WIDTH = 40, USAGE_INDENT = 11, OPTION_INDENT = 32, COMMAND_INDENT = 14 };
 
 /* As wide as the terminal; what is no terminal is read in one later. */
 static size_t width_of(FILE *out)
@@ -89,11 +89,25 @@ static void print_term(FILE *out, const struct option *option)
     fprintf(out, "%*s", (int)(length + 2 > indent ? indent : indent - length), "");
 }
 
+/* The effect of an option, which is the first line of its help. */
+static void print_effect(FILE *out, const struct option *option)
+{
+    char text[100];
+    print_term(out, option);
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(option->help, "\n"), option->help);
+    wrap(out, text, option_indent(out), option_indent(out));
+}
+
 static void print_option(FILE *out, const struct option *option)
 {
     char text[900];
     print_term(out, option);
     size_t used = (size_t)snprintf(text, sizeof text, "%s", option->help);
+    char *end = strchr(text, '\n');
+    if (end)
+        *end = ' ';
+    if (end && end[1] == ' ')
+        memmove(end, end + 1, strlen(end)), used--;
     const char *name;
     for (size_t i = 0; option->choice && (name = option->choice(i)); i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
@@ -119,7 +133,7 @@ static void print_usage(FILE *out, const struct command *command)
 static void print_name(FILE *out, const char *name, const char *summary)
 {
     int printed = fprintf(out, "  %-*s", COMMAND_INDENT - 2, name);
-    if (printed >= COMMAND_INDENT)
+    if (printed > COMMAND_INDENT || strlen(name) > COMMAND_INDENT - 3)
         fprintf(out, "\n%*s", COMMAND_INDENT, "");
     wrap(out, summary, COMMAND_INDENT, COMMAND_INDENT);
 }
@@ -145,7 +159,7 @@ void help_print_group(FILE *out, const char *word)
             print_name(out, commands[i]->name, commands[i]->summary);
 }
 
-void help_print(FILE *out, const struct command *command)
+static void print_head(FILE *out, const struct command *command)
 {
     print_usage(out, command);
     fputc('\n', out);
@@ -157,54 +171,66 @@ void help_print(FILE *out, const struct command *command)
     if (command->choice)
         print_choices(out, command);
     fputs("\nOptions:\n", out);
-    for (int i = 0; i < OPTION_COUNT; i++)
-        if (option_applies(&option_table[i], command))
-            print_option(out, &option_table[i]);
-    if (!*command->name) {
-        fputc('\n', out);
-        wrap(out, "Long options may be shortened as long as they are unambiguous.", 0, 0);
-        wrap(out, "Defaults may stand in configuration files and environment variables: see gpu-tracker man.", 0, 0);
-    }
 }
 
-/* ---- the overview ---- */
-
-static bool is_in_group(int number, enum command_group group)
+static bool is_tracker(const struct command *command)
 {
-    return command_groups[number] == group && *commands[number]->name;
+    return command == &command_execute || command == &command_run || command == &command_attach;
 }
 
-/* Returns true when the first word of the name is that of a command of the group before it: "timeline". */
-static bool is_repeated(int number, size_t length)
+/* The options of trackers that most people use. */
+static bool is_common(const struct option *option)
 {
-    for (int i = 0; i < number; i++)
-        if (command_groups[i] == command_groups[number] &&
-            strncmp(commands[i]->name, commands[number]->name, length) == 0 && strchr(" ", commands[i]->name[length]))
+    static const enum option_number common[] = {
+        OPTION_NUMBER_output, OPTION_NUMBER_format, OPTION_NUMBER_tracking_file, OPTION_NUMBER_sleep_time,
+        OPTION_NUMBER_detail, OPTION_NUMBER_quiet,  OPTION_NUMBER_blocks,        OPTION_NUMBER_limits};
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        if (option == &option_table[common[i]])
             return true;
     return false;
 }
 
-static void print_command_group(FILE *out, enum command_group group, const char *title)
+void help_print(FILE *out, const struct command *command)
 {
-    char names[300] = "";
-    size_t used = 0;
-    for (int i = 0; i < COMMAND_COUNT; i++) {
-        size_t length = strcspn(commands[i]->name, " ");
-        if (is_in_group(i, group) && !is_repeated(i, length))
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%.*s", used ? ", " : "", (int)length,
-                                     commands[i]->name);
-    }
-    fprintf(out, "  %-*s", GROUP_INDENT - 2, title);
-    wrap(out, names, GROUP_INDENT, GROUP_INDENT);
+    const char *name = *command->name ? command->name : "execute";
+    print_head(out, command);
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (option_is_listed(&option_table[i], command) && (!is_tracker(command) || is_common(&option_table[i])))
+            print_effect(out, &option_table[i]);
+    char text[120];
+    snprintf(text, sizeof text, "\nMore: gpu-tracker help %s explains %s.", name,
+             is_tracker(command) ? "all options" : "each option");
+    wrap(out, text, 0, 0);
 }
 
-/* The first words of an option's help, which tell what it does. */
-static void print_short_option(FILE *out, const struct option *option)
+void help_print_all(FILE *out, const struct command *command)
 {
-    char text[100];
-    print_term(out, option);
-    snprintf(text, sizeof text, "%.*s", (int)strcspn(option->help, ".,:;"), option->help);
-    wrap(out, text, option_indent(out), option_indent(out));
+    print_head(out, command);
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (option_is_listed(&option_table[i], command))
+            print_option(out, &option_table[i]);
+    fputc('\n', out);
+    wrap(out, "Long options may be shortened to an unambiguous prefix.", 0, 0);
+    wrap(out, "Defaults may be set in configuration files and environment variables: see gpu-tracker man.", 0, 0);
+}
+
+/* ---- the overview ---- */
+
+/* Prints one line for a command, and one for all commands with the same first word ("timeline"). Returns the number of commands. */
+static int print_listed(FILE *out, int number)
+{
+    const char *name = commands[number]->name;
+    size_t length = strcspn(name, " ");
+    char first[40], text[200];
+    int count = 1;
+    snprintf(first, sizeof first, "%.*s", (int)length, name);
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", commands[number]->summary);
+    for (; name[length] && strncmp(commands[number + count]->name, name, length + 1) == 0; count++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", count > 1 ? ", " : " (also ",
+                                 commands[number + count]->name + length + 1);
+    snprintf(text + used, sizeof text - used, count > 1 ? ")" : "");
+    print_name(out, first, text);
+    return count;
 }
 
 /* A line that may be typed as it is breaks where a shell lets it. */
@@ -221,10 +247,6 @@ static void print_example(FILE *out, const char *example)
 
 void help_print_overview(FILE *out)
 {
-    static const char *const titles[GROUP_COUNT] = {"measure a job", "look at it", "compare runs", "offer, explain"};
-    static const enum option_number chosen[] = {OPTION_NUMBER_output,        OPTION_NUMBER_format,
-                                                OPTION_NUMBER_tracking_file, OPTION_NUMBER_sleep_time,
-                                                OPTION_NUMBER_detail,        OPTION_NUMBER_quiet};
     static const char *const examples[] = {"gpu-tracker run -- python3 train.py",
                                            "gpu-tracker run --tf train.sqlite -- make -j8",
                                            "gpu-tracker report train.sqlite -o train.html"};
@@ -232,19 +254,16 @@ void help_print_overview(FILE *out)
     fputs("       ", out);
     wrap(out, "gpu-tracker NAME [options] [arguments]", USAGE_INDENT, USAGE_INDENT - 4);
     fputc('\n', out);
-    for (int i = 0; i < GROUP_COUNT; i++)
-        print_command_group(out, i, titles[i]);
-    fputs("\nOptions of run:\n", out);
-    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
-        print_short_option(out, &option_table[chosen[i]]);
+    for (int i = 0; i < COMMAND_COUNT;)
+        i += command_is_listed(i) ? print_listed(out, i) : 1;
     fputs("\nExamples:\n", out);
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
         print_example(out, examples[i]);
     fputc('\n', out);
-    wrap(out,
-         "More: gpu-tracker NAME --help explains a command with all its options, gpu-tracker help execute those of "
-         "--execute=COMMAND (-e), gpu-tracker man everything.",
-         0, 0);
+    wrap(
+        out,
+        "More: gpu-tracker NAME --help shows the options of a command, gpu-tracker help NAME explains them. gpu-tracker help execute explains --execute=COMMAND (-e).",
+        0, 0);
 }
 
 /* ---- the command ---- */
@@ -264,16 +283,16 @@ static int run(const struct options *options, int count, char **operands)
         return 0;
     }
     if (!command || used < count)
-        return say_usage("there is no command '%s' to help with (see gpu-tracker --help)", operands[used]);
-    help_print(stdout, command);
+        return say_usage("unknown command '%s' (see gpu-tracker --help)", operands[used]);
+    help_print_all(stdout, command);
     return 0;
 }
 
 const struct command command_help = {
     .name = "help",
     .synopsis = "[COMMAND]",
-    .summary = "Explain gpu-tracker, or one of its commands",
-    .description = "Without a command: the overview. help execute explains --execute.",
+    .summary = "Explain a command with all its options",
+    .description = "Without a command: the overview. help execute explains --execute (-e).",
     .operand = OPERAND_COMMAND,
     .most = -1,
     .run = run,

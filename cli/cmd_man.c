@@ -116,9 +116,9 @@ static const char about_names[] =
     ".PP\n"
     "Commands, names of processes and blocks, and paths may hold anything. Formats for people (text, markdown, html) and messages\n"
     "show a line break as \\en, other control characters and bytes that are not UTF\\-8 as \\ex1b, and characters that turn the direction\n"
-    "of writing, or that nobody sees, as \\eu202e and \\eu200b. Formats for programs (json, csv, pickle)\n"
+    "of writing, or that are invisible, as \\eu202e and \\eu200b. Formats for programs (json, csv, pickle)\n"
     "and recordings have them as they are (json with its own escapes, which mean the same), always in valid UTF\\-8:\n"
-    "each byte that is none is U+FFFD there; in a terminal csv is shown as text is.\n"
+    "each invalid byte is U+FFFD there; in a terminal csv is shown as text is.\n"
     "Reports as csv are opened in spreadsheets, which compute what begins with = + \\- @ or a\n"
     "control character: such a text has an apostrophe in front there. Recordings and sub\\-tracking files have none.\n";
 
@@ -174,7 +174,7 @@ static const char about_status[] =
     ".SH EXIT STATUS\n"
     "That of the command, or 128 + the number of the signal that ended it.\n"
     ".TP\n.B 2\nWrong usage or configuration, or what was named to be read cannot be: it is not there, is denied, is damaged, is of no\n"
-    "known format or does not go together, is a device, a socket, or a pipe that nobody writes to; nothing was started.\n"
+    "known format or does not go together, is a device, a socket, or a pipe without a writer; nothing was started.\n"
     ".TP\n.B 3\nA rule of \\-\\-fail\\-if is broken.\n"
     ".TP\n.B 4\nprofile, timeline merge: the files hold nothing that was asked for.\n"
     ".TP\n.B 125\ngpu\\-tracker itself failed: what it should write cannot be written or is there already,\n"

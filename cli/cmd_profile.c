@@ -79,8 +79,8 @@ static int check_words(const char *analysis, int count, char **operands)
     if (is_analysis(analysis)) {
         for (int i = 0; i < count; i++)
             if (is_analysis(operands[i]) && access(operands[i], F_OK) < 0)
-                return say_usage("there is no file '%s'; an ANALYSIS stands before the paths: profile %s PATH",
-                                 operands[i], operands[i]);
+                return say_usage("no file '%s'; an ANALYSIS comes before the paths: profile %s PATH", operands[i],
+                                 operands[i]);
         return 0;
     }
     const char *nearest = nearest_analysis(analysis);
@@ -210,14 +210,11 @@ static int run(const struct options *options, int count, char **operands)
 const struct command command_profile = {
     .name = "profile",
     .synopsis = "[ANALYSIS] PATH...",
-    .summary = "Analyse traces and profiles: steps, phases, kernels, idle GPUs, advice",
+    .summary = "Analyze traces and profiles: steps, kernels, idle GPUs, late ranks, advice",
     .description =
-        "Reads traces (SMDebug folders, Chrome traces of PyTorch, TensorFlow and Horovod, also compressed, Python "
-        "profiles, tracking files) as one, and prints one analysis of them. Nodes and ranks are kept apart.\n\n"
-        "Without an analysis it prints the report of the job: overview.\n\n"
-        "The exit status is 4 where the files hold nothing, or nothing that was asked for; the report then says so.\n\n"
-        "Of a folder that holds recordings alone, one of each rank of a job, utilization, stragglers and health tell of its "
-        "ranks, unless an option of traces is given.",
+        "Reads all PATHs as one job and prints one analysis, by default the report of the job (overview). timeline info lists the formats. Nodes and ranks are kept apart.\n\n"
+        "For a folder of recordings, one for each rank of a job, utilization, stragglers and health compare the ranks, unless an option for traces is given.\n\n"
+        "The exit status is 4 if the files contain no data for the analysis.",
     .choice = choice_analysis,
     .refuses = gt_analysis_refuses,
     .operand = OPERAND_FILE,

@@ -57,6 +57,23 @@ static int follow(const struct options *options, int count, char **operands)
     return status < 0 ? say_failure(status, &error) : 0;
 }
 
+/* Creates the tables of a server, or prints the statements that do. */
+static int init(const struct options *options, int count, char **operands)
+{
+    const struct gt_login_files files = {options->netrc_file, options->token_file};
+    struct gt_error error = {0};
+    char *sql = NULL;
+    if (count > 1 || (!count && !options->explain))
+        return say_usage(
+            "push: --init takes the address of one server, as in gpu-tracker push --init clickhouse://HOST/DATABASE");
+    int status = gt_engine_schema(count ? operands[0] : NULL, &files, !options->explain, &sql, &error);
+    if (status < 0)
+        return say_failure(status, &error);
+    fputs(sql, stdout);
+    free(sql);
+    return 0;
+}
+
 struct paths {
     char **path;
     size_t count;
@@ -81,7 +98,7 @@ static int add_operand(struct paths *paths, const char *path, struct gt_error *e
         return add_path(paths, path, error);
     int count = gt_folder_recordings(path, add_path, paths, error);
     if (!count) {
-        snprintf(error->text, sizeof error->text, "%s: there is no recording in this folder", path);
+        snprintf(error->text, sizeof error->text, "%s: no recording in this folder", path);
         return -EINVAL;
     }
     return count < 0 ? count : 0;
@@ -102,14 +119,21 @@ static int run(const struct options *options, int count, char **operands)
     struct gt_error error = {0};
     struct paths paths = {0};
     int has_job;
-    const char *address = operands[count - 1];
+    const char *address = count ? operands[count - 1] : NULL;
     struct gt_push_request request = {
         .files = {options->netrc_file, options->token_file},
         .patience = options->given[OPTION_NUMBER_patience] ? options->patience : PATIENCE,
         .warn = say_warning,
     };
+    if (options->init)
+        return init(options, count, operands);
+    if (options->explain)
+        return say_usage("push: --explain needs --init");
     if (options->follow)
         return follow(options, count, operands);
+    if (!count)
+        return say_usage(
+            "push: a recording and the address of a server are missing, as in gpu-tracker push run.sqlite clickhouse://HOST/DATABASE");
     if (count < 2 && gt_server_is_address(address, &has_job))
         return say_usage("push: a recording is missing, as in gpu-tracker push run.sqlite %s", address);
     if (count < 2)
@@ -129,17 +153,13 @@ static int run(const struct options *options, int count, char **operands)
 const struct command command_push = {
     .name = "push",
     .synopsis = "FILE|FOLDER... URL",
-    .summary = "Send recordings to a ClickHouse server, each row once",
+    .summary = "Send recordings to a ClickHouse server",
     .description =
-        "URL is clickhouse://[USER@]HOST[:PORT]/DATABASE[/JOB][?OPTION=VALUE&...], with clickhouses:// for TLS. Without JOB a "
-        "recording has the name of the job that it was made in. Options: ca=FILE, the certificates that are trusted. A password is read "
-        "from ~/.netrc, or --netrc-file; --token-file is for what stands before a server.\n\n"
-        "A folder stands for the recordings in it. The server is asked what it has, and gets the rest; in the end rows are counted. So the same line may be typed again after "
-        "anything that went wrong, and for a recording that has grown. The status is 0 when the server has everything.\n\n"
-        "With --follow, which run --tf URL starts, FILE is a folder: what is recorded there is sent as it grows, and removed when the server "
-        "has all of it. Options of the address for this: flush=SECONDS (60), and keep=1, which puts it into the folder sent instead.",
+        "URL is clickhouse://[USER@]HOST[:PORT]/DATABASE[/JOB][?OPTION=VALUE&...], with clickhouses:// for TLS. Without JOB, a recording keeps the name of its own job. ca=FILE names the trusted certificates. The password is read from ~/.netrc or --netrc-file. --token-file is for a proxy before the server.\n\n"
+        "A folder means all recordings in it. Each row is stored once: push asks the server which rows it has, sends the others, and counts the rows at the end. Repeat the command after an error, or for a recording that has grown. The status is 0 if the server has all rows.\n\n"
+        "With --init, it creates the missing tables of URL.\n\n"
+        "With --follow, which run --tf URL starts, FILE is a folder: recordings are sent while they grow, and removed when the server has them. Options in the address: flush=SECONDS (60), and keep=1, which moves them to the folder sent instead.",
     .operand = OPERAND_FILE,
-    .least = 1,
     .most = -1,
     .run = run,
 };

@@ -166,6 +166,7 @@ static int print_report(const struct options *options, struct output *output, in
     struct gt_report *report = NULL;
     if (isatty(STDOUT_FILENO) && !options->at && !options->plot && !options->heat && !options->all)
         output_prefer_summary(output, options);
+    output->is_summary_first = true;
     int status = report_of_all(options, count, operands, output_is_page(output), &report, &error);
     return output_reading(output, status, report, &error, operands[0]);
 }
@@ -187,7 +188,7 @@ static int check_ranks(const struct options *options, const char *path)
     if (gt_server_is_address(path, &has_job))
         return has_job ? 0 : say_usage("%s names no job: --heat, --watch and --all tell of the ranks of one", path);
     if (!is_job(path) && access(path, F_OK) == 0)
-        return say_usage("%s is no folder of recordings: --heat, --watch and --all tell of ranks", path);
+        return say_usage("%s is not a folder of recordings: --heat, --watch and --all are for ranks", path);
     return 0;
 }
 
@@ -239,20 +240,13 @@ static int run(const struct options *options, int count, char **operands)
 const struct command command_report = {
     .name = "report",
     .synopsis = "FILE|FOLDER|URL...",
-    .summary = "Print the report of a tracking file again, or of a job with a file for each rank",
+    .summary = "Report a recording again, or a whole job with a recording for each rank",
     .description =
-        "In a terminal it prints the summary, as run does; elsewhere, and with --format text, the whole report. Reads tracking files, also those of a run whose tracker was killed, and those of the original gpu_tracker. "
-        "Units are the file's unless options say otherwise. Several files give one report: in JSON a list, each "
-        "object with a key recording in front; on a page a section for each; in CSV keys that begin with 0, 1, ...; as a pickle a list."
-        "\n\n"
-        "A folder is a parallel job with a tracking file for each rank: one report tells what the job used, with machines, GPUs "
-        "and networks counted once, its nodes, and its ranks, the worst marked. A page draws the ranks over time."
-        "\n\n"
-        "URL is a job on a ClickHouse server, clickhouse://HOST/DATABASE/JOB, and gives the report of its folder; without JOB the latest jobs are "
-        "listed. JOB is the whole name, or the number behind the name of a cluster."
-        "\n\n"
-        "--at tells instead what the job had drawn, used and held at moments of your choosing: the ends of epochs, say. "
-        "What lies between two samples is interpolated. With several files CSV has a column recording in front.",
+        "In a terminal it prints the summary, as run does. Elsewhere, and with --format text, it prints the whole report. It reads recordings of this program and of the original gpu_tracker, also after a kill -9 of the tracker. Units are those of the recording unless options change them.\n\n"
+        "Several files give one report: a list in JSON and pickle, a section for each on a page, and keys that begin with 0, 1, ... in CSV.\n\n"
+        "A folder is a parallel job with a recording for each rank. The report counts machines, GPUs and networks once, and lists nodes and ranks, worst first. A page draws the ranks over time.\n\n"
+        "URL is a job on a ClickHouse server, clickhouse://HOST/DATABASE/JOB. JOB is the whole name, or the number in it. Without JOB, the latest jobs are listed.\n\n"
+        "--at prints the recorded values at given times, such as the ends of epochs. Values between two samples are interpolated.",
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,
@@ -272,7 +266,7 @@ static int plot(const struct options *options, int count, char **operands)
 const struct command command_plot = {
     .name = "plot",
     .synopsis = "FILE",
-    .summary = "Draw the charts of a tracking file as a picture",
+    .summary = "Draw the charts of a recording as SVG, PNG or PDF",
     .description = "The same as report --plot.",
     .operand = OPERAND_FILE,
     .least = 1,

@@ -16,11 +16,9 @@ static int run(const struct options *options, int count, char **operands)
 const struct command command_run = {
     .name = "run",
     .synopsis = "-- COMMAND [ARGUMENT...]",
-    .summary = "Run a command with its arguments, and report what it used",
+    .summary = "Run a command and report what it used",
     .description =
-        "Nothing has to be quoted: the words after -- are the command, as they are. Standard output is "
-        "the command's alone: when the command has ended a summary of at most 25 lines goes to standard error, as all that "
-        "gpu-tracker says. The whole report goes to the file that --output names, or, with --format, to standard error.\n\n"
+        "The words after -- are the command and its arguments. No quotes are needed. Standard output belongs to the command. At the end a summary of at most 25 lines is printed to standard error. The whole report is written to the file of --output or, with --format, to standard error.\n\n"
         "The exit status is that of the command.",
     .operand = OPERAND_PROGRAM,
     .least = 1,
@@ -40,11 +38,10 @@ static int attach(const struct options *options, int count, char **operands)
 const struct command command_attach = {
     .name = "attach",
     .synopsis = "PID",
-    .summary = "Track a process that runs already, until it ends or Ctrl-C",
+    .summary = "Track a running process until it ends or until Ctrl-C",
     .description =
-        "Tracks the process and its descendants from now on. Ctrl-C, SIGTERM, SIGHUP or SIGQUIT end the tracking, not "
-        "the process, and the summary comes, on standard error.\n\n"
-        "The exit status is 0: how the process ended is known to its parent only.",
+        "Tracks the process and its descendants from now on. Ctrl-C, SIGTERM, SIGHUP and SIGQUIT end the tracking, not the process. The summary is printed to standard error.\n\n"
+        "The exit status is 0. Only the parent of a process learns how it ended.",
     .operand = OPERAND_PROCESS,
     .least = 1,
     .most = 1,
@@ -183,10 +180,9 @@ static int execute(const struct options *options, int count, char **operands)
 const struct command command_execute = {
     .name = "",
     .synopsis = "",
-    .summary = "Run a command given as one word, and report what it used",
+    .summary = "Run a command that is given as one word, and report what it used",
     .description =
-        "Tracks memory, CPU, GPU and time of a command and of all its descendants, and reports them when it ends, on "
-        "standard output behind the command's own: gpu-tracker execute leaves that to the command.\n\n"
+        "Tracks a command and all its descendants. At the end the report is printed to standard output, after the output of the command. gpu-tracker run leaves standard output to the command.\n\n"
         "The exit status is that of the command.",
     .operand = OPERAND_NONE,
     .run = execute,

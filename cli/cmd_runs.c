@@ -49,12 +49,21 @@ static bool read_name(const char *text, long long *back)
     return true;
 }
 
+/* The latest run, as people call it elsewhere. */
+static bool means_latest(const char *text)
+{
+    text += *text == '@';
+    return strcmp(text, "last") == 0 || strcmp(text, "latest") == 0;
+}
+
 /* `before` of the text stays in front: "NAME=". */
 static int resolve(struct options *options, const char **text, size_t before)
 {
     long long back;
     char *path = NULL;
     struct gt_error error = {0};
+    if (means_latest(*text + before) && access(*text + before, F_OK) < 0)
+        return say_usage("%s: No such file or directory: did you mean @1, the latest run?", *text + before);
     if (!read_name(*text + before, &back))
         return 0;
     int status = gt_run_recording(back, &path, &error);
@@ -121,14 +130,10 @@ static int run(const struct options *options, int count, char **operands)
 const struct command command_runs = {
     .name = "runs",
     .synopsis = "[WORD...]",
-    .summary = "List your runs of the past, the latest first, and name them @1, @2, ...",
+    .summary = "List your past runs; @1 is the latest",
     .description =
-        "gpu-tracker run keeps a row for each of your runs: command, folder, begin, exit status, time, peak memory, CPU time, energy, and "
-        "where its recording is. With words only those whose command or folder has all of them. @1 is the latest: the name stands "
-        "for its recording wherever one is expected, as in gpu-tracker report @1.\n\n"
-        "The list is a file of yours alone, $XDG_STATE_HOME/gpu-tracker/runs.sqlite or ~/.local/state/gpu-tracker/runs.sqlite, of 10,000 runs "
-        "at most; words that look like passwords and keys are not kept. Nothing is kept with --no-history, with false for history in a "
-        "configuration file or in GPU_TRACKER_HISTORY, where CI is set unless --history is given, and with -e. Remove the file to forget all.",
+        "gpu-tracker run adds a row for each run: command, folder, start, exit status, time, peak memory, CPU time, energy, and the path of its recording. WORDs select runs with all of them in command or folder. @1, @2, ... name recordings in other commands: gpu-tracker report @1.\n\n"
+        "The list is $XDG_STATE_HOME/gpu-tracker/runs.sqlite, or ~/.local/state/gpu-tracker/runs.sqlite. Only you can read it. It holds at most 10,000 runs, without words that resemble passwords and keys. A run is not added with --no-history, with -e, if history is false in a configuration file or in GPU_TRACKER_HISTORY, or if CI is set. Remove the file to forget all runs.",
     .operand = OPERAND_NONE,
     .most = -1,
     .run = run,

@@ -138,16 +138,11 @@ static int run(const struct options *options, int count, char **operands)
 const struct command command_serve = {
     .name = "serve",
     .synopsis = "",
-    .summary = "Offer figures of the machine, its GPUs and jobs to Prometheus, and pages of jobs that run",
+    .summary = "Serve metrics to Prometheus, and live pages of running jobs",
     .description =
-        "Answers at http://127.0.0.1:9417/metrics in OpenMetrics 1.0 or the text format 0.0.4, as the client asks. "
-        "Without --pid, --all or --slurm it has figures of the machine and its GPUs alone. A sample is taken when "
-        "somebody asks and the last one is older than --sleep-time; all who ask meanwhile get the same. What was not "
-        "measured has no line.\n\n"
-        "At / it lists the running jobs of this user that are being recorded; /job/PID is the page of one, as report makes it, and "
-        "follows the job until its end. Without a token only programs of the same user may see these pages.\n\n"
-        "An address that other machines can reach takes --token-file, and should have --tls-cert and --tls-key. "
-        "SIGINT and SIGTERM end it with status 0. docs/serve.md has the names, the labels, and a unit for systemd.",
+        "Answers at http://127.0.0.1:9417/metrics in OpenMetrics 1.0 or the text format 0.0.4, as the client requests. By default it exports the machine and its GPUs; --pid, --all and --slurm add processes and jobs. A request takes a new sample if the last one is older than --sleep-time. Missing values have no line.\n\n"
+        "/ lists the running recorded jobs of this user. /job/PID is the page of one, updated until its end. Without a token only programs of the same user can read these pages.\n\n"
+        "An address that other machines can reach needs --token-file, and should have --tls-cert and --tls-key. SIGINT and SIGTERM end it with status 0. docs/cluster.md lists names and labels and has a unit for systemd.",
     .operand = OPERAND_NONE,
     .run = run,
 };

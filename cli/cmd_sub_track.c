@@ -46,7 +46,8 @@ static int analyze_job(const struct options *options, const struct output *outpu
     return status;
 }
 
-static int analyze(const struct options *options, int count, char **operands)
+/* `is_original`: the text has the layout of the original gpu_tracker alone. */
+static int analyze_as(const struct options *options, int count, char **operands, bool is_original)
 {
     struct output output;
     struct gt_error error = {0};
@@ -59,6 +60,8 @@ static int analyze(const struct options *options, int count, char **operands)
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
+    if (!is_original && !options->calls)
+        output_begin_with_summary(&output, options);
     const char *path = count ? operands[0] : options->recording;
     int has_job;
     if (gt_server_is_address(path, &has_job) || gt_is_folder(path))
@@ -80,6 +83,16 @@ static int analyze(const struct options *options, int count, char **operands)
     status = status < 0 ? say_unread(status, &error, path) : output_report(&output, report);
     gt_report_free(report);
     return status;
+}
+
+static int analyze(const struct options *options, int count, char **operands)
+{
+    return analyze_as(options, count, operands, false);
+}
+
+static int sub_track_analyze(const struct options *options, int count, char **operands)
+{
+    return analyze_as(options, count, operands, true);
 }
 
 static int combine(const struct options *options, int count, char **operands)
@@ -104,12 +117,9 @@ const struct command command_analyze = {
     .synopsis = "FILE|FOLDER|URL",
     .summary = "Report what each code block used",
     .description =
-        "Joins a tracking file with the starts and stops of code blocks, those of this program or of the original "
-        "gpu_tracker, CSV and SQLite in any mixture. A timepoint belongs to a block when it lies between a start and its "
-        "stop. Standard deviations are the population's; times are in seconds.\n\n"
-        "Of a folder with the tracking file of each rank of a job, or of the job on a server, it tells the calls of all ranks; --calls lists each "
-        "block of each rank.\n\n"
-        "Malformed rows are named with file and line and end the analysis with status 2, unless --skip-bad-rows.",
+        "Joins a recording with the starts and stops of code blocks, of this program or of the original gpu_tracker, in CSV or SQLite. A sample belongs to a block if it lies between its start and its stop. Standard deviations are those of the population. Times are in seconds.\n\n"
+        "For a folder with a recording of each rank, or a job on a server, it reports the calls of all ranks. --calls lists each block of each rank.\n\n"
+        "A malformed row ends the analysis with status 2 and is named with file and line, unless --skip-bad-rows is given.",
     .operand = OPERAND_FILE,
     .most = 1,
     .run = analyze,
@@ -118,18 +128,18 @@ const struct command command_analyze = {
 const struct command command_sub_track_analyze = {
     .name = "sub-track analyze",
     .synopsis = "--tf=FILE|FOLDER|URL [--stf=FILE...]",
-    .summary = "The same as analyze, as gpu_tracker spells it",
-    .description = "See gpu-tracker analyze --help.",
+    .summary = "Like analyze, with the options of the original gpu_tracker",
+    .description = "See gpu-tracker help analyze.",
     .operand = OPERAND_FILE,
     .most = 1,
-    .run = analyze,
+    .run = sub_track_analyze,
 };
 
 const struct command command_sub_track_combine = {
     .name = "sub-track combine",
     .synopsis = "--stf=FILE -p FILE...",
-    .summary = "Make one sub-tracking file of several",
-    .description = "The files may be CSV and SQLite in any mixture; the suffix of the result says what it becomes.",
+    .summary = "Combine several sub-tracking files into one",
+    .description = "The files are CSV or SQLite. The suffix of the result chooses its format.",
     .operand = OPERAND_NONE,
     .run = combine,
 };
@@ -226,6 +236,8 @@ static int add_mapping(struct sessions *sessions, const char *mapping)
 static int add_operand(struct sessions *sessions, const char *text)
 {
     char stem[NAME_MAX + 1], name[NAME_MAX + 32];
+    if (strpbrk(text, "<>") && access(text, F_OK) < 0)
+        return say_usage("compare: %s: No such file or directory: did you mean --fail-if '%s'?", text, text);
     if (strchr(text, '=') && access(text, F_OK) < 0)
         return add_mapping(sessions, text);
     stem_of(text, stem, sizeof stem);
@@ -298,13 +310,15 @@ static int compare(const struct output *output, const struct gt_compare_options 
     return status ? status : broken ? EXIT_BROKEN_RULE : 0;
 }
 
-static int run(const struct options *options, int count, char **operands)
+static int compare_as(const struct options *options, int count, char **operands, bool is_original)
 {
     struct output output;
     struct sessions sessions = {0};
     struct gt_compare_options settings = GT_INIT(struct gt_compare_options);
     struct gt_json_value *config = NULL;
     int status = output_prepare(&output, options, STDOUT_FILENO);
+    if (!is_original)
+        output_begin_with_summary(&output, options);
     if (!status && options->cconfig)
         status = read_config(&config, &sessions, &settings, options);
     for (size_t i = 0; i < options->map.count && !status; i++)
@@ -331,24 +345,25 @@ static int run(const struct options *options, int count, char **operands)
     return status;
 }
 
+static int run(const struct options *options, int count, char **operands)
+{
+    return compare_as(options, count, operands, false);
+}
+
+static int sub_track_compare(const struct options *options, int count, char **operands)
+{
+    return compare_as(options, count, operands, true);
+}
+
 const struct command command_compare = {
     .name = "compare",
     .synopsis = "[NAME=]FILE|FOLDER...",
-    .summary = "Compare what sessions and their code blocks used",
+    .summary = "Compare runs and their code blocks; fail if a rule is broken",
     .description =
-        "A session is the results of analyze (JSON or pickle) or a tracking file, by default with the name of its file. "
-        "Files that are given one NAME are runs of one session, and so are the recordings in a folder, a job's ranks: its "
-        "figures are the mean of a rank, see report FOLDER for totals. The first session is the "
-        "baseline that differences are taken from. A session with several runs stands for their mean, and differences "
-        "between two such sessions have a 95 % confidence interval (low, high), Welch's. From four runs of each on, the "
-        "summary says which rows differ significantly: of comparisons of equal programs at most 5 in 100 have any.\n\n"
-        "Code blocks match by name; those of one file whose names differ only in the line number match in order. Others "
-        "are listed as added or removed.\n\n"
-        "--fail-if takes FIGURE>LIMIT or FIGURE<LIMIT. A figure is memory, time, cpu, energy, power, gpu or gpu-memory as in run --fail-if, COLUMN.STATISTIC, counters.COLUMN, a peak "
-        "(combined_ram_peak, which short spikes reach, too), duration, energy.DEVICE (cpu, dram, gpu or total: joules of the job) or, behind block:NAME., also compute_time, self_time or cpu_time with .STATISTIC or .total. A limit is absolute (5GB, 30s, "
-        "200), or with a sign relative to the baseline (+5%, +100MB). A session that lacks the figure breaks the rule, and so does one whose "
-        "energy was measured for a part of the time only, but for --allow-partial. "
-        "The exit status is 3 when a rule is broken, and each broken rule is named.",
+        "A session is a recording or the results of analyze (JSON or pickle). Its name is that of the file unless NAME= is given. Files with the same NAME, and the recordings of a folder, are runs of one session; their mean counts. The first session is the baseline.\n\n"
+        "With several runs on both sides, a difference has a 95 % confidence interval (Welch). With four runs or more on both sides, the summary marks significant differences: equal programs have one in at most 5 of 100 comparisons.\n\n"
+        "Code blocks match by name. Blocks of one file with names that differ only in the line number match in order. Other blocks are listed as added or removed.\n\n"
+        "A rule is VALUE>LIMIT or VALUE<LIMIT. VALUE is memory, gpu-memory, time, cpu, gpu, energy, power, a peak such as combined_ram_peak, COLUMN.STATISTIC, counters.COLUMN or energy.DEVICE (cpu, dram, gpu, total). After block:NAME. it is also compute_time, self_time or cpu_time with .STATISTIC or .total. LIMIT is absolute (2GB, 200) or, with a sign, relative to the baseline (+5%, +100MB). A missing value counts as a violation. So does energy measured part of the time, unless --allow-partial is given. The exit status is 3 if a rule is broken. Each broken rule is named.",
     .operand = OPERAND_FILE,
     .most = -1,
     .run = run,
@@ -357,9 +372,9 @@ const struct command command_compare = {
 const struct command command_sub_track_compare = {
     .name = "sub-track compare",
     .synopsis = "-m NAME=FILE...",
-    .summary = "The same as compare, as gpu_tracker spells it",
-    .description = "See gpu-tracker compare --help, which tells of --fail-if, too.",
+    .summary = "Like compare, with the options of the original gpu_tracker",
+    .description = "See gpu-tracker help compare.",
     .operand = OPERAND_FILE,
     .most = -1,
-    .run = run,
+    .run = sub_track_compare,
 };

@@ -77,17 +77,12 @@ static int export(const struct options *options, int count, char **operands)
 const struct command command_timeline_merge = {
     .name = "timeline merge",
     .synopsis = "[-o FILE] PATH...",
-    .summary = "Merge timelines, metrics and recordings into one Chrome trace",
+    .summary = "Merge traces, metrics and recordings into one trace for Perfetto",
     .description =
-        "Reads files and folders of every format that timeline info names, and writes one trace for ui.perfetto.dev or "
-        "chrome://tracing: all events on one clock, samples as counters, code blocks as slices, and a mark wherever a GPU "
-        "was used less than --low-gpu percent.\n\n"
-        "Files that do not say when they began are laid at the begin of the others, unless --align names an event that "
-        "happened everywhere at one moment. The first event of the result says how each clock was found.\n\n"
-        "Without -o the file is END_NODE_merged_timeline.json in the current folder, as SMDebug names it: the end in "
-        "microseconds, and the node, or this machine where there are several.\n\n"
-        "With --unit step, the events from the begin of step --start up to the begin of step --end are kept. Merging nothing "
-        "makes no file, and ends with status 4.",
+        "Reads files and folders of the formats of timeline info. Writes one trace for ui.perfetto.dev or chrome://tracing: all events on one clock, samples as counters, code blocks as slices, and a mark at each time of GPU utilization below --low-gpu percent.\n\n"
+        "Files without a start time begin at the start of the others, unless --align names an event that happened everywhere at the same time. The first event of the result states how each clock was found.\n\n"
+        "Without -o the file is END_NODE_merged_timeline.json in the current folder: the end in microseconds, and the node, or this machine for several nodes.\n\n"
+        "With --unit step, the events from the start of step --start to the start of step --end are kept. If nothing is left to merge, it writes no file and exits with 4.",
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,
@@ -97,13 +92,9 @@ const struct command command_timeline_merge = {
 const struct command command_timeline_info = {
     .name = "timeline info",
     .synopsis = "PATH...",
-    .summary = "Tell what traces, profiles and recordings hold",
+    .summary = "Show the contents of traces, profiles and recordings",
     .description =
-        "Sources, formats, nodes, ranks, steps, phases, range of time, and what of damaged files could not be read. Formats: "
-        "PyTorch profiler (Kineto) and any other Chrome trace, Perfetto's protobuf, XLA's profiles, TensorFlow, Horovod, SMDebug's "
-        "folders, cProfile dumps, pyinstrument, collapsed stacks, speedscope, pprof, memray, rocprofv3, perf script, PyTorch's memory snapshots, "
-        "dumps of NCCL's flight recorder, Nsight Systems' SQLite exports, and the tracking and sub-tracking files of gpu-tracker; plain, or compressed "
-        "by gzip, zstd, xz, bzip2 or zip. They are known by what they hold, not by their names. \"-\" is standard input.",
+        "Prints sources, formats, nodes, ranks, steps, phases, the time range, and the unreadable parts of damaged files. Formats: PyTorch profiler (Kineto) and any other Chrome trace, Perfetto protobuf, XLA profiles, TensorFlow, Horovod, SMDebug folders, cProfile, pyinstrument, collapsed stacks, speedscope, pprof, memray, rocprofv3, perf script, PyTorch memory snapshots, NCCL flight recorder dumps, Nsight Systems SQLite exports, and recordings and sub-tracking files of gpu-tracker. Files may be compressed by gzip, zstd, xz, bzip2 or zip. The format is recognized by the contents, not by the name. \"-\" is standard input.",
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,
@@ -115,13 +106,9 @@ const struct command command_timeline_export = {
     .synopsis = "-o FILE PATH...",
     .summary = "Write traces as tables for SQL, or as a flame graph",
     .description =
-        "Reads what timeline info names, and writes FILE by its suffix.\n\n"
-        ".sqlite: the views events (a row for each, with its place, times in nanoseconds, step, correlation, shapes and "
-        "arguments), counters, steps and ranks. .arrow: the events as one table, for pandas, polars and DuckDB. Both are "
-        "written while files are read, whatever their size.\n\n"
-        ".html: a flame graph of sampled stacks, of Python functions in traces, or else of what lies within one another on "
-        "the threads of CPUs; one file that needs no network. .collapsed: the same as lines, \"main;work;fib 12\", in "
-        "microseconds, samples or bytes.",
+        "The suffix of FILE chooses the output.\n\n"
+        ".sqlite: the views events (one row each, with its place, times in nanoseconds, step, correlation, shapes and arguments), counters, steps and ranks. .arrow: the events as one table for pandas, polars and DuckDB.\n\n"
+        ".html: a flame graph of sampled stacks, of Python functions, or of nested events on CPU threads, in one file that needs no network. .collapsed: the same as lines, \"main;work;fib 12\", in microseconds, samples or bytes.",
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,

@@ -238,13 +238,10 @@ static int run(const struct options *options, int count, char **operands)
 const struct command command_top = {
     .name = "top",
     .synopsis = "[FILE|PID]",
-    .summary = "Show a job live, or replay one: memory, CPU, GPUs, blocks and processes",
+    .summary = "Show a job live in the terminal, or replay a recording",
     .description =
-        "Reads a recording: of a job that runs, here or on another machine that writes to a shared file system, or of one that has ended; "
-        "the arrow keys walk in time. Without a name it is the job of yours that runs and is recorded here; with a process's number the job it "
-        "belongs to, or that process, followed from now on. Processes and GPUs one by one take --detail of the run, blocks its --blocks.\n\n"
-        "No key ends the job. ? lists the keys, q leaves. With --once, and where standard output is no terminal, one picture is printed as text, "
-        "as wide as the terminal or COLUMNS. NO_COLOR is obeyed.",
+        "Shows memory, CPU, GPUs, code blocks and processes of a recording. The job may still run, also on another machine that writes to a shared file system. The arrow keys move in time. Without a name it shows your running recorded job. PID shows the job of that process, or the process from now on. Processes and single GPUs need --detail of run, code blocks need --blocks.\n\n"
+        "Keys never end the job. ? lists them, q quits. With --once, or if standard output is not a terminal, it prints one picture as text. NO_COLOR is respected.",
     .operand = OPERAND_FILE,
     .most = 1,
     .run = run,

@@ -3,16 +3,21 @@
 #include <string.h>
 
 const struct command *const commands[COMMAND_COUNT] = {
-#define COMMAND(bit, entry, group) &command_##entry,
+#define COMMAND(bit, entry, place) &command_##entry,
 #include "command.def"
 #undef COMMAND
 };
 
-const enum command_group command_groups[COMMAND_COUNT] = {
-#define COMMAND(bit, entry, group) GROUP_##group,
+bool command_is_listed(int number)
+{
+    enum { OTHER, LISTED };
+    static const char places[COMMAND_COUNT] = {
+#define COMMAND(bit, entry, place) place,
 #include "command.def"
 #undef COMMAND
-};
+    };
+    return places[number] == LISTED;
+}
 
 /* Returns how many of `words` the name consists of; 0 when they are not it. */
 static int match(const char *name, int count, char *const *words)

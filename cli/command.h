@@ -34,28 +34,21 @@ struct command {
     int (*run)(const struct options *options, int count, char **operands);
 };
 
-#define COMMAND(bit, entry, group) extern const struct command command_##entry;
+#define COMMAND(bit, entry, place) extern const struct command command_##entry;
 #include "command.def"
 #undef COMMAND
 
 /* Command number i of command.def. */
 enum command_number {
-#define COMMAND(bit, entry, group) COMMAND_##bit,
+#define COMMAND(bit, entry, place) COMMAND_##bit,
 #include "command.def"
 #undef COMMAND
     COMMAND_COUNT
 };
 extern const struct command *const commands[COMMAND_COUNT];
 
-/* People want one of these of a command. */
-enum command_group {
-    GROUP_MEASURE,
-    GROUP_LOOK,
-    GROUP_COMPARE,
-    GROUP_OFFER,
-    GROUP_COUNT,
-};
-extern const enum command_group command_groups[COMMAND_COUNT];
+/* Returns true for a command of the overview. */
+bool command_is_listed(int number);
 
 /* The command that the first words name, the longest name first; *used says how many words that were. NULL: none. */
 const struct command *command_find(int count, char *const *words, int *used);
@@ -65,9 +58,12 @@ bool command_is_group(const char *word);
 
 /* The text of --help is made from the tables of commands and options. */
 
-/* On one screen: what there is, and where more is told. */
+/* The overview, on one screen. */
 void help_print_overview(FILE *out);
+/* The help of --help: the effect of each option in one line, for trackers of the common options only. */
 void help_print(FILE *out, const struct command *command);
+/* The help of gpu-tracker help NAME: every listed option with its paragraph. */
+void help_print_all(FILE *out, const struct command *command);
 /* The commands whose names begin with `word`. */
 void help_print_group(FILE *out, const char *word);
 /* "-o, --output=FILE" */

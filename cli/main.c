@@ -1,6 +1,7 @@
 /* gpu-tracker: finds the command, reads its options, runs it. */
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,9 +149,9 @@ static int incomplete_command(const char *group, const char *word)
         if (strncmp(commands[i]->name, group, length) == 0 && commands[i]->name[length] == ' ')
             suggest(&suggestion, commands[i]->name + length + 1);
     if (suggestion.nearest)
-        return say_usage("%s: there is no command '%s': did you mean '%s %s'? (see gpu-tracker %s --help)", group, word,
+        return say_usage("%s: unknown command '%s': did you mean '%s %s'? (see gpu-tracker %s --help)", group, word,
                          group, suggestion.nearest, group);
-    return say_usage("%s: %s%s%s (see gpu-tracker %s --help)", group, word ? "there is no command '" : "which command",
+    return say_usage("%s: %s%s%s (see gpu-tracker %s --help)", group, word ? "unknown command '" : "which command",
                      word ? word : "", word ? "'" : "?", group);
 }
 
@@ -295,12 +296,27 @@ static int give_up_privileges(const struct command *command)
     return privilege_drop(follows, executes);
 }
 
+/* Libraries start threads of their own, whose stack is as large as `ulimit -s` says: fonts and drivers need more than 64 KiB. */
+static void widen_stacks(void)
+{
+    enum { STACK = 1 << 20 };
+    size_t size = 0;
+    pthread_attr_t attributes;
+    if (pthread_getattr_default_np(&attributes))
+        return;
+    if (pthread_attr_getstacksize(&attributes, &size) == 0 && size < STACK &&
+        pthread_attr_setstacksize(&attributes, STACK) == 0)
+        pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+}
+
 int main(int count, char **words)
 {
     struct options options = {0};
     const struct command *command = &command_execute;
     int used = 0;
     occupy_standard_streams();
+    widen_stacks();
     if (count < 1)
         return EXIT_USAGE;
     count--;

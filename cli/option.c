@@ -229,7 +229,7 @@ CHOICES(compat, "aipowermeter")
 CHOICES(chart, "memory", "cpu", "gpu-memory", "gpu", "power", "swap", "disk", "network", "blocks", "processes", "all")
 
 enum command_set {
-#define COMMAND(bit, entry, group) bit = 1ul << COMMAND_##bit,
+#define COMMAND(bit, entry, place) bit = 1ul << COMMAND_##bit,
 #include "command.def"
 #undef COMMAND
     ANALYZE = ANALYZE_FILE | SUB_ANALYZE,
@@ -239,8 +239,9 @@ enum command_set {
     TRACES = MERGE | INFO | EXPORT | PROFILE,
     REPORTING = TRACKING | REPORT | RUNS | DOCTOR | SCHEMA | ANALYZE | COMPARE | INFO | PROFILE,
     ASKING = REPORT | PROFILE | ANALYZE,
-    SERVER = PUSH | SCHEMA | ASKING,
+    SERVER = PUSH | ASKING,
     EVERY = (1ul << COMMAND_COUNT) - 1,
+    UNLISTED = 1ul << COMMAND_COUNT, /* no command, but a property of the option */
 };
 
 enum { COMMAND_LINE, CONFIGURABLE };
@@ -256,6 +257,12 @@ const struct option option_table[OPTION_COUNT] = {
 bool option_applies(const struct option *option, const struct command *command)
 {
     return option->commands >> command_number(command) & 1;
+}
+
+bool option_is_listed(const struct option *option, const struct command *command)
+{
+    return option_applies(option, command) &&
+           !(option->commands & UNLISTED && 1ul << command_number(command) & TRACKING);
 }
 
 const char *help_hint(const struct command *command, char *text, size_t size)
@@ -301,6 +308,8 @@ static const char *other_option(const struct parser *parser, const char *word)
         {"p", "listen"},
         {"limit", "top"},
         {"n", "top"},
+        {"n", "n-expected-cores"},
+        {"verbose", "status"},
         {"tdp", "cpu-tdp"},
         {"silent", "quiet"},
 
@@ -345,6 +354,13 @@ static int unknown(const struct parser *parser, const char *word)
     if (strcmp(word, "pid") == 0 || (strcmp(word, "p") == 0 && strcmp(command, "attach") == 0))
         return say_usage("unknown option '%s%s': a process is a word of its own, as in gpu-tracker %s 1234 (%s)",
                          dashes, word, strcmp(command, "top") == 0 ? command : "attach", hint);
+    if (strcmp(command, "schema") == 0 && strcmp(word, "sql") == 0)
+        return say_usage("unknown option '--sql': use gpu-tracker push --init --explain to print the statements");
+    if (strcmp(word, "timeout") == 0 && parser->command->operand == OPERAND_PROGRAM)
+        return say_usage(
+            "unknown option '--timeout': timeout limits the time, as in gpu-tracker %s -- timeout 5 COMMAND "
+            "(%s)",
+            command, hint);
     if (other || suggestion.nearest)
         return say_usage("unknown option '%s%s': did you mean '--%s'? (%s)", dashes, word,
                          other ? other : suggestion.nearest, hint);

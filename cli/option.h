@@ -37,8 +37,8 @@ struct option {
     double minimum;
     unsigned long commands; /* bit 1 << enum command_number */
     bool configurable;
-    const char *help;
-    size_t offset; /* of its value in struct options */
+    const char *help; /* the effect in one line; after a newline the rest, for the manual; may end in a newline */
+    size_t offset;    /* of its value in struct options */
 };
 
 enum option_number {
@@ -84,6 +84,8 @@ char *options_own(struct options *options, char *memory);
 void options_release(struct options *options);
 
 bool option_applies(const struct option *option, const struct command *command);
+/* Returns true if the help of the command lists the option. Trackers take more options, mostly from configuration files. */
+bool option_is_listed(const struct option *option, const struct command *command);
 /* "run", or a general hint where to read more: "see gpu-tracker run --help". */
 const char *help_hint(const struct command *command, char *text, size_t size);
 

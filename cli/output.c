@@ -155,6 +155,13 @@ void output_prefer_summary(struct output *output, const struct options *options)
         output->format = "summary";
 }
 
+void output_begin_with_summary(struct output *output, const struct options *options)
+{
+    output->is_summary_first = true;
+    if (isatty(output->fd) && !output->path)
+        output_prefer_summary(output, options);
+}
+
 static int replace(const char *path, const char *text, size_t length)
 {
     char target[PATH_MAX];
@@ -247,7 +254,8 @@ static bool takes_colour(const struct output *output)
 static unsigned style_of(const struct output *output)
 {
     return (screen_is_ascii() ? GT_STYLE_ASCII : 0) | (takes_colour(output) ? GT_STYLE_COLOUR : 0) |
-           (output->as_original ? GT_STYLE_ORIGINAL : 0) | (output->is_quiet ? GT_STYLE_ONLY_WARNINGS : 0);
+           (output->as_original ? GT_STYLE_ORIGINAL : 0) | (output->is_quiet ? GT_STYLE_ONLY_WARNINGS : 0) |
+           (output->is_summary_first ? GT_STYLE_SUMMARY_FIRST : 0);
 }
 
 /* Only ends of lines are left as they are: a terminal obeys nothing else of what a name holds. */

@@ -12,7 +12,7 @@ struct output {
     size_t page_size; /* see gt_report_set_page_size */
     const char *plot; /* charts that are drawn as a picture, of the kind `format`; NULL: there is none */
     bool is_brief;    /* nobody asked for more than the summary */
-    bool as_original;
+    bool as_original, is_summary_first;
     bool is_explained; /* the questions that a server was asked stand for the report */
     bool is_quiet;     /* nor for more of it than its warnings */
 };
@@ -26,6 +26,8 @@ int output_check(const char *option, const char *path);
 bool output_is_page(const struct output *output);
 /* The summary, unless a format, a file or standard output was asked for. */
 void output_prefer_summary(struct output *output, const struct options *options);
+/* In a terminal the summary, as above; elsewhere text begins with it. */
+void output_begin_with_summary(struct output *output, const struct options *options);
 /* Render and write. A file is written beside and renamed; when that fails the report goes to standard error. */
 int output_report(const struct output *output, struct gt_report *report);
 /* The same for what a call of the library gave, which is freed: a report, or a failure to say. */

@@ -114,8 +114,7 @@ PyObject *core_render(const struct gt_report *report, const char *format)
 
 /* ---- options ---- */
 
-enum kind { KIND_TEXT, KIND_NUMBER, KIND_COUNT, KIND_FLAG, KIND_LIST };
-#define KIND_PATH KIND_TEXT
+enum kind { KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_COUNT, KIND_FLAG, KIND_LIST };
 #define KIND_WORDS KIND_TEXT
 #define KIND_CHOICE KIND_TEXT
 #define KIND_INTEGER KIND_COUNT
@@ -204,7 +203,13 @@ static int store(size_t i, PyObject *value, struct gt_tracker_options *options, 
 {
     void *place = (char *)options + settings[i].offset;
     switch (settings[i].kind) {
-    case KIND_TEXT: return (*(const char **)place = core_text(value, keep)) ? 0 : -1;
+    case KIND_TEXT:
+        if (!PyUnicode_Check(value)) {
+            PyErr_SetString(PyExc_TypeError, "it must be a text");
+            return -1;
+        }
+        return (*(const char **)place = core_text(value, keep)) ? 0 : -1;
+    case KIND_PATH: return (*(const char **)place = core_text(value, keep)) ? 0 : -1;
     case KIND_LIST: return core_texts(value, place, keep);
     case KIND_FLAG: return (*(int *)place = PyObject_IsTrue(value)) < 0 ? -1 : 0;
     case KIND_NUMBER:

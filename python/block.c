@@ -156,14 +156,27 @@ static int set_total(struct sub_tracker *self, PyObject *total)
     return count < 1 ? -1 : 0;
 }
 
+static int flag_of(const char *name, PyObject *value)
+{
+    for (int flag = 0; flag < 2; flag++) {
+        int is_equal = PyObject_RichCompareBool(value, flag ? Py_True : Py_False, Py_EQ);
+        if (is_equal)
+            return is_equal < 0 ? -1 : flag;
+    }
+    PyErr_Format(PyExc_TypeError, "%s=%R is neither True nor False", name, value);
+    return -1;
+}
+
 static int sub_tracker_init(PyObject *object, PyObject *arguments, PyObject *keywords)
 {
     static char *names[] = {"code_block_name", "code_block_attribute", "sub_tracking_file", "overwrite", "total", NULL};
     struct sub_tracker *self = sub_tracker_of(object);
-    PyObject *name = NULL, *attribute = Py_None, *path = Py_None, *total = Py_None;
-    int overwrite = 0;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|OOOp$O:SubTracker", names, &name, &attribute, &path,
+    PyObject *name = NULL, *attribute = Py_None, *path = Py_None, *total = Py_None, *overwrite = Py_False;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|OOOO$O:SubTracker", names, &name, &attribute, &path,
                                      &overwrite, &total))
+        return -1;
+    int replaces = flag_of("overwrite", overwrite);
+    if (replaces < 0)
         return -1;
     if (self->open.count) {
         PyErr_SetString(PyExc_RuntimeError, "the block is running");
@@ -174,7 +187,7 @@ static int sub_tracker_init(PyObject *object, PyObject *arguments, PyObject *key
     Py_CLEAR(self->path);
     self->file = NULL;
     self->process = (long)getpid();
-    return set_total(self, total) < 0 ? -1 : set_name(self, name, attribute) < 0 ? -1 : set_file(self, path, overwrite);
+    return set_total(self, total) < 0 ? -1 : set_name(self, name, attribute) < 0 ? -1 : set_file(self, path, replaces);
 }
 
 static PyObject *sub_tracker_file(PyObject *object, void *Py_UNUSED(unused))

@@ -195,6 +195,7 @@ static PyObject *translate(struct sampler *sampler, uint32_t kind, const char *d
     case AGENT_WARNING: return Py_BuildValue("(sN)", "warning", sentence_of(data, length));
     case AGENT_RECORD: return text_of("record", data, length);
     case AGENT_JSON: return text_of("json", data, length);
+    case AGENT_SUMMARY: return text_of("summary", data, length);
     case AGENT_TEXT: return text_of("text", data, length);
     default: return PyErr_Format(PyExc_RuntimeError, "the sampler sent a message of unknown kind %u", kind);
     }

@@ -48,7 +48,7 @@ def main():
     chance = random.Random(1)
     with tempfile.TemporaryDirectory(prefix="kills-") as folder:
         server = Server(f"{folder}/clickhouse")
-        subprocess.run([PROGRAM, "schema", "--sql", "--create", server.url], check=True, capture_output=True)
+        subprocess.run([PROGRAM, "push", "--init", server.url], check=True, capture_output=True)
         paths = make_job(sys.argv[1], f"{folder}/job", ranks=RANKS, rows=ROWS, job="unnamed")
         start = time.monotonic()
         while done < kills:

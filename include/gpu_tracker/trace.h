@@ -1,4 +1,4 @@
-/* Traces are merged into one timeline, and analysed. Part of gpu_tracker.h. */
+/* Merge, export and analyze traces. Part of gpu_tracker.h. */
 #ifndef GPU_TRACKER_TRACE_H
 #define GPU_TRACKER_TRACE_H
 
@@ -7,13 +7,13 @@
 #endif
 
 /* ---- Traces ------------------------------------------------------------------------------------------------- */
-/* The part that is wanted of timelines, system metrics, Python profiles and recordings. */
+/* The selected part of timelines, system metrics, Python profiles and recordings. */
 struct gt_trace_request {
     size_t size;
-    /* "123" microseconds since the epoch; "+1.5" seconds after the begin of all; with steps a number. NULL: no bound */
+    /* "123" microseconds since the epoch; "+1.5" seconds after the start of all files; with steps a number. NULL: no bound */
     const char *start, *end;
     int by_step;
-    const char *const *suffixes; /* NULL-terminated: only files whose names end so; NULL: all */
+    const char *const *suffixes; /* NULL-terminated: only files with names that end in one of these; NULL: all */
     const char *select;          /* extended regular expression on the names of events; NULL: all */
     const char *node;            /* one node by name, or a rank by number; NULL: all */
     int threads;                 /* 0: one for each core */
@@ -23,19 +23,19 @@ struct gt_merge_request {
     size_t size;
     double low_gpu;      /* percent of utilisation below which a GPU is marked; 0: no marks */
     const char *metrics; /* extended regular expression on NAME_DIMENSION_NODE of samples; NULL: all */
-    const char *align;   /* an event that happened at one moment everywhere; NULL: clocks as the files tell them */
+    const char *align;   /* an event that happened everywhere at the same time; NULL: the clocks of the files */
     const char *output;  /* .json or .json.gz; NULL: END_NODE_merged_timeline.json in the current folder */
     int overwrite;
-    int critical_path; /* add the critical path of each step, as tracks and arrows; then the whole trace is kept in memory */
-    int not_empty; /* where there is nothing to merge, make no file */
+    int critical_path; /* add the critical path of each step, as tracks and arrows; keeps the whole trace in memory */
+    int not_empty;     /* do not write an empty file */
 };
 
-/* Report what files and folders hold. -ENOENT: there is no such path; -EINVAL: a file is of no known format, or the request is wrong. */
+/* Report the contents of files and folders. -ENOENT: a path is missing; -EINVAL: an unknown format, or a wrong request. */
 int gt_timeline_info(const char *const *paths, size_t count, const struct gt_trace_request *request,
                      struct gt_report **ret, struct gt_error *error);
-/* Merge them into one Chrome trace, for Perfetto and chrome://tracing; the report says what went into it. Returns 1
- * where there was nothing to merge: the file is an empty list, if it is made. Errors are those of gt_timeline_info; -EEXIST: there is such
- * an output and `overwrite` is 0. */
+/* Merge them into one Chrome trace, for Perfetto and chrome://tracing; the report lists the sources. Returns 1
+ * if there was nothing to merge: the file, if written, is an empty list. Errors as in gt_timeline_info; -EEXIST: the output exists and
+ * `overwrite` is 0. */
 int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_trace_request *request,
                       const struct gt_merge_request *merge, struct gt_report **ret, struct gt_error *error);
 
@@ -45,8 +45,8 @@ struct gt_export_request {
     int overwrite;
 };
 
-/* Write them in another form; the report says what went into the file. Errors as of gt_timeline_merge; -EINVAL also for an output of
- * another suffix. */
+/* Write traces in another form; the report lists the sources. Errors as in gt_timeline_merge; -EINVAL also for an unknown suffix of the
+ * output. */
 int gt_timeline_export(const char *const *paths, size_t count, const struct gt_trace_request *request,
                        const struct gt_export_request *what, struct gt_report **ret, struct gt_error *error);
 
@@ -54,25 +54,24 @@ int gt_timeline_export(const char *const *paths, size_t count, const struct gt_t
 /* Analyses of traces. */
 struct gt_profile_options {
     size_t size;
-    const char *by;            /* what rows are made of; each analysis says which there are. NULL: its default */
+    const char *by;            /* the rows: the help of each analysis lists the choices. NULL: its default */
     const char *const *phases; /* only these training phases, NULL-terminated; NULL: all */
     const char *device;        /* only resources of this type or name: "gpu", "cpu", "gpu0"; NULL: all */
-    const char *ranges;        /* percent, first match wins: "90-100,10-90,0-10", which NULL is too */
-    const char *key;           /* what lists are ordered by; NULL: the analysis's default */
+    const char *ranges;        /* percent, first match wins; NULL: "90-100,10-90,0-10" */
+    const char *key;           /* the sort key of lists; NULL: the default of the analysis */
     int top;                   /* rows of long lists; 0: 20, negative: all */
-    const char *carbon_intensity, *carbon_file, *price; /* steps, phases: what their energy comes to, as of a tracker */
-    const char *peak_flops;    /* flops: operations per second of one GPU, "312T" or "989e12"; NULL: not told */
-    const char *operator_name; /* sequences: of the work that this operator or range launches; NULL: each operator */
-    int length;                /* sequences: of so many kernels; 0: all that one call launches */
+    const char *carbon_intensity, *carbon_file, *price; /* steps, phases: the cost of their energy, as for a tracker */
+    const char *peak_flops;    /* flops: operations per second of one GPU, "312T" or "989e12"; NULL: unknown */
+    const char *operator_name; /* sequences: only of this operator or range; NULL: each operator */
+    int length;                /* sequences: number of kernels; 0: all that one call launches */
 };
 
 /* Describe analysis number `index`. 0, or -ENOENT past the last. */
 int gt_analysis_info(size_t index, const char **name, const char **help);
-/* 1 when an analysis is told nothing by an option of struct gt_profile_options ("by", "phase", "key", ...), and so refuses it; else 0. */
+/* 1: the analysis rejects this option of struct gt_profile_options ("by", "phase", "key", ...); 0: it accepts it. */
 int gt_analysis_refuses(const char *name, const char *option);
-/* Read files and folders as one trace and analyse it; "diff" takes two paths, and compares the second with the first. -EINVAL names
- * the analyses there are, or the option that is wrong. 1: there was nothing in the files, or nothing that was asked for; the report then
- * says so and nothing else. */
+/* Read files and folders as one trace and analyze it; "diff" takes two paths and compares the second with the first. -EINVAL names the
+ * analyses, or the wrong option. 1: the files have no data for the analysis; the report contains only that sentence. */
 int gt_profile_report(const char *analysis, const char *const *paths, size_t count,
                       const struct gt_trace_request *request, const struct gt_profile_options *options,
                       struct gt_report **ret, struct gt_error *error);

@@ -55,6 +55,8 @@ void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle_policy
 void gt_attribution_refresh(struct gt_attribution *attribution, const double refresh[GT_ENERGY_DEVICES])
 {
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
+        if (!isnan(attribution->coverage[i].joules))
+            continue;
         gt_coverage_init(&attribution->coverage[i], attribution->start_ns, refresh[i]);
         if (refresh[i] > 0)
             attribution->idle_seconds[i] = fmax(IDLE_SECONDS, IDLE_REFRESHES * refresh[i]);
@@ -226,20 +228,22 @@ static void attribute_device(struct gt_attribution *attribution, const struct gt
     const struct gt_device *device = &frame->device[board];
     struct gt_gpu_use *gpu = &attribution->gpu[board];
     double joules = device->value[GT_GPU_ENERGY];
+    /* A slow driver answers in a later frame than it was asked in. */
+    int64_t now_ns = device->read_ns && device->read_ns < frame->monotonic_ns ? device->read_ns : frame->monotonic_ns;
     bool is_resting = device->is_resting || device->value[GT_GPU_POWER] == 0;
     struct users users = find_users(frame, tree, board);
     if (device->is_old) {
         note_users(gpu, &users);
         return;
     }
-    if (frame->monotonic_ns > gpu->read_ns)
-        gt_coverage_add(&gpu->coverage, gpu->read_ns = frame->monotonic_ns, joules, device->doubt, is_resting);
-    if (isnan(joules) || frame->monotonic_ns <= gpu->at_ns)
+    if (now_ns > gpu->read_ns)
+        gt_coverage_add(&gpu->coverage, gpu->read_ns = now_ns, joules, device->doubt, is_resting);
+    if (isnan(joules) || now_ns <= gpu->at_ns)
         return;
-    double growth = fmax(0, joules - gpu->energy.total), seconds = (double)(frame->monotonic_ns - gpu->at_ns) / 1e9;
+    double growth = fmax(0, joules - gpu->energy.total), seconds = (double)(now_ns - gpu->at_ns) / 1e9;
     gpu->energy.total += growth;
     gpu->energy.is_measured = true;
-    gpu->at_ns = frame->monotonic_ns;
+    gpu->at_ns = now_ns;
     double to_job = attribute_window(attribution, gpu, device, &users, growth, seconds);
     share_out(attribution, frame, tree, board, &users, to_job);
 }

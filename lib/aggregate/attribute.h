@@ -70,7 +70,7 @@ struct gt_attribution {
 
 void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle_policy policy, int core_count,
                          int64_t now_ns);
-/* Set the seconds between new values of the devices' counters; 0: not known. Before the first reading. */
+/* Set the seconds between new values of the devices' counters; 0: not known. Devices that were read already keep theirs. */
 void gt_attribution_refresh(struct gt_attribution *attribution, const double refresh[GT_ENERGY_DEVICES]);
 void gt_attribution_release(struct gt_attribution *attribution);
 

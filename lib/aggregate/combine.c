@@ -118,7 +118,6 @@ void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_option
         .detail = options->detail, .core_count = options->core_count, .system_utilization = NAN};
     combine->shortest_ns = (int64_t)(options->period * 0.1e9);
     gt_attribution_init(&combine->attribution, options->idle, options->core_count, options->start_ns);
-    gt_attribution_refresh(&combine->attribution, options->refresh);
     gt_values_clear(combine->job);
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         combine->recorded_joules[i] = NAN;
@@ -205,7 +204,7 @@ static void keep_tree_peak(struct gt_combiner *combine, const struct gt_sampler 
 {
     const struct gt_job_peak *job = &sampler->finder.peak;
     int which = scope == GT_SCOPE_COMBINED ? GT_PEAK_COMBINED : GT_PEAK_DESCENDANTS;
-    raise_to(&combine->peak[scope][GT_RAM_PEAK], job->scope[which].best);
+    raise_to(&combine->peak[scope][GT_RAM_PEAK], gt_job_peak_best(job, which).best);
     combine->peak[scope][GT_RAM_PEAK_BOUND] = gt_job_peak_most(job, which);
 }
 

@@ -74,8 +74,7 @@ struct gt_combine_options {
     int core_count;
     double period; /* seconds between samples asked for */
     enum gt_idle_policy idle;
-    int64_t start_ns;                  /* CLOCK_MONOTONIC: since when counters count */
-    double refresh[GT_ENERGY_DEVICES]; /* seconds between new values at their sources; 0: not known */
+    int64_t start_ns; /* CLOCK_MONOTONIC: since when counters count */
 };
 
 void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_options *options);

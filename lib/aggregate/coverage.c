@@ -60,8 +60,8 @@ static void note_move(struct gt_coverage *coverage, int64_t now_ns, double growt
 /* A counter that has counted since it was opened covers the time before its first reading; one that begins with it does not. */
 static void note_first(struct gt_coverage *coverage, int64_t now_ns, double joules)
 {
-    bool is_late = (coverage->failures > 1 || joules == 0) &&
-                   seconds_between(coverage->known_ns, now_ns) > coverage->patience;
+    double seconds = seconds_between(coverage->known_ns, now_ns);
+    bool is_late = (coverage->failures > 1 && seconds > coverage->patience) || (joules == 0 && seconds > SAME_MOMENT);
     if (is_late || coverage->lost)
         miss(coverage, now_ns, GT_GAP_UNREAD);
     coverage->lost = GT_GAP_NONE;

@@ -263,7 +263,7 @@ static int read_times(struct points *points, double begin, struct gt_error *erro
         else if (gt_number_double(text, &seconds) == 0)
             points->time[row] = begin + seconds;
         else
-            return gt_error_set(error, EINVAL, "%s: line %llu: \"%s\" in column \"%s\" is no time", points->path,
+            return gt_error_set(error, EINVAL, "%s: line %llu: \"%s\" in column \"%s\" is not a time", points->path,
                                 (unsigned long long)points->line[row], text, points->name[column]);
     }
     return 0;

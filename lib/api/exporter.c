@@ -32,6 +32,7 @@ struct gt_exporter_job {
     struct limits limits;
     double value[GT_METRIC_COUNT];
     double (*gpu)[GT_METRIC_COUNT]; /* of each device of its tracker */
+    size_t gpu_capacity;
 };
 
 struct gt_exporter {
@@ -308,10 +309,6 @@ static int open_job(struct gt_exporter *exporter, struct gt_exporter_job *job, p
     int status = gt_tracker_open(&job->tracker, pid, &options, error);
     if (status < 0)
         return status;
-    size_t devices = job->tracker->recorder.sampler.frame.device_count;
-    job->gpu = calloc(devices ? devices : 1, sizeof *job->gpu);
-    if (!job->gpu)
-        return gt_error_system(error, ENOMEM, "exporter");
     gt_identity_read(&exporter->sampler.root, pid, &job->identity);
     find_limits(exporter, job);
     gt_user_name(&exporter->sampler.root, job->identity.uid, job->user, sizeof job->user);
@@ -345,9 +342,11 @@ static void close_job(struct gt_exporter_job *job)
 }
 
 /* A sum over GPUs and its parts must not stand beside each other: only the parts are shown. */
-static void divide_by_gpu(struct gt_exporter_job *job)
+static int divide_by_gpu(struct gt_exporter_job *job)
 {
     const struct gt_sampler *sampler = &job->tracker->recorder.sampler;
+    if (GT_GROW_TO(job->gpu, job->gpu_capacity, sampler->frame.device_count) < 0)
+        return -ENOMEM;
     job->value[GT_GPU_RAM] = job->value[GT_GPU_UTILIZATION] = NAN;
     for (size_t i = 0; i < sampler->frame.device_count; i++)
         gt_values_clear(job->gpu[i]);
@@ -361,6 +360,7 @@ static void divide_by_gpu(struct gt_exporter_job *job)
                 *sum = (isnan(*sum) ? 0 : *sum) + share->value[id];
         }
     }
+    return 0;
 }
 
 /* The counters and peaks of a job that has ended are shown for a while, so that the last ones are seen. */
@@ -381,8 +381,7 @@ static int sample_job(struct gt_exporter_job *job, int64_t now_ns, struct gt_err
         job->value[id] = job->ended_ns && gt_metrics[id].kind == GT_GAUGE
                              ? NAN
                              : gt_tracker_value(job->tracker, GT_SCOPE_COMBINED, id);
-    divide_by_gpu(job);
-    return status;
+    return divide_by_gpu(job) < 0 ? gt_error_system(error, ENOMEM, "exporter") : status;
 }
 
 /* ---- Opening and closing ----------------------------------------------------------------------------------------- */
@@ -404,7 +403,9 @@ static int open_machine(struct gt_exporter *exporter, struct gt_error *error)
         .libraries = options->libraries,
         .period = options->sleep_time,
     };
-    int status = gt_sampler_open_machine(&exporter->sampler, &sampler, error);
+    int status = gt_collect_library_check(options->libraries, error);
+    if (status >= 0)
+        status = gt_sampler_open_machine(&exporter->sampler, &sampler, error);
     if (status < 0)
         return status;
     int cores = gt_capacity_cores(&exporter->sampler.root);

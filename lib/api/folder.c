@@ -19,7 +19,7 @@ static int open_source(struct gt_job_source *ret, const char *name, const struct
     const struct gt_job_server_options server = {
         {options->netrc_file, options->token_file}, options->explain, options->context};
     if (options->explain && !gt_is_address(name))
-        return gt_error_set(error, EINVAL, "%s is no job on a server: nothing is asked in SQL", name);
+        return gt_error_set(error, EINVAL, "%s is not a job on a server: it has no SQL statements", name);
     return gt_is_address(name) ? gt_job_server_open(ret, name, &server, error) : gt_job_folder_open(ret, name, error);
 }
 
@@ -166,7 +166,7 @@ static int request_of(const struct gt_job *job, const char *kind, struct gt_buff
                             job->source->name);
     int status = gt_job_request(request, job, used);
     if (status < 0)
-        return gt_error_set(error, EINVAL, "\"%s\" is no kind of request", kind);
+        return gt_error_set(error, EINVAL, "\"%s\" is not a kind of request", kind);
     gt_job_next_time(&next, job, used);
     gt_next_time_doubt(doubt, &next);
     return request->failed || doubt->failed ? gt_error_system(error, ENOMEM, "request") : 0;

@@ -167,6 +167,8 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
     if (status >= 0 && options->gpu_brand)
         status = check_brand(options->gpu_brand, error);
     if (status >= 0)
+        status = gt_collect_library_check(options->libraries, error);
+    if (status >= 0)
         status = check_power(options, error);
     if (status >= 0)
         status = gt_unit_memory(options->ram_unit, &factor, error);

@@ -150,7 +150,7 @@ static int take_recording(char **ret, const struct gt_past_runs *runs, long long
 {
     const struct gt_past_run *run = runs->run;
     if (!runs->count || back < 1)
-        return gt_error_set(error, ENOENT, "there is no run @%lld (see gpu-tracker runs)", back);
+        return gt_error_set(error, ENOENT, "unknown run @%lld: gpu-tracker runs lists all", back);
     if (!run->recording)
         return gt_error_set(error, ENOENT, "run @%lld (%.200s) kept no recording: it was run without --tracking-file",
                             back, run->command ? run->command : "");

@@ -390,7 +390,7 @@ int gt_recording_request(const char *const paths[], size_t count, const char *ki
     status = gt_next_time_request(&request, &runs.next, strcmp(kind, "auto") ? kind : runs.scheduler);
     gt_next_time_doubt(&sentence, &runs.next);
     if (status < 0)
-        gt_error_set(error, EINVAL, "\"%s\" is no kind of request", kind);
+        gt_error_set(error, EINVAL, "\"%s\" is not a kind of request", kind);
     else if (request.failed || sentence.failed)
         status = gt_error_system(error, ENOMEM, "request");
     gt_buffer_give(&request, status, ret, NULL);

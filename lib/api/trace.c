@@ -18,7 +18,7 @@ static int read_step(const char *name, const char *text, int32_t *ret, struct gt
 {
     int64_t number;
     if (gt_number_i64(text, &number) < 0 || number < -1 || number > INT32_MAX)
-        return gt_error_set(error, EINVAL, "%s: \"%s\" is no number of a step", name, text);
+        return gt_error_set(error, EINVAL, "%s: \"%s\" is not a step number", name, text);
     *ret = (int32_t)number;
     return 0;
 }
@@ -110,7 +110,7 @@ int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_tr
     gt_own(&options.request, sizeof options.request, merge);
     double low_gpu = options.request.low_gpu;
     if (!(low_gpu >= 0 && low_gpu <= 100))
-        return gt_error_set(error, EINVAL, "low_gpu: %g is no percentage, from 0 to 100", low_gpu);
+        return gt_error_set(error, EINVAL, "low_gpu: %g is not a percentage from 0 to 100", low_gpu);
     int status = gt_trace_request_read(request, &options.trace, error);
     return status < 0 ? status : gt_merge(ret, paths, count, &options, error);
 }

@@ -11,6 +11,8 @@
 static const char *const telling[] = {"password", "passwd",     "passphrase", "token",      "secret",
                                       "apikey",   "accesskey",  "credential", "privatekey", "authorization",
                                       "bearer",   "sessionkey", "cookie",     "wandbkey",   "openaikey"};
+/* The last word of a name: "--pass", "DB_PASS". Without a word before it, "PWD" is the working directory. */
+static const char *const telling_last[] = {"pass", "pwd"};
 /* Keys of services begin so. */
 static const char *const beginnings[] = {"ghp_",  "gho_",  "ghs_", "ghu_", "github_pat_", "glpat-", "hf_",   "sk-",
                                          "xoxb-", "xoxp-", "AKIA", "ASIA", "AIza",        "npm_",   "pypi-", "eyJ"};
@@ -24,8 +26,18 @@ static bool tells(const char *plain, const char *word)
     return found && strncmp(found, "tokens", 6) != 0 && strncmp(found, "tokeniz", 7) != 0;
 }
 
+/* "--ssl-key" ends in the word "key", "monkey" does not. */
+static bool ends_in_word(const char *name, size_t length, const char *word)
+{
+    size_t own = strlen(word);
+    return length > own && strncasecmp(name + length - own, word, own) == 0 && strchr("-_", name[length - own - 1]);
+}
+
 static bool names_secret(const char *name, size_t length)
 {
+    for (size_t i = 0; i < sizeof telling_last / sizeof *telling_last; i++)
+        if (ends_in_word(name, length, telling_last[i]))
+            return true;
     char plain[64];
     size_t used = 0;
     for (size_t i = 0; i < length && used + 1 < sizeof plain; i++)
@@ -87,8 +99,9 @@ static bool find_password(const char *piece, size_t length, size_t *from, size_t
 /* What came before and what it means for the next piece. */
 struct state {
     bool next_is_secret;
-    bool rest_is_secret; /* of this word: behind "Authorization:" */
-    bool is_database;    /* a program that takes passwords behind -p was named */
+    bool next_may_be_secret; /* if it looks like a password: behind -p or --key */
+    bool rest_is_secret;     /* of this word: behind "Authorization:" */
+    bool is_database;        /* a program that takes passwords behind -p was named */
 };
 
 static void put_value(struct gt_buffer *out, const char *value, size_t length)
@@ -121,7 +134,7 @@ static const char *const names_of_passwords[] = {"password", "passwd", "passphra
 /* A program whose -p takes a password without a blank: "mysql -pPASSWORD". */
 static bool is_database(const char *word, size_t length)
 {
-    static const char *const programs[] = {"mysql", "mariadb", "sshpass"};
+    static const char *const programs[] = {"mysql", "mariadb", "mycli", "mongo", "sshpass", "7z", "login"};
     const char *slash = memrchr(word, '/', length), *name = slash ? slash + 1 : word;
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         if (strncmp(name, programs[i], strlen(programs[i])) == 0)
@@ -129,9 +142,44 @@ static bool is_database(const char *word, size_t length)
     return false;
 }
 
-static bool holds_password(const char *piece, size_t length)
+/* "-phunter2": other programs' values of -p and options that begin so seldom mix letters with digits. */
+static bool holds_password(const struct state *state, const char *piece, size_t length)
 {
-    return length > 2 && strncmp(piece, "-p", 2) == 0;
+    enum { SHORTEST_PASSWORD = 6 };
+    size_t letters = 0, digits = 0;
+    if (length <= 2 || strncmp(piece, "-p", 2) != 0)
+        return false;
+    for (size_t i = 2; i < length; i++) {
+        letters += isalpha((unsigned char)piece[i]) != 0;
+        digits += isdigit((unsigned char)piece[i]) != 0;
+    }
+    bool is_plain = !memchr(piece, '/', length) && !memchr(piece, ':', length) && !memchr(piece, '=', length);
+    return state->is_database || (is_plain && letters && digits && length - 2 >= SHORTEST_PASSWORD);
+}
+
+/* Some programs take a password or a key behind these, others a port, a path, a column or a partition. */
+static bool may_name_secret(const char *name, size_t length)
+{
+    return (length == 2 && strncmp(name, "-p", 2) == 0) || ends_in_word(name, length, "key");
+}
+
+static bool may_be_secret(const char *value, size_t length)
+{
+    enum { LONGEST_NUMBER = 5 };
+    size_t digits = 0;
+    while (digits < length && isdigit((unsigned char)value[digits]))
+        digits++;
+    bool is_number = digits && digits <= LONGEST_NUMBER && (digits == length || strchr(",.", value[digits]));
+    return length && *value != '-' && *value != '/' && !is_number && !memchr(value, ':', length);
+}
+
+/* "Authorization:VALUE" -> the colon; NULL for a path, and for "test_token.py::test". */
+static const char *find_heading(const char *piece, size_t length)
+{
+    const char *colon = memchr(piece, ':', length);
+    size_t name = colon ? (size_t)(colon - piece) : 0;
+    bool is_plain = name && !memchr(piece, '/', name) && !memchr(piece, '.', name) && !memchr(piece, '=', name);
+    return is_plain && colon[1] != ':' && names_secret(piece, name) ? colon : NULL;
 }
 
 /* "pass:VALUE", behind -passin of openssl. */
@@ -140,11 +188,10 @@ static const char passed[] = "pass:";
 /* A piece has no blanks. */
 static void put_piece(struct gt_buffer *out, struct state *state, const char *piece, size_t length)
 {
-    const char *equals = memchr(piece, '=', length);
-    size_t name = equals ? (size_t)(equals - piece) : length;
-    bool ends_in_colon = length > 1 && piece[length - 1] == ':';
+    const char *equals = memchr(piece, '=', length), *colon = find_heading(piece, length);
+    size_t name = colon ? (size_t)(colon - piece) : equals ? (size_t)(equals - piece) : length;
     state->is_database |= is_database(piece, length);
-    if (state->is_database && holds_password(piece, length)) {
+    if (holds_password(state, piece, length)) {
         gt_buffer_text(out, "-p" GT_SECRET_HIDDEN);
         return;
     }
@@ -152,9 +199,11 @@ static void put_piece(struct gt_buffer *out, struct state *state, const char *pi
         gt_buffer_append(out, piece, length);
         return;
     }
-    if (state->rest_is_secret || (state->next_is_secret && *piece != '-')) {
+    if (state->rest_is_secret || (state->next_is_secret && *piece != '-') ||
+        (state->next_may_be_secret && may_be_secret(piece, length))) {
         gt_buffer_text(out, GT_SECRET_HIDDEN);
         state->next_is_secret = piece[length - 1] == ';'; /* more of a cookie */
+        state->next_may_be_secret = false;
         return;
     }
     if (length > strlen(passed) && strncmp(piece, passed, strlen(passed)) == 0) {
@@ -162,29 +211,21 @@ static void put_piece(struct gt_buffer *out, struct state *state, const char *pi
         gt_buffer_text(out, GT_SECRET_HIDDEN);
         return;
     }
-    bool tells = names_secret(piece, name);
-    bool is_heading = tells && (ends_in_colon || is_one_of((const char *const[]){"bearer", NULL}, piece, length));
-    state->next_is_secret = is_heading || (tells && !equals && *piece == '-') ||
+    bool has_value = name < length, tells = names_secret(piece, name), may_tell = may_name_secret(piece, name);
+    state->rest_is_secret = colon || is_one_of((const char *const[]){"bearer", NULL}, piece, length);
+    state->next_is_secret = state->rest_is_secret || (tells && !has_value && *piece == '-') ||
                             is_one_of(names_of_passwords, piece, length);
-    state->rest_is_secret = is_heading;
-    if (!equals) {
-        put_value(out, piece, length);
+    state->next_may_be_secret = may_tell && !has_value;
+    put_value(out, piece, name);
+    if (!has_value)
         return;
-    }
-    gt_buffer_append(out, piece, name + 1);
-    if (tells)
+    const char *value = piece + name + 1;
+    gt_buffer_append(out, piece + name, 1);
+    length -= name + 1;
+    if (!colon && (tells || (may_tell && may_be_secret(value, length))))
         gt_buffer_text(out, GT_SECRET_HIDDEN);
-    else
-        put_value(out, equals + 1, length - name - 1);
-}
-
-/* Behind -p stands a password for some programs, for others a port, a path or a partition. */
-static bool may_be_password(const char *word)
-{
-    enum { LONGEST_PORT = 5 };
-    size_t digits = strspn(word, "0123456789");
-    bool is_port = digits && !word[digits] && digits <= LONGEST_PORT;
-    return *word != '-' && *word != '/' && !is_port && !strchr(word, ':');
+    else if (length)
+        put_piece(out, state, value, length);
 }
 
 #define QUOTES "\"'"
@@ -217,7 +258,6 @@ static void put_word(struct gt_buffer *out, struct state *state, const char *wor
 {
     const char *colon = before && is_user_option(before) ? strchr(word, ':') : NULL;
     state->rest_is_secret = false;
-    state->next_is_secret |= before && strcmp(before, "-p") == 0 && may_be_password(word);
     if (colon && !state->next_is_secret) {
         gt_buffer_append(out, word, (size_t)(colon + 1 - word));
         gt_buffer_text(out, GT_SECRET_HIDDEN);

@@ -140,7 +140,7 @@ static int add_left(struct gt_block_event_list *list, const char *path, struct g
     struct stat facts;
     int status = 0;
     if (lstat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) /* links are not followed, and nobody waits for a pipe */
-        status = gt_error_set(&bad, EINVAL, "%s is no file that a process of the run left", path);
+        status = gt_error_set(&bad, EINVAL, "%s was not written by a process of the run", path);
     if (status == 0)
         status = add_file(list, path, &bad);
     if (status >= 0 || !is_about_file(status))

@@ -142,8 +142,8 @@ static int remove_earlier(const char *path, int folder, struct gt_error *error)
 {
     char foreign[NAME_MAX + 1] = "";
     if (!has_mark(folder))
-        return gt_error_set(error, EEXIST,
-                            "%s exists, and is no folder that was made for code blocks; it is left alone", path);
+        return gt_error_set(error, EEXIST, "%s exists and is not a folder for code blocks; it was left unchanged",
+                            path);
     int status = look(folder, false, foreign, sizeof foreign);
     if (status < 0)
         return gt_error_system(error, -status, "%s", path);
@@ -162,7 +162,7 @@ static int settle(const char *path, bool overwrite, struct gt_error *error)
     if (folder == -ENOENT)
         return 0;
     if (folder == -ELOOP || folder == -ENOTDIR)
-        return gt_error_set(error, EEXIST, "%s exists, and is no folder; it is left alone", path);
+        return gt_error_set(error, EEXIST, "%s exists and is not a folder; it was left unchanged", path);
     if (folder < 0)
         return gt_error_system(error, -folder, "%s", path);
     int status = overwrite || drop(path, false) > 0

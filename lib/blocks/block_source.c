@@ -35,7 +35,7 @@ int gt_block_sources_read(const char *text, unsigned *ret, struct gt_error *erro
         if (!found) {
             for (int i = 0; i < GT_BLOCK_SOURCES; i++)
                 snprintf(list + strlen(list), sizeof list - strlen(list), "%s, ", gt_block_sources[i].name);
-            return gt_error_set(error, EINVAL, "'%.*s' is no source of code blocks; these are: %sall", (int)length,
+            return gt_error_set(error, EINVAL, "'%.*s' is not a source of code blocks; choose from %sall", (int)length,
                                 word, list);
         }
         *ret |= found;
@@ -115,7 +115,7 @@ static int check(const char *pattern, struct gt_error *error)
         regfree(&regex);
         return !foreign ? 0
                         : gt_error_set(error, EINVAL,
-                                       "'%s' is no extended regular expression: it has no %.2s, at character %zu",
+                                       "'%s' is not an extended regular expression: it has no %.2s, at character %zu",
                                        pattern, foreign, (size_t)(foreign - pattern) + 1);
     }
     if (code == REG_ESPACE)
@@ -123,8 +123,8 @@ static int check(const char *pattern, struct gt_error *error)
     size_t place = code == REG_EESCAPE ? strlen(pattern) : place_of_mistake(pattern);
     if (code != REG_EESCAPE)
         regerror(code, NULL, cause, sizeof cause);
-    return gt_error_set(error, EINVAL, "'%s' is no extended regular expression: %s, at character %zu", pattern, cause,
-                        place);
+    return gt_error_set(error, EINVAL, "'%s' is not an extended regular expression: %s, at character %zu", pattern,
+                        cause, place);
 }
 
 int gt_name_pattern_compile(regex_t *ret, const char *pattern, bool is_part, struct gt_error *error)

@@ -87,6 +87,25 @@ const char *gt_collect_library(const struct gt_collect_options *options, const c
     return NULL;
 }
 
+int gt_collect_library_check(const char *const *library, struct gt_error *error)
+{
+    for (; library && *library; library++) {
+        char known[200] = "";
+        size_t length = strcspn(*library, "=");
+        bool is_known = false;
+        for (size_t i = 0; i < gt_collector_type_count; i++)
+            for (const char *const *name = gt_collector_types[i]->libraries; name && *name; name++) {
+                size_t used = strlen(known);
+                is_known |= strlen(*name) == length && !strncmp(*library, *name, length);
+                snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", *name);
+            }
+        if (!is_known || !(*library)[length] || !(*library)[length + 1])
+            return gt_error_set(error, EINVAL, "library \"%.100s\" is not NAME=PATH with one of the names %s", *library,
+                                known);
+    }
+    return 0;
+}
+
 bool gt_frame_claim(struct gt_frame *frame, enum gt_metric_id metric, const struct gt_collector_type *type)
 {
     if (frame->owner[metric] && frame->owner[metric] != type)

@@ -210,6 +210,8 @@ struct gt_collect_options {
 
 /* Returns the path that the user gave for library `name`, or NULL. */
 const char *gt_collect_library(const struct gt_collect_options *options, const char *name);
+/* Checks what the user gave: -EINVAL unless each is "NAME=PATH" with the name of a library. `library` may be NULL. */
+int gt_collect_library_check(const char *const *library, struct gt_error *error);
 
 /* Counters of the whole machine that no sample needs at its moment are read once in so many nanoseconds. A sample once a second may
  * come a little early. */
@@ -219,6 +221,7 @@ struct gt_collector_type {
     const char *name;
     const char *help;
     const char *brand; /* of GPUs that it alone reads, or reads at last, for --gpu-brand; NULL: it has none */
+    const char *const *libraries; /* names by which users replace what it loads, NULL at the end; NULL: it loads none */
     const enum gt_metric_id *metrics; /* what it can fill */
     size_t metric_count;
     /* Origins of its figures. NULL, as where the driver is to be named: the source of the availability is, and counters are exact. */

@@ -53,7 +53,7 @@ static int read_token(struct gt_login *ret, const char *path, struct gt_error *e
             if ((unsigned char)ret->token[i] <= ' ')
                 status = gt_error_set(error, EINVAL, "%s: the token in its first line has blanks", path);
         if (!length)
-            status = gt_error_set(error, EINVAL, "%s: there is no token in its first line", path);
+            status = gt_error_set(error, EINVAL, "%s: its first line has no token", path);
     }
     gt_buffer_release(&text);
     return status;

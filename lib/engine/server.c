@@ -105,12 +105,10 @@ static int judge_missing(const struct gt_server *server, int code, const char *s
     if (code == UNKNOWN_DATABASE)
         return gt_error_set(
             error, ENOENT,
-            "%s: %.*s; who may make it runs CREATE DATABASE %s%s%s there, then gpu-tracker schema --sql "
-            "--create %s",
+            "%s: %.*s; an administrator creates it by CREATE DATABASE %s%s%s, then runs gpu-tracker push --init %s",
             server->name, length, sentence, quote, database, quote, server->name);
-    return gt_error_set(error, ENOENT,
-                        "%s: %.*s; who may make tables does it with gpu-tracker schema --sql --create %s", server->name,
-                        length, sentence, server->name);
+    return gt_error_set(error, ENOENT, "%s: %.*s; an administrator creates the tables with gpu-tracker push --init %s",
+                        server->name, length, sentence, server->name);
 }
 
 /* "Code: 60, e.displayText() = DB::Exception: Table ..." */

@@ -211,8 +211,7 @@ static int list_columns(struct gt_server *server, enum gt_engine_table table, co
             }
     if (status >= 0 && !found)
         status = gt_error_set(error, ENOENT,
-                              "%s has no table %s; who may make tables does it with gpu-tracker schema --sql "
-                              "--create %s",
+                              "%s has no table %s; an administrator creates it with gpu-tracker push --init %s",
                               gt_server_name(server), tables[table].name, gt_server_name(server));
     gt_buffer_release(&sql);
     gt_buffer_release(&text);

@@ -21,9 +21,13 @@ static int copy_gpus(struct gt_recorder *recorder)
 {
     const struct gt_frame *frame = &recorder->sampler.frame;
     struct gt_machine *machine = &recorder->machine;
-    machine->gpu = calloc(frame->device_count ? frame->device_count : 1, sizeof *machine->gpu);
-    if (!machine->gpu)
+    struct gt_gpu *gpus = calloc(frame->device_count ? frame->device_count : 1, sizeof *gpus);
+    if (!gpus)
         return -ENOMEM;
+    free(machine->gpu);
+    machine->gpu = gpus;
+    machine->gpu_count = machine->expected_gpus = 0;
+    machine->gpu_ram_capacity = 0;
     machine->gpu_length = frame->device_count;
     for (size_t i = 0; i < frame->device_count; i++) {
         const struct gt_device *device = &frame->device[i];
@@ -71,6 +75,12 @@ static void name_energy_sources(struct gt_recorder *recorder)
     }
 }
 
+int gt_recorder_describe_gpus(struct gt_recorder *recorder)
+{
+    name_energy_sources(recorder);
+    return copy_gpus(recorder);
+}
+
 static void tell_packages(struct gt_recorder *recorder)
 {
     const struct gt_frame *frame = &recorder->sampler.frame;
@@ -112,14 +122,13 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     snprintf(machine->ram_method, sizeof machine->ram_method, "%s",
              gt_memory_method_label(gt_job_memory_method(recorder->sampler.memory)));
     snprintf(machine->idle_policy, sizeof machine->idle_policy, "%s", options->idle);
-    name_energy_sources(recorder);
     tell_packages(recorder);
     int status = gt_cost_read(
         machine, &(struct gt_cost){options->carbon_intensity, options->carbon_file, options->price}, error);
     if (status < 0)
         return status;
     name_host(recorder);
-    if (read_command(recorder, machine) < 0 || copy_gpus(recorder) < 0)
+    if (read_command(recorder, machine) < 0 || gt_recorder_describe_gpus(recorder) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     return 0;
 }

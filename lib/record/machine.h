@@ -12,6 +12,8 @@ struct gt_recorder;
 
 /* Fill recorder->machine, and find the groups of the job. For gt_recorder_open. */
 int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error);
+/* Fill in its GPUs and sources of energy again: a driver was opened late. 0 or -ENOMEM. */
+int gt_recorder_describe_gpus(struct gt_recorder *recorder);
 
 /* Fill in scheduler and limits of `machine`, whose cores, memory, start and pid are known, and the limit of its groups on memory; of whose
  * job these are the groups. */

@@ -86,9 +86,9 @@ static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outc
            *part = &outcome->value[GT_SCOPE_DESCENDANTS][GT_RAM_PEAK];
     *part = *part > *whole ? *whole : *part; /* each is estimated by itself */
     for (int scope = GT_SCOPE_DESCENDANTS; scope <= GT_SCOPE_COMBINED; scope++) {
-        const struct gt_scope_peak *peak = &job->scope[which[scope]];
+        const struct gt_scope_peak peak = gt_job_peak_best(job, which[scope]);
         double total = outcome->value[scope][GT_RAM_PEAK]; /* of one process alone where that is more */
-        outcome->peak[scope].private_bytes = fmin(peak->private_bytes + fmax(0, total - peak->best), total);
+        outcome->peak[scope].private_bytes = fmin(peak.private_bytes + fmax(0, total - peak.best), total);
     }
     outcome->peak_untold = (double)job->unknown;
 }

@@ -73,6 +73,7 @@ static int open_parts(struct gt_recorder *recorder, pid_t pid, struct gt_error *
         .power_meter = options->power_meter,
         .power_model = options->power_model,
         .cpu_tdp = options->cpu_tdp,
+        .starts_early = !options->gpu_uuids && !options->experiment,
     };
     int status = gt_sampler_open(&recorder->sampler, &sampler, error);
     if (status >= 0)
@@ -82,10 +83,17 @@ static int open_parts(struct gt_recorder *recorder, pid_t pid, struct gt_error *
     return status < 0 ? status : gt_recorder_describe(recorder, error);
 }
 
+static void set_refresh(struct gt_recorder *recorder)
+{
+    double refresh[GT_ENERGY_DEVICES];
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        refresh[i] = recorder->machine.energy_source[i].refresh;
+    gt_attribution_refresh(&recorder->combiner.attribution, refresh);
+}
+
 static void begin(struct gt_recorder *recorder)
 {
     const struct gt_tracker_options *options = recorder->options.tracker;
-    const struct gt_energy_source *source = recorder->machine.energy_source;
     int64_t quarter = (int64_t)(options->sleep_time * 1e9) / 4;
     recorder->patience_ns = quarter < LONGEST_PATIENCE_NS ? quarter : LONGEST_PATIENCE_NS;
     recorder->start_ns = gt_recorder_now(recorder);
@@ -100,30 +108,50 @@ static void begin(struct gt_recorder *recorder)
     gt_summary_init(&recorder->summary);
     gt_energy_curve_follow(&recorder->energy, &recorder->machine, 0);
     gt_combine_init(&recorder->combiner, &(struct gt_combine_options){
-                                             .refresh = {source[GT_ENERGY_CPU].refresh, source[GT_ENERGY_DRAM].refresh,
-                                                         source[GT_ENERGY_GPU].refresh},
                                              .detail = options->detail,
                                              .core_count = recorder->machine.core_count,
                                              .period = options->sleep_time,
                                              .idle = (enum gt_idle_policy)gt_idle_policy_find(options->idle),
                                              .start_ns = recorder->start_ns,
                                          });
+    set_refresh(recorder);
 }
 
-static void warn_of_sources(const struct gt_recorder *recorder)
+/* Each once; a driver may be opened late. */
+static void warn_of_collectors(struct gt_recorder *recorder)
 {
+    const struct gt_tracker_options *options = recorder->options.tracker;
     char sentence[600];
-    for (size_t i = 0; i < recorder->sampler.source_count; i++)
-        if (gt_sampler_complaint(&recorder->sampler, i, sentence, sizeof sentence))
-            warn_caller(recorder, sentence);
+    for (size_t i = 0; i < recorder->sampler.source_count; i++) {
+        bool is_told = recorder->told_sources >> i & 1;
+        if (is_told || !gt_sampler_complaint(&recorder->sampler, i, sentence, sizeof sentence))
+            continue;
+        recorder->told_sources |= UINT64_C(1) << i;
+        warn_caller(recorder, sentence);
+    }
+    bool expects_gpu = options->gpu_brand || options->gpu_uuids;
+    if (expects_gpu && !recorder->sampler.frame.device_count && !recorder->sampler.is_opening)
+        warn_caller(recorder, "No GPU was found: GPU figures are not measured");
+}
+
+static int open_late(struct gt_recorder *recorder, struct gt_error *error)
+{
+    int status = gt_sampler_open_late(&recorder->sampler, error);
+    if (status <= 0)
+        return status;
+    status = gt_recorder_describe_gpus(recorder);
+    set_refresh(recorder);
+    warn_of_collectors(recorder);
+    return status < 0 ? gt_error_system(error, -status, "tracker") : 0;
+}
+
+static void warn_of_sources(struct gt_recorder *recorder)
+{
+    warn_of_collectors(recorder);
     bool is_one_of_many = recorder->machine.world > 1; /* of which srun, or another, has started this one */
     if (recorder->options.tracker->mark && !recorder->sampler.finder.slurm && !is_one_of_many)
         warn_caller(recorder,
                     "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
-    const struct gt_tracker_options *options = recorder->options.tracker;
-    bool expects_gpu = options->gpu_brand || options->gpu_uuids;
-    if (expects_gpu && !recorder->sampler.frame.device_count)
-        warn_caller(recorder, "No GPU was found: GPU figures are not measured");
 }
 
 int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const struct gt_recorder_options *options,
@@ -233,10 +261,10 @@ static int settle_backlog(struct gt_recorder *recorder)
 
 int gt_recorder_settle(struct gt_recorder *recorder)
 {
-    return recorder->backlog.length ? settle_backlog(recorder) : 0;
+    return recorder->backlog.length && !recorder->sampler.is_opening ? settle_backlog(recorder) : 0;
 }
 
-/* The first is not to wait: it makes the file. Those of experiments are written with readings of their moment. */
+/* The first is not to wait: it makes the file, which names all GPUs. Those of experiments are written with readings of their moment. */
 static int take_sample(struct gt_recorder *recorder)
 {
     const struct gt_tracker_options *options = recorder->options.tracker;
@@ -247,7 +275,7 @@ static int take_sample(struct gt_recorder *recorder)
         return status;
     if (is_first || options->experiment ||
         gt_backlog_is_due(&recorder->backlog, sample->monotonic_ns, (int64_t)(options->sleep_time * 1e9)))
-        status = settle_backlog(recorder);
+        status = gt_recorder_settle(recorder);
     tell_store_trouble(recorder);
     return status;
 }
@@ -301,7 +329,9 @@ static void tell_trouble(struct gt_recorder *recorder)
 
 static int read_all(struct gt_recorder *recorder, bool is_sample, struct gt_error *error)
 {
-    int status = gt_sampler_read(&recorder->sampler, recorder->patience_ns, error);
+    int status = open_late(recorder, error);
+    if (status >= 0)
+        status = gt_sampler_read(&recorder->sampler, recorder->patience_ns, error);
     if (status < 0)
         return status;
     tell_trouble(recorder);
@@ -431,6 +461,7 @@ static void sample_system_alone(struct gt_recorder *recorder)
 static void read_last(struct gt_recorder *recorder)
 {
     recorder->sampler.frame.is_last = true;
+    open_late(recorder, NULL);
     gt_recorder_settle(recorder);
     if (!recorder->summary.samples)
         sample_system_alone(recorder);

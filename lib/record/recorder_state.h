@@ -33,6 +33,7 @@ struct gt_recorder {
     struct gt_sample sample;       /* the latest; its rows belong to the combiner */
     struct gt_outcome outcome;     /* once finished */
     bool is_finished;
+    uint64_t told_sources;         /* bits of the sampler's sources about which the caller was warned */
     struct gt_error store_failure; /* why there is no store */
     char store_trouble[700];       /* the trouble that was told last */
     struct gt_gap_watch gap_watch[GT_ENERGY_DEVICES];

@@ -12,6 +12,7 @@ struct gt_node *gt_brief_add(struct gt_node *root, const char *title, const char
     gt_report_text(brief, "outcome", "Outcome", outcome);
     gt_report_bool(brief, "alarm", "Alarm", is_alarm);
     gt_report_section(brief, "lines", "Figures");
+    gt_report_section(brief, "text_lines", "Figures");
     gt_report_section(brief, "warnings", "Warnings");
     gt_report_section(brief, "requests", "Next time");
     return brief;
@@ -32,13 +33,23 @@ static void add_curve(struct gt_node *item, const struct gt_brief_curve *curve)
             gt_series_point(series, line, i, curve->cell[i]);
 }
 
-void gt_brief_line(struct gt_node *brief, const struct gt_brief_line *line)
+static void add_line(struct gt_node *lines, const struct gt_brief_line *line)
 {
-    struct gt_node *item = gt_report_section(part(brief, "lines"), "line", line->title);
+    struct gt_node *item = gt_report_section(lines, "line", line->title);
     gt_report_text(item, "value", "Value", line->value);
     gt_report_text(item, "words", "Words", line->words);
     if (line->curve)
         add_curve(item, line->curve);
+}
+
+void gt_brief_line(struct gt_node *brief, const struct gt_brief_line *line)
+{
+    add_line(part(brief, "lines"), line);
+}
+
+void gt_brief_text_line(struct gt_node *brief, const struct gt_brief_line *line)
+{
+    add_line(part(brief, "text_lines"), line);
 }
 
 static struct gt_node *add_pair(struct gt_node *list, const char *words, const char *detail)
@@ -82,6 +93,12 @@ const struct gt_node *gt_brief_of(const struct gt_node *root)
 {
     const struct gt_node *brief = gt_node_find(root, GT_BRIEF_KEY);
     return brief && brief->kind == GT_NODE_SECTION && gt_node_find(brief, "outcome") ? brief : NULL;
+}
+
+const struct gt_node *gt_brief_of_report(const struct gt_report *report)
+{
+    const struct gt_node *brief = gt_brief_of(&report->root);
+    return brief ? brief : gt_brief_of(&report->page);
 }
 
 static const char *text_in(const struct gt_node *node, const char *key)
@@ -135,6 +152,11 @@ static const struct gt_node *first_of(const struct gt_node *brief, const char *k
 const struct gt_node *gt_brief_first_line(const struct gt_node *brief)
 {
     return first_of(brief, "lines");
+}
+
+const struct gt_node *gt_brief_first_text_line(const struct gt_node *brief)
+{
+    return first_of(brief, "text_lines");
 }
 
 const struct gt_node *gt_brief_first_warning(const struct gt_node *brief)

@@ -26,6 +26,8 @@ struct gt_brief_line {
 /* `is_alarm`: how it ended is to be seen before anything else. */
 struct gt_node *gt_brief_add(struct gt_node *root, const char *title, const char *outcome, bool is_alarm);
 void gt_brief_line(struct gt_node *brief, const struct gt_brief_line *line);
+/* Adds a line after all others for the format "summary". Pages and Markdown have a table with the same values. */
+void gt_brief_text_line(struct gt_node *brief, const struct gt_brief_line *line);
 /* A sentence, and a further one or NULL. */
 void gt_brief_warning(struct gt_node *brief, const char *sentence, const char *detail);
 /* The same about other programs than the job: GT_STYLE_ONLY_WARNINGS leaves it out. */
@@ -37,13 +39,15 @@ void gt_brief_request(struct gt_node *brief, const char *heading, const char *re
 /* Where the rest is. */
 void gt_brief_more(struct gt_node *brief, const char *more);
 
-/* Reading. Lines, warnings and requests are the children of sections. */
+/* Reading. The brief of a report may lie in its page. Lines, warnings and requests are the children of sections. */
 const struct gt_node *gt_brief_of(const struct gt_node *root); /* NULL: there is none */
+const struct gt_node *gt_brief_of_report(const struct gt_report *report);
 const char *gt_brief_title(const struct gt_node *brief);
 const char *gt_brief_outcome(const struct gt_node *brief);
 bool gt_brief_is_alarm(const struct gt_node *brief);
 const char *gt_brief_rest(const struct gt_node *brief); /* NULL: not told */
 const struct gt_node *gt_brief_first_line(const struct gt_node *brief);
+const struct gt_node *gt_brief_first_text_line(const struct gt_node *brief);
 const struct gt_node *gt_brief_first_warning(const struct gt_node *brief);
 const struct gt_node *gt_brief_first_request(const struct gt_node *brief);
 /* These read one of these nodes. */

@@ -211,7 +211,7 @@ void gt_report_tell_alone(struct gt_node *root, const char *sentence)
         root->last = node;
         at = &node->next;
     }
-    gt_report_text(root, "reason", "Nothing to tell", sentence);
+    gt_report_text(root, "reason", "No result", sentence);
 }
 
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value)
@@ -587,7 +587,7 @@ int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], co
 {
     struct gt_report *joined;
     if (!count)
-        return gt_error_set(error, EINVAL, "there is no report to join");
+        return gt_error_set(error, EINVAL, "no report to join");
     int status = gt_report_new(&joined, reports[0]->type, error);
     if (status < 0)
         return status;

@@ -10,14 +10,24 @@
 #include "report/human_text.h"
 #include "report/screen_table.h"
 
-enum { MOST_LINES = 25, WIDEST = 78, NARROW = 60, NARROWEST = 24, TITLE = 10, VALUE = 10, GAP = 3, SHORTEST_NAME = 12 };
+enum {
+    MOST_LINES = 25,
+    WIDEST = 78,
+    NARROW = 60,
+    NARROWEST = 24,
+    TITLE = 10,
+    WIDEST_TITLE = 28,
+    VALUE = 10,
+    GAP = 3,
+    SHORTEST_NAME = 12
+};
 
 static const char NAME[] = "gpu-tracker  ";
 static const char RED[] = "\033[31m", YELLOW[] = "\033[33m", PLAIN[] = "\033[0m";
 
 struct page {
     struct gt_buffer *out;
-    size_t width;
+    size_t width, title; /* columns: of all, of titles of lines */
     bool is_ascii, is_coloured, has_only_warnings;
 };
 
@@ -148,15 +158,31 @@ static void put_padded(struct page *page, const char *text, size_t columns)
     free(own);
 }
 
+/* Cut in the middle of the column, so that the ends of paths and names stay apart. */
+static void put_title(struct page *page, const char *title)
+{
+    char *own = shown(page, title);
+    size_t taken = own ? columns_of(own) : 0;
+    if (taken < page->title)
+        gt_buffer_text(page->out, own ? own : "");
+    else
+        put_cut(page, own, page->title - 1);
+    put_spaces(page, taken < page->title ? page->title - taken : 1);
+    free(own);
+}
+
 static void put_line(struct page *page, const struct gt_node *line)
 {
     const char *value = gt_brief_value(line);
     struct gt_brief_curve curve;
-    size_t indent = 2 + TITLE + (value ? VALUE : 0);
+    size_t indent = 2 + page->title + (value ? VALUE : 0);
     bool has_curve = gt_brief_curve(line, &curve) && page->width > NARROW;
     put_spaces(page, 2);
-    put_padded(page, line->title, TITLE);
-    if (value)
+    put_title(page, line->title);
+    bool is_bare = value && !has_curve && !*gt_brief_words(line);
+    if (is_bare)
+        gt_buffer_text(page->out, value);
+    else if (value)
         put_padded(page, value, VALUE);
     if (has_curve) {
         gt_brief_draw(page->out, &curve, page->is_ascii);
@@ -176,11 +202,25 @@ static size_t count_of(const struct gt_node *first)
 
 static void put_lines(struct page *page, const struct gt_node *brief, size_t most)
 {
-    const struct gt_node *line = gt_brief_first_line(brief);
-    if (line)
+    const struct gt_node *line = gt_brief_first_line(brief), *more = gt_brief_first_text_line(brief);
+    if (line || more)
         gt_buffer_char(page->out, '\n');
     for (; line && most; line = line->next, most--)
         put_line(page, line);
+    for (; more && most; more = more->next, most--)
+        put_line(page, more);
+}
+
+/* As wide as the widest title needs, within limits. */
+static size_t title_columns(const struct page *page, const struct gt_node *brief)
+{
+    size_t widest = TITLE, limit = page->width / 3;
+    const struct gt_node *lists[] = {gt_brief_first_line(brief), gt_brief_first_text_line(brief)};
+    for (size_t i = 0; i < 2; i++)
+        for (const struct gt_node *line = lists[i]; line; line = line->next)
+            widest = columns_of(line->title) + 1 > widest ? columns_of(line->title) + 1 : widest;
+    limit = limit > WIDEST_TITLE ? WIDEST_TITLE : limit < TITLE ? TITLE : limit;
+    return widest < limit ? widest : limit;
 }
 
 /* ---- Remarks ----------------------------------------------------------------------------------------------------- */
@@ -211,14 +251,23 @@ static void put_warnings(struct page *page, const struct gt_node *brief)
     }
 }
 
-/* Its lines are never broken. */
+/* Lines break between options alone, with the backslash of a shell. */
 static void put_pasted(struct page *page, const char *text)
 {
     char *copy = strdup(text), *rest = copy;
     for (const char *line; (line = strsep(&rest, "\n"));) {
-        char *own = shown(page, line);
-        put_spaces(page, 4);
-        gt_buffer_text(page->out, own ? own : "");
+        char *own = shown(page, line), *words = own;
+        size_t column = 0;
+        for (const char *word; words && (word = strsep(&words, " "));) {
+            size_t needed = columns_of(word);
+            if (column && column + 1 + needed + 2 * !!words > page->width) {
+                gt_buffer_text(page->out, " \\\n");
+                column = 0;
+            }
+            put_spaces(page, column ? 1 : 4);
+            gt_buffer_text(page->out, word);
+            column += (column ? 1 : 4) + needed;
+        }
         gt_buffer_char(page->out, '\n');
         free(own);
     }
@@ -250,7 +299,9 @@ static void put_all(struct page *page, const struct gt_node *brief, size_t most)
         put_warnings(page, brief);
         return;
     }
-    bool is_alone = !gt_brief_first_line(brief) && !gt_brief_first_warning(brief) && !gt_brief_first_request(brief);
+    page->title = title_columns(page, brief);
+    bool is_alone = !gt_brief_first_line(brief) && !gt_brief_first_text_line(brief) && !gt_brief_first_warning(brief) &&
+                    !gt_brief_first_request(brief);
     put_heading(page, brief, is_alone);
     put_lines(page, brief, most);
     put_warnings(page, brief);
@@ -272,7 +323,7 @@ static void put_brief(const struct page *page, const struct gt_node *brief)
     struct gt_buffer own = {0};
     struct page trial = *page;
     trial.out = &own;
-    for (size_t most = count_of(gt_brief_first_line(brief)) + 1; most--;) {
+    for (size_t most = count_of(gt_brief_first_line(brief)) + count_of(gt_brief_first_text_line(brief)) + 1; most--;) {
         gt_buffer_clear(&own);
         put_all(&trial, brief, most);
         if (own.failed || !own.length || lines_in(own.data) <= MOST_LINES)
@@ -283,19 +334,126 @@ static void put_brief(const struct page *page, const struct gt_node *brief)
     gt_buffer_release(&own);
 }
 
+/* ---- Several recordings: a row for each, the values of their lines as columns ------------------------------------- */
+
+enum { MOST_COLUMNS = 6, MOST_ROWS = 18 };
+
+struct columns {
+    const char *title[MOST_COLUMNS];
+    size_t width[MOST_COLUMNS], count, name, outcome;
+};
+
+static const struct gt_node *line_titled(const struct gt_node *brief, const char *title)
+{
+    const struct gt_node *line = gt_brief_first_line(brief);
+    while (line && (strcmp(line->title, title) != 0 || !gt_brief_value(line)))
+        line = line->next;
+    return line;
+}
+
+static void widen(size_t *width, const char *text)
+{
+    size_t columns = columns_of(text);
+    *width = columns > *width ? columns : *width;
+}
+
+static void add_columns(struct columns *columns, const struct gt_node *brief)
+{
+    for (const struct gt_node *line = gt_brief_first_line(brief); line; line = line->next) {
+        size_t i = 0;
+        while (i < columns->count && strcmp(columns->title[i], line->title) != 0)
+            i++;
+        if (!gt_brief_value(line) || i == MOST_COLUMNS)
+            continue;
+        if (i == columns->count)
+            columns->title[columns->count++] = line->title;
+        widen(&columns->width[i], line->title);
+        widen(&columns->width[i], gt_brief_value(line));
+    }
+}
+
+/* Returns the first part from `part` on, itself included, that has a brief; NULL at the end. */
+static const struct gt_node *with_brief(const struct gt_node *part)
+{
+    while (part && (part->kind != GT_NODE_SECTION || !gt_brief_of(part)))
+        part = part->next;
+    return part;
+}
+
+static void put_row(struct page *page, const struct columns *columns, const char *name, const char *outcome,
+                    const struct gt_node *brief)
+{
+    char *own = shown(page, name);
+    size_t taken = own ? columns_of(own) : 0;
+    put_spaces(page, 2);
+    put_cut(page, own ? own : "", columns->name);
+    put_spaces(page, (taken < columns->name ? columns->name - taken : 0) + 2);
+    put_padded(page, outcome, columns->outcome);
+    for (size_t i = 0; i < columns->count; i++) {
+        const struct gt_node *line = brief ? line_titled(brief, columns->title[i]) : NULL;
+        put_spaces(page, 2);
+        if (i + 1 < columns->count)
+            put_padded(page, !brief ? columns->title[i] : line ? gt_brief_value(line) : "", columns->width[i]);
+        else
+            gt_buffer_text(page->out, !brief ? columns->title[i] : line ? gt_brief_value(line) : "");
+    }
+    gt_buffer_char(page->out, '\n');
+    free(own);
+}
+
+/* Columns from the right give way until the row fits, then the name is cut. */
+static void fit(struct columns *columns, size_t width)
+{
+    for (;; columns->count--) {
+        size_t needed = 2 + 2 + columns->outcome, least = columns->name < SHORTEST_NAME ? columns->name : SHORTEST_NAME;
+        for (size_t i = 0; i < columns->count; i++)
+            needed += 2 + columns->width[i];
+        if (needed + least <= width || !columns->count) {
+            size_t room = width > needed ? width - needed : least;
+            columns->name = columns->name < room ? columns->name : room;
+            return;
+        }
+    }
+}
+
+static void put_first_warning(struct page *page, const char *name, const struct gt_node *brief)
+{
+    const struct gt_node *warning = gt_brief_first_warning(brief);
+    char text[600];
+    if (!warning)
+        return;
+    snprintf(text, sizeof text, "%s: %s", name, gt_brief_words(warning));
+    put_mark(page);
+    put_text(page, text, 4);
+}
+
 static bool put_several(struct page *page, const struct gt_node *root)
 {
-    bool any = false;
-    for (const struct gt_node *part = root->first; part; part = part->next) {
-        const struct gt_node *brief = part->kind == GT_NODE_SECTION ? gt_brief_of(part) : NULL;
-        if (!brief)
-            continue;
-        if (any && !page->has_only_warnings)
-            gt_buffer_char(page->out, '\n');
-        put_brief(page, brief);
-        any = true;
+    struct columns columns = {0};
+    size_t rows = 0, row = 0, warnings = 0;
+    const struct gt_node *first = with_brief(root->first), *part;
+    for (part = first; part; part = with_brief(part->next), rows++) {
+        add_columns(&columns, gt_brief_of(part));
+        widen(&columns.name, part->title);
+        widen(&columns.outcome, gt_brief_outcome(gt_brief_of(part)));
     }
-    return any;
+    if (!rows)
+        return false;
+    fit(&columns, page->width);
+    gt_buffer_printf(page->out, "%s%zu recordings\n\n", NAME, rows);
+    put_row(page, &columns, "", "", NULL);
+    for (part = first; part && row < MOST_ROWS; part = with_brief(part->next), row++)
+        put_row(page, &columns, part->title, gt_brief_outcome(gt_brief_of(part)), gt_brief_of(part));
+    if (rows > MOST_ROWS)
+        gt_buffer_printf(page->out, "  and %zu more\n", rows - MOST_ROWS);
+    for (part = first; part && warnings < GT_BRIEF_WARNINGS; part = with_brief(part->next)) {
+        if (!gt_brief_first_warning(gt_brief_of(part)))
+            continue;
+        gt_buffer_text(page->out, warnings++ ? "" : "\n");
+        put_first_warning(page, part->title, gt_brief_of(part));
+    }
+    gt_buffer_text(page->out, "\n  all values: --format text, or -o runs.html\n");
+    return true;
 }
 
 /* What pages begin with, and text can show. */
@@ -327,6 +485,9 @@ static int write_first_parts(const struct gt_report *report, struct gt_buffer *o
 static int write_summary(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     const struct gt_node *root = &report->root, *brief = gt_brief_of(root);
+    const struct gt_node *of_page = gt_brief_of(&report->page);
+    if (!brief && of_page && gt_brief_first_text_line(of_page))
+        brief = of_page;
     size_t width = report->width;
     unsigned style = report->style;
     struct page page = {

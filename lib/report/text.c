@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "report/brief.h"
 #include "report/format.h"
 #include "report/human_text.h"
 #include "report/screen_table.h"
@@ -275,6 +276,11 @@ static int write_text(const struct gt_report *report, struct gt_buffer *out, str
     bool is_on_screen = report->width && !(report->style & GT_STYLE_ORIGINAL);
     bool pandas = analysis && !is_on_screen;
     struct text text = {report, out, pandas ? "\t" : "   ", pandas, is_on_screen};
+    bool is_list = gt_node_flag_bits(&report->root) & GT_LIST;
+    if (report->style & GT_STYLE_SUMMARY_FIRST && (is_list || gt_brief_of(&report->page))) {
+        gt_format_find("summary")->write(report, out, error);
+        gt_buffer_char(out, '\n');
+    }
     int status = put_body(&text, &report->root, 0);
     return status < 0 ? gt_error_system(error, -status, "text") : 0;
 }

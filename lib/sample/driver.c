@@ -12,7 +12,7 @@
 #include "base/grow.h"
 
 /* Seconds. A job's end waits for the sample before it and for the last one. */
-static const double OPEN_PATIENCE = 10, PATIENCE = 1, LAST_PATIENCE = 0.7;
+static const double PATIENCE = 1, LAST_PATIENCE = 0.7;
 
 enum { MOST_TOLD = 3 }; /* silences of a driver that is very slow */
 
@@ -23,6 +23,7 @@ struct gt_driver {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t asked, answered;
+    int64_t began_ns;     /* to be opened */
     enum request request; /* what the thread does or is to do */
     bool is_abandoned;
     bool has_answer; /* which the caller has not taken yet */
@@ -196,7 +197,9 @@ static struct gt_driver *new_driver(const struct gt_collector_type *type, const 
 
 static int take_devices(const struct gt_driver *driver, struct gt_frame *frame)
 {
-    memcpy(frame->owner, driver->frame.owner, sizeof frame->owner);
+    for (int id = 0; id < GT_METRIC_COUNT; id++)
+        if (!frame->owner[id])
+            frame->owner[id] = driver->frame.owner[id];
     for (size_t i = driver->first_device; i < driver->frame.device_count; i++) {
         struct gt_device *device = gt_frame_device(frame);
         if (!device)
@@ -206,42 +209,46 @@ static int take_devices(const struct gt_driver *driver, struct gt_frame *frame)
     return 0;
 }
 
-static int fail_to_open(struct gt_availability *availability, const char *source, const char *reason)
-{
-    *availability = (struct gt_availability){.refresh = NAN};
-    snprintf(availability->source, sizeof availability->source, "%s", source);
-    return gt_unavailable(availability, GT_BROKEN, NULL, "%s", reason);
-}
-
-int gt_driver_open(struct gt_driver **ret, void **state, const struct gt_collector_type *type,
-                   const struct gt_collect_options *options, struct gt_frame *frame,
-                   struct gt_availability *availability, struct gt_error *error)
+int gt_driver_open(struct gt_driver **ret, const struct gt_collector_type *type,
+                   const struct gt_collect_options *options, const struct gt_frame *frame, struct gt_error *error)
 {
     *ret = NULL;
-    *state = NULL;
     struct gt_driver *driver = new_driver(type, options, frame);
     if (!driver)
         return gt_error_system(error, ENOMEM, "%s", type->name);
     driver->request = OPEN;
+    driver->began_ns = gt_clock_ns(CLOCK_MONOTONIC);
     int status = start(driver);
-    if (status < 0) {
+    if (status < 0)
         release(driver);
-        return fail_to_open(availability, type->help, "cannot start a thread for the driver");
-    }
-    if (!wait_for(driver, OPEN_PATIENCE)) {
+    else
+        *ret = driver;
+    return status;
+}
+
+int gt_driver_opened(struct gt_driver **place, double seconds, void **state, struct gt_frame *frame,
+                     struct gt_availability *availability, struct gt_error *error)
+{
+    struct gt_driver *driver = *place;
+    *state = NULL;
+    if (!wait_for(driver, seconds)) {
+        if (gt_clock_ns(CLOCK_MONOTONIC) - driver->began_ns < GT_DRIVER_PATIENCE * GT_SECOND)
+            return -EINPROGRESS;
+        *place = NULL;
         abandon(driver);
-        return fail_to_open(availability, type->help, "the driver did not answer within 10 s");
+        return gt_unavailable(availability, GT_BROKEN, NULL, "the driver did not answer within %d s",
+                              GT_DRIVER_PATIENCE);
     }
     *availability = driver->availability;
-    status = driver->status < 0 ? gt_error_copy(error, &driver->error) : take_devices(driver, frame);
+    int status = driver->status < 0 ? gt_error_copy(error, &driver->error) : take_devices(driver, frame);
     driver->has_answer = false;
     if (status == 0 && driver->state) {
         *state = driver->state;
-        *ret = driver;
         return 0;
     }
+    *place = NULL;
     gt_driver_close(driver);
-    return status == -ENOMEM ? gt_error_set(error, ENOMEM, "%s: no memory", type->name) : status;
+    return status == -ENOMEM ? gt_error_set(error, ENOMEM, "GPUs: no memory") : status;
 }
 
 /* Copies the parts of a frame that collectors of GPUs read. */

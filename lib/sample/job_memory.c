@@ -54,6 +54,7 @@ struct reading {
     uint64_t id;
     pid_t pid;
     uint64_t start;
+    double files; /* at the last look */
     int status;
     struct gt_smaps smaps;
 };
@@ -74,7 +75,6 @@ struct gt_job_memory {
     size_t record_count, record_capacity;
     uint64_t last_id;
     struct gt_scope_memory scope[GT_SCOPE_COMBINED + 1];
-    double shmem;        /* of the job's own group, bytes; NaN: not known */
     double files;        /* of the whole job, at the last update */
     double largest;      /* resident set of one process */
     double uncharged;    /* see gt_job_memory_uncharged */
@@ -197,6 +197,14 @@ static bool await(struct gt_job_memory *memory, int64_t patience_ns)
     return has_ended;
 }
 
+/* Processes are read in turn. A page that another process maps meanwhile must not count in full in the one and in part in the other, so
+ * the processes that have the fewest pages, which may map more, are read first. */
+static int by_files(const void *a, const void *b)
+{
+    const struct reading *one = a, *other = b;
+    return (one->files > other->files) - (one->files < other->files);
+}
+
 /* Without a thread the estimate stays one. */
 static void ask(struct gt_job_memory *memory)
 {
@@ -209,8 +217,9 @@ static void ask(struct gt_job_memory *memory)
         const struct record *record = &memory->record[i];
         if (record->lives && !record->is_denied && !record->shares_space)
             task->reading[task->count++] = (struct reading){
-                .id = record->id, .pid = record->pid, .start = record->start};
+                .id = record->id, .pid = record->pid, .start = record->start, .files = record->files};
     }
+    qsort(task->reading, task->count, sizeof *task->reading, by_files);
     memory->is_reading = true;
     memory->has_changed = false;
     pthread_mutex_lock(&memory->lock);
@@ -262,10 +271,13 @@ static void take(struct record *record, const struct gt_process *process)
 }
 
 /* Returns the record whose memory a process of so many anonymous bytes began with. A parent that has ended, or is ending, is as it was read
- * before. Where that is too little it was met late, and what it had came from one above it. */
-static struct record *read_origin(const struct gt_job_memory *memory, struct gt_process *parent, double anonymous)
+ * before. Where that is too little it was met late, and what it had came from one above it. *ret_had: what the origin had at the fork, which
+ * it may have freed since. */
+static struct record *read_origin(const struct gt_job_memory *memory, struct gt_process *parent, double anonymous,
+                                  double *ret_had)
 {
     struct record *origin = find(memory, parent->memory);
+    double before = origin ? origin->anonymous : 0;
     bool has_ended = gt_process_read_faults(parent) < 0 || parent->is_zombie || parent->is_exiting ||
                      gt_process_read(parent, memory->root) < 0;
     if (origin && !has_ended)
@@ -274,13 +286,14 @@ static struct record *read_origin(const struct gt_job_memory *memory, struct gt_
          above = find(memory, above->parent))
         if (above->anonymous > origin->anonymous)
             origin = above;
+    *ret_had = origin ? fmax(before, origin->anonymous) : 0;
     return origin;
 }
 
 int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process, struct gt_process *parent)
 {
-    double anonymous = known(process->value[GT_RSS]) - known(process->file_bytes);
-    struct record *above = parent && process->is_forked ? read_origin(memory, parent, anonymous) : NULL;
+    double anonymous = known(process->value[GT_RSS]) - known(process->file_bytes), had = 0;
+    struct record *above = parent && process->is_forked ? read_origin(memory, parent, anonymous, &had) : NULL;
     struct record record = {.id = memory->last_id + 1,
                             .pid = process->pid,
                             .start = process->start,
@@ -295,7 +308,7 @@ int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process,
         record.parent_faults = above->faults;
     }
     take(&record, process);
-    record.anonymous_before = record.lowest = above ? fmin(record.anonymous, above->anonymous) : record.anonymous;
+    record.anonymous_before = record.lowest = above ? fmin(record.anonymous, had) : record.anonymous;
     record.risen = fmax(0, record.anonymous - record.lowest);
     record.files_before = record.files;
     struct record *place = GT_GROW(memory, record);
@@ -460,9 +473,7 @@ static double weigh(double confirmed, double expected, double memory, double bef
     return expected > fmax(MUCH, MUCH_OF * memory) ? between(confirmed / expected, 0, 1) : before;
 }
 
-/* `part` of its proportional shared memory counts. */
-static void learn_one(const struct gt_job_memory *memory, struct record *record, const struct gt_smaps *smaps,
-                      double part)
+static void learn_one(const struct gt_job_memory *memory, struct record *record, const struct gt_smaps *smaps)
 {
     record->was_read = true;
     record->read_files = smaps->file_bytes;
@@ -470,7 +481,7 @@ static void learn_one(const struct gt_job_memory *memory, struct record *record,
     record->read_fallen = record->fallen - fmax(0, smaps->anonymous - record->anonymous);
     record->read_faults = isnan(smaps->faults) ? record->faults : smaps->faults;
     record->private_files = fmax(0, smaps->private_bytes - smaps->private_anonymous);
-    record->pss_files = smaps->pss_files + part * smaps->pss_shmem;
+    record->pss_files = smaps->pss_files + smaps->pss_shmem;
     if (!(record->pss_files > 0)) /* before Linux 5.4 */
         record->pss_files = fmin(smaps->pss, smaps->file_bytes);
     if (!record->parent || record->has_children || isnan(smaps->faults))
@@ -533,24 +544,11 @@ static void learn_kept(struct gt_job_memory *memory, double total)
     estimate(memory);
 }
 
-/* Bytes of shared memory and tmpfs of the whole machine; infinity: not known. */
-static double machine_shmem(const struct gt_root *root)
-{
-    char text[4096];
-    const char *line = gt_root_read(root, "proc/meminfo", text, sizeof text) > 0 ? strstr(text, "\nShmem:") : NULL;
-    return line ? 1024 * strtod(line + strlen("\nShmem:"), NULL) : INFINITY;
-}
-
 static void learn(struct gt_job_memory *memory, int64_t now_ns)
 {
     struct task *task = &memory->task;
-    double total = 0, shmem = 0;
+    double total = 0;
     memory->is_reading = false;
-    for (size_t i = 0; i < task->count; i++)
-        shmem += task->reading[i].status >= 0 ? task->reading[i].smaps.pss_shmem : 0;
-    /* Processes are read in turn. Pages that more and more of them map meanwhile come to more than there are. */
-    double most = isnan(memory->shmem) ? machine_shmem(memory->root) : memory->shmem;
-    double part = shmem > most ? most / shmem : 1;
     for (size_t i = 0; i < task->count; i++) {
         const struct reading *one = &task->reading[i];
         struct record *record = find(memory, one->id);
@@ -558,7 +556,7 @@ static void learn(struct gt_job_memory *memory, int64_t now_ns)
             continue;
         record->is_denied = one->status == -EACCES || one->status == -EPERM;
         if (one->status >= 0) {
-            learn_one(memory, record, &one->smaps, part);
+            learn_one(memory, record, &one->smaps);
             total += one->smaps.pss - one->smaps.pss_files - one->smaps.pss_shmem;
         }
     }
@@ -728,7 +726,6 @@ int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_frame *fr
     int64_t now_ns = gt_clock_monotonic(memory->clock);
     follow(memory, frame);
     estimate(memory);
-    memory->shmem = is_own && group ? group->shmem : NAN;
     if (memory->is_reading && await(memory, 0))
         learn(memory, now_ns);
     if (!memory->is_reading && is_due(memory, now_ns)) {

@@ -126,7 +126,8 @@ void gt_peak_bound_release(struct gt_peak_bound *bound)
 struct gt_peak_member {
     uint32_t bound[GT_PEAK_SCOPES]; /* GT_PEAK_NONE: it is not in that scope */
     uint32_t next_free;
-    double mark; /* as far as it is known */
+    double mark;                 /* as far as it is known */
+    double best[GT_PEAK_SCOPES]; /* the mark, where it counts for the scope; else 0 */
     bool has_mark, has_ended, is_limited;
 };
 
@@ -155,13 +156,17 @@ int gt_job_peak_begin(struct gt_job_peak *peak, uint32_t *ret)
     return result;
 }
 
-void gt_job_peak_raise(struct gt_job_peak *peak, int scope, double bytes)
+static void raise_scope(struct gt_scope_peak *ret, double bytes)
 {
-    struct gt_scope_peak *ret = &peak->scope[scope];
     if (!(bytes > ret->best))
         return;
     ret->private_bytes += bytes - ret->best;
     ret->best = bytes;
+}
+
+void gt_job_peak_raise(struct gt_job_peak *peak, int scope, double bytes)
+{
+    raise_scope(&peak->scope[scope], bytes);
 }
 
 void gt_job_peak_reading(struct gt_job_peak *peak, int scope, const struct gt_scope_memory *memory)
@@ -207,7 +212,7 @@ void gt_job_peak_tell(struct gt_job_peak *peak, uint32_t index, double mark, boo
     member->mark = fmax(member->mark, mark);
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
         if (member->bound[scope] != GT_PEAK_NONE && !(is_copy && !member->has_mark && scope == GT_PEAK_DESCENDANTS))
-            gt_job_peak_raise(peak, scope, mark);
+            member->best[scope] = fmax(member->best[scope], mark);
 }
 
 void gt_job_peak_limit(struct gt_job_peak *peak, uint32_t index, double mark)
@@ -231,6 +236,8 @@ void gt_job_peak_settle(struct gt_job_peak *peak, uint32_t index, bool has_mark)
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
         if (member->bound[scope] != GT_PEAK_NONE)
             gt_peak_bound_settle(&peak->bound[scope], member->bound[scope]);
+    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
+        raise_scope(&peak->scope[scope], member->best[scope]);
     give_back(peak, index);
 }
 
@@ -243,9 +250,17 @@ void gt_job_peak_drop(struct gt_job_peak *peak, uint32_t index)
     give_back(peak, index);
 }
 
+struct gt_scope_peak gt_job_peak_best(const struct gt_job_peak *peak, int scope)
+{
+    struct gt_scope_peak ret = peak->scope[scope];
+    for (size_t i = 0; i < peak->member_count; i++)
+        raise_scope(&ret, peak->member[i].best[scope]);
+    return ret;
+}
+
 double gt_job_peak_most(const struct gt_job_peak *peak, int scope)
 {
     double marks = peak->unknown ? NAN : gt_peak_bound_value(&peak->bound[scope]);
     double most = peak->group > 0 ? fmin(marks, peak->group) : marks; /* fmin passes over NaN */
-    return isnan(most) ? NAN : fmax(most, peak->scope[scope].best);
+    return isnan(most) ? NAN : fmax(most, gt_job_peak_best(peak, scope).best);
 }

@@ -65,7 +65,7 @@ struct gt_peak_member; /* one process, living or not settled yet */
 
 /* All zero is that of a job that has not begun. */
 struct gt_job_peak {
-    struct gt_scope_peak scope[GT_PEAK_SCOPES];
+    struct gt_scope_peak scope[GT_PEAK_SCOPES]; /* of readings and settled processes */
     struct gt_peak_bound bound[GT_PEAK_SCOPES];
     struct gt_peak_member *member;
     size_t member_count, member_capacity;
@@ -100,6 +100,8 @@ void gt_job_peak_limit(struct gt_job_peak *peak, uint32_t member, double mark);
 void gt_job_peak_settle(struct gt_job_peak *peak, uint32_t member, bool has_mark);
 /* Forget a process that was no part of the job, as if it had never been. */
 void gt_job_peak_drop(struct gt_job_peak *peak, uint32_t member);
+/* Returns the largest value of a scope. It costs a step for each process that is not settled. */
+struct gt_scope_peak gt_job_peak_best(const struct gt_job_peak *peak, int scope);
 /* Returns the upper bound of a scope, bytes; NaN: not known. */
 double gt_job_peak_most(const struct gt_job_peak *peak, int scope);
 

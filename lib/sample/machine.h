@@ -62,7 +62,7 @@ struct gt_machine {
     char currency[16]; /* "EUR"; "" not told */
     /* Recordings of one job are joined by these. */
     char job[160];            /* "alps:4242.0", the same for all of its trackers; "" not known */
-    char launcher[16];        /* that numbered the ranks: "OpenMPI"; "" none did */
+    char launcher[24];        /* that numbered the ranks: "OpenMPI"; "" none did */
     int rank, local_rank;     /* counted from 1; 0: not told */
     int world;                /* ranks of the job; 0: not told */
     char node[48];            /* the machine's boot id, the same in all containers of it; "" not known */

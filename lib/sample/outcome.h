@@ -79,7 +79,7 @@ struct gt_kernel_events {
 struct gt_local_rank {
     int rank;
     int local, size;    /* local: 1 more than its number on the machine; 0 and less: not told */
-    char launcher[16];  /* who numbered it */
+    char launcher[24];  /* who numbered it */
     pid_t pid;          /* its first process */
     uint64_t processes; /* that were met */
     double cpu_time;    /* seconds */

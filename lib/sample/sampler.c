@@ -14,23 +14,86 @@
 #include "collect/process/pid_namespace.h"
 #include "collect/process/process.h"
 
-static int open_source(struct gt_sampler *sampler, const struct gt_collector_type *type,
-                       const struct gt_collect_options *options, struct gt_error *error)
+/* Seconds that the start of a job may wait for a driver, and its end. */
+static const double EARLY_PATIENCE = 0.5, LAST_PATIENCE = 0.7;
+
+static int open_driver(struct gt_sampler *sampler, struct gt_sampler_source *source, double seconds,
+                       struct gt_error *error)
 {
-    struct gt_sampler_source *source = &sampler->source[sampler->source_count++];
-    source->type = type;
-    int status = type->calls_driver
-                     ? gt_driver_open(&source->driver, &source->state, type, options, &sampler->frame,
-                                      &source->availability, error)
-                     : type->open(&source->state, options, &sampler->frame, &source->availability, error);
+    int status = source->driver
+                     ? 0
+                     : gt_driver_open(&source->driver, source->type, &sampler->collect, &sampler->frame, error);
+    if (status < 0)
+        return status == -ENOMEM
+                   ? status
+                   : gt_unavailable(&source->availability, GT_BROKEN, NULL, "cannot start a thread for the driver");
+    return gt_driver_opened(&source->driver, seconds, &source->state, &sampler->frame, &source->availability, error);
+}
+
+static int open_source(struct gt_sampler *sampler, size_t number, double seconds, struct gt_error *error)
+{
+    struct gt_sampler_source *source = &sampler->source[number];
+    int status = source->type->calls_driver ? open_driver(sampler, source, seconds, error)
+                                            : source->type->open(&source->state, &sampler->collect, &sampler->frame,
+                                                                 &source->availability, error);
+    if (status == -EINPROGRESS) {
+        sampler->is_opening = true;
+        return gt_unavailable(&source->availability, GT_ABSENT, NULL, "its driver is being opened");
+    }
+    source->is_settled = true;
     if (source->state)
-        sampler->ready[sampler->ready_count++] = (uint8_t)(sampler->source_count - 1);
+        sampler->ready[sampler->ready_count++] = (uint8_t)number;
     return status;
 }
 
-static int open_collectors(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
+/* Collectors of GPUs are opened one after the other: each adds its devices, and leaves out those of the ones before. */
+static int open_collectors(struct gt_sampler *sampler, double seconds, struct gt_error *error)
 {
-    struct gt_collect_options collect = {
+    int status = 0;
+    sampler->is_opening = false;
+    for (size_t i = 0; i < sampler->source_count && status >= 0; i++)
+        if (!sampler->source[i].is_settled && !(sampler->is_opening && sampler->source[i].type->brand))
+            status = open_source(sampler, i, seconds, error);
+    return status;
+}
+
+static void give_up_opening(struct gt_sampler *sampler)
+{
+    for (size_t i = 0; i < sampler->source_count; i++) {
+        struct gt_sampler_source *source = &sampler->source[i];
+        if (source->is_settled)
+            continue;
+        source->is_settled = true;
+        if (source->driver)
+            gt_unavailable(&source->availability, GT_BROKEN, NULL, "the driver did not answer until the end");
+        gt_driver_close(source->driver);
+        source->driver = NULL;
+    }
+    sampler->is_opening = false;
+}
+
+static size_t count_settled(const struct gt_sampler *sampler)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sampler->source_count; i++)
+        count += sampler->source[i].is_settled;
+    return count;
+}
+
+int gt_sampler_open_late(struct gt_sampler *sampler, struct gt_error *error)
+{
+    size_t before = count_settled(sampler);
+    if (!sampler->is_opening)
+        return 0;
+    int status = open_collectors(sampler, sampler->frame.is_last ? LAST_PATIENCE : 0, error);
+    if (sampler->frame.is_last)
+        give_up_opening(sampler);
+    return status < 0 ? status : count_settled(sampler) > before;
+}
+
+static int list_collectors(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
+{
+    sampler->collect = (struct gt_collect_options){
         .root = &sampler->root,
         .clock = &sampler->clock,
         .topology = &sampler->topology,
@@ -46,10 +109,12 @@ static int open_collectors(struct gt_sampler *sampler, const struct gt_sampler_o
     sampler->source = calloc(gt_collector_type_count, sizeof *sampler->source);
     if (!sampler->source)
         return gt_error_system(error, ENOMEM, "sampler");
-    for (size_t i = 0; i < gt_collector_type_count; i++) {
-        int status = open_source(sampler, gt_collector_types[i], &collect, error);
-        if (status < 0)
-            return status;
+    sampler->source_count = gt_collector_type_count;
+    for (size_t i = 0; i < sampler->source_count; i++) {
+        struct gt_sampler_source *source = &sampler->source[i];
+        source->type = gt_collector_types[i];
+        source->availability = (struct gt_availability){.state = GT_ABSENT, .refresh = NAN};
+        snprintf(source->availability.source, sizeof source->availability.source, "%s", source->type->help);
     }
     return 0;
 }
@@ -61,7 +126,9 @@ int gt_sampler_probe(struct gt_sampler *sampler, const struct gt_sampler_options
     sampler->epoch_ns = gt_clock_real(&sampler->clock) - gt_clock_monotonic(&sampler->clock);
     int status = gt_root_open(&sampler->root, options->machine_root, error);
     if (status >= 0)
-        status = open_collectors(sampler, options, error);
+        status = list_collectors(sampler, options, error);
+    if (status >= 0)
+        status = open_collectors(sampler, options->starts_early ? EARLY_PATIENCE : GT_DRIVER_PATIENCE, error);
     if (status < 0)
         gt_sampler_close(sampler);
     return status;

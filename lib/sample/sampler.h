@@ -18,6 +18,7 @@ struct gt_sampler_source {
     const struct gt_collector_type *type;
     void *state;              /* NULL: not ready */
     struct gt_driver *driver; /* NULL: it is asked directly */
+    bool is_settled;          /* its opening has ended, well or not */
     struct gt_availability availability;
 };
 
@@ -37,6 +38,8 @@ struct gt_sampler {
     size_t source_count;
     uint8_t ready[64]; /* numbers of those that have something to read */
     size_t ready_count;
+    struct gt_collect_options collect;   /* for gt_sampler_open_late */
+    bool is_opening;                     /* a driver is being opened: its GPUs, and others, are not known yet */
     const struct gt_cgroup *cgroup;      /* the job's own; NULL: none */
     struct gt_group_memory group_memory; /* of the group in which the job runs */
     bool is_elsewhere, has_left_group;   /* a process of the job is in another one; or was */
@@ -58,12 +61,17 @@ struct gt_sampler_options {
     double period;
     const char *power_meter, *power_model; /* see collect/collector.h */
     double cpu_tdp;
+    bool
+        starts_early; /* half a second is enough to wait for drivers: gt_sampler_open_late takes them in; what the options point to stays */
     const char *slurm_job, *mark; /* see collect/cgroup/slurm.h; NULL: no job of Slurm */
 };
 
 /* Follow a process and open the collectors. -ESRCH: there is no such process; -EACCES, -EPERM: it may not be read; -ENOTSUP: it is
  * of another PID namespace; -ENOMEM; -EINVAL names an option. Collectors that fail are no error: source[].availability tells. */
 int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error);
+/* While `is_opening`: take in drivers that were opened meanwhile; with frame.is_last those that are not are left behind. Returns 1 where
+ * devices or sources may have changed, else 0, or a negative errno as of opening. */
+int gt_sampler_open_late(struct gt_sampler *sampler, struct gt_error *error);
 /* Read everything into sampler->frame, waiting at most `patience_ns` for the kernel's sums over the processes' memory. Vanished processes
  * are settled and dropped. Returns 0, -ENOMEM, or the error with which the processes cannot be listed; what a collector cannot read goes to
  * sampler->trouble. */

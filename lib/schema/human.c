@@ -88,6 +88,15 @@ char *gt_human_binary(char ret[GT_HUMAN_SIZE], double bytes)
 
 char *gt_human_round_bytes(char ret[GT_HUMAN_SIZE], double bytes)
 {
+    static const struct {
+        double size;
+        char letter;
+    } powers[] = {{0x1p40, 'T'}, {0x1p30, 'G'}, {0x1p20, 'M'}};
+    for (size_t i = 0; i < sizeof powers / sizeof *powers; i++)
+        if (bytes >= powers[i].size && fmod(bytes, powers[i].size) == 0) {
+            snprintf(ret, GT_HUMAN_SIZE, "%.0f%c", bytes / powers[i].size, powers[i].letter);
+            return ret;
+        }
     return put(ret, bytes, STEPS(bytes_steps), true);
 }
 

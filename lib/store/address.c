@@ -127,7 +127,7 @@ static int read_number(double *ret, double least, const char *name, const char *
 {
     double number;
     if (gt_number_double(value, &number) < 0 || !(number >= least))
-        return bad_option(name, value, "this is no number, or too small", error);
+        return bad_option(name, value, "not a number, or too small", error);
     *ret = number;
     return 0;
 }
@@ -135,7 +135,7 @@ static int read_number(double *ret, double least, const char *name, const char *
 static int read_path(char ret[PATH_MAX], const char *name, const char *value, struct gt_error *error)
 {
     if (!*value || strlen(value) >= PATH_MAX)
-        return bad_option(name, value, "this is no name of a file", error);
+        return bad_option(name, value, "not a file name", error);
     memcpy(ret, value, strlen(value) + 1);
     return 0;
 }
@@ -159,7 +159,7 @@ static int read_option(struct gt_address *ret, char *option, struct gt_error *er
         return read_path(ret->ca, option, value, error);
     if (strcmp(option, "keep") != 0)
         return gt_error_set(error, EINVAL,
-                            "\"%s\" is no option in the address of a server; there are flush, wait, spool, "
+                            "\"%s\" is not an option of a server address; use flush, wait, spool, "
                             "spool-limit, keep and ca",
                             option);
     if (strcmp(value, "1") != 0 && strcmp(value, "0") != 0)

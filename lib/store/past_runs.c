@@ -49,11 +49,11 @@ int gt_past_runs_path(char *ret, size_t size, struct gt_error *error)
     if (state && *state == '/')
         length = snprintf(ret, size, "%s" WITHIN_STATE, state);
     else if (home && *home == '/' && access(home, F_OK) < 0)
-        return gt_error_system(error, errno, "there is no place for the list of runs: %s", home);
+        return gt_error_system(error, errno, "cannot create the list of runs: %s", home);
     else if (home && *home == '/')
         length = snprintf(ret, size, "%s/.local/state" WITHIN_STATE, home);
     else
-        return gt_error_set(error, ENOENT, "there is no place for the list of runs: HOME is not set");
+        return gt_error_set(error, ENOENT, "cannot create the list of runs: HOME is not set");
     return (size_t)length < size ? 0 : gt_error_system(error, ENAMETOOLONG, "the list of runs");
 }
 

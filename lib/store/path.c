@@ -113,12 +113,11 @@ static int expand_one(struct gt_buffer *out, const char *pattern, char letter, p
     case 'j': return add_job(out, pattern, error);
     case 'r': return add_rank(out, pattern, error);
     case 's': return add_step(out, pattern, error);
-    case '\0': return gt_error_set(error, EINVAL, "%s: %% at the end stands for nothing; write %%%%", pattern);
+    case '\0': return gt_error_set(error, EINVAL, "%s: a single %% at the end; write %%%%", pattern);
     default:
         return gt_error_set(
-            error, EINVAL,
-            "%s: %%%c is no placeholder; there are %%p pid, %%h host, %%j job, %%s step, %%r rank and %%%%", pattern,
-            letter);
+            error, EINVAL, "%s: %%%c is not a placeholder; use %%p pid, %%h host, %%j job, %%s step, %%r rank and %%%%",
+            pattern, letter);
     }
 }
 

@@ -118,8 +118,7 @@ int gt_recording_columns(struct gt_recording *recording, const char *const names
     for (size_t i = 0; i < count; i++) {
         int index = gt_store_column_find(&recording->columns, names[i]);
         if (index < 0)
-            return gt_error_set(error, ENOENT, "%s: there is no column \"%s\" in tracking files", recording->path,
-                                names[i]);
+            return gt_error_set(error, ENOENT, "%s: recordings have no column \"%s\"", recording->path, names[i]);
         wanted[index] = true;
     }
     for (size_t i = 0; i < recording->columns.count; i++)

@@ -151,7 +151,7 @@ static int check_log(const char *name, const char *path, bool may_remove, struct
         return 1;
     return gt_error_set(error, EEXIST, "%s is there, which would be taken for a part of the new %s; %s", name, path,
                         S_ISREG(found.st_mode) ? "use --overwrite to remove it"
-                                               : "it is no regular file, and is left alone");
+                                               : "it is not a regular file and was left unchanged");
 }
 
 static int go_through_logs(const char *path, bool may_remove, bool removes, struct gt_error *error)

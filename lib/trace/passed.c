@@ -44,6 +44,7 @@ static const struct signature signatures[] = {
     {BYTES(0, "--- symbol\n"),
      "a profile of gperftools with its symbols: `google-pprof --collapsed FILE > FILE.collapsed` makes stacks that are "
      "read"},
+    {BYTES(0, "PeriodType: "), "a profile as text, by `pprof -raw`: the profile it was made of is read"},
     {BYTES(0, "[["), "lists of numbers, as torch.profiler's memory timeline (export_memory_timeline): the trace with "
                      "profile_memory=True (export_chrome_trace) has the allocations"},
     {BYTES(0, "\"Kind\",\""), ROCPROF},

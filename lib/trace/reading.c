@@ -98,7 +98,7 @@ int gt_filter_open(struct gt_filter *ret, const struct gt_trace_options *options
     int status = regcomp(&ret->select, options->select, REG_EXTENDED | REG_NOSUB);
     if (status) {
         regerror(status, &ret->select, why, sizeof why);
-        return gt_error_set(error, EINVAL, "select: \"%s\" is no regular expression: %s", options->select, why);
+        return gt_error_set(error, EINVAL, "select: \"%s\" is not a regular expression: %s", options->select, why);
     }
     ret->has_select = true;
     ret->verdict = calloc(GT_FILTER_VERDICTS, sizeof *ret->verdict);

@@ -211,20 +211,22 @@ static bool is_merged(const char *path)
     return gt_path_ends(path, "_merged_timeline.json") || gt_path_ends(path, "_merged_timeline.json.gz");
 }
 
-/* XLA's profiler writes <host>.xplane.pb and beside it <host>.trace.json.gz, of the same events but not always of all.
- * Where SMDebug keeps these, the time they count from is known for the latter alone. */
-static bool is_told_twice(const char *path)
+bool gt_trace_has_twin(const char *path, const char *end, const char *other)
 {
-    static const char plane[] = ".xplane.pb", json[] = ".trace.json.gz";
-    bool is_plane = gt_path_ends(path, plane), is_kept = strstr(path, "/detailed_profiling/");
-    const char *end = is_plane ? plane : json, *other = is_plane ? json : plane;
     char *twin = NULL;
-    if (!gt_path_ends(path, end) || is_plane != is_kept ||
-        asprintf(&twin, "%.*s%s", (int)(strlen(path) - strlen(end)), path, other) < 0)
+    if (!gt_path_ends(path, end) || asprintf(&twin, "%.*s%s", (int)(strlen(path) - strlen(end)), path, other) < 0)
         return false;
     bool is_there = access(twin, R_OK) == 0;
     free(twin);
     return is_there;
+}
+
+/* XLA's profiler writes <host>.xplane.pb and beside it <host>.trace.json.gz, of the same events but not always of all.
+ * Where SMDebug keeps these, the time they count from is known for the latter alone. */
+static bool is_told_twice(const char *path)
+{
+    return strstr(path, "/detailed_profiling/") ? gt_trace_has_twin(path, GT_XPLANE, GT_XPLANE_JSON)
+                                                : gt_trace_has_twin(path, GT_XPLANE_JSON, GT_XPLANE);
 }
 
 /* JAX writes the same events again as perfetto_trace.json.gz beside <host>.trace.json.gz and <host>.xplane.pb. */

@@ -52,7 +52,7 @@ static int take_names(struct gt_row_filter *filter, size_t request, struct gt_er
             if (string != GT_TRACE_NONE)
                 verdict[string] = WANTED;
         } else if (regcomp(&expression, *name, REG_EXTENDED | REG_NOSUB)) {
-            return gt_error_set(error, EINVAL, "\"%s\" is no regular expression", *name);
+            return gt_error_set(error, EINVAL, "\"%s\" is not a regular expression", *name);
         } else {
             judge(filter, request, &expression);
             regfree(&expression);

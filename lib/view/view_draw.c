@@ -344,7 +344,7 @@ static int draw_disk(const struct gt_view_picture *picture, int row)
 
 /* ---- What is amiss ----------------------------------------------------------------------------------------------- */
 
-enum { WARNINGS = 4 };
+enum { WARNINGS = 5 };
 static const double IDLE = 0.05, IDLE_SECONDS = 60;
 
 /* Returns how long a GPU has been idle until now, seconds. */
@@ -379,14 +379,31 @@ static size_t warn_of_idle(const struct gt_view_model *model, char *text, size_t
     return isfinite(shortest);
 }
 
+static void append(char *text, size_t size, const char *format, double number)
+{
+    size_t used = strlen(text);
+    if (number > 0 && used < size)
+        snprintf(text + used, size - used, format, used ? ", " : "GPUs: ", number);
+}
+
+/* "GPUs: 1 lost, XID 79, 250 ECC errors": these stay in view after the job has ended. */
+static size_t warn_of_errors(const struct gt_view_model *model, char *text, size_t size)
+{
+    *text = '\0';
+    append(text, size, "%s%.0f lost", model->gpus_lost);
+    append(text, size, "%sXID %.0f", model->gpu_xid);
+    append(text, size, "%s%.0f ECC errors", model->gpu_ecc);
+    return *text != '\0';
+}
+
 /* Finds the warnings of a job that runs, or at a moment of it. */
 static size_t find_warnings(const struct gt_view_picture *picture, char text[WARNINGS][120])
 {
     const struct gt_view_model *model = picture->model;
-    size_t count = 0;
+    size_t count = warn_of_errors(model, text[0], sizeof text[0]);
     char first[GT_HUMAN_SIZE], second[GT_HUMAN_SIZE];
     if (model->state == GT_VIEW_ENDED && !model->is_past)
-        return 0;
+        return count;
     if (model->ram / model->ram_capacity >= 0.9)
         snprintf(text[count++], 120, "memory: %s of %s", gt_view_bytes(picture->choice, first, model->ram),
                  gt_view_bytes(picture->choice, second, model->ram_capacity));

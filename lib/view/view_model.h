@@ -78,7 +78,8 @@ struct gt_view_model {
 
     size_t gpu_count;
     struct gt_view_gpu *gpu;
-    size_t process_count; /* those that live, in the order of the tree */
+    double gpus_lost, gpu_xid, gpu_ecc; /* of all GPUs: as gpu_lost and gpu_xid; ECC errors since the first sample */
+    size_t process_count;               /* those that live, in the order of the tree */
     struct gt_view_process *process;
     bool has_detail;          /* the recording tells of processes */
     bool has_ended_processes; /* of a job that ended: all that it had, their CPU time and most memory */

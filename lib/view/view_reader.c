@@ -202,7 +202,7 @@ static const char *const wanted[] = {
     "combined_ram",        "combined_ram_peak",  "combined_swap",       "cpu_combined_sum_utilization_percent",
     "combined_cpu_time",   "combined_processes", "combined_n_threads",  "combined_cpu_energy",
     "combined_gpu_energy", "combined_energy",    "combined_read_bytes", "combined_written_bytes",
-    "system_pressure_io",
+    "system_pressure_io",  "system_gpu_lost",    "system_gpu_xid",      "system_gpu_ecc_uncorrected",
 };
 enum { WANTED = sizeof wanted / sizeof *wanted };
 static const int64_t SHORTEST_SPAN_NS = GT_SECOND / 100;
@@ -218,6 +218,7 @@ struct gt_view_reader {
     bool wants_blocks, has_asked, has_begun, has_sample;
     double earlier;                  /* as of the model; once has_asked */
     int64_t begin_ns, begin_real_ns; /* monotonic and time of day of the begin */
+    double ecc_before;               /* ECC errors of the first sample */
     double period;
     double *value;                /* [lines of the course] */
     struct gt_sample_copy sample; /* the last one up to the moment shown */
@@ -311,6 +312,7 @@ void gt_view_forget_figures(struct gt_view_model *model)
     model->ram = model->ram_peak = model->swap = model->cpu = model->cpu_mean = NAN;
     model->power = model->cpu_power = model->gpu_power = model->energy = NAN;
     model->disk = model->disk_read = model->disk_written = model->disk_wait = NAN;
+    model->gpus_lost = model->gpu_xid = model->gpu_ecc = NAN;
     model->progress.left = model->earlier = NAN;
 }
 
@@ -353,6 +355,7 @@ static void begin_with(struct gt_view_reader *reader, const struct gt_sample *sa
     gt_course_rate_init(&reader->energy_cpu);
     gt_course_rate_init(&reader->energy_gpu);
     gt_course_rate_init(&reader->bytes);
+    reader->ecc_before = sample->row[GT_SCOPE_SYSTEM].value[GT_GPU_ECC_UNCORRECTED];
     reader->has_begun = true;
 }
 
@@ -416,6 +419,9 @@ static int take(struct gt_view_reader *reader, const struct gt_sample *sample, d
     model->cpu_mean = job[GT_CPU_TIME] / at;
     model->energy = job[GT_ENERGY];
     model->disk_wait = system[GT_PRESSURE_IO] / at;
+    model->gpus_lost = system[GT_GPU_LOST];
+    model->gpu_xid = system[GT_GPU_XID];
+    model->gpu_ecc = system[GT_GPU_ECC_UNCORRECTED] - reader->ecc_before;
     reader->value[GT_VIEW_RAM] = model->ram;
     reader->value[GT_VIEW_CPU] = model->cpu;
     reader->value[GT_VIEW_POWER] = model->power;

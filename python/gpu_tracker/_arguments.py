@@ -25,6 +25,13 @@ def integer(name: str, value: Any) -> int:
         raise TypeError(f"{name}={value!r} is not an integer") from None
 
 
+def flag(name: str, value: Any) -> bool:
+    """True or False of any library."""
+    if not any(value == truth for truth in (True, False)):
+        raise TypeError(f"{name}={value!r} is neither True nor False")
+    return bool(value)
+
+
 def path(name: str, value: Any) -> str:
     """Return a path as text."""
     try:

@@ -82,15 +82,15 @@ class Sampling:
         except EOFError:
             pass  # `finish` reports the error
 
-    def finish(self, attempts: int, timeout: float) -> tuple[str, str]:
-        """Return the final report as (JSON, text)."""
+    def finish(self, attempts: int, timeout: float) -> tuple[str, str, str]:
+        """Return the final report as (JSON, summary, text)."""
         try:
             self._sampler.stop()
         except EOFError:
             pass  # a signal ended the sampler after it sent its report
         for attempt in range(1, attempts + 1):
             try:
-                return self._await("json", timeout), self._await("text", timeout)
+                return self._await("json", timeout), self._await("summary", timeout), self._await("text", timeout)
             except TimeoutError:
                 self._warn(f"the sampler has not answered for {attempt * timeout:g} s")
         self._sampler.kill()

@@ -42,6 +42,7 @@ def sub_track(code_block_name: str | None = None, code_block_attribute: str | No
 
     if callable(code_block_name):
         raise TypeError("sub_track needs parentheses: @sub_track()")
+    _arguments.flag("overwrite", overwrite)
 
     def decorate(function: _Function) -> _Function:
         from ._wrap import wrap

@@ -1,6 +1,7 @@
 """`Tracker`, and the classes of its results."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import os
@@ -278,9 +279,13 @@ class Tracker:
             ValueError: An argument is invalid, or a GPU does not exist.
             TypeError: An argument has a wrong type.
             FileExistsError: The tracking file exists and `overwrite` is False.
-            FileNotFoundError: The folder of the tracking file does not exist.
+            FileNotFoundError: The folder of the tracking file or of `resource_usage_file` does not exist.
         """
         self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        if callable(sleep_time):
+            raise TypeError("Tracker needs parentheses: @Tracker()")
+        for name in ("disable_logs", "overwrite", "detail", "keep_high_water_mark"):
+            _arguments.flag(name, self._arguments[name])
         uuids = None if gpu_uuids is None else sorted(_arguments.texts("gpu_uuids", gpu_uuids))
         if uuids == []:
             raise ValueError("gpu_uuids is empty: name at least one GPU, or omit gpu_uuids to measure all")
@@ -317,12 +322,13 @@ class Tracker:
         self._lock: Any = None
         self._begin = 0.0
         self._resource_usage_file = None if resource_usage_file is None else _arguments.path("resource_usage_file", resource_usage_file)
+        _check_folder(self._resource_usage_file or "")
         self._disable_logs = disable_logs
         self._keep_mark = keep_high_water_mark
         self._window = 0
         self._sampling: Any = None
         self._calls: Any = None
-        self._json = self._text = ""
+        self._json = self._text = self._summary = ""
         if gpu_uuids is not None:
             self._check_gpus()
 
@@ -392,7 +398,7 @@ class Tracker:
         try:
             if peak > 0:
                 sampling.own_peak(peak)
-            self._json, self._text = sampling.finish(self.n_join_attempts, self.join_timeout)
+            self._json, self._summary, self._text = sampling.finish(self.n_join_attempts, self.join_timeout)
             self.resource_usage = _tree.instance(ResourceUsage, json.loads(self._json))
             self._warn_without_gpu()
         except EOFError:
@@ -631,17 +637,17 @@ class Tracker:
         return page
 
     def _repr_html_(self) -> str:
-        """Return the page of the recording, or the results as text without a recording."""
+        """Return the summary, with charts of memory and CPU of the tracking file below 50 kB; `to_html` has all charts."""
         import html
-
-        from ._views import frame
 
         if self.state is Tracker.State.NEW:
             return html.escape(repr(self))
-        if self._tracking_file is not None:
-            return frame(self.to_html())
-        text = str(self) if self.resource_usage is not None else repr(self)
-        return f"<pre>{html.escape(text)}</pre>"
+        summary = self._summary or (str(self) if self.resource_usage is not None else repr(self))
+        chart = ""
+        if self._tracking_file is not None and self.state is Tracker.State.STOPPED:
+            with contextlib.suppress(ValueError, OSError):
+                chart = self.plot("memory,cpu").svg
+        return f"<pre>{html.escape(summary)}</pre>{chart if len(chart) < 50_000 else ''}"
 
     def __str__(self) -> str:
         """Return the results as text, or the state during the run.
@@ -699,12 +705,16 @@ def _file_option(path: str | os.PathLike[str] | None) -> str | None:
         raise ValueError(f"{name}: a Tracker records to a file; use `gpu-tracker push FILE ADDRESS` to send it to a server")
     if not name.endswith((".csv", ".sqlite")):
         raise ValueError(f"{name!r}: the name of a tracking file must end in .csv or .sqlite")
+    _check_folder(name)
+    return name.replace("%", "%%")
+
+
+def _check_folder(name: str) -> None:
     folder = os.path.dirname(name)
     if folder and not os.path.exists(folder):
         import errno
 
         raise FileNotFoundError(errno.ENOENT, f"folder {folder} does not exist", name)
-    return name.replace("%", "%%")
 
 
 def _random_file() -> str:

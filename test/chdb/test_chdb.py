@@ -43,7 +43,7 @@ def folders(front, run, tmp_path_factory):
     run("run", "--no-history", "-q", "--detail", "--blocks", "--sleep-time", "0.02", "--tf", real, "--", "sh", "-c",
         f"{block}; sleep 0.3; {block}", environment={"SLURM_JOB_ID": "73", "SLURM_CLUSTER_NAME": "alps", "SLURM_STEP_ID": "0",
                                                     "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_STEP_NUM_TASKS": "1"})
-    run("schema", "--sql", "--create", front.url)
+    run("push", "--init", front.url)
     for job, period in (("71", 0.1), ("72", 10)):
         paths = make_job(real, folder / job, ranks=3, rows=400, period=period, job=f"alps:{job}.0", ranks_per_node=2, dead=[2],
                          start=time.time() - 5000)  # samples of last month would not stay
@@ -56,10 +56,10 @@ def folders(front, run, tmp_path_factory):
 
 
 def test_the_printed_tables_are_made(front, run):
-    for statement in filter(str.strip, run("schema", "--sql").split(";\n")):
+    for statement in filter(str.strip, run("push", "--init", "--explain").split(";\n")):
         front.ask(statement)
-    run("schema", "--sql", "--create", front.url)
-    assert "TTL" in run("schema", "--sql", front.url)
+    run("push", "--init", front.url)
+    assert "TTL" in run("push", "--init", "--explain", front.url)
     assert front.ask("SELECT DISTINCT type FROM system.columns WHERE name = 'moment'").strip() == b"DateTime64(9)"
 
 

@@ -72,7 +72,7 @@ def test_roctx(ranges, fake):
 
 def test_the_list_of_sources(ranges, refused):
     assert names(ranges(" nvtx, kokkos ", [RANGES, "kokkos"])[1])["solve"] == 1
-    refused(2, "'kokko' is no source", "run", "--blocks-from=kokko", "--", "touch", "started")
+    refused(2, "'kokko' is not a source", "run", "--blocks-from=kokko", "--", "touch", "started")
 
 
 def test_of_all_sources_any_is_enough(ranges):

@@ -145,7 +145,7 @@ def test_rules(cli, sessions, rule, broken):
 
 @pytest.mark.parametrize("rule, message", [
     ("combined_ram.max", "has neither > nor <"),
-    ("combined_ram.max>much", "'much' is no limit"),
+    ("combined_ram.max>much", "'much' is not a limit"),
     ("combined_ram.max>5s", "not measured in 's'"),
     ("combined_rum.max>5", "'combined_rum' is not a figure of any session; these are: memory, time, cpu, cpu-time, "),
     ("memory>5", "the limit has no unit: write it as in 2GB"),
@@ -172,7 +172,7 @@ class Trap:
 
 def test_other_pickles_are_refused_and_not_executed(sessions, refused):
     (sessions / "trap.pickle").write_bytes(pickle.dumps(Trap(), 2))
-    refused(2, "which is no part of results", "sub-track", "compare", "-m", "a=trap.pickle")
+    refused(2, "which does not belong in results", "sub-track", "compare", "-m", "a=trap.pickle")
     (sessions / "cut.pickle").write_bytes((sessions / "A.pickle").read_bytes()[:-100])
     refused(2, "damaged", "sub-track", "compare", "-m", "a=cut.pickle")
 
@@ -222,7 +222,7 @@ def test_markdown(cli, sessions):
     assert done.returncode == 3
     verdict, rest = done.stdout.split("<details>\n<summary>All figures</summary>\n")
     lines = verdict.splitlines()
-    assert lines[0].startswith("**B against A**: ") and lines[0].endswith("; 1 rule is broken"), lines[0]
+    assert lines[0].startswith("**B against A**: ") and lines[0].endswith("; 1 rule broken"), lines[0]
     assert "- the rule memory>1kB is broken" in lines and "## Summary" in lines and "## Rules" in lines
     assert "## Overall Differences" in rest and rest.endswith("</details>\n")
     assert any(line.startswith("|") and "difference" in line for line in rest.splitlines())

@@ -269,7 +269,7 @@ def test_the_cpu_time_of_short_runs(cli, truth):
 def test_a_page_of_single_runs_promises_no_certainty(cli, sessions):
     words = sessions(a=[results()], b=[results(duration=90, ram=3)])
     page = cli("sub-track", "compare", *words, "-f", "html").stdout
-    assert "too few runs to tell what differs for certain" in page and "0 figures differ" not in page
+    assert "too few runs to judge" in page and "0 significant" not in page
     assert "Change against the baseline" in page and "95 % interval" not in page
     last = re.findall(r'<text text-anchor="(\w+)" y="\d+" x="[\d.]+">\+\d+ %', page)[-1]
     assert last == "end", "a long number is not cut at the border"

@@ -396,7 +396,7 @@ def test_estimates_at_moments_are_marked(cli, recording, tmp_path):
 
 
 @pytest.mark.parametrize("content, naming", [
-    ("", "moments.csv is empty"), ("time,a\n1,2\nsoon,3\n", 'line 3: "soon" in column "time" is no time'),
+    ("", "moments.csv is empty"), ("time,a\n1,2\nsoon,3\n", 'line 3: "soon" in column "time" is not a time'),
     ("time,a\n1\n", "line 2 has 1 fields instead of 2"),
     ('"abc', "moments.csv, line 1: a quoted field has no end"), (None, "moments.csv: No such file")])
 def test_bad_moments_are_refused(cli, recording, tmp_path, content, naming):

@@ -355,7 +355,7 @@ def test_a_relay_that_repeats_one_figure_measures_nothing(gpu_tracker, place, co
         report = json.loads(run_beside(gpu_tracker, place / "still.sock"))
     cpu = report["energy"]["cpu"]
     assert (cpu["total"], cpu["job"], cpu["error"]) == (None, None, None) and not cpu.get("covered")
-    assert "the relay's energy counter stands still" in report["energy"]["reason"]
+    assert "the relay's energy counter does not change" in report["energy"]["reason"]
 
 
 def test_a_relay_without_an_answer_at_times_goes_on(gpu_tracker, place):
@@ -396,12 +396,12 @@ def test_places_for_the_socket(gpu_tracker, refused, relay, place, counter):
     relay()  # clears away what the killed one left
     taken = place / "file"
     taken.write_text("precious")
-    refused(2, "no socket", *common, taken)
+    refused(2, "not a socket", *common, taken)
     assert taken.read_text() == "precious"
     refused(2, "longer than", *common, "/tmp/" + "x" * 200)
     refused(125, "No such file", *common, place / "no" / "such" / "folder")
-    refused(2, "no such user", *common, place / "a.sock", "--user", "nobody-of-that-name")
-    refused(2, "no such group", *common, place / "a.sock", "--group", "no-group-of-that-name")
+    refused(2, "unknown user", *common, place / "a.sock", "--user", "nobody-of-that-name")
+    refused(2, "unknown group", *common, place / "a.sock", "--group", "no-group-of-that-name")
     if os.geteuid() == 0:
         refused(2, "root", *common, place / "a.sock", "--user", "root")
 

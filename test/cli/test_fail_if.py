@@ -53,15 +53,15 @@ def test_what_was_not_measured_is_not_known_to_be_kept(cli, tmp_path):
     ("speed>5s", "'speed' is not a figure; these are: memory, time, cpu, cpu-time, energy, power, gpu and gpu-memory"),
     ("memori>5GB", "gpu-memory; near: memory"),
     ("memory=5GB", "has neither > nor <"),
-    ("memory>GB", "'GB' is no limit"),
-    ("memory>", "'' is no limit"),
+    ("memory>GB", "'GB' is not a limit"),
+    ("memory>", "'' is not a limit"),
     ("memory>+5%", "'+5%' is a change, and one run has no baseline: write a limit as 2GB, or use gpu-tracker compare"),
     ("memory>=2GB", "rules know > and < without =: write 'memory>2GB'"),
     ("gpu<50", "the limit has no unit: write it as in 50%"),
     ("gpu_memory>20%", "gpu-memory is not measured in '%': write it as in 20GB"),
     ("power>300J", "power is not measured in 'J': write it as in 300W"),
-    ("memory>1.2.3GB", "is no limit"),
-    ("memory>" + "9" * 40 + "GB", "is no limit"),
+    ("memory>1.2.3GB", "is not a limit"),
+    ("memory>" + "9" * 40 + "GB", "is not a limit"),
 ])
 def test_rules_are_read_before_anything_starts(refused, rule, cause):
     refused(2, cause, "run", "--fail-if", rule, "--", "touch", "started")

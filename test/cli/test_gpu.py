@@ -178,7 +178,7 @@ def test_errors_of_the_driver_are_recorded(gpu_tracker, nvidia, cli, tmp_path):
     assert final["gpu_ecc_uncorrected"] == 3 and final["gpu_xids"] == 1
     assert "gpu_nvlink_errors" not in final
     told = [line for line in cli("doctor", option).stdout.splitlines() if "nvml: health" in line]
-    assert len(told) == 1 and "not told: remapped rows, PCIe replays, NVLink errors" in told[0], told
+    assert len(told) == 1 and "missing: remapped rows, PCIe replays, NVLink errors" in told[0], told
 
 
 @pytest.mark.parametrize("library", ["amdsmi", "rocm_smi"])
@@ -194,7 +194,7 @@ def test_errors_of_amds_driver_are_recorded(gpu_tracker, cli, fake, tmp_path, mo
         final = dict(database.execute("SELECT metric, value FROM final WHERE scope = 'system'"))
     told = {name: final.get(f"gpu_{name}") for name in ("ecc_corrected", "ecc_uncorrected", "xgmi_errors", "pcie_replays", "nvlink_errors")}
     assert told == {"ecc_corrected": 7, "ecc_uncorrected": 1, "xgmi_errors": 3, "pcie_replays": 5, "nvlink_errors": None}
-    for data, expected in ("errors 1 7 1", "not told: XGMI errors, PCIe replays"), ("vram 1 1", "no GPU counts its errors"):
+    for data, expected in ("errors 1 7 1", "missing: XGMI errors, PCIe replays"), ("vram 1 1", "no GPU counts its errors"):
         (tmp_path / "amd.txt").write_text(f"device 0\n{data}\n")
         row, = [line for line in cli("doctor", run[5]).stdout.splitlines() if "amd: health" in line]
         assert expected in row
@@ -242,13 +242,22 @@ def test_what_ended_a_job_is_reported(gpu_tracker, nvidia, cli, tmp_path):
     assert {row["check"] for row in found} >= {"xids", "ecc_uncorrected", "lost", "remap_failed"}
 
 
-def test_top_shows_errors(track, nvidia, cli, tmp_path):
+@pytest.mark.parametrize("detail", [[], ["--detail"]])
+def test_top_shows_errors(track, nvidia, cli, tmp_path, detail):
     data = (eight_boards(0).replace("temperature", "field 4 0 0\ntemperature") + "frame 0.3\ndevice 2\nxid 31\ndevice 5\n"
             "fail nvmlDeviceGetTotalEnergyConsumption 15\ndevice 7\nfield 4 0 250\n")
-    done, _ = track(["sleep", "1.5"], nvidia(data), "--st", "0.1", "--detail", "--tracking-file", str(tmp_path / "run.sqlite"))
+    done, _ = track(["sleep", "1.5"], nvidia(data), "--st", "0.1", *detail, "--tracking-file", str(tmp_path / "run.sqlite"))
     assert done.returncode == 0
     picture = cli("top", "--once", "run.sqlite", env={**os.environ, "COLUMNS": "120"}).stdout
-    assert "XID 31" in picture and "lost" in picture, picture
+    assert "! GPUs: 1 lost, XID 31" in picture, picture
+    report = cli("report", "run.sqlite").stdout
+    assert "XID 31" in report and json.loads(cli("report", "--format", "json", "run.sqlite").stdout)["gpu_totals"]["xid"] == 31
+
+
+@pytest.mark.parametrize("library", ["nvml", "nvml=", "foo=/x.so", "/x.so"])
+def test_a_library_without_a_name(cli, library):
+    done = cli("run", "--library", library, "--", "true")
+    assert done.returncode == 2 and "energy-relay, nvml, amdsmi, rocm_smi" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_energy_since_the_start(track, nvidia, tmp_path):
@@ -288,10 +297,39 @@ def test_energy_of_a_slow_driver(track, nvidia, tmp_path, slow):
     assert 2 <= len(read) < len(rows)  # a row has joules only where the counter was read
 
 
-def test_energy_of_a_tracker_that_was_killed(gpu_tracker, cli, nvidia, tmp_path):
+def eight_cards(slow):
+    """The same of AMD."""
+    return f"slow {slow}\n" + "".join(
+        f"device {number}\nuuid {number}\nname Fake\nbdf 0 {number + 1} 0 0\nvram 80000 1000\nactivity 50 10\npower 250 250\n"
+        f"temperature 0 41\nenergy 1000 15.3 250000\n" for number in range(8))
+
+
+@pytest.fixture
+def library(fake, tmp_path, monkeypatch):
+    """library(name, data): options that make the program see these GPUs of NVIDIA or AMD."""
+
+    def write(name, data):
+        path = tmp_path / "gpus.txt"
+        path.write_text(data)
+        monkeypatch.setenv(f"GT_FAKE_{name.upper()}", str(path))
+        return f"--library={name}={fake(name)}"
+
+    return write
+
+
+def test_energy_of_amd_has_an_error(track, library):
+    _, report = track(["sleep", "1"], library("amdsmi", eight_cards(0)), "--st", "0.1")
+    energy = report["energy"]["gpu"]
+    assert energy["covered"] == 100 and 0 < energy["error"] < energy["total"] / 4
+    assert abs(energy["total"] - 8 * 250 * report["compute_time"]["time"] * 3600) <= energy["error"]
+
+
+@pytest.mark.parametrize("name", ["nvml", "amdsmi"])
+def test_energy_of_a_tracker_that_was_killed(gpu_tracker, cli, library, tmp_path, name):
     """What was drawn since the last reading of a slow driver is not known."""
     recording = tmp_path / "run.sqlite"
-    tracker = subprocess.Popen([gpu_tracker, "run", nvidia(eight_boards(2000)), "--st", "0.1", "--tracking-file", str(recording),
+    option = library(name, (eight_boards if name == "nvml" else eight_cards)(2000))
+    tracker = subprocess.Popen([gpu_tracker, "run", option, "--st", "0.1", "--tracking-file", str(recording),
                                 "--", "sleep", "60"], stderr=subprocess.DEVNULL, start_new_session=True)
     question = "SELECT max(system_gpu_energy_missing) FROM data WHERE monotonic = (SELECT max(monotonic) FROM data)"
 
@@ -303,8 +341,10 @@ def test_energy_of_a_tracker_that_was_killed(gpu_tracker, cli, nvidia, tmp_path)
     wait_until(is_missing)
     os.killpg(tracker.pid, signal.SIGKILL)
     tracker.wait()
-    energy = json.loads(cli("report", "--format", "json", str(recording)).stdout)["energy"]["gpu"]
-    assert energy["total"] > 0 and energy["covered"] < 100 and energy["error"] is None
+    report = json.loads(cli("report", "--format", "json", str(recording)).stdout)
+    energy, drawn = report["energy"]["gpu"], 8 * 250 * report["compute_time"]["time"] * 3600
+    assert energy["covered"] < 100 and energy["error"] is None
+    assert energy["total"] == pytest.approx(drawn * energy["covered"] / 100, rel=0.1)
 
 
 HANGS = {
@@ -339,6 +379,43 @@ def test_a_signal_while_a_driver_call_does_not_return(gpu_tracker, nvidia, tmp_p
     time.sleep(1)
     tracker.terminate()
     assert tracker.wait(timeout=30) == 128 + signal.SIGTERM, tracker.stderr.read()
+
+
+OPENING_HANGS = "device 0\nhang nvmlDeviceGetHandleByIndex_v2\n"
+
+
+def test_a_driver_that_hangs_while_it_is_opened(gpu_tracker, cli, nvidia, tmp_path):
+    """The job starts soon, and its status comes soon after its end; a signal does not wait either."""
+    command = [gpu_tracker, "run", nvidia(eight_boards(0, OPENING_HANGS)), "--st", "0.1", "--tracking-file", "run.sqlite",
+               "--overwrite", "--"]
+
+    def run():
+        began = time.time()
+        done = subprocess.run([*command, "sh", "-c", "date +%s.%N > began; date +%s.%N > ended; exit 3"], cwd=tmp_path, text=True,
+                              capture_output=True, timeout=60, check=False)
+        assert done.returncode == 3 and done.stderr.count("the driver did not answer until the end") == 1, done.stderr
+        return max(float((tmp_path / "began").read_text()) - began, time.time() - float((tmp_path / "ended").read_text()))
+
+    assert least(run, 2) < 2
+    assert json.loads(cli("report", "--format", "json", "run.sqlite", cwd=tmp_path).stdout)["gpu_utilization"]["system_gpu_count"] == 0
+    (tmp_path / "began").unlink()
+    tracker = subprocess.Popen([*command, "sh", "-c", "touch began; exec sleep 60"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    wait_until((tmp_path / "began").exists)
+    tracker.terminate()
+    assert tracker.wait(timeout=8) == 128 + signal.SIGTERM
+
+
+def test_a_driver_that_is_opened_late(track, nvidia, cli, tmp_path):
+    """Its GPUs are measured from then on, and the recording names them."""
+    recording = str(tmp_path / "run.sqlite")
+    option = nvidia(eight_boards(20000, "frame 1.5\nslow 0\n"))
+    _, report = track(["sleep", "4"], option, "--st", "0.1", "--tracking-file", recording)
+    stored = json.loads(cli("report", "--format", "json", recording).stdout)
+    for told in report, stored:
+        energy, drawn = told["energy"]["gpu"], 8 * 250 * told["compute_time"]["time"] * 3600
+        assert told["gpu_utilization"]["system_gpu_count"] == 8
+        assert 10 < energy["covered"] < 100 and "from 0 s" in energy["gap"]
+        assert energy["total"] == pytest.approx(drawn * energy["covered"] / 100, rel=0.1)
 
 
 def test_a_driver_that_answers_late_is_measured_again(track, nvidia):

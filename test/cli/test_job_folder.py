@@ -312,7 +312,7 @@ def test_ranks_of_folders_are_runs_of_sessions(rank, gpu_tracker, tmp_path):
     ram = json.loads(by_folder.stdout)["overall_resource_usage"]["main_ram"]
     assert set(ram) >= {"small", "large"} and ram["large"] > ram["small"]
     (tmp_path / "empty").mkdir()
-    assert "empty: there is no recording" in compare("small", "empty").stderr
+    assert "empty: no recording" in compare("small", "empty").stderr
     shutil.copy(tmp_path / "large" / "1.sqlite", tmp_path / "large" / "0-copy.sqlite")
     (tmp_path / "large" / "2.sqlite").write_bytes(b"")
     again = compare("small", "large")

@@ -132,7 +132,7 @@ def test_a_folder_with_traces_is_looked_at_as_before(job, cli, refused, tmp_path
     refused(2, "metric", "profile", "stragglers", "job", "--metric", "ram")
     assert cli("profile", "utilization", "job", "--by", "device").returncode == 0
     refused(2, "--metric", "profile", "utilization", "job", "--by", "device", "--metric", "ram")
-    refused(2, "no metric", "profile", "utilization", "job", "--metric", "wonder")
+    refused(2, "not a metric", "profile", "utilization", "job", "--metric", "wonder")
     refused(2, "--metric", "profile", "utilization", "job/0.sqlite", "--metric", "ram")
     (tmp_path / "job" / "trace.json").write_text('[{"name": "a", "ph": "X", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]')
     done = cli("profile", "utilization", "job", "-f", "json")
@@ -234,11 +234,11 @@ def test_ranks_over_time(job, cli, refused, tmp_path):
     assert cli("report", "job", "-o", "job.html").returncode == 0
     page = (tmp_path / "job.html").read_text()
     assert "Ranks over time" in page and page.count("<title>rank 5 on n0, ") == 60
-    refused(2, "no metric of a rank or a machine; the recordings have ram,", "report", "job", "--heat", "wonder")
+    refused(2, "not a metric of a rank or a machine; the recordings have ram,", "report", "job", "--heat", "wonder")
     refused(2, "have cpu_utilization (", "report", "job", "--heat", "cpu_usage")
     refused(2, "have ram (", "report", "job", "--heat", "memory")
     refused(2, "no recording has gpu_utilization; they have ram, ", "report", "job", "--heat", "gpu_utilization")
-    refused(2, "no folder", "report", "job/0.sqlite", "--heat", "ram")
+    refused(2, "not a folder", "report", "job/0.sqlite", "--heat", "ram")
 
 
 def test_why_a_short_job_has_no_utilization(gpu_tracker, cli, refused, tmp_path):
@@ -314,7 +314,7 @@ def test_a_job_is_watched_until_it_is_finished(job, gpu_tracker, cli, refused, t
         line = ""
     job.run(3, "UPDATE outcome SET value = 1 WHERE key = 'complete'")
     assert "Recordings not finished: 0" in watching.communicate(timeout=120)[0] and watching.returncode == 0
-    refused(2, "no folder", "report", "job/0.sqlite", "--watch", "1")
+    refused(2, "not a folder", "report", "job/0.sqlite", "--watch", "1")
 
 
 def test_a_watch_waits_for_ranks_that_are_missing(gpu_tracker, tmp_path):

@@ -343,7 +343,7 @@ def test_what_is_left_out_is_counted(report, tmp_path):
     (tmp_path / "notes.txt").write_text("no trace")
     found = report("--top=1")
     assert len(found["findings"]) == 1 and "more findings (--all)" in found["left_out"]
-    assert found["ignored"] == "1 other file in the folders, which is no trace"
+    assert found["ignored"] == "1 other file in the folders that is not a trace"
 
 
 def test_csv_is_one_table(profile, tmp_path):
@@ -649,7 +649,7 @@ def test_a_rank_that_another_held_is_not_to_blame(report, tmp_path, data_groups)
     grouped(tmp_path, {1}, data_groups)
     assert costs(report, "the others wait") == [("rank 1", 5 * 200)]
     assert {cost for _, cost in costs(report, "in communication")} == {5 * (40 + 60)}
-    assert not costs(report, "none of which stands out")
+    assert not costs(report, "stands out")
 
 
 def test_ranks_that_are_slow_alike_are_told_together(report, tmp_path):
@@ -665,8 +665,8 @@ def test_ranks_that_are_slow_alike_are_told_together(report, tmp_path):
 def test_waiting_for_most_ranks_is_no_communication(report, tmp_path):
     """No straggler: one rank is faster than the others, and waits for them."""
     for rank in range(4):
-        Rank(rank, compute=600 if rank else 500).write(tmp_path)
+        Rank(rank, compute=700 if rank else 400).write(tmp_path)
     assert not costs(report, "the others wait")
-    assert {cost for _, cost in costs(report, "in communication")} == {3900}
-    (who, cost), = costs(report, "none of which stands out")
-    assert who.startswith("rank 0: GPU 0 10 % of the time waiting in collectives") and cost == 1000
+    assert {cost for _, cost in costs(report, "in communication")} == {2900}
+    (_, cost), = costs(report, "no rank stands out")
+    assert cost == 10 * 300 / 4

@@ -134,7 +134,7 @@ def test_default_without_recording(cli):
 
 
 @pytest.mark.parametrize("words, what", [
-    (["--blocks-from=nvtx,vtune"], "'vtune' is no source of code blocks; these are: nvtx, "),
+    (["--blocks-from=nvtx,vtune"], "'vtune' is not a source of code blocks; choose from nvtx, "),
     (["--blocks-from="], "''"),
     (["--blocks-from=nvtx itt"], "'nvtx itt': names of sources are parted by commas"),
     (["--blocks-from=nvtx", "--blocks-names=a("], "--blocks-names: 'a('"),

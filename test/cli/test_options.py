@@ -188,7 +188,7 @@ def test_output_to_what_is_no_file(cli):
     ("'ksh'", ["completion", "ksh"]),
     ("unknown command 'reprot': did you mean 'report'", ["reprot"]),
     ("sub-track: which command?", ["sub-track"]),
-    ("sub-track: there is no command 'analyse'", ["sub-track", "analyse"]),
+    ("sub-track: unknown command 'analyse'", ["sub-track", "analyse"]),
     ("gpu-tracker run -- ls", ["ls"]),
     ("unknown command 'diff': did you mean 'compare'", ["diff", "a.csv", "b.csv"]),
     ("unknown command 'analyse': did you mean 'analyze'", ["analyse", "a.csv"]),

@@ -76,3 +76,28 @@ def test_the_upper_bound_holds_for_children_that_end_unseen(as_nobody):
     for _ in range(4):
         peak = as_nobody(PYTHON, "-c", program)["memory_peak"]
         assert all(peak[scope]["upper"] is None or peak[scope]["upper"] >= 90e6 for scope in ("combined", "descendants")), peak
+
+
+@pytest.mark.skipif(not os.access(PYTHON, os.X_OK), reason="no Python that another user may execute")
+def test_shared_memory_counts_once_while_processes_map_it(as_nobody):
+    """Processes are read in turn, and four of them map more of it meanwhile. Shared memory of other programs is as large."""
+    program = ("import mmap, os, time\n"
+               "memory = mmap.mmap(-1, 300 << 20)\n"
+               "def walk():\n"
+               "    for at in range(0, len(memory), 4096): memory[at] = 1\n"
+               "walk()\n"
+               "for _ in range(4):\n"
+               "    if not os.fork():\n"
+               "        walk()\n"
+               "        time.sleep(0.5)\n"
+               "        os._exit(0)\n"
+               "for _ in range(4):\n    os.wait()\n")
+    others = os.memfd_create("others")
+    try:
+        for _ in range(300):
+            os.write(others, bytes(1 << 20))
+        for _ in range(4):
+            peak = as_nobody(PYTHON, "-S", "-c", program)["memory_peak"]["combined"]["best"]
+            assert 300 << 20 < peak < 1.02 * (300 << 20) + 15e6
+    finally:
+        os.close(others)

@@ -138,7 +138,7 @@ def test_a_rank_that_is_read_twice_is_told(profiled, job, tmp_path):
     (tmp_path / "copy.json").write_bytes((job / "rank0.json").read_bytes())
     for words in ([], ["operators"]):
         told = profiled(*words, "copy.json", "traces")["twice"]
-        assert told.startswith("rank 0 stands in ") and "copy.json" in told and "rank0.json" in told and "overlap" in told
+        assert told.startswith("rank 0 is in ") and "copy.json" in told and "rank0.json" in told and "overlap" in told
     write(tmp_path / "later.json", 1, event("cpu_op", "aten::mm", 1000, 10))
     assert "twice" not in profiled("later.json", "traces")
 
@@ -158,7 +158,7 @@ def test_a_filter_that_matches_nothing_is_named(profiled, job, words, naming):
 
 @pytest.mark.parametrize("words, naming", [
     (["kernel", "traces"], "no analysis 'kernel': did you mean 'kernels'?"),
-    (["traces", "kernels"], "an ANALYSIS stands before the paths: profile kernels PATH"),
+    (["traces", "kernels"], "an ANALYSIS comes before the paths: profile kernels PATH"),
     (["nosuch.json"], "'nosuch.json' is neither a file nor an analysis"),
     (["nosuch"], "'nosuch' is neither a file nor an analysis"),
     (["nosuch", "traces"], "no analysis 'nosuch': there are overview"),
@@ -189,8 +189,8 @@ def test_a_trace_without_events_says_so(cli, profiled, tmp_path, text):
     assert found["sources"][0]["trouble"] == "no events" and found["findings"] == []
     for words in ([], ["kernels"], ["functions"], ["diff", "a.json"]):
         done = cli("profile", *words, "a.json")
-        assert done.stdout == "Nothing to tell: there are no events, samples or functions in a.json\n" and done.returncode == 4
-        assert cli("profile", *words, "a.json", "-f", "json").stderr.endswith("samples or functions in a.json\n")
+        assert done.stdout == "No result: a.json: no events, samples or functions\n" and done.returncode == 4
+        assert cli("profile", *words, "a.json", "-f", "json").stderr.endswith("a.json: no events, samples or functions\n")
     done = cli("profile", "-o", "page.html", "a.json")
     assert done.returncode == 4 and "no events" in done.stderr and "no events" in (tmp_path / "page.html").read_text()
 
@@ -200,7 +200,7 @@ def test_a_node_that_is_not_there_is_one_sentence(cli, profiled, job, analysis):
     sentence = "no node 'rank1': there are rank 0, rank 1"
     for form in ([], ["--format=summary"]):
         done = cli("profile", *analysis, "traces", "--node=rank1", *form)
-        assert (done.stdout, done.stderr, done.returncode) == (f"Nothing to tell: {sentence}\n", "", 4)
+        assert (done.stdout, done.stderr, done.returncode) == (f"No result: {sentence}\n", "", 4)
     found = profiled(*analysis, "traces", "--node=rank1", status=4)
     assert found.pop("reason") == sentence and not any(found[table] for table in found if table != "sources")
 

@@ -29,7 +29,7 @@ ROWS = 300
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, gpu_tracker):
     server = Server(tmp_path_factory.mktemp("clickhouse"))
-    subprocess.run([gpu_tracker, "schema", "--sql", "--create", server.url], check=True, capture_output=True)
+    subprocess.run([gpu_tracker, "push", "--init", server.url], check=True, capture_output=True)
     yield server
     server.stop()
 
@@ -211,7 +211,7 @@ def test_rows_that_a_server_lost_are_sent_again(server, real, push, tmp_path):
 def test_a_killed_server_loses_nothing(tmp_path, real, push, gpu_tracker):
     server = Server(tmp_path / "clickhouse")
     try:
-        subprocess.run([gpu_tracker, "schema", "--sql", "--create", server.url], check=True, capture_output=True)
+        subprocess.run([gpu_tracker, "push", "--init", server.url], check=True, capture_output=True)
         paths = make_job(real, tmp_path / "job", ranks=4, rows=4 * ROWS, job="killed")
 
         def kill():
@@ -265,13 +265,13 @@ def test_what_cannot_be_done_is_said_once(server, real, push, tmp_path):
 
 
 @pytest.mark.parametrize(("database", "said"), [
-    ("bare", "Table bare.trackers doesn't exist; who may make tables does it with gpu-tracker schema --sql --create URL"),
-    ("gone", "Database gone doesn't exist; who may make it runs CREATE DATABASE gone there, then gpu-tracker schema --sql --create URL"),
-    ("not-there", "runs CREATE DATABASE `not-there` there, then gpu-tracker schema --sql --create URL")])
+    ("bare", "Table bare.trackers doesn't exist; an administrator creates the tables with gpu-tracker push --init URL"),
+    ("gone", "Database gone doesn't exist; an administrator creates it by CREATE DATABASE gone, then runs gpu-tracker push --init URL"),
+    ("not-there", "creates it by CREATE DATABASE `not-there`, then runs gpu-tracker push --init URL")])
 def test_what_a_server_lacks_is_named_with_the_remedy(server, gpu_tracker, database, said):
     url = f"clickhouse://127.0.0.1:{server.port}/{database}"
     server.ask("CREATE DATABASE IF NOT EXISTS bare")
-    for words in (["report"], ["schema", "--sql", "--create"])[: 1 if database == "bare" else 2]:
+    for words in (["report"], ["push", "--init"])[: 1 if database == "bare" else 2]:
         done = subprocess.run([gpu_tracker, *words, url], capture_output=True, text=True, timeout=100, check=False)
         assert done.returncode == 125 and said.replace("URL", url) in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
@@ -280,14 +280,14 @@ def test_a_folder_is_pushed(server, real, push, tmp_path):
     make_job(real, tmp_path / "run", ranks=2, rows=5, job="folder")
     assert "2 of 2 recordings are at" in push(tmp_path / "run", server.url)
     (tmp_path / "empty").mkdir()
-    assert "there is no recording in this folder" in push(tmp_path / "empty", server.url, expected=2)
+    assert "no recording in this folder" in push(tmp_path / "empty", server.url, expected=2)
     assert "No such file" in push(tmp_path / "gone", server.url, expected=125)
 
 
 def test_columns_of_a_new_version(server, real, push, gpu_tracker):
     server.ask("CREATE DATABASE older")
     url = f"clickhouse://127.0.0.1:{server.port}/older"
-    subprocess.run([gpu_tracker, "schema", "--sql", "--create", url], check=True, capture_output=True)
+    subprocess.run([gpu_tracker, "push", "--init", url], check=True, capture_output=True)
     server.ask("ALTER TABLE older.samples DROP COLUMN combined_swap")
     push(real, f"{url}/columns")
     whole = report_of(gpu_tracker, ["report", "-f", "json"], f"{url}/columns")
@@ -300,7 +300,7 @@ def test_columns_of_a_new_version(server, real, push, gpu_tracker):
 
 def test_statements(server, gpu_tracker):
     def statements(*arguments):
-        return subprocess.run([gpu_tracker, "schema", "--sql", *arguments], check=True, capture_output=True, text=True).stdout
+        return subprocess.run([gpu_tracker, "push", "--init", "--explain", *arguments], check=True, capture_output=True, text=True).stdout
 
     ours, todays = statements(server.url), statements()
     assert "CODEC" not in ours and "LowCardinality" not in ours
@@ -360,7 +360,7 @@ def test_a_clock_that_the_server_knows_to_be_wrong_is_corrected_and_told(server,
         database.execute("UPDATE minutes SET time = time + 300")
     server.ask("CREATE DATABASE clocks")
     url = server.url.replace("/default", "/clocks")
-    subprocess.run([gpu_tracker, "schema", "--sql", "--create", url], check=True, capture_output=True)
+    subprocess.run([gpu_tracker, "push", "--init", url], check=True, capture_output=True)
     subprocess.run([gpu_tracker, "push", *map(str, sorted(folder.glob("*.sqlite"))), url], check=True, capture_output=True)
 
     def ask(name, *words):
@@ -429,7 +429,7 @@ def test_tables_of_a_version_without_ranks_of_processes(server, ranks_below, gpu
     for name, user in (("mayalter", ""), ("maynot", "sender@")):
         server.ask(f"CREATE DATABASE {name}")
         url = f"clickhouse://127.0.0.1:{server.port}/{name}"
-        subprocess.run([gpu_tracker, "schema", "--sql", "--create", url], check=True, capture_output=True)
+        subprocess.run([gpu_tracker, "push", "--init", url], check=True, capture_output=True)
         server.ask(f"ALTER TABLE {name}.process_samples DROP COLUMN rank")
         said = push(ranks_below, f"clickhouse://{user}127.0.0.1:{server.port}/{name}")
         heat = json.loads(report_of(gpu_tracker, ["report", "--heat", "ram"], f"{url}/below-2"))["heat"]
@@ -544,7 +544,7 @@ def test_jobs_are_found_and_questions_shown(server, job, gpu_tracker):
     assert (mine["trackers"], mine["ended"]) == (3, 2)
     whole = ask("report", f"{server.url}/alps:77.0")[0]
     assert whole == ask("report", f"{server.url}/alps:77")[0] == ask("report", f"{server.url}/77")[0]
-    assert "there is no such job" in ask("report", f"{server.url}/7", expected=125)[1]
+    assert "unknown job" in ask("report", f"{server.url}/7", expected=125)[1]
     questions = ask("report", f"{server.url}/77", "--explain")[0]
     for question in filter(str.strip, questions.split(";\n")):
         assert question.startswith("SELECT")
@@ -621,7 +621,7 @@ def test_a_run_names_its_job_on_the_server(server, gpu_tracker, tmp_path):
     line = [gpu_tracker, "run", "--no-history", "--tf", f"{server.url}?flush=0.2&wait=60&spool={tmp_path}", "--", "sleep", "0.1"]
     for name in ("named", ""):
         done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=True, env={**os.environ, "GPU_TRACKER_JOB": name})
-        job = re.search(r"all figures: gpu-tracker report\s+(\S+)\s+-o", done.stderr)[1].strip("'")
+        job = re.search(r"all values: gpu-tracker report\s+(\S+)\s+-o", done.stderr)[1].strip("'")
         assert job.startswith(f"{server.url}/{name}"), done.stderr
         subprocess.run([gpu_tracker, "report", job], check=True, capture_output=True)
 

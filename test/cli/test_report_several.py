@@ -51,7 +51,10 @@ def test_html_is_one_page(cli, recordings):
 
 def test_text_and_markdown_have_a_part_for_each(cli, recordings):
     text = cli("report", *recordings).stdout
-    assert [line[:-1] for line in text.splitlines() if line and line[0] != " "] == recordings
+    summary, *parts = [line for line in text.splitlines() if line and line[0] != " "]
+    assert summary == "gpu-tracker  3 recordings" and [line[:-1] for line in parts] == recordings
+    rows = text.split("\n\n")[1].splitlines()
+    assert [row[2:].split("  ")[0] for row in rows[1:]] == recordings and "memory" in rows[0]
     assert text.count("\n   Max RAM:\n      Unit: ") == 3
     markdown = cli("report", "-f", "markdown", *recordings).stdout
     assert [line for line in markdown.splitlines() if line.startswith("## ")] == ["## a.sqlite", "## b.csv", "## c &lt;d>.csv"]

@@ -75,7 +75,7 @@ def test_after_a_failure(cli, recording):
 
 def test_in_the_summary(cli, slurm):  # noqa: F811
     text = cli("run", "--disable-logs", "--", "sleep", "0.2").stderr
-    assert "\n  next time, from this one run:\n    --mem=512M --cpus-per-task=1 --time=0:10:00\n  all figures: " in text
+    assert "\n  next time, from this one run:\n    --mem=512M --cpus-per-task=1 --time=0:10:00\n  all values: " in text
     assert "next time" not in cli("run", "--disable-logs", "--", "sleep", "0.2", env={}).stderr
 
 

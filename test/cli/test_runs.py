@@ -86,7 +86,7 @@ def test_names_of_recordings(cli, tmp_path):
     done = cli("report", "@2")
     assert done.returncode == 2 and "kept no recording" in done.stderr and len(done.stderr.splitlines()) == 1
     done = cli("report", "@4")
-    assert done.returncode == 2 and "there is no run @4" in done.stderr
+    assert done.returncode == 2 and "unknown run @4" in done.stderr
     assert cli("sub-track", "compare", "-m", "a=@1", "-m", "b=@3").returncode == 0
     (tmp_path / "b.sqlite").unlink()
     done = cli("report", "@1")
@@ -253,7 +253,7 @@ def test_a_number_that_is_not_there_ends_every_command_alike(cli, words):
     cli("run", "--", "true")
     done = cli(*words)
     number = next(word for word in words if "@" in word).split("=")[-1]
-    assert (done.returncode, done.stderr) == (2, f"gpu-tracker: there is no run {number} (see gpu-tracker runs)\n")
+    assert (done.returncode, done.stderr) == (2, f"gpu-tracker: unknown run {number}: gpu-tracker runs lists all\n")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")

@@ -84,7 +84,7 @@ def test_the_empty_list_of_runs_fits(gpu_tracker, tmp_path):
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_without_colours_the_same_is_said(gpu_tracker, runs, environment):
-    for words in COMMANDS["doctor"], COMMANDS["analyze"], COMMANDS["compare"]:
+    for words in COMMANDS["doctor"], [*COMMANDS["analyze"], "-f", "text"], [*COMMANDS["compare"], "-f", "text"]:
         words = [gpu_tracker, *[word.format(runs=runs) for word in words]]
         coloured, plain = on_terminal(words, 80), on_terminal(words, 80, **environment)
         assert ESCAPE.search(coloured) and not ESCAPE.search(plain)

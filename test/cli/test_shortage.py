@@ -212,7 +212,7 @@ def test_a_small_stack(cli, tmp_path):
         done = cli("run", "--blocks", "--tf", name, "--st=0.05", "-o", name + ".json", "--", *job, preexec_fn=limit)
         assert done.returncode == 3 and (tmp_path / (name + ".json")).exists(), done.stderr
         for words in (("report", name), ("report", name, "-o", name + ".html"), ("plot", name, "-o", name + ".svg"),
-                      ("compare", name, name)):
+                      ("plot", name, "-o", name + ".png"), ("plot", name, "-o", name + ".pdf"), ("compare", name, name)):
             done = cli(*words, preexec_fn=limit)
             assert done.returncode == 0, (words, done.stderr)
     assert cli("doctor", preexec_fn=limit).returncode >= 0

@@ -156,7 +156,7 @@ def test_blocks_of_another_run(cli, files, later, told):
 def test_a_block_that_never_ended(cli, files):
     (files / "open.csv").write_text(HEADER + "1,open,0,1700000002.25\n")
     done = cli("sub-track", "analyze", "--tf=tracking-A.csv", "--stf=open.csv", "-f", "json")
-    assert "1 call of a code block never ended: it is told" in done.stderr
+    assert "1 call of a code block never ended: it is listed" in done.stderr
     results = json.loads(done.stdout)
     [block] = results["code_block_results"]
     assert (block["num_calls"], block["num_timepoints"], block["compute_time"]["total"]) == (0, 0, 0)
@@ -358,10 +358,10 @@ def test_a_folder_that_no_run_has_made_is_kept(refused, tmp_path, link):
     if link:
         (tmp_path / "run.csv.blocks").symlink_to(folder)
     before = contents(folder)
-    refused(125, "run.csv.blocks exists, and is no folder", *AGAIN)
+    refused(125, "run.csv.blocks exists and is not a folder", *AGAIN)
     assert contents(folder) == before
     (folder / "thesis.tex").unlink()
-    refused(125, "is left alone", *AGAIN)
+    refused(125, "was left unchanged", *AGAIN)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "sqlite"])
@@ -422,7 +422,7 @@ def test_foreign_files_are_left_out_before_blocks_are_collected(cli, killed):
     os.mkfifo(killed / "1.csv")
     (killed / "2.csv").write_text("")
     done = cli("sub-track", "analyze", "--tf=run.csv", "-f", "json")
-    assert done.returncode == 0 and "1.csv is no file that a process of the run left: left out" in done.stderr
+    assert done.returncode == 0 and "1.csv was not written by a process of the run: left out" in done.stderr
     assert "2.csv is empty: left out" in done.stderr
     assert [block["name"] for block in json.loads(done.stdout)["code_block_results"]] == ["b"]
 

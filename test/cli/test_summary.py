@@ -62,7 +62,7 @@ def test_lines(run):
     assert re.search(r"^  memory    2\d\.\d MB   [▁-█]{20}   peak, of [\d.]+ [GT]B here", text, re.M)
     assert re.search(r"^  cpu       \d\.\d\d      [▁-█]{20}   cores busy of \d+", text, re.M)
     assert re.search(r"^  biggest   (tail|head|wc) .*  \d processes, \d at one time$", text, re.M)
-    assert lines[-1] == "  all figures: gpu-tracker report 'a run.sqlite' -o run.html"
+    assert lines[-1] == "  all values: gpu-tracker report 'a run.sqlite' -o run.html"
     for absent in "gpu ", "swap", "energy", "n/a", "Resource tracking", "No GPU":
         assert absent not in text
 
@@ -74,7 +74,7 @@ def test_shared_memory_is_no_part_above_the_whole(run):
 
 
 def test_without_a_recording_it_says_how_to_get_all_figures(run, cli):
-    hint = "  all figures: with -o run.html or --tracking-file run.sqlite"
+    hint = "  all values: with -o run.html or --tracking-file run.sqlite"
     assert run("--", "sleep", "0.4").splitlines()[-1] == hint
     job = subprocess.Popen(["sleep", "1.5"])
     said = cli("attach", str(job.pid)).stderr

@@ -203,8 +203,7 @@ for worker in range(4):
 def test_workers_that_walk_through_one_shared_memory(track):
     """Each comes to have all of it, by and by, while others read how much there is."""
     peak = track([sys.executable, "-S", "-c", SHARED], *BYTES)[1]["memory_peak"]
-    share = 0.1 if "control group" in peak["method"] else 0.25
-    assert peak["combined"]["best"] == about(100 * 2**20 + 15e6, share)
+    assert peak["combined"]["best"] == about(100 * 2**20 + 15e6, share=0.1)
 
 
 def test_a_daemon_shares_what_its_grandparent_had(measure):
@@ -278,7 +277,7 @@ def test_workers_beside_a_parent(peak, sleep_time, parent, count, each, hold, ho
         assert bounds["best"] == combined["total_rss"]
         if bounds["upper"] is not None:  # without exit records high-water marks of processes that ended are unknown
             assert bounds["upper"] >= max(combined["total_rss"], truth["bytes"])
-        assert report["memory_peak"]["largest_sample"] <= combined["total_rss"]
+        assert (report["memory_peak"]["largest_sample"] or 0) <= combined["total_rss"]
 
     given_longer(check, hold, 5 * hold, 20 * hold)
 
@@ -342,7 +341,7 @@ for _ in range(int(count)):
 
 @pytest.mark.parametrize("who", ["as we are", "as somebody"])
 def test_forked_processes_write_to_inherited_memory_for_a_moment(gpu_tracker, tmp_path, who):
-    """No resident set changes and no process begins, between two samples a second apart."""
+    """No resident set changes and no process begins, and all is over before a second reading of everything."""
     count, written, inherited = 3, 150, 200
     if who == "as somebody" and (os.geteuid() != 0 or not os.access("/usr/bin/python3", os.X_OK)):
         pytest.skip("we are not root, or there is no Python for others")
@@ -351,15 +350,16 @@ def test_forked_processes_write_to_inherited_memory_for_a_moment(gpu_tracker, tm
         folder.chmod(folder.stat().st_mode | 0o011)
 
     def check(hold):
-        line = [gpu_tracker, "run", *BYTES, "--overwrite", "--format", "json", "--output", "report.json", "--",
-                "/usr/bin/python3", "-S", "-c", FORKS, *map(str, (count, written, inherited, 2.2, hold))]
+        line = [gpu_tracker, "run", *BYTES, "--sleep-time", "10", "--format", "json", "--output", "report.json", "--",
+                "/usr/bin/python3", "-S", "-c", FORKS, *map(str, (count, written, inherited, 0.2, hold))]
         subprocess.run(as_somebody(line) if who == "as somebody" else line, cwd=tmp_path, check=True, capture_output=True, timeout=120)
         peak = json.loads((tmp_path / "report.json").read_text())["memory_peak"]
         (tmp_path / "report.json").unlink()
         assert peak["combined"]["best"] == about((inherited + count * written) << 20, share=0.03, plus=15e6)
         assert peak["descendants"]["best"] == about((count * written + inherited - written) << 20, share=0.06, plus=15e6)
+        assert peak["largest_sample"] is None
 
-    given_longer(check, 0.3, 0.4, 0.5)
+    given_longer(check, 0.2, 0.3, 0.5)
 
 
 @OWN_GROUP

@@ -57,6 +57,8 @@ FILES = {
     "results.csv": (b'"Index","KernelName","gpu-id","BeginNs","EndNs"\n0,"k",1,1,2\n', "rocprofv3 --output-format pftrace"),
     "perf.json": (json.dumps({"linux-perf-json-version": 1, "headers": {}, "samples": [{"timestamp": 1}]}).encode(), "perf script -i"),
     "memory.json": (json.dumps([[1, 2], [[0, 5], [0, 6]]]).encode(), "export_memory_timeline"),
+    "go.txt": (b"PeriodType: cpu nanoseconds\nPeriod: 10000000\nDuration: 10s\nSamples:\nsamples/count cpu/nanoseconds\n"
+               b"          1   10000000: 1 2\nLocations\n     1: 0x4a M=1 main.main /x.go:3:0 s=1\nMappings\n", "pprof -raw"),
     "raw.prof": (b"--- symbol\nbinary=/bin/a\n0x1 main\n---\n--- profile\n" + struct.pack("<5Q", 0, 3, 0, 10000, 0),
                  "google-pprof --collapsed FILE"),
 }
@@ -119,7 +121,7 @@ def test_stacks_of_pythons_own_sampler(gpu_tracker, tmp_path):
 def test_folders_without_traces(gpu_tracker, tmp_path):
     (tmp_path / "a" / "b").mkdir(parents=True)
     for command in (["profile"], ["profile", "kernels"]):
-        assert "there are no files in this folder" in refusal(gpu_tracker, tmp_path, command)
+        assert "the folder is empty" in refusal(gpu_tracker, tmp_path, command)
     (tmp_path / "a" / "b" / "notes.txt").write_text("hello")
     (tmp_path / "model.h5").write_bytes(b"\x89HDF\r\n\x1a\nrest")
     assert "none of the 2 files in this folder is a trace" in refusal(gpu_tracker, tmp_path, ["profile"])

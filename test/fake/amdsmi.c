@@ -2,7 +2,7 @@
  *
  *     version FIRST SECOND (words of the version: 24, 25, 26; 23 4), row NAME TAIL (sizes in the process list), init RESULT
  *     name, uuid, bdf DOMAIN BUS DEVICE FUNCTION, type N, vram TOTAL USED, activity GRAPHICS MEMORY, power CURRENT AVERAGE,
- *     temperature SENSOR CELSIUS, clock TYPE MHZ, energy COUNT UNIT, process PID BYTES GRAPHICS_NS ENCODER_NS,
+ *     temperature SENSOR CELSIUS, clock TYPE MHZ, energy COUNT UNIT [MW, by which it grows], process PID BYTES GRAPHICS_NS ENCODER_NS,
  *     errors BLOCK CORRECTED UNCORRECTED (a list), replays N
  *
  * Each device is a socket of its own. */
@@ -19,6 +19,7 @@ static const char *id(void *device)
 
 static bool answer(void *device, const char *key, int word, unsigned long long *ret)
 {
+    fake_wait();
     return fake_number(id(device), key, word, ret);
 }
 
@@ -193,10 +194,13 @@ int amdsmi_get_energy_count(void *device, uint64_t *count, float *unit, uint64_t
 int amdsmi_get_energy_count(void *device, uint64_t *count, float *unit, uint64_t *time)
 {
     const char *text = fake_text(id(device), "energy");
-    unsigned long long value;
+    unsigned long long value, milliwatts;
+    fake_wait();
     if (!text || sscanf(text, "%llu %f", &value, unit) != 2)
         return NOT_SUPPORTED;
     *count = value;
+    if (fake_number_of(text, 2, &milliwatts))
+        *count += (uint64_t)((double)milliwatts * 1e3 / (double)*unit * (fake_now() - fake.opened));
     *time = 0;
     return SUCCESS;
 }

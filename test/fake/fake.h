@@ -10,7 +10,7 @@
  *     slow MICROSECONDS         every call takes this long; of the library as a whole
  *
  * A frame keeps what the one before said, but a key that it names for a device replaces all earlier lines of that key and
- * device. "-" as the value empties a list. Lines before the first "device" are of the library as a whole, device "".
+ * device. "-" as the value empties a list. Lines before the first "device" of a frame are of the library as a whole, device "".
  * Tests step by hand with fake_frame(number). Blank lines and lines that begin with # do not count. */
 #ifndef TEST_FAKE_FAKE_H
 #define TEST_FAKE_FAKE_H
@@ -92,6 +92,7 @@ static inline void fake_read(FILE *file)
             continue;
         if (!strcmp(key, "frame") && frame + 1 < FAKE_FRAMES) {
             bool has_path = !strncmp(text + used, "when ", 5);
+            *device = '\0';
             fake.start[++frame] = text[used] && !has_path ? strtod(text + used, NULL) : -1;
             snprintf(fake.when[frame], sizeof fake.when[0], "%s", has_path ? text + used + 5 : "");
         } else if (!strcmp(key, "device")) {

@@ -242,7 +242,7 @@ def test_what_cannot_be_compared(sessions, tmp_path):
     (tmp_path / "fewer.json").write_text(json.dumps(tree))
     with pytest.raises(ValueError, match="same number of code blocks"):
         TrackingComparison({"ours": "ours.pkl", "fewer": "fewer.json"})
-    with pytest.raises(ValueError, match="which is no part of results"):
+    with pytest.raises(ValueError, match="which does not belong in results"):
         TrackingComparison({"x": str(FIXTURE / "usage.pkl")})
 
 

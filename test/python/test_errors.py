@@ -3,7 +3,7 @@ import errno
 import os
 
 import pytest
-from gpu_tracker import SubTracker, SubTrackingAnalyzer, Tracker, profiler
+from gpu_tracker import SubTracker, SubTrackingAnalyzer, Tracker, profiler, sub_track
 
 pytestmark = pytest.mark.sanitize
 
@@ -27,6 +27,7 @@ def exists(call, file):
     exists(lambda: Tracker(tracking_file="there.sqlite"), "there.sqlite"),
     missing(lambda: Tracker(tracking_file="nowhere/y.csv"), "nowhere/y.csv"),
     missing(lambda: Tracker(tracking_file="nowhere/else/y.csv"), "nowhere/else/y.csv"),
+    missing(lambda: Tracker(resource_usage_file="nowhere/r.pkl"), "nowhere/r.pkl"),
     missing(lambda: analyzer("none.csv").load_code_block_names(), "none.csv"),
     missing(lambda: analyzer("none.sqlite").load_code_block_names(), "none.sqlite"),
     missing(lambda: analyzer("a.csv").static_data_table(), "a.csv"),
@@ -46,6 +47,22 @@ def test_the_file_and_the_code(call, kind, code, file):
     assert os.path.abspath(error.filename) in (os.path.abspath(file), os.path.abspath(os.path.dirname(file)))
     assert str(error) == f"[Errno {code}] {error.strerror}: {error.filename!r}" and error.strerror[0] not in ":, "
     assert open("there.csv").read() == "precious"
+
+
+@pytest.mark.parametrize("call, sentence", [
+    (lambda: Tracker(lambda: None), "Tracker needs parentheses: @Tracker()"),
+    (lambda: Tracker(disable_logs="x"), "disable_logs='x' is neither True nor False"),
+    (lambda: Tracker(overwrite="x"), "overwrite='x' is neither True nor False"),
+    (lambda: Tracker(keep_high_water_mark=[]), "keep_high_water_mark=[] is neither True nor False"),
+    (lambda: Tracker(ram_unit=3), "ram_unit=3: it must be a text"),
+    (lambda: Tracker(ram_unit=3, idle=4), "ram_unit=3: it must be a text"),
+    (lambda: SubTracker("a", None, "a.csv", "x"), "overwrite='x' is neither True nor False"),
+    (lambda: sub_track("a", overwrite="x"), "overwrite='x' is neither True nor False"),
+])
+def test_a_wrong_type_names_the_argument(call, sentence):
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert str(caught.value) == sentence
 
 
 def test_a_folder_where_nothing_may_be_made():

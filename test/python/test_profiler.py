@@ -126,7 +126,7 @@ def test_selections(job):
     loader = frame.get_all_dataloader_metrics(["DataLoader", "^get$"])
     assert set(loader["process"]) == {"DataLoaderWorker", "DataIterator"}
     assert rows(loader, "duration_us", "worker_id", "num_workers", "pin_memory")[0] == (2000, 1, -1, "NA")
-    with pytest.raises(ValueError, match="no regular expression"):
+    with pytest.raises(ValueError, match="not a regular expression"):
         frame.get_all_dataloader_metrics(["("])
 
 

@@ -183,7 +183,7 @@ def test_the_chart_as_a_figure(slow):
 def test_wrong_windows(slow):
     with pytest.raises(ValueError, match="ends before"):
         slow.plot_the_window(BASE, BASE)
-    with pytest.raises(ValueError, match="no regular expression"):
+    with pytest.raises(ValueError, match="not a regular expression"):
         slow.plot_the_window(BASE, BASE + 1, ["("])
 
 

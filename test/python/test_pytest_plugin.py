@@ -144,6 +144,11 @@ def test_rules(pytester):
         "*'gpu<50%': gpu was not measured*"])
 
 
+def test_the_help_of_the_marker_says_what_memory_is(pytester):
+    done = pytester.runpytest("--markers")
+    done.stdout.fnmatch_lines(["*gpu_tracker(max_ram=*the rule memory limit what the test adds*"])
+
+
 def test_a_wrong_marker_is_one_line(pytester):
     """Of its test alone: each is told in the part of the output that is of its test."""
     pytester.makepyfile("import pytest\n" + "".join(

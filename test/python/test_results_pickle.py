@@ -93,7 +93,7 @@ def test_in_python_without_what_it_was_made_with(python, tmp_path):
 
 def test_other_objects_in_python_are_not_made(tmp_path):
     (tmp_path / "other.pkl").write_bytes(b"\x80\x02cnot_there\nName\n.")
-    with pytest.raises(ValueError, match="not_there.Name, which is no part of results"):
+    with pytest.raises(ValueError, match="not_there.Name, which does not belong in results"):
         TrackingComparison({"A": str(tmp_path / "other.pkl")})
 
 
@@ -132,9 +132,9 @@ ENDLESS = (b"\x80\x04" + name("gpu_tracker._results", "from_tree") + text("sub_t
            b"]\x94(" + b"h\x00" * 10 + b"e\x86R.")
 
 HOSTILE = {
-    "os.system": (lambda: pickle.dumps(Call(os.system, "touch executed")), "system, which is no part of results"),
+    "os.system": (lambda: pickle.dumps(Call(os.system, "touch executed")), "system, which does not belong in results"),
     "eval": (lambda: pickle.dumps(Call(eval, "open('executed', 'w')")), "names builtins.eval"),
-    "path": (lambda: pickle.dumps(Call(pathlib.Path.touch, pathlib.Path("executed")), 2), "is no part of results"),
+    "path": (lambda: pickle.dumps(Call(pathlib.Path.touch, pathlib.Path("executed")), 2), "does not belong in results"),
     "getattr": (lambda: pickle.dumps(Call(getattr, Call(SubTrackingAnalyzer, None, "x"), "x")), "names builtins.getattr"),
     "within": (lambda: results(name("posix", "system") + text("touch executed") + b"\x85R"), "names posix.system"),
     "nested names": (lambda: results(name("gpu_tracker.sub_tracker", "os.system") + b")R"), "sub_tracker.os.system"),

@@ -42,7 +42,8 @@ def test_a_plot_is_a_picture_for_notebooks_and_files(recorded, tmp_path):
 def test_the_page(recorded, tmp_path):
     page = recorded.to_html(tmp_path / "run.html")
     assert page == (tmp_path / "run.html").read_text() and "<h1>" in page and 'id="figure1"' in page
-    assert recorded._repr_html_().startswith("<iframe srcdoc=")
+    shown = recorded._repr_html_()
+    assert shown.startswith("<pre>gpu-tracker  ") and "  memory " in shown and "<svg" in shown and len(shown) < 60_000
 
 
 def test_without_a_recording_there_are_figures_only():
@@ -50,7 +51,7 @@ def test_without_a_recording_there_are_figures_only():
     assert "NEW" in tracker._repr_html_()
     with tracker:
         assert "STARTED" in tracker._repr_html_()
-    assert tracker._repr_html_().startswith("<pre>") and "Max RAM" in tracker._repr_html_()
+    assert tracker._repr_html_().startswith("<pre>gpu-tracker  ")
     for view in tracker.plot, tracker.timepoints, tracker.to_html:
         with pytest.raises(RuntimeError, match="tracking_file"):
             view()

@@ -91,8 +91,18 @@ static void a_device_that_slept_at_first_is_covered(void **state)
     (void)state;
     for (int i = 1; i < 10; i++)
         gt_coverage_add(&coverage, at(i), NAN, 0, true);
-    add(9.3, 0);
-    expect(9.3, 0, "");
+    add(9.05, 0);
+    expect(9.05, 0, "");
+}
+
+/* Its driver was opened late: the joules before the first reading are not among those counted. */
+static void a_counter_that_begins_late_misses_the_time_before(void **state)
+{
+    (void)state;
+    gt_coverage_init(&coverage, at(0), 0.1);
+    add(1.5, 0);
+    add(2, 10);
+    expect(2, 1.5, "from 0 s to 1.5 s: its counter could not be read");
 }
 
 static void what_cannot_be_read_any_more_is_missing_to_the_end(void **state)
@@ -283,6 +293,7 @@ int main(void)
         cmocka_unit_test_setup(time_since_a_reading_long_ago_is_missing_until_the_next, begin),
         cmocka_unit_test_setup(time_before_a_late_first_reading_is_missing, begin),
         cmocka_unit_test_setup(a_device_that_slept_at_first_is_covered, begin),
+        cmocka_unit_test_setup(a_counter_that_begins_late_misses_the_time_before, begin),
         cmocka_unit_test_setup(what_cannot_be_read_any_more_is_missing_to_the_end, begin),
         cmocka_unit_test_setup(what_could_not_be_read_at_the_start_is_missing, begin),
         cmocka_unit_test_setup(a_counter_that_stands_still_is_missing_from_its_last_move_on, begin),

@@ -369,7 +369,7 @@ static void brands_and_machines_without_a_card(void **state)
 {
     (void)state;
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_drm), GT_ABSENT);
-    assert_string_equal(machine.availability.reason, "there is no graphics card");
+    assert_string_equal(machine.availability.reason, "no graphics card");
     put_card(2, "ast", "0000:05:00.0", "0x1a03"); /* the screen of a server's management chip */
     put_card(3, "nvidia", "0000:06:00.0", "0x10de");
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_drm), GT_ABSENT);

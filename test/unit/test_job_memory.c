@@ -367,6 +367,18 @@ static void a_parent_is_read_when_it_has_forked(void **state)
     assert_ram(job, 420, 420, 420);
 }
 
+static void what_a_parent_frees_before_its_child_is_met_is_inherited(void **state)
+{
+    struct job *job = *state;
+    struct gt_process *main = add(job, NULL, 400, 0);
+    add(job, main, 400, 0);
+    update(job);
+    set(job, main, 10, 0, 0);
+    add(job, main, 400, 0);
+    update(job);
+    assert_ram(job, 10, 400, 400);
+}
+
 /* A process that was not seen to have memory of its own is in that of its parent. */
 static void a_vfork_has_no_memory(void **state)
 {
@@ -743,6 +755,7 @@ int main(void)
         TEST(a_parent_that_is_met_at_its_end_passes_memory_on),
         TEST(a_parent_that_has_ended_is_as_it_was_last),
         TEST(a_parent_is_read_when_it_has_forked),
+        TEST(what_a_parent_frees_before_its_child_is_met_is_inherited),
         TEST(a_vfork_has_no_memory),
         TEST(a_fork_that_is_about_to_execute_has_no_memory_of_the_descendants),
         TEST(a_program_that_was_executed_owns_all),

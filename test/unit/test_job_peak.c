@@ -156,7 +156,7 @@ static void seen(uint32_t member, double rss, double mark)
 
 static double best(int scope)
 {
-    return peak.scope[scope].best;
+    return gt_job_peak_best(&peak, scope).best;
 }
 
 static void the_largest_reading_counts(void **state)
@@ -168,7 +168,7 @@ static void the_largest_reading_counts(void **state)
     seen(child, 50, 50);
     read_all(20, 120);
     assert_close(best(GT_PEAK_COMBINED), 150, 0);
-    assert_close(peak.scope[GT_PEAK_COMBINED].private_bytes, 75, 0);
+    assert_close(gt_job_peak_best(&peak, GT_PEAK_COMBINED).private_bytes, 75, 0);
     assert_close(best(GT_PEAK_DESCENDANTS), 50, 0);
     assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 150, 0);
 }
@@ -199,7 +199,7 @@ static void a_spike_of_one_process_between_readings_counts_alone(void **state)
     seen(two, 10, 90);
     assert_close(best(GT_PEAK_COMBINED), 100, 0);
     assert_close(best(GT_PEAK_DESCENDANTS), 100, 0);
-    assert_close(peak.scope[GT_PEAK_COMBINED].private_bytes, 15 + 70, 0);
+    assert_close(gt_job_peak_best(&peak, GT_PEAK_COMBINED).private_bytes, 15 + 70, 0);
     assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 200, 0);
 }
 
@@ -342,12 +342,16 @@ static void a_helper_that_is_left_out_leaves_nothing(void **state)
     (void)state;
     uint32_t main = born(), helper = born();
     gt_job_peak_limit(&peak, helper, 5000);
+    seen(helper, 50, 200);
+    assert_close(best(GT_PEAK_COMBINED), 200, 0);
     gt_job_peak_drop(&peak, helper);
     uint32_t next = born(); /* with the same handle */
     assert_int_equal(next, helper);
     seen(main, 10, 10);
     assert_close(gt_job_peak_most(&peak, GT_PEAK_DESCENDANTS), 0, 0);
     assert_int_equal(peak.unknown, 0);
+    assert_close(best(GT_PEAK_COMBINED), 10, 0);
+    assert_close(best(GT_PEAK_DESCENDANTS), 0, 0);
 }
 
 int main(void)

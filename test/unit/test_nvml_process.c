@@ -376,8 +376,8 @@ static void marks_of_processes_that_ended(void **state)
 {
     (void)state;
     open_with("nvml", BOARD "accounting 1\nprocess 0 100 1000\naccount 100 5000 1 1\naccount 200 7000 3 0\n"
-                            "frame\naccount 100 8000 1 0\naccount 200 9000 3 0\n"
-                            "frame\naccount 100 9000 5 0\n");
+                            "frame\ndevice 0\naccount 100 8000 1 0\naccount 200 9000 3 0\n"
+                            "frame\ndevice 0\naccount 100 9000 5 0\n");
     gpu_machine_collect(&machine, 1);
     expect_marks(NAN, NAN, NAN); /* it may be of the time before */
     assert_true(bound_of(100) == 5000);
@@ -394,7 +394,7 @@ static void marks_of_processes_between_two_lists(void **state)
 {
     (void)state;
     open_with("nvml", BOARD "accounting 1\naccount 100 9000 5 0\n"
-                            "frame\naccount 100 4000 99999999999999999 0\naccount 200 6000 5 0\n");
+                            "frame\ndevice 0\naccount 100 4000 99999999999999999 0\naccount 200 6000 5 0\n");
     gpu_machine_collect(&machine, 1);
     expect_marks(NAN, NAN, NAN);
     gpu_machine_step(&machine, "nvml", 1);

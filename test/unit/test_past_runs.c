@@ -60,6 +60,21 @@ static void test_secrets(void **state)
     HIDDEN("x ***", "x", "ghp_abcdefghijkl");
     HIDDEN("x a=***", "x", "a=aK3j9XmP2qLs8VbN4wRt7YzC");
     HIDDEN("x ***", "x", "0123456789abcdef0123456789abcdef");
+    HIDDEN("x --key *** y", "x", "--key", "hunter2", "y");
+    HIDDEN("x --key=*** --pass=*** -pwd=***", "x", "--key=hunter2", "--pass=hunter2", "-pwd=hunter2");
+    HIDDEN("x --pass *** --db-pwd ***", "x", "--pass", "hunter2", "--db-pwd", "1234");
+    HIDDEN("env DB_PASS=*** MYSQL_PWD=*** STRIPE_KEY=*** x", "env", "DB_PASS=abc", "MYSQL_PWD=abc", "STRIPE_KEY=abc",
+           "x");
+    HIDDEN("client -p*** host", "client", "-phunter2", "host");
+    HIDDEN("7z a -p*** x.7z", "7z", "a", "-psecret", "x.7z");
+    HIDDEN("docker login -p***", "docker", "login", "-psecret");
+    HIDDEN("curl -H Authorization:*** host", "curl", "-H", "Authorization:BearerX", "host");
+    HIDDEN("curl -H Authorization:Bearer *** host", "curl", "-H", "Authorization:Bearer abc", "host");
+    HIDDEN("curl --header=Authorization:*** host", "curl", "--header=Authorization:BearerX", "host");
+    HIDDEN("curl --header=Authorization: Bearer *** host", "curl", "--header=Authorization: Bearer abc", "host");
+    HIDDEN("curl --header=Authorization: *** host", "curl", "--header=Authorization: abc", "host");
+    HIDDEN("sh -c curl -H \"X-Api-Key:*** ***", "sh", "-c", "curl -H \"X-Api-Key:abc\" host");
+    HIDDEN("http PUT host token:*** a=b", "http", "PUT", "host", "token:abc", "a=b");
 }
 
 static void test_what_is_no_secret(void **state)
@@ -77,6 +92,12 @@ static void test_what_is_no_secret(void **state)
     HIDDEN("ssh -p 2222 host", "ssh", "-p", "2222", "host");
     HIDDEN("mkdir -p /data/x -p", "mkdir", "-p", "/data/x", "-p");
     HIDDEN("pytest -p no:cacheprovider -pl", "pytest", "-p", "no:cacheprovider", "-pl");
+    HIDDEN("sort --key 2 --key=3,3n x", "sort", "--key", "2", "--key=3,3n", "x");
+    HIDDEN("curl --key /a/key.pem --pass", "curl", "--key", "/a/key.pem", "--pass");
+    HIDDEN("env PWD=/a OLDPWD=/b KEY=c x", "env", "PWD=/a", "OLDPWD=/b", "KEY=c", "x");
+    HIDDEN("docker run -v /run/secrets:/run/secrets:ro", "docker", "run", "-v", "/run/secrets:/run/secrets:ro");
+    HIDDEN("pytest test_token.py::test_x", "pytest", "test_token.py::test_x");
+    HIDDEN("gcc -pthread -p8080 -p/a/b2 -pipe", "gcc", "-pthread", "-p8080", "-p/a/b2", "-pipe");
     HIDDEN("t --max-tokens 512 --tokenizer=fast", "t", "--max-tokens", "512", "--tokenizer=fast");
 }
 

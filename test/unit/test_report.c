@@ -277,6 +277,27 @@ static void test_html_charts(void **state)
     gt_report_free(report);
 }
 
+/* The points of a line with a course are means, between which its extremes are lost. */
+static void test_a_picture_is_described_by_its_data(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("timeline");
+    struct gt_node *series = gt_report_series(gt_report_root(report), "cpu", "CPU", "seconds", "cores");
+    struct gt_course *course = gt_course_new(1000000000, 16, 1, false);
+    assert_non_null(course);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(gt_course_take(course, i * (int64_t)1000000000, &(double){i == 3 ? 40 : i == 5 ? 4 : 20}), 0);
+    gt_series_line(series, "main", "Main");
+    gt_series_point(series, 0, 2, 12.5);
+    gt_series_point(series, 0, 6, 8);
+    assert_int_equal(gt_series_course(series, 0, course, 0, 2), 0);
+    struct gt_buffer page = html_of(report);
+    assert_non_null(strstr(page.data, "Main: from 2 to 20."));
+    gt_buffer_release(&page);
+    gt_report_free(report);
+    gt_course_release(course);
+}
+
 static void test_series(void **state)
 {
     (void)state;
@@ -364,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_sections_alike_make_one_table),
         cmocka_unit_test(test_html),
         cmocka_unit_test(test_html_charts),
+        cmocka_unit_test(test_a_picture_is_described_by_its_data),
         cmocka_unit_test(test_series),
         cmocka_unit_test(test_unknown_format),
         cmocka_unit_test(test_join),

@@ -45,7 +45,7 @@ static struct gt_report *training(void)
     gt_brief_warning(brief, "64 GB asked for, 13.9 GB used", NULL);
     gt_brief_warning(brief, "a fourth is one too many", NULL);
     gt_brief_request(brief, "next time, from this one run:", "--mem=16G --cpus-per-task=2 --gpus=1 --time=1:30:00");
-    gt_brief_more(brief, "all figures: gpu-tracker report run.sqlite -o run.html");
+    gt_brief_more(brief, "all values: gpu-tracker report run.sqlite -o run.html");
     return report;
 }
 

@@ -275,6 +275,35 @@ static void an_event_may_be_torn_anywhere(void **state)
     }
 }
 
+/* The brace that opens an event may become any byte: the event is lost and counted, and no other. */
+static void an_event_without_its_opening_brace_is_counted(void **state)
+{
+    enum { EVENTS = 4, BLOCKS = 4, FORMS = 2, SHAPES = 2 };
+    static const size_t blocks[BLOCKS] = {0, 16, 61, 300};
+    static const char *const around[FORMS][2] = {{"{\"traceEvents\":[\n", "\n],\"name\":\"job\"}"}, {"[\n", "\n]"}};
+    static const char *const events[SHAPES] = {"{\"ph\":\"X\",\"name\":\"a\",\"ts\":1}",
+                                               "{\"name\":\"a\",\"args\":{\"a\":{},\"b\":1},\"ts\":1,\"ph\":\"X\"}"};
+    for (int i = 1; i < 256 * BLOCKS * FORMS * SHAPES; i++) {
+        char text[500];
+        size_t length = 0, place[EVENTS];
+        const char *event = events[i / BLOCKS / FORMS % SHAPES], *const *list = around[i / BLOCKS % FORMS];
+        char byte = (char)(i / BLOCKS / FORMS / SHAPES);
+        for (int j = 0; j < EVENTS; j++) {
+            length += (size_t)sprintf(text + length, "%s", j ? ",\n" : list[0]);
+            place[j] = length;
+            length += (size_t)sprintf(text + length, "%s", event);
+        }
+        length += (size_t)sprintf(text + length, "%s", list[1]);
+        text[place[i % 2 ? 1 : EVENTS - 1]] = byte;
+        struct gt_trace_options options = GT_TRACE_OPTIONS;
+        options.block = blocks[i % BLOCKS];
+        struct gt_trace *trace = trace_load(trace_write(*state, "opening.json", text, length), &options);
+        assert_int_equal(trace->events.count, byte == '{' ? EVENTS : EVENTS - 1);
+        assert_int_equal(trace->file[0].damage.bad_events, byte != '{');
+        gt_trace_close(trace);
+    }
+}
+
 /* Nothing but torn events costs no more time than as much text that is whole. */
 static void salvage_is_linear(void **state)
 {
@@ -518,6 +547,7 @@ int main(void)
         TEST(damage_is_passed_over_and_counted),
         TEST(a_torn_event_costs_itself),
         TEST(an_event_may_be_torn_anywhere),
+        TEST(an_event_without_its_opening_brace_is_counted),
         TEST(salvage_is_linear),
         TEST(lines_of_events_are_read_and_no_lists_refused),
         TEST(gzip_is_read_member_after_member),

@@ -130,6 +130,24 @@ static void peak_is_the_high_water_mark_and_parts_add_up(void **state)
     end(&run, report);
 }
 
+static void samples_that_missed_the_peak_do_not_contradict_it(void **state)
+{
+    (void)state;
+    for (double peak = 250e6; peak <= 500e6; peak += 250e6) {
+        struct run run;
+        begin(&run);
+        ram(&run, GT_SCOPE_COMBINED, 100e6, 60e6);
+        run.row[GT_SCOPE_COMBINED].value[GT_RSS] = 300e6;
+        take_sample(&run, GT_FIXED_ROWS);
+        gt_summary_outcome(&run.summary, &run.outcome);
+        run.outcome.value[GT_SCOPE_COMBINED][GT_RAM_PEAK] = peak;
+        struct gt_report *report = usage_of(&run);
+        assert_number(report, "memory_peak.largest_sample", peak > 300e6 ? NAN : 100);
+        assert_number(report, "memory_peak.rss_sum", peak > 300e6 ? NAN : 300);
+        end(&run, report);
+    }
+}
+
 static void cpu_means_are_total_time_over_elapsed(void **state)
 {
     (void)state;
@@ -517,6 +535,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peak_is_the_high_water_mark_and_parts_add_up),
+        cmocka_unit_test(samples_that_missed_the_peak_do_not_contradict_it),
         cmocka_unit_test(cpu_means_are_total_time_over_elapsed),
         cmocka_unit_test(a_short_run_does_not_tell_of_the_machine),
         cmocka_unit_test(nothing_is_used_more_than_wholly),

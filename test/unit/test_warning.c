@@ -264,6 +264,10 @@ static void test_gpu_failed(void **state)
     run.outcome.value[GT_SCOPE_SYSTEM][GT_GPU_LOST] = 3;
     run.outcome.value[GT_SCOPE_SYSTEM][GT_GPU_XIDS] = 1;
     assert_string_equal(said(&run, "gpu_failed"), "errors of the GPUs: 3 lost to their driver, 1 XID");
+    run.outcome.value[GT_SCOPE_SYSTEM][GT_GPU_XID] = 79;
+    assert_string_equal(said(&run, "gpu_failed"), "errors of the GPUs: 3 lost to their driver, XID 79");
+    run.outcome.value[GT_SCOPE_SYSTEM][GT_GPU_XIDS] = 4;
+    assert_string_equal(said(&run, "gpu_failed"), "errors of the GPUs: 3 lost to their driver, XID 79, 4 XIDs in all");
     end(&run);
 }
 

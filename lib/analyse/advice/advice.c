@@ -60,11 +60,13 @@ void gt_advice_is(struct gt_adviser *adviser, bool told, struct gt_loss loss)
         adviser->advice[adviser->count - 1].loss = loss;
 }
 
-double gt_advice_told(const struct gt_spans *told, const struct gt_keyed_span *device)
+double gt_advice_awaited(const struct gt_adviser *adviser, const struct gt_keyed_span *device)
 {
-    for (size_t i = 0; i < told->count; i++)
-        if (told->span[i].key[0] == device->key[GT_GPU_NODE] && told->span[i].key[1] == device->key[GT_GPU_DEVICE])
-            return (double)told->span[i].end;
+    const struct gt_spans *awaited = &adviser->awaited;
+    for (size_t i = 0; i < awaited->count; i++)
+        if (awaited->span[i].key[0] == device->key[GT_GPU_NODE] &&
+            awaited->span[i].key[1] == device->key[GT_GPU_DEVICE])
+            return (double)awaited->span[i].end;
     return 0;
 }
 
@@ -666,7 +668,6 @@ void gt_adviser_release(struct gt_adviser *adviser)
         free(adviser->advice[i].sentence);
     free(adviser->advice);
     gt_spans_release(&adviser->awaited);
-    gt_spans_release(&adviser->uneven);
     free(adviser->blame);
     free(adviser->held);
     free(adviser->rank);

@@ -71,7 +71,6 @@ struct gt_adviser {
     size_t count, capacity;
     size_t minor;            /* sentences left out, for they tell of less than 5 % */
     struct gt_spans awaited; /* exposed communication that is waiting for late ranks: keys node, device; from 0 on */
-    struct gt_spans uneven;  /* of that, what no sentence about stragglers tells */
     bool is_pipeline;        /* ranks are stages of one, and share no collectives */
     struct gt_blame *blame;
     size_t blame_count, blame_capacity;
@@ -88,15 +87,13 @@ __attribute__((format(printf, 4, 5))) bool gt_advise(struct gt_adviser *adviser,
 bool gt_advice_names_node(const char *matter);
 /* Says what loss the last sentence is of; `told` is what gt_advise returned for it. */
 void gt_advice_is(struct gt_adviser *adviser, bool told, struct gt_loss loss);
-/* Returns the time of a device in adviser->awaited or adviser->uneven; 0: none. */
-double gt_advice_told(const struct gt_spans *told, const struct gt_keyed_span *device);
+/* Returns the time of a device in adviser->awaited; 0: none. */
+double gt_advice_awaited(const struct gt_adviser *adviser, const struct gt_keyed_span *device);
 /* Returns the ns of a loss of a node that are told of it as of a straggler. */
 double gt_advice_blamed(const struct gt_adviser *adviser, uint32_t node, enum gt_loss_kind kind);
 /* Returns how that is told where it is taken out of another sentence. */
 const char *gt_advice_apart(const struct gt_adviser *adviser);
 double gt_advice_median_of_others(const struct gt_numbers *sorted, double own);
-/* Is a rank late in most steps, by a good part of what that costs in all? */
-bool gt_advice_is_steady(struct gt_numbers *lateness, double cost);
 /* Writes " (41 % of that in aten::item within checkpoint, in 2 of 20 steps)", of the time in which the GPUs of a node wait for the
  * host; nothing where they do not. */
 struct gt_host_waits;

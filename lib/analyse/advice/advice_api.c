@@ -59,7 +59,7 @@ static void judge_pageable(struct gt_adviser *adviser)
         struct gt_gpu_time time;
         double total = 0, bytes = 0;
         size_t count = 0;
-        char text[60] = "their bytes are not told", some[GT_HUMAN_SIZE];
+        char text[60] = "their sizes are unknown", some[GT_HUMAN_SIZE];
         for (size_t i = from; i < to; i++) {
             const struct gt_keyed_span *span = &spans.span[i];
             if (!gt_api_is_pageable(adviser->input, span->event))

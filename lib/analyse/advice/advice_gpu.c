@@ -112,18 +112,6 @@ void gt_advise_idle(struct gt_adviser *adviser)
     gt_host_waits_release(&rule.waits);
 }
 
-/* Waiting for ranks that are not told as stragglers is no communication either. */
-static void judge_uneven(struct gt_adviser *adviser, const struct gt_keyed_span *device, double whole)
-{
-    double uneven = gt_advice_told(&adviser->uneven, device);
-    gt_advise(
-        adviser, gt_gain_of_gpu(adviser, uneven, device), "collectives",
-        "%s: %s%s %.0f %% of the time waiting in collectives for ranks that come later, none of which stands out: work that is shared out more evenly (lengths of samples, sizes of batches)",
-        gt_analysis_text(adviser->input, device->key[GT_GPU_NODE]),
-        gt_advice_gpu(gt_gpu_device(adviser->input, device)), gt_gpu_device(adviser->input, device),
-        gt_percent(uneven, whole));
-}
-
 void gt_advise_uses(struct gt_adviser *adviser)
 {
     enum { COMMUNICATION = 1 << GT_USE_COMMUNICATION, MEMORY = 1 << GT_USE_MEMORY };
@@ -140,7 +128,7 @@ void gt_advise_uses(struct gt_adviser *adviser)
         bool is_pageable = gt_advice_finds(adviser, spans.span[from].key[GT_GPU_NODE], "Pageable"),
              is_pinned = gt_advice_finds(adviser, spans.span[from].key[GT_GPU_NODE], "Pinned");
         double whole = (double)time.whole, memory = (double)time.part[MEMORY];
-        double awaited = gt_advice_told(&adviser->awaited, &spans.span[from]);
+        double awaited = gt_advice_awaited(adviser, &spans.span[from]);
         double shown = (double)(time.part[COMMUNICATION] + time.part[COMMUNICATION | MEMORY]) - awaited;
         struct gt_loss loss = {GT_LOSS_COMMUNICATION, GT_LOSS_OF_DEVICE, spans.span[from].key[GT_GPU_NODE]};
         double exposed = gt_percent(shown, (double)gt_gpu_busy(&time, GT_USE_COMMUNICATION));
@@ -158,7 +146,6 @@ void gt_advise_uses(struct gt_adviser *adviser)
                       node, gt_advice_gpu(device), device, gt_percent(shown, whole),
                       awaited > 0 ? ", apart from waiting for late ranks" : "", exposed);
         gt_advice_is(adviser, is_told, loss);
-        judge_uneven(adviser, &spans.span[from], whole);
         is_told = gt_advise(adviser, gt_gain_of_gpu(adviser, memory, &spans.span[from]), "breakdown, kernels",
                             "%s: %s%s %.0f %% of the time doing nothing but copying and filling memory: %s", node,
                             gt_advice_gpu(device), device, gt_percent(memory, whole),
@@ -419,6 +406,13 @@ static int compare_step(const struct gt_spans *steps, size_t from, size_t to, st
     return status;
 }
 
+/* Is a rank late in most steps, by a good part of what that costs in all? */
+static bool is_steady(struct gt_numbers *lateness, double cost)
+{
+    enum { PART = 4 };
+    return PART * gt_numbers_percentile(lateness, 50) * (double)lateness->count >= cost;
+}
+
 static void judge_steps(struct gt_adviser *adviser)
 {
     struct gt_spans steps = {0};
@@ -437,7 +431,7 @@ static void judge_steps(struct gt_adviser *adviser)
         count++;
     }
     for (size_t i = 0; i < places && adviser->status >= 0; i++)
-        if (gt_advice_is_steady(&rank[i].lateness, rank[i].late))
+        if (is_steady(&rank[i].lateness, rank[i].late))
             gt_advise(
                 adviser, gt_gain_of_rank(adviser, (uint32_t)i, rank[i].late), "stragglers, steps",
                 "%s is the slowest in %zu of %zu steps, and a step of it takes %s longer than the median of the others (%.0f %% of all step time): compare its host, its data and its GPU's clock",

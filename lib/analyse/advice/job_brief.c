@@ -182,7 +182,7 @@ void gt_job_brief_end(const struct gt_job_brief *job)
     brief_share(job, "comm.", GT_RANK_COMMUNICATION, "exposed communication: no computation hides it");
     brief_idle(job);
     brief_traces(job);
-    gt_brief_more(job->node, "all figures: gpu-tracker profile PATH... -o job.html");
+    gt_brief_more(job->node, "all values: gpu-tracker profile PATH... -o job.html");
 }
 
 void gt_job_brief_left_out(const struct gt_job_brief *job, const char *what)

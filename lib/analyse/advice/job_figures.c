@@ -278,7 +278,7 @@ static int add_lengths(const struct job *job, const struct steps *steps)
         count[(size_t)fmin((steps->longest[i] - least) / width, LENGTHS - 1)]++;
     struct gt_node *series = picture(job, GT_JOB_LENGTHS, "Lengths of steps", unit.name, "steps", GT_STACKS);
     snprintf(note, sizeof note,
-             "How many steps took so long, by the slowest rank: median %s, 95 %% within %s, the longest %s%s.",
+             "Steps by their duration on the slowest rank: median %s, 95 %% within %s, the longest %s%s.",
              gt_time_words(middle, words[0]), gt_time_words(high, words[1]), gt_time_words(most, words[2]),
              most > end ? "; the last column has all that are longer" : "");
     gt_series_note(series, note);

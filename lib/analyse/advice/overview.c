@@ -125,8 +125,8 @@ static void add_sources(const struct job *job)
     }
     if (trace->ignored) {
         snprintf(text, sizeof text,
-                 trace->ignored == 1 ? "%" PRIu64 " other file in the folders, which is no trace"
-                                     : "%" PRIu64 " other files in the folders, which are no traces",
+                 trace->ignored == 1 ? "%" PRIu64 " other file in the folders that is not a trace"
+                                     : "%" PRIu64 " other files in the folders that are not traces",
                  trace->ignored);
         gt_report_text(job->root, "ignored", "Not read", text);
     }

@@ -597,8 +597,7 @@ static void warn_of_gaps(const struct gt_block_analysis *analysis)
     if (unfinished)
         WARN(analysis, "%llu %s never ended: %s", (unsigned long long)unfinished,
              unfinished == 1 ? "call of a code block" : "calls of code blocks",
-             unfinished == 1 ? "it is told beside the figures, and not in them"
-                             : "they are told beside the figures, and not in them");
+             unfinished == 1 ? "it is listed apart and not counted" : "they are listed apart and not counted");
     if (events->rows && !inside)
         warn_of_none_inside(analysis);
 }

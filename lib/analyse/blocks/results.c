@@ -347,7 +347,7 @@ static int build_report(struct gt_report **ret, const char *type, struct gt_json
     while (i < sizeof types / sizeof *types && strcmp(types[i].type, type) != 0)
         i++;
     if (i == sizeof types / sizeof *types)
-        return gt_error_set(error, EINVAL, "there are no results of the type %s", type);
+        return gt_error_set(error, EINVAL, "unknown type of results: %s", type);
     int status = gt_report_new(&report, type, error);
     if (status < 0)
         return status;

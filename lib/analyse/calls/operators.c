@@ -442,7 +442,7 @@ static int add_device(const struct gt_analysis_input *input, const struct tables
     }
     GT_CELLS(tables->memory, node, device, to - from, change[peak].allocated, gt_analysis_us(input, change[peak].time),
              most_reserved, change[to - 1].allocated,
-             change[from].is_summed ? "summed from the begin of the trace" : "told");
+             change[from].is_summed ? "summed from the begin of the trace" : "recorded");
     return add_holders(input, tables->holders, change, from, peak + 1, device);
 }
 

@@ -501,26 +501,22 @@ static void add_significance(struct gt_node *root, const struct gt_comparison *c
 
 /* ---- the report ---- */
 
-static int build(struct gt_report *report, const struct gt_comparison *comparison, int *ret_certain)
+static int build(struct gt_report *report, const struct gt_comparison *comparison, const struct gt_compare_lines *lines,
+                 int *ret_certain)
 {
     struct gt_node *root = gt_report_root(report);
-    struct gt_compare_lines lines;
-    int status = gt_compare_lines(&lines, comparison);
-    if (status < 0)
-        return status;
     gt_report_layout(report, GT_LAYOUT_ANALYSIS);
-    status = add_original(root, comparison);
+    int status = add_original(root, comparison);
     add_unmatched(root, "added_blocks", "Added Blocks", comparison, false);
     add_unmatched(root, "removed_blocks", "Removed Blocks", comparison, true);
     status |= add_differences(root, comparison);
     status |= add_energy(root, comparison);
     add_failed(root, comparison);
-    add_summary(root, comparison, &lines);
-    add_significance(root, comparison, &lines);
-    *ret_certain = gt_compare_forest(gt_report_page(report), comparison, &lines);
+    add_summary(root, comparison, lines);
+    add_significance(root, comparison, lines);
+    *ret_certain = gt_compare_forest(gt_report_page(report), comparison, lines);
     if (comparison->options->page)
         status |= gt_compare_curves(gt_report_page(report), comparison);
-    gt_compare_lines_release(&lines);
     gt_node_flags(gt_report_text(root, "statistic", "Statistic", comparison->statistic), GT_ONLY_DATA);
     gt_node_flags(gt_report_text(root, "baseline", "Baseline", comparison->session[0].name), GT_ONLY_DATA);
     return status ? -ENOMEM : 0;
@@ -529,17 +525,20 @@ static int build(struct gt_report *report, const struct gt_comparison *compariso
 int gt_compare_report(struct gt_report **ret, const struct gt_compare_options *options, struct gt_error *error)
 {
     struct gt_comparison comparison;
+    struct gt_compare_lines lines = {0};
     struct gt_report *report = NULL;
     int certain = -1;
     int status = gt_comparison_open(&comparison, options, error);
     if (status == 0)
         status = gt_report_new(&report, "comparison_results", error);
-    if (status >= 0 && (build(report, &comparison, &certain) < 0 || gt_report_failed(report)))
+    if (status >= 0 && (gt_compare_lines(&lines, &comparison) < 0 || build(report, &comparison, &lines, &certain) < 0 ||
+                        gt_report_failed(report)))
         status = gt_error_system(error, ENOMEM, "comparison");
     if (status >= 0)
         status = gt_compare_judge(&comparison, gt_report_root(report), error);
     if (status >= 0)
-        gt_compare_verdict_first(report, &comparison, certain);
+        gt_compare_verdict_first(report, &comparison, &lines, certain);
+    gt_compare_lines_release(&lines);
     gt_comparison_close(&comparison);
     if (status < 0)
         gt_report_free(report);

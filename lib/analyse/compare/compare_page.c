@@ -8,8 +8,8 @@
 
 #include "aggregate/sample_course.h"
 #include "base/number.h"
-#include "report/report.h"
-#include "schema/unit.h"
+#include "report/brief.h"
+#include "schema/human.h"
 #include "store/store.h"
 
 enum { ROWS = 40 };
@@ -159,17 +159,10 @@ int gt_compare_curves(struct gt_node *page, const struct gt_comparison *comparis
 
 /* ---- the verdict ---- */
 
-static void add_field(struct gt_node *brief, const char *key, const char *text)
+static void add_broken_rules(struct gt_node *brief, const struct gt_node *rules, size_t *ret_broken)
 {
-    gt_report_text(brief, key, key, text);
-}
-
-static size_t add_broken_rules(struct gt_node *brief, const struct gt_node *rules)
-{
-    struct gt_node *warnings = gt_report_section(brief, "warnings", "Warnings");
     struct gt_table *table = rules ? gt_node_table(rules) : NULL;
     struct gt_buffer cell = {0};
-    size_t broken = 0;
     for (size_t row = 0; table && row < gt_table_rows(table); row++) {
         char sentence[400];
         const char *outcome = gt_table_cell_text(table, row, table->columns - 1, &cell);
@@ -177,36 +170,112 @@ static size_t add_broken_rules(struct gt_node *brief, const struct gt_node *rule
             continue;
         const char *rule = gt_table_cell_text(table, row, 0, &cell);
         snprintf(sentence, sizeof sentence, "the rule %s is broken", rule ? rule : "");
-        struct gt_node *item = gt_report_section(warnings, "item", "");
-        gt_report_text(item, "words", "Words", sentence);
-        gt_report_text(item, "detail", "Detail", NULL);
-        broken++;
+        gt_brief_warning(brief, sentence, NULL);
+        ++*ret_broken;
     }
     gt_buffer_release(&cell);
-    return broken;
 }
 
-/* It has the shape of a brief; see report/brief.h. */
-void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparison *comparison, int certain)
+static void put_value(struct gt_buffer *out, const struct gt_compare_line *line, double value)
+{
+    if (isnan(value))
+        gt_buffer_text(out, "n/a");
+    else if (!gt_human_amount(out, value, line->unit))
+        gt_buffer_printf(out, "%.*f%s", fabs(value) < 10 ? 1 : 0, value, strcmp(line->unit, "percent") ? "" : " %");
+}
+
+/* "-17 % significant" */
+static void put_change(struct gt_buffer *out, const struct gt_comparison *comparison,
+                       const struct gt_compare_line *line, size_t session)
+{
+    double baseline = gt_compare_value(comparison, &line->figure, 0, NULL);
+    double percent = (gt_compare_value(comparison, &line->figure, session, NULL) - baseline) / fabs(baseline) * 100;
+    const char *verdict = gt_compare_verdict(&line->judgement[session]);
+    if (isfinite(percent))
+        gt_buffer_printf(out, "%+.*f %%%s", fabs(percent) < 9.95 ? 1 : 0, percent,
+                         verdict && !strcmp(verdict, "yes") ? " significant" : "");
+    else
+        gt_buffer_text(out, "n/a");
+}
+
+/* With two sessions the value is that of the second; with more the words list all. */
+static void add_text_line(struct gt_node *brief, const char *title, const struct gt_comparison *comparison,
+                          const struct gt_compare_line *line)
+{
+    struct gt_buffer value = {0}, words = {0};
+    if (comparison->sessions == 2) {
+        put_value(&value, line, gt_compare_value(comparison, &line->figure, 1, NULL));
+        put_change(&words, comparison, line, 1);
+        gt_buffer_text(&words, " (was ");
+        put_value(&words, line, gt_compare_value(comparison, &line->figure, 0, NULL));
+        gt_buffer_text(&words, ")");
+    }
+    for (size_t i = 0; comparison->sessions != 2 && i < comparison->sessions; i++) {
+        gt_buffer_printf(&words, "%s%s ", i ? ", " : "", comparison->session[i].name);
+        put_value(&words, line, gt_compare_value(comparison, &line->figure, i, NULL));
+        if (i) {
+            gt_buffer_text(&words, " (");
+            put_change(&words, comparison, line, i);
+            gt_buffer_text(&words, ")");
+        }
+    }
+    gt_brief_text_line(brief, &(struct gt_brief_line){.title = title, .value = value.data, .words = words.data});
+    gt_buffer_release(&value);
+    gt_buffer_release(&words);
+}
+
+/* The whole job by all its lines, the longest blocks by time and memory. */
+static void add_text_lines(struct gt_node *brief, const struct gt_comparison *comparison,
+                           const struct gt_compare_lines *lines)
+{
+    enum { BLOCKS = 6 };
+    const struct gt_slot *slot = NULL;
+    size_t blocks = 0;
+    for (size_t i = 0; i < lines->count; i++) {
+        const struct gt_compare_line *line = &lines->line[i];
+        char title[160];
+        blocks += line->slot && line->slot != slot;
+        slot = line->slot;
+        if (blocks > BLOCKS)
+            continue;
+        bool is_time = !strcmp(line->title, "Time"), is_memory = !strcmp(line->title, "Max RAM");
+        if (slot && !is_time && !is_memory)
+            continue;
+        snprintf(title, sizeof title, "%s%s%s", slot ? slot->label : line->title, slot ? " " : "",
+                 !slot     ? ""
+                 : is_time ? "time"
+                           : "memory");
+        add_text_line(brief, title, comparison, line);
+    }
+    if (blocks > BLOCKS) {
+        char words[60];
+        snprintf(words, sizeof words, "%zu more code blocks", blocks - BLOCKS);
+        gt_brief_text_line(brief, &(struct gt_brief_line){.title = "and", .words = words});
+    }
+}
+
+void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparison *comparison,
+                              const struct gt_compare_lines *lines, int certain)
 {
     char title[300] = "", outcome[160];
     const struct gt_node *rules = gt_node_find(&report->root, "rules");
-    struct gt_node *brief = gt_report_section(gt_report_page(report), "summary", "Summary");
     for (size_t i = 1; i < comparison->sessions; i++)
         snprintf(title + strlen(title), sizeof title - strlen(title), "%s%s", i > 1 ? ", " : "",
                  comparison->session[i].name);
     snprintf(title + strlen(title), sizeof title - strlen(title), " against %s", comparison->session[0].name);
-    gt_report_section(brief, "lines", "Figures");
-    size_t broken = add_broken_rules(brief, rules);
-    int length = certain < 0 ? snprintf(outcome, sizeof outcome, "too few runs to tell what differs for certain")
-                             : snprintf(outcome, sizeof outcome, "%d figure%s differ%s for certain", certain,
-                                        certain == 1 ? "" : "s", certain == 1 ? "s" : "");
+    size_t broken = 0;
+    add_broken_rules(NULL, rules, &broken);
+    int length = certain < 0 ? snprintf(outcome, sizeof outcome, "too few runs to judge")
+                             : snprintf(outcome, sizeof outcome, "%d significant difference%s", certain,
+                                        certain == 1 ? "" : "s");
     if (rules && broken)
         snprintf(outcome + length, sizeof outcome - (size_t)length, "; %zu rule%s broken", broken,
-                 broken == 1 ? " is" : "s are");
+                 broken == 1 ? "" : "s");
     else if (rules)
-        snprintf(outcome + length, sizeof outcome - (size_t)length, "; all rules are kept");
-    add_field(brief, "title", title);
-    add_field(brief, "outcome", outcome);
-    gt_report_bool(brief, "alarm", "Alarm", broken > 0);
+        snprintf(outcome + length, sizeof outcome - (size_t)length, "; all rules hold");
+    struct gt_node *brief = gt_brief_add(gt_report_page(report), title, outcome, broken > 0);
+    gt_node_flags(brief, 0);
+    add_broken_rules(brief, rules, &broken);
+    add_text_lines(brief, comparison, lines);
+    gt_brief_more(brief, "all values: --format text, or -o compare.html");
 }

@@ -134,7 +134,8 @@ int gt_compare_forest(struct gt_node *page, const struct gt_comparison *comparis
                       const struct gt_compare_lines *lines);
 /* Adds the curves of the first run of each session that is a recording, from its begin on. Returns 0 or -ENOMEM. */
 int gt_compare_curves(struct gt_node *page, const struct gt_comparison *comparison);
-/* Adds what is said first. The rules are those of the report's table. */
-void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparison *comparison, int certain);
+/* Adds the verdict, and the lines of the summary for text. The rules are those of the report's table. */
+void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparison *comparison,
+                              const struct gt_compare_lines *lines, int certain);
 
 #endif

@@ -276,7 +276,7 @@ static int parse_limit(struct rule *rule, const struct gt_comparison *comparison
     number[length] = '\0';
     const char *unit = text + length + strspn(text + length, " ");
     if (gt_number_double(*number == '+' ? number + 1 : number, &rule->limit) < 0)
-        return gt_error_set(error, EINVAL, "rule '%s': '%s' is no limit", rule->text, text);
+        return gt_error_set(error, EINVAL, "rule '%s': '%s' is not a limit", rule->text, text);
     rule->kind = !is_change ? ABSOLUTE : strcmp(unit, "%") == 0 ? PERCENT : CHANGE;
     if (rule->word && !*unit)
         return gt_error_set(error, EINVAL, "rule '%s': the limit has no unit: write it as in %s%s%s", rule->text,

@@ -226,7 +226,7 @@ int gt_experiment_put(struct gt_experiment *experiment, const struct gt_experime
     while (group < GT_EXPERIMENT_GROUPS && strcmp(group_names[group], curve->group) != 0)
         group++;
     if (group == GT_EXPERIMENT_GROUPS)
-        return gt_error_set(error, EINVAL, "\"%s\" is no group of curves", curve->group);
+        return gt_error_set(error, EINVAL, "\"%s\" is not a group of curves", curve->group);
     experiment->segment = (uint32_t)segment;
     if (gt_experiment_add(experiment, group, curve->name, curve->device, *point, window) < 0)
         return gt_error_system(error, ENOMEM, "experiment");
@@ -236,7 +236,7 @@ int gt_experiment_put(struct gt_experiment *experiment, const struct gt_experime
 int gt_experiment_complete(struct gt_experiment *experiment, const char *name, struct gt_error *error)
 {
     if (experiment->count == 0)
-        return gt_error_set(error, ENODATA, "%s: there is no recording of power in it", name);
+        return gt_error_set(error, ENODATA, "%s: it has no recording of power", name);
     return offer_aliases(experiment) < 0 ? gt_error_system(error, ENOMEM, "%s", name) : 0;
 }
 
@@ -535,7 +535,7 @@ int gt_experiment_set_model(struct gt_experiment *experiment, const char *json, 
     struct gt_json_value *model = gt_json_parse_text(json, GT_JSON_NULS, &trouble);
     if (!gt_json_is_object(model)) {
         gt_json_free(model);
-        return gt_error_set(error, EINVAL, "the model's summary is no JSON object%s%s", *trouble.text ? ": " : "",
+        return gt_error_set(error, EINVAL, "the model's summary is not a JSON object%s%s", *trouble.text ? ": " : "",
                             trouble.text);
     }
     char *text = gt_json_dump(model);

@@ -112,7 +112,7 @@ static int unknown(const struct gt_job *job, const char *name, struct gt_error *
     struct gt_buffer there = {0};
     put_seen(&there, job, name, "; the recordings have ");
     int status = gt_error_set(error, EINVAL,
-                              "\"%s\" is no metric of a rank or a machine%s (gpu-tracker schema lists all)", name,
+                              "\"%s\" is not a metric of a rank or a machine%s (gpu-tracker schema lists all)", name,
                               there.length ? there.data : "");
     gt_buffer_release(&there);
     return status;

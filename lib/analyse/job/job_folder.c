@@ -177,7 +177,7 @@ static int read_ranks(void *folder, struct gt_job *job, struct gt_error *error)
 {
     int status = gt_job_each_file(folder, add_file, job, error);
     if (status >= 0 && !job->count)
-        status = gt_error_set(error, ENODATA, "%s: there is no recording in this folder%s%s", (const char *)folder,
+        status = gt_error_set(error, ENODATA, "%s: no recording in this folder%s%s", (const char *)folder,
                               job->left_out_count ? ": " : "", job->left_out_count ? job->left_out[0].why : "");
     return status;
 }

@@ -230,7 +230,7 @@ static int find_jobs(struct gt_job_server *state, const char *name, struct gt_er
         first = first ? first : job;
     }
     if (status >= 0 && !first)
-        status = gt_error_set(error, ENOENT, "%s: there is no such job", state->name);
+        status = gt_error_set(error, ENOENT, "%s: unknown job", state->name);
     state->jobs = found.data;
     gt_buffer_release(&sql);
     gt_buffer_release(&text);
@@ -290,7 +290,7 @@ static int take_facts(struct gt_job_server *state, struct gt_job_tracker *tracke
     gt_outcome_init(&tracker->recorded.outcome);
     int status = 0;
     if (!facts || !gt_json_is_object(facts))
-        gt_error_set(&tracker->trouble, EINVAL, "what the server keeps of it (source %u) is no JSON", tracker->source);
+        gt_error_set(&tracker->trouble, EINVAL, "the server has invalid JSON for it (source %u)", tracker->source);
     else if (read_fields(tracker, facts, state->name, &tracker->trouble) >= 0 &&
              read_ranks_below(tracker, gt_json_member(facts, "ranks")) < 0)
         status = gt_error_system(error, ENOMEM, "%s", state->name);
@@ -587,9 +587,9 @@ static int list(struct gt_report *report, struct gt_server *server, size_t most,
     gt_table_column(table, "command", "Command", GT_CELL_TEXT, NULL);
     gt_buffer_printf(
         &sql,
-        "SELECT job, toString(toDateTime(intDiv(min(began), 1000000000), 'UTC')), toString(toDateTime(intDiv(max(told), "
+        "SELECT job, toString(toDateTime(intDiv(min(began), 1000000000), 'UTC')), toString(toDateTime(intDiv(max(last), "
         "1000000000), 'UTC')), count(), sum(done), any(said) FROM (SELECT job, source, argMax(started, version) AS began, "
-        "argMax(heard, version) AS told, argMax(complete, version) AS done, argMax(command, version) AS said FROM trackers "
+        "argMax(heard, version) AS last, argMax(complete, version) AS done, argMax(command, version) AS said FROM trackers "
         "GROUP BY job, source) GROUP BY job ORDER BY min(began) DESC LIMIT %zu",
         most);
     int status = sql.failed ? gt_error_system(error, ENOMEM, "%s", gt_server_name(server))

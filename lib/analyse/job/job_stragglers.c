@@ -394,8 +394,7 @@ static const char *none_off(const struct gt_job *job)
 {
     if (has_enough(job))
         return "No rank is off by five deviations and a twentieth.";
-    return job->launches > 1 ? "Of fewer than five ranks of a step none can be told to be off."
-                             : "Of fewer than five ranks none can be told to be off.";
+    return job->launches > 1 ? "Outliers need at least five ranks in a step." : "Outliers need at least five ranks.";
 }
 
 static int build_with(struct gt_node *root, struct stragglers *stragglers, struct gt_error *error)
@@ -427,7 +426,7 @@ static int build(struct gt_node *root, const struct gt_job *job, const struct gt
 {
     struct stragglers stragglers = {.job = job, .options = options};
     if (options->select && regcomp(&stragglers.select, options->select, REG_EXTENDED | REG_NOSUB))
-        return gt_error_set(error, EINVAL, "select: \"%s\" is no regular expression", options->select);
+        return gt_error_set(error, EINVAL, "select: \"%s\" is not a regular expression", options->select);
     int status = build_with(root, &stragglers, error);
     if (options->select)
         regfree(&stragglers.select);

@@ -136,7 +136,7 @@ static void warn_of_dropped(struct gt_node *brief, const struct gt_job *job)
         return;
     snprintf(sentence, sizeof sentence, "%zu %s lost %.0f samples: the disk was too slow, or the spool full", ranks,
              ranks == 1 ? "recording" : "recordings", samples);
-    gt_brief_warning(brief, sentence, "what is told by time lacks them");
+    gt_brief_warning(brief, sentence, "values over time do not include them");
 }
 
 /* Names the node whose clock is off the most. */

@@ -296,8 +296,7 @@ static int choose_window(struct merge *merge, struct gt_error *error)
         start = first_of_step(trace, options->start_step);
         end = first_of_step(trace, options->end_step);
         if (start == INT64_MAX)
-            return gt_error_set(error, ENOENT, "start: there is no step %d, nor one behind it",
-                                (int)options->start_step);
+            return gt_error_set(error, ENOENT, "start: no step %d or later", (int)options->start_step);
         end = end == INT64_MAX ? GT_TRACE_EVER : end - 1000;
     } else if (options->from_first && begin != INT64_MAX) {
         start = start == -GT_TRACE_EVER ? start : begin + start;
@@ -619,7 +618,7 @@ int gt_merge(struct gt_report **ret, const char *const paths[], size_t count, co
     if (!options->request.metrics)
         return merge_files(ret, paths, count, options, NULL, error);
     if (regcomp(&metrics, options->request.metrics, REG_EXTENDED | REG_NOSUB))
-        return gt_error_set(error, EINVAL, "metrics: \"%s\" is no regular expression", options->request.metrics);
+        return gt_error_set(error, EINVAL, "metrics: \"%s\" is not a regular expression", options->request.metrics);
     int status = merge_files(ret, paths, count, options, &metrics, error);
     regfree(&metrics);
     return status;

@@ -525,7 +525,7 @@ static int select_functions(struct gt_trace *trace, const char *select, struct g
     if (!select)
         return 0;
     if (regcomp(&names, select, REG_EXTENDED | REG_NOSUB))
-        return gt_error_set(error, EINVAL, "select: \"%s\" is no regular expression", select);
+        return gt_error_set(error, EINVAL, "select: \"%s\" is not a regular expression", select);
     for (size_t i = 0; i < trace->profile_count; i++)
         for (size_t j = 0; j < trace->profile[i].function_count; j++) {
             struct gt_trace_function *function = &trace->profile[i].function[j];

@@ -29,9 +29,8 @@ static int check_contents(const struct gt_trace *trace, struct gt_error *error)
         if (gt_inputs_has_content(trace, &trace->file[i]))
             return 0;
     if (trace->file_count == 1)
-        return gt_error_set(error, EINVAL, "there are no events, samples or functions in %s", trace->file->path);
-    return gt_error_set(error, EINVAL, "there are no events, samples or functions in the %zu files that were read",
-                        trace->file_count);
+        return gt_error_set(error, EINVAL, "%s: no events, samples or functions", trace->file->path);
+    return gt_error_set(error, EINVAL, "no events, samples or functions in the %zu files", trace->file_count);
 }
 
 /* ---- filters ---- */
@@ -204,7 +203,7 @@ static int tell_twice(struct gt_node *root, const struct gt_trace *trace, const 
         qsort(file, count, sizeof *file, by_rank_and_begin);
     for (size_t i = 1; i < count; i++)
         if (is_twice(file[i - 1], file[i]) && ++told <= 3)
-            gt_buffer_printf(&text, "%srank %d stands in %s and in %s", told > 1 ? "; " : "", (int)file[i]->rank,
+            gt_buffer_printf(&text, "%srank %d is in %s and in %s", told > 1 ? "; " : "", (int)file[i]->rank,
                              file[i - 1]->path, file[i]->path);
     if (told > 3)
         gt_buffer_printf(&text, "; %zu more", told - 3);
@@ -233,7 +232,7 @@ int gt_inputs_refuse_nothing(const struct gt_trace *trace, const char *path, con
             error, EINVAL,
             "%s: none of the %" PRIu64 " files in this folder is a trace or profile of a known format%s%s", path,
             trace->ignored + trace->doubtful.count, trace->doubtful.count ? ": " : "", trace->doubtful.first);
-    return gt_error_set(error, EINVAL, "%s: there are no files in this folder", path);
+    return gt_error_set(error, EINVAL, "%s: the folder is empty", path);
 }
 
 /* Was the file found beside one of the paths, not named by them? */

@@ -114,12 +114,13 @@ static struct gt_node *new_series(const struct gt_over_time *recording, struct g
     return series;
 }
 
-static bool is_worth_a_chart(const struct gt_sample_course *course, int line, enum gt_metric_id metric)
+/* Memory and CPU of the job are always drawn; other series not if they are always 0. */
+static bool is_worth_a_chart(const struct gt_sample_course *course, int line, enum gt_scope scope,
+                             enum gt_metric_id metric)
 {
-    bool is_rate_of_bytes = gt_metrics[metric].unit == GT_BYTES && gt_metrics[metric].kind == GT_COUNTER;
     if (line < 0 || course->course->line[line].known < 2)
         return false;
-    return !(is_rate_of_bytes || metric == GT_SWAP) ||
+    return (scope == GT_SCOPE_COMBINED && (metric == GT_RAM || metric == GT_CPU_UTILIZATION)) ||
            gt_course_over(course->course, (size_t)line, 0, course->course->spans).most > 0;
 }
 
@@ -131,7 +132,7 @@ static void add_picture(const struct gt_over_time *recording, struct gt_node *pa
     for (int i = 0; i < LINES && picture->of[i].key; i++) {
         enum gt_metric_id metric = picture->of[i].metric;
         int line = gt_sample_course_find(recording->course, picture->of[i].scope, metric, -1);
-        if (!is_worth_a_chart(recording->course, line, metric))
+        if (!is_worth_a_chart(recording->course, line, picture->of[i].scope, metric))
             continue;
         if (!series)
             series = new_series(recording, page, picture, unit, unit_name);

@@ -216,10 +216,11 @@ static struct gt_node *add_section(const struct gt_usage *usage, struct gt_node 
 
 #define SECTION(key, title, figures) add_section(usage, root, key, title, figures, sizeof figures / sizeof *figures)
 
+static const double NEGLIGIBLE = 0.05; /* part of the peak */
+
 /* The peak lies between the two; where they are apart, the report says so. */
 static bool add_bracket(const struct gt_usage *usage, struct gt_node *bracket, enum gt_scope scope)
 {
-    static const double NEGLIGIBLE = 0.05;
     double peak = gt_usage_scope_peak(usage, scope), bound = usage->outcome->value[scope][GT_RAM_PEAK_BOUND];
     double upper = isnan(bound) ? NAN : fmax(peak, bound);
     add_memory(usage, bracket, "best", "Best estimate", peak);
@@ -253,8 +254,10 @@ static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
     bool is_bracket = false;
     for (int i = 1; i < SCOPES; i++)
         is_bracket |= add_bracket(usage, gt_report_section(section, scopes[i].key, scopes[i].title), scopes[i].scope);
-    add_memory(usage, section, "largest_sample", "Largest sample", combined[GT_RAM].max);
-    add_memory(usage, section, "rss_sum", "Sum of RSS", combined[GT_RSS].max);
+    /* Each page counts at least once in a sum of RSS: samples that have less than the peak missed it. */
+    bool is_missed = combined[GT_RSS].max < (1 - NEGLIGIBLE) * gt_usage_scope_peak(usage, GT_SCOPE_COMBINED);
+    add_memory(usage, section, "largest_sample", "Largest sample", is_missed ? NAN : combined[GT_RAM].max);
+    add_memory(usage, section, "rss_sum", "Sum of RSS", is_missed ? NAN : combined[GT_RSS].max);
     struct gt_node *control = add_memory(usage, section, "control_group", "Control group, with page cache", group);
     gt_node_flags(control, isnan(group) ? GT_ONLY_DATA : 0);
     gt_report_text(section, "method", "Memory counted by", *method ? method : NULL);
@@ -356,6 +359,7 @@ static void add_gpu_totals(const struct gt_usage *usage, struct gt_node *root)
         {"max_power", "Max power", GT_SCOPE_SYSTEM, GT_GPU_POWER_PEAK},
         {"max_temperature", "Max temperature", GT_SCOPE_SYSTEM, GT_GPU_TEMPERATURE},
         {"xids", "Errors reported (XID)", GT_SCOPE_SYSTEM, GT_GPU_XIDS},
+        {"xid", "Highest XID", GT_SCOPE_SYSTEM, GT_GPU_XID},
         {"ecc_uncorrected", "Memory errors not corrected (ECC)", GT_SCOPE_SYSTEM, GT_GPU_ECC_UNCORRECTED},
         {"lost", "GPUs lost", GT_SCOPE_SYSTEM, GT_GPU_LOST},
     };

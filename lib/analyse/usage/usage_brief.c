@@ -349,17 +349,18 @@ static void add_energy_cost(const struct gt_machine *machine, double joules, cha
 
 static void add_energy(const struct gt_usage *usage, struct gt_node *brief)
 {
-    char words[TEXT] = "";
+    char words[TEXT] = "", value[GT_HUMAN_SIZE];
     double joules = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_ENERGY);
     if (!(joules > 0))
         return;
-    gt_human_energy(words, joules);
     add_energy_error(usage, joules, words, sizeof words);
     if (gt_display_unit_is_estimated(GT_ENERGY, usage->machine))
         snprintf(words + strlen(words), sizeof words - strlen(words), ", estimated");
     add_energy_parts(usage, joules, words, sizeof words);
     add_energy_cost(usage->machine, joules, words, sizeof words);
-    gt_brief_line(brief, &(struct gt_brief_line){.title = "energy", .words = words});
+    gt_brief_line(brief, &(struct gt_brief_line){.title = "energy",
+                                                 .value = gt_human_energy(value, joules),
+                                                 .words = words + strspn(words, " ,")});
 }
 
 /* The largest process but those that are named already; NULL: there is none. */
@@ -485,9 +486,9 @@ static void add_more(const struct gt_usage *usage, struct gt_node *brief)
     if (is_of_ranks)
         snprintf(more, sizeof more, "all ranks: gpu-tracker report %s", path);
     else if (place && *place && is_there(usage))
-        snprintf(more, sizeof more, "all figures: gpu-tracker report %s -o run.html", path);
+        snprintf(more, sizeof more, "all values: gpu-tracker report %s -o run.html", path);
     else
-        snprintf(more, sizeof more, "all figures: with -o run.html or --tracking-file run.sqlite");
+        snprintf(more, sizeof more, "all values: with -o run.html or --tracking-file run.sqlite");
     gt_brief_more(brief, more);
 }
 

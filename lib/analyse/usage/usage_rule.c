@@ -163,6 +163,13 @@ const struct gt_rule_word *gt_rule_word_find(const char *name)
 const char *gt_rule_word_near(const char *name)
 {
     enum { LETTERS = 2 };
+    static const char *const elsewhere[][2] = {
+        {"ram", "memory"}, {"rss", "memory"},    {"mem", "memory"},   {"vram", "gpu-memory"},
+        {"wall", "time"},  {"walltime", "time"}, {"runtime", "time"}, {"elapsed", "time"},
+    };
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (strcmp(name, elsewhere[i][0]) == 0)
+            return elsewhere[i][1];
     for (size_t i = 0; i < WORDS; i++)
         if (strlen(name) > LETTERS && strlen(words[i].name) > LETTERS &&
             gt_letters_between(name, words[i].name, LETTERS) <= LETTERS)
@@ -222,10 +229,10 @@ static int read_limit(struct gt_usage_rule *rule, const char *text, struct gt_er
                             "gpu-tracker compare",
                             rule->text, text, example);
     if (length >= (int)sizeof number || strlen(symbol) > 16)
-        return gt_error_set(error, EINVAL, "rule '%s': '%s' is no limit", rule->text, text);
+        return gt_error_set(error, EINVAL, "rule '%s': '%s' is not a limit", rule->text, text);
     snprintf(number, sizeof number, "%.*s", length, text);
     if (gt_number_double(number, &rule->limit) < 0)
-        return gt_error_set(error, EINVAL, "rule '%s': '%s' is no limit, as %s is", rule->text, text, example);
+        return gt_error_set(error, EINVAL, "rule '%s': '%s' is not a limit like %s", rule->text, text, example);
     if (!*symbol)
         return gt_error_set(error, EINVAL, "rule '%s': the limit has no unit: write it as in %s", rule->text, example);
     if (gt_unit_of_amount(symbol, &unit, &rule->factor) < 0 || unit != rule->word->unit)

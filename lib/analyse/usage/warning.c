@@ -365,8 +365,8 @@ static bool describe_errors(const struct gpu_errors *errors, bool is_one, char *
         append(text, size, is_one ? "lost to its driver" : "%.0f lost to their driver", errors->lost);
     if (errors->xids > 0 && errors->xid > 0)
         append(text, size, "XID %.0f", errors->xid);
-    else if (errors->xids > 0)
-        append(text, size, errors->xids > 1 ? "%.0f XIDs" : "%.0f XID", errors->xids);
+    if (errors->xids > 0 && !(errors->xid > 0 && (is_one || errors->xids == 1)))
+        append(text, size, errors->xids > 1 ? "%.0f XIDs in all" : "%.0f XID", errors->xids);
     if (errors->ecc > 0)
         append(text, size, "%.0f memory errors that ECC could not correct", errors->ecc);
     if (errors->remap_failed > 0)
@@ -379,7 +379,7 @@ static bool gpu_failed(const struct gt_usage *usage, struct gt_warning *warning)
 {
     const double *final = usage->outcome->value[GT_SCOPE_SYSTEM];
     const struct gt_statistic *system = usage->summary->of[GT_SCOPE_SYSTEM];
-    struct gpu_errors all = {final[GT_GPU_LOST], final[GT_GPU_XIDS], NAN,
+    struct gpu_errors all = {final[GT_GPU_LOST], final[GT_GPU_XIDS], final[GT_GPU_XID],
                              grown(&system[GT_GPU_ECC_UNCORRECTED], final[GT_GPU_ECC_UNCORRECTED]),
                              final[GT_GPU_REMAP_FAILED]};
     char list[sizeof warning->sentence] = "", text[160];

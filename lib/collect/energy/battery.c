@@ -112,7 +112,7 @@ static int battery_open(void **ret, const struct gt_collect_options *options, st
     bool is_on_mains;
     double watts = draw(state, &is_on_mains);
     if (!state->count)
-        gt_unavailable(availability, GT_ABSENT, NULL, "there is no battery");
+        gt_unavailable(availability, GT_ABSENT, NULL, "no battery");
     else if (isnan(watts))
         gt_unavailable(availability, GT_ABSENT, NULL,
                        "the machine runs on mains, of which its battery tells nothing, or the battery tells no power");
@@ -149,7 +149,7 @@ static void battery_describe(const void *opaque, char *text, size_t size)
 static void battery_explain(const void *opaque, enum gt_metric_id metric, char *text, size_t size)
 {
     (void)opaque, (void)metric;
-    snprintf(text, size, "the machine did not run on its battery all the time, or its battery told no power");
+    snprintf(text, size, "the machine did not run on its battery all the time, or its battery reported no power");
 }
 
 const struct gt_collector_type gt_collector_battery = {

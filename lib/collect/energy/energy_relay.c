@@ -204,7 +204,7 @@ static int explain(struct gt_availability *availability, const char *path, int s
         return gt_unavailable(availability, GT_BROKEN, NULL, "the system forbids this process to connect to %.80s",
                               path);
     case EACCES: return gt_unavailable(availability, GT_DENIED, remedy, "this user may not connect to %.100s", path);
-    case ECONNREFUSED: return gt_unavailable(availability, GT_BROKEN, NULL, "nobody answers at %.100s", path);
+    case ECONNREFUSED: return gt_unavailable(availability, GT_BROKEN, NULL, "no relay answers at %.100s", path);
     case ENODATA:
         return gt_unavailable(availability, GT_BROKEN, NULL,
                               "the relay at %.80s has no figures: its counters stand still", path);
@@ -319,11 +319,12 @@ static void relay_explain(const void *opaque, enum gt_metric_id metric, char *te
     for (int k = 0; k < GT_RELAY_FIGURES; k++)
         is_still |= gt_relay_metrics[k] == metric && state->fd >= 0 && state->last.has[k] && state->joules[k] <= 0;
     snprintf(text, size, "%s",
-             is_still ? "the relay's energy counter stands still" : "the energy relay has no figure of it");
+             is_still ? "the relay's energy counter does not change" : "the energy relay has no value for it");
 }
 
 const struct gt_collector_type gt_collector_relay = {
     .name = "relay",
+    .libraries = (const char *const[]){"energy-relay", NULL},
     .help = "energy of the processors from an energy relay, where this user may not read the counters",
     .claims = true,
     .metrics = gt_relay_metrics,

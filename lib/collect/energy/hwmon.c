@@ -246,7 +246,7 @@ static int explain_none(const struct state *state, struct gt_availability *avail
     if (*state->unknown)
         return gt_unavailable(availability, GT_ABSENT, NULL, "it is not known what the sensor \"%s\" is about",
                               state->unknown);
-    return gt_unavailable(availability, GT_ABSENT, NULL, "there are no sensors of energy or power meters");
+    return gt_unavailable(availability, GT_ABSENT, NULL, "no energy or power sensors");
 }
 
 static void find_sensors(struct state *state, const struct gt_root *root)

@@ -255,7 +255,7 @@ static int find_packages(struct state *state, struct gt_frame *frame, struct gt_
         return gt_packages_declare(frame, topology, state->package, state->package_count);
     if (state->package_count < 0)
         gt_packages_forget(frame, topology,
-                           state->package_count == -E2BIG ? "there are more packages than can be told apart"
+                           state->package_count == -E2BIG ? "too many processor packages"
                                                           : "an energy counter does not tell its package");
     return 0;
 }

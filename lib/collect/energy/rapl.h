@@ -123,7 +123,7 @@ void gt_rapl_drop_dead(struct gt_rapl_zones *zones);
 double gt_rapl_doubt(struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
 /* Close the counters of each domain that are not of its source; -1: it has none yet. */
 void gt_rapl_drop_others(struct gt_rapl_zones *zones, const int source[GT_RAPL_DOMAINS]);
-/* Returns what is wrong with a counter that has counted nothing: "stands still, as in virtual machines". */
+/* Returns what is wrong with a counter that has counted nothing: "does not change, as in virtual machines". */
 const char *gt_rapl_trouble(const struct gt_rapl_zone *zone);
 void gt_rapl_close(struct gt_rapl_zones *zones);
 

@@ -174,7 +174,7 @@ static int read_count(const struct gt_rapl_zone *zone, uint64_t *ret)
 
 const struct gt_rapl_source gt_rapl_msr = {
     .name = "MSR",
-    .absent = "there is no /dev/cpu/0/msr, or the processor has no such registers",
+    .absent = "no /dev/cpu/0/msr, or the processor lacks the registers",
     .remedy = "sudo modprobe msr",
     .is_last = true,
     .find = find,

@@ -128,7 +128,7 @@ static int read_text(const struct gt_rapl_zone *zone, uint64_t *ret)
 
 const struct gt_rapl_source gt_rapl_powercap = {
     .name = "powercap",
-    .absent = "there are no RAPL zones below /sys/class/powercap; containers hide them",
+    .absent = "no RAPL zones below /sys/class/powercap (containers hide them)",
     .remedy = gt_remedy_energy,
     .find = find,
     .read = read_text,

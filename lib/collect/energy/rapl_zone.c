@@ -174,7 +174,7 @@ const char *gt_rapl_trouble(const struct gt_rapl_zone *zone)
         return "runs backwards";
     if (zone->resets)
         return "jumps by more than any power explains";
-    return zone->is_unread && zone->fd != -ENODATA ? "cannot be read" : "stands still, as in virtual machines";
+    return zone->is_unread && zone->fd != -ENODATA ? "cannot be read" : "does not change, as in virtual machines";
 }
 
 static bool has_stopped(const struct gt_rapl_zone *zone)

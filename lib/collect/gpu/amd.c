@@ -13,6 +13,9 @@
 static const struct amd_library *const libraries[] = {&gt_amdsmi_library, &gt_rsmi_library};
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 
+/* Seconds: an assumption, as for the counters of NVIDIA; AMD documents none. */
+static const double REFRESH = 0.1;
+
 static const enum gt_metric_id metrics[] = {
     GT_GPU_RAM,         GT_GPU_UTILIZATION,  GT_GPU_MEMORY_UTILIZATION, GT_GPU_ENCODER,
     GT_GPU_TEMPERATURE, GT_GPU_CLOCK,        GT_GPU_MEMORY_CLOCK,       GT_GPU_POWER,
@@ -124,7 +127,7 @@ static int begin(struct amd *amd, const struct gt_collect_options *options, stru
     if (amd->kind->list(amd, frame) < 0)
         return -ENOMEM;
     if (amd->card_count == 0)
-        unavailable(availability, GT_ABSENT, "there is no AMD GPU", "");
+        unavailable(availability, GT_ABSENT, "no AMD GPU", "");
     else
         unavailable(availability, GT_READY, "", "");
     return 0;
@@ -188,6 +191,7 @@ static int amd_open(void **ret, const struct gt_collect_options *options, struct
         amd_close(amd);
         return status < 0 ? gt_error_set(error, ENOMEM, "AMD SMI: no memory") : 0;
     }
+    availability->refresh = REFRESH;
     name_unnamed(amd, frame);
     settle_packages(amd, frame);
     *ret = amd;
@@ -370,6 +374,7 @@ const struct gt_collector_type gt_collector_amd = {
     .name = "amd",
     .help = "AMD GPUs, by AMD SMI or ROCm SMI",
     .brand = "amd",
+    .libraries = (const char *const[]){"amdsmi", "rocm_smi", NULL},
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
     .open = amd_open,

@@ -494,7 +494,7 @@ static int drm_open(void **ret, const struct gt_collect_options *options, struct
     drm_close(drm);
     snprintf(availability->reason, sizeof availability->reason, "%s",
              found ? "the kernel's graphics drivers here tell no use, or their GPUs are measured by a library already"
-                   : "there is no graphics card");
+                   : "no graphics card");
     return status < 0 ? gt_error_set(error, ENOMEM, "DRM: no memory") : 0;
 }
 

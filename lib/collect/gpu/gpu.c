@@ -375,7 +375,7 @@ void gt_gpu_survey_errors(struct gt_availability *ret, const char *source, const
         is_any |= is_told[i];
         if (!is_told[i] && (size_t)length < sizeof ret->reason)
             length += snprintf(ret->reason + length, sizeof ret->reason - (size_t)length, "%s%s",
-                               length ? ", " : "not told: ", names[i]);
+                               length ? ", " : "missing: ", names[i]);
     }
     if (is_any)
         ret->state = GT_READY;

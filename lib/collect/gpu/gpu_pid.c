@@ -145,7 +145,6 @@ void gt_gpu_pids_describe(const struct gt_gpu_pids *map, char *text, size_t size
 {
     snprintf(text, size, "%s%s%s%s", map->methods & GT_PID_SAME ? "process numbers as the driver gives them; " : "",
              map->methods & GT_PID_NAMESPACE ? "process numbers mapped by NSpid; " : "",
-             map->methods & GT_PID_EXCLUSIVE ? "process told by being the only one of the job that holds the device; "
-                                             : "",
+             map->methods & GT_PID_EXCLUSIVE ? "the only process of the job that holds the device; " : "",
              map->unknown ? "some process numbers belong to no visible process; " : "");
 }

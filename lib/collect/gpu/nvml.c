@@ -147,7 +147,7 @@ static void name_source(const struct nvml *nvml, char *text, size_t size)
         nvml->call.library_version(library, sizeof library);
     if (nvml->call.driver_version)
         nvml->call.driver_version(driver, sizeof driver);
-    snprintf(text, size, "NVML %.30s%s%.30s (%.30s)", library, *driver ? ", driver " : "", driver,
+    snprintf(text, size, "NVML%s%.30s%s%.30s (%.30s)", *library ? " " : "", library, *driver ? ", driver " : "", driver,
              file ? file + 1 : nvml->library.path);
 }
 
@@ -257,7 +257,7 @@ static int add_devices(struct nvml *nvml, struct gt_frame *frame, struct gt_avai
     if (nvml->gpu_count == 0 && refusal != NVML_SUCCESS)
         return refused(nvml, refusal, availability);
     if (nvml->gpu_count == 0)
-        return nvml_unavailable(availability, GT_ABSENT, "there is no NVIDIA GPU", "");
+        return nvml_unavailable(availability, GT_ABSENT, "no NVIDIA GPU", "");
     return 0;
 }
 
@@ -559,6 +559,7 @@ const struct gt_collector_type gt_collector_nvml = {
     .name = "nvml",
     .help = "NVIDIA GPUs, by the driver's management library",
     .brand = "nvidia",
+    .libraries = (const char *const[]){"nvml", NULL},
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
     .open = nvml_open,

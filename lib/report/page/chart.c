@@ -278,15 +278,26 @@ static void put_caption(struct gt_buffer *out, const struct gt_node *series)
     gt_buffer_text(out, "</figcaption>\n");
 }
 
+/* The extremes of a line's data: its points are means over some time where it has a course. */
+static struct gt_chart_range values_of(const struct gt_series_line *line)
+{
+    struct gt_chart_range range = {INFINITY, -INFINITY};
+    struct gt_course_span all = {0};
+    if (line->course)
+        all = gt_course_over(line->course, line->course_line, 0, line->course->spans);
+    if (all.count)
+        return (struct gt_chart_range){all.least / line->course_unit, all.most / line->course_unit};
+    for (size_t i = 0; i < line->points; i++)
+        widen(&range, line->point[i].y);
+    return range;
+}
+
 /* A reader who cannot see the picture gets the extremes of each line. */
 static void put_description(struct gt_buffer *out, const struct gt_node *series)
 {
     gt_buffer_text(out, "<desc>");
     for (size_t line = 0; line < series->series.lines; line++) {
-        const struct gt_series_line *of = &series->series.line[line];
-        struct gt_chart_range range = {INFINITY, -INFINITY};
-        for (size_t i = 0; i < of->points; i++)
-            widen(&range, of->point[i].y);
+        struct gt_chart_range range = values_of(&series->series.line[line]);
         gt_html_escape(out, series->series.line[line].title);
         if (range.least > range.most) {
             gt_buffer_text(out, ": no values. ");

@@ -661,7 +661,8 @@ function tell(time) {
 
 function hide() {
     cross.hidden = true;
-    tell(shown[1]);
+    const peak = tracks.flatMap(track => track.peaks).find(each => each.x >= shown[0] && each.x <= shown[1]);
+    tell(peak ? peak.x : shown[1]);
 }
 
 function point(clientX) {
@@ -1173,6 +1174,9 @@ function copy(text) {
     document.execCommand('copy');
     field.remove();
 }
+
+// Paper has no folds.
+addEventListener('beforeprint', () => { for (const fold of document.querySelectorAll('details')) fold.open = true; });
 
 // Tables and still pictures are seen first.
 requestAnimationFrame(() => setTimeout(() => {

@@ -25,16 +25,9 @@ static void put_element(struct gt_buffer *out, const char *element, const char *
     gt_buffer_printf(out, "</%s>", element);
 }
 
-/* The brief of the report, or one for pages alone. */
-static const struct gt_node *brief_of(const struct gt_report *report)
-{
-    const struct gt_node *brief = gt_brief_of(&report->root);
-    return brief ? brief : gt_brief_of(&report->page);
-}
-
 void gt_page_title(struct gt_buffer *out, const struct gt_report *report)
 {
-    const struct gt_node *brief = brief_of(report);
+    const struct gt_node *brief = gt_brief_of_report(report);
     const struct gt_node *first = brief ? gt_brief_first_line(brief) : NULL;
     if (!brief) {
         put_type(out, report->type);
@@ -161,7 +154,7 @@ static void put_outcome(struct gt_buffer *out, const struct gt_report *report, c
 
 void gt_page_head(struct gt_buffer *out, const struct gt_report *report)
 {
-    const struct gt_node *brief = brief_of(report);
+    const struct gt_node *brief = gt_brief_of_report(report);
     if (!brief) {
         gt_buffer_text(out, "<h1>");
         put_type(out, report->type);

@@ -199,6 +199,13 @@ static bool is_text(const struct shape *shape, size_t column)
     return shape->grid->is_text[column] && !(table && table->column[shape->grid->of[column]].flags & GT_COLUMN_FIGURE);
 }
 
+/* Identifiers that are longer than their use: the cell shows the beginning, and all of it on hover. */
+static bool is_cut(const struct shape *shape, size_t column)
+{
+    const struct gt_table *table = shape->table;
+    return table && strcmp(table->column[shape->grid->of[column]].key, "uuid") == 0;
+}
+
 /* The whole name where the cell has it cut. */
 static void put_whole(struct gt_buffer *out, const struct shape *shape, size_t row, size_t number)
 {
@@ -208,7 +215,9 @@ static void put_whole(struct gt_buffer *out, const struct shape *shape, size_t r
     const char *whole = table && table->column[column].flags & GT_COLUMN_FUNCTION
                             ? gt_table_cell_text(table, row - 1, column, &text)
                             : NULL;
-    if (whole && strcmp(whole, gt_grid_at(shape->grid, row, number)) != 0) {
+    if (is_cut(shape, number))
+        whole = gt_grid_at(shape->grid, row, number);
+    if (whole && (is_cut(shape, number) || strcmp(whole, gt_grid_at(shape->grid, row, number)) != 0)) {
         gt_buffer_text(out, " title=\"");
         gt_html_escape(out, whole);
         gt_buffer_char(out, '"');
@@ -246,7 +255,9 @@ static void put_cell(struct gt_buffer *out, const struct shape *shape, size_t ro
     size_t cut = row > 0 ? shape->column[column].cut : 0;
     gt_buffer_text(out, names_row ? "<th scope=\"row\"" : is_title ? "<th scope=\"col\"" : "<td");
     if (is_text(shape, column) && !names_row && (row > 0 || *text))
-        gt_buffer_text(out, row > 0 && is_branch(text) ? " class=\"t branch\"" : " class=\"t\"");
+        gt_buffer_text(out, row > 0 && is_branch(text)         ? " class=\"t branch\""
+                            : row > 0 && is_cut(shape, column) ? " class=\"t cut\""
+                                                               : " class=\"t\"");
     if (row > 0) {
         put_look(out, shape, row, column);
         put_whole(out, shape, row, column);

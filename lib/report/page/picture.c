@@ -194,7 +194,7 @@ static int unknown_chart(const struct gt_report *report, const char *name, int l
     for (; node; node = node->next)
         if (is_series(node))
             gt_buffer_printf(&known, "%s%.*s", known.length ? ", " : "", name_length(node), node->key);
-    int status = gt_error_set(error, EINVAL, "there is no chart \"%.*s\" of this recording%s%s%s", length, name,
+    int status = gt_error_set(error, EINVAL, "no chart \"%.*s\" of this recording%s%s%s", length, name,
                               has_samples(report) ? "" : ": " TOO_SHORT, known.data ? "; there are " : "",
                               known.data ? known.data : "");
     gt_buffer_release(&known);
@@ -323,7 +323,7 @@ int gt_picture_write(const struct gt_report *report, const char *charts, const c
     struct chosen chosen = {.count = 0};
     struct gt_buffer svg = {0};
     if (!is_kind(kind))
-        return gt_error_set(error, EINVAL, "\"%s\" is no kind of picture; choose svg, png or pdf", kind);
+        return gt_error_set(error, EINVAL, "\"%s\" is not a picture format; choose svg, png or pdf", kind);
     int status = choose(&chosen, report, charts, error);
     if (status < 0)
         return status;

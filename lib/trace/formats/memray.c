@@ -62,7 +62,7 @@ static int take_row(struct memray *memray, char *line)
     int status = 0;
     if (gt_csv_split(line, ',', field, COLUMNS) != COLUMNS || gt_span_decimal(gt_span_of(field[SIZE]), 0, &bytes) < 0 ||
         bytes < 0) {
-        gt_reading_bad(memray->reading, 0, "a line that is no allocation");
+        gt_reading_bad(memray->reading, 0, "a line that is not an allocation");
         return 0;
     }
     memray->maker.stack_count = 0;

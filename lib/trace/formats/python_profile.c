@@ -312,7 +312,7 @@ static int read_tree(struct gt_reading *reading, const char *path, const struct 
     const struct gt_json_value *root = gt_json_member(document, "root_frame");
     int status = gt_json_is_object(root) ? walk(&tree, root, GT_TRACE_NONE) : 0;
     if (status == -EBADMSG) {
-        gt_reading_bad(reading, 0, "a frame that is no object");
+        gt_reading_bad(reading, 0, "a frame that is not an object");
         status = 0;
     }
     gt_reading_file(reading)->read = tree.maker.frame_count;

@@ -70,7 +70,7 @@ static int take_sample(struct file *file, struct gt_profile_maker *maker, struct
     struct gt_span index;
     maker->stack_count = 0;
     if (!gt_open_list(&walk, sample)) {
-        gt_reading_bad(file->reading, 0, "a sample that is no list of frames");
+        gt_reading_bad(file->reading, 0, "a sample that is not a list of frames");
         return 0;
     }
     while (gt_walk_element(&walk, &index) > 0) {
@@ -101,7 +101,7 @@ static int read_sampled(struct file *file, struct gt_profile_maker *maker, struc
         if (isfinite(value))
             status = take_sample(file, maker, sample, value * (has_weights ? unit : 1));
         else
-            gt_reading_bad(file->reading, 0, "a weight that is no number");
+            gt_reading_bad(file->reading, 0, "a weight that is not a number");
     }
     return status;
 }

@@ -216,8 +216,10 @@ static int read_planes(struct gt_reading *reading, struct gt_proto_file *input, 
         return status;
     damage->cut_off = true;
     damage->lost_bytes += input->bytes.length - input->at;
-    gt_damage_note(damage, input->offset + input->at,
-                   "the profile ends or is damaged here: <host>.trace.json.gz beside it has the same events");
+    gt_damage_note(damage, input->offset + input->at, "the profile ends or is damaged here%s",
+                   gt_trace_has_twin(gt_reading_file(reading)->path, GT_XPLANE, GT_XPLANE_JSON)
+                       ? ": <host>" GT_XPLANE_JSON " beside it has the same events"
+                       : "");
     return 0;
 }
 

@@ -304,7 +304,7 @@ static int push_name(struct gt_pickle *pickle, const char *module, size_t module
     int shown_name = name_length < 100 ? (int)name_length : 100;
     if (number <= 0)
         return gt_error_set(pickle->error, EBADMSG,
-                            "%s names %.*s.%.*s, which is no part of results; nothing of it is run", pickle->file,
+                            "%s names %.*s.%.*s, which does not belong in results; it was not run", pickle->file,
                             shown_module, module, shown_name, name);
     int status = push_new(pickle, GT_PICKLE_NAME);
     if (status == 0)

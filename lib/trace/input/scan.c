@@ -316,7 +316,7 @@ static void lose(struct gt_batch *batch, size_t at, size_t length, bool is_event
     batch->damage.lost_bytes += length;
     batch->damage.bad_events += is_event;
     gt_damage_note(&batch->damage, batch->offset + at,
-                   is_event ? "an event that does not end" : "text that is no event");
+                   is_event ? "an event without an end" : "text that is not an event");
 }
 
 /* Text that is no event is left out word by word, so that blanks count nowhere, wherever blocks end. */
@@ -390,6 +390,28 @@ static size_t string_end(const struct gt_batch *batch, size_t at)
     return 0;
 }
 
+/* Text that is not an event is left out. If it has a phase, it was an event with a damaged opening brace. */
+static enum outcome cut_text(struct gt_scan *scan, struct gt_batch *batch, size_t *at, const char *stops)
+{
+    size_t left = batch->length - *at, end = word_end(batch, *at + 1, stops);
+    size_t length = left < LONG_EVENT ? batch->length : *at + LONG_EVENT;
+    const char *key = memchr(batch->text + *at, '"', end - *at);
+    struct gt_torn_look look = {0};
+    if (key && scan->rescanned < RESCAN_BUDGET) {
+        key += key[1] == '"'; /* the brace became a quote */
+        look = gt_torn_look_inside(batch->text, (size_t)(key - batch->text), length);
+        if (!look.end && !look.is_torn && left < LONG_EVENT && !scan->at_end)
+            return NEEDS_MORE;
+        scan->rescanned += look.end ? 0 : length - *at;
+    }
+    if (look.has_phase && !look.end)
+        return leave_out(scan, batch, at);
+    end = look.end ? look.end : end;
+    lose(batch, *at, end - *at, look.has_phase);
+    *at = end;
+    return WENT_ON;
+}
+
 static enum outcome cut_event(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
 {
     char c = batch->text[*at];
@@ -405,10 +427,7 @@ static enum outcome cut_event(struct gt_scan *scan, struct gt_batch *batch, size
             return NEEDS_MORE; /* as much is looked at, whatever is read at a time */
         return end ? add_event(batch, at, end) : cut_long_event(scan, batch, at);
     }
-    size_t end = word_end(batch, *at + 1, "{],");
-    lose(batch, *at, end - *at, false);
-    *at = end;
-    return WENT_ON;
+    return cut_text(scan, batch, at, "{],");
 }
 
 /* Behind a member's value that begins at `at`; 0 when it does not end here. */
@@ -482,6 +501,8 @@ static enum outcome cut_member(struct gt_scan *scan, struct gt_batch *batch, siz
     size_t key_end = batch->text[*at] == '"' ? string_end(batch, *at) : 0;
     size_t colon = key_end ? skip_blanks(batch, key_end) : 0;
     size_t value = colon && colon < batch->length && batch->text[colon] == ':' ? skip_blanks(batch, colon + 1) : 0;
+    if (scan->has_list && key_end == *at + 4 && memcmp(batch->text + *at, "\"ph\"", 4) == 0)
+        return reopen_list(scan, batch, *at); /* the bracket was the opening brace of an event */
     if (value && value < batch->length) {
         struct gt_scan_entry entry = {.key = *at + 1, .key_length = key_end - *at - 2, .value = value};
         return cut_value(scan, batch, at, entry);
@@ -543,9 +564,7 @@ static enum outcome cut_outside(struct gt_scan *scan, struct gt_batch *batch, si
     } else if (c == '\xef' && batch->offset + *at == 0 && batch->length >= 3) {
         *at += 3; /* a byte order mark */
     } else {
-        size_t end = word_end(batch, *at + 1, "[{");
-        lose(batch, *at, end - *at, false);
-        *at = end;
+        return cut_text(scan, batch, at, "[{");
     }
     return WENT_ON;
 }

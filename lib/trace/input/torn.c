@@ -122,14 +122,15 @@ static bool read_next(struct look *look, char c)
     }
 }
 
-struct gt_torn_look gt_torn_look_at(const char *text, size_t from, size_t length)
+static struct gt_torn_look look_at(const char *text, size_t from, size_t length, bool is_inside)
 {
     struct look look;
     look.text = text; /* the stack of arrays is not cleared */
     look.at = from;
     look.length = length;
-    look.depth = 0;
-    look.state = VALUE;
+    look.depth = is_inside;
+    look.is_array[0] = false;
+    look.state = is_inside ? KEY_OR_END : VALUE;
     look.is_phase = false;
     look.found = (struct gt_torn_look){0};
     do {
@@ -147,6 +148,16 @@ struct gt_torn_look gt_torn_look_at(const char *text, size_t from, size_t length
     } while (look.depth);
     look.found.end = look.at;
     return look.found;
+}
+
+struct gt_torn_look gt_torn_look_at(const char *text, size_t from, size_t length)
+{
+    return look_at(text, from, length, false);
+}
+
+struct gt_torn_look gt_torn_look_inside(const char *text, size_t from, size_t length)
+{
+    return look_at(text, from, length, true);
 }
 
 /* The first brace from here on that begins a line or follows a comma, with a quote behind it. */

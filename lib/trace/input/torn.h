@@ -15,6 +15,8 @@ struct gt_torn_look {
 
 /* Looks at the object that begins at `from`. */
 struct gt_torn_look gt_torn_look_at(const char *text, size_t from, size_t length);
+/* Looks at the rest of an object, from the key at `from` on. */
+struct gt_torn_look gt_torn_look_inside(const char *text, size_t from, size_t length);
 
 #define GT_TORN_UNKNOWN SIZE_MAX
 

@@ -195,8 +195,8 @@ static uint64_t find_behind(int fd, uint64_t from, uint64_t size, struct gt_zip_
 
 static int list_members(struct gt_zip *zip, int fd, uint64_t size)
 {
-    unsigned char local[LOCAL_SIZE], name[UINT16_MAX + 1], extra[UINT16_MAX + 1];
-    int status = 0;
+    unsigned char local[LOCAL_SIZE], *name = malloc(2 * UINT16_MAX), *extra = name + UINT16_MAX;
+    int status = name ? 0 : -ENOMEM;
     for (uint64_t place = 0; status >= 0 && read_at(fd, local, sizeof local, place) && memcmp(local, LOCAL, 4) == 0;) {
         size_t name_length = number(local + 26, 2), extra_length = number(local + 28, 2);
         uint64_t compressed = number(local + 18, 4), inflated = number(local + 22, 4), none = 0;
@@ -218,6 +218,7 @@ static int list_members(struct gt_zip *zip, int fd, uint64_t size)
         }
         status = add_member(zip, &member, name, name_length);
     }
+    free(name);
     return status;
 }
 
