@@ -344,7 +344,7 @@ bench-large: test-dependencies
 	@$(MAKE) -s all bench-programs
 	@$(PYTHON) bench/bench_trace.py 10
 
-# Everyday programs under both packages at once, for docs/coming-from-gpu_tracker.md.
+# Everyday programs under both packages at once, for docs/coming-from.md.
 bench-side-by-side: test-dependencies
 	@$(MAKE) -s all bench-programs
 	@$(PYTHON) bench/side_by_side.py
@@ -371,7 +371,7 @@ wheels: portable-dependencies
 	@if python3.10 -c '' 2>/dev/null; then for machine in x86_64 aarch64; do tools/build-wheel $$machine python3.10 || exit 1; done; \
 	else echo "make wheels: there is no python3.10 here, so none was made for it" >&2; fi
 
-# The files of a release, of what is committed: dist/VERSION. DIST="source sdist" makes these parts alone. See docs/releasing.md.
+# The files of a release, of what is committed: dist/VERSION. DIST="source sdist" makes these parts alone. See CONTRIBUTING.md.
 dist: portable-dependencies
 	@+tools/make-dist $(DIST)
 

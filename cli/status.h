@@ -1,5 +1,5 @@
 /* run --status: the last line of the terminal tells how the job is doing, and so do the window's title and the taskbar, while the job
- * writes above it. Nothing stands between the job and its terminal, so what it writes there is not known; see docs/top.md. */
+ * writes above it. Nothing stands between the job and its terminal, so what it writes there is not known; see docs/recording.md. */
 #ifndef CLI_STATUS_H
 #define CLI_STATUS_H
 

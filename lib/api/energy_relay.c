@@ -13,7 +13,7 @@
 #include "collect/energy/energy_relay.h"
 #include "collect/topology.h"
 
-/* No finer than this, in time and in energy: docs/energy-relay.md says why. */
+/* No finer than this, in time and in energy: docs/energy.md says why. */
 static const double PERIOD_S = 0.1, QUANTUM_J = 0.1;
 /* Most counters are refreshed every millisecond, some much later. */
 static const long MOVES_NS = 30000000;

@@ -1,7 +1,7 @@
 """100 kills (KILLS=N: N) each of the tracker, the job, the energy relay and the server, at random moments, and what is left behind.
 
 Words after the program choose some of the four. Prints a table: what was killed, how often, in how many cases all that is promised
-held (docs/reliability.md), and the worst case.
+held (docs/recording.md), and the worst case.
 """
 import contextlib
 import json

@@ -1,4 +1,4 @@
-/* The tables that a trace is exported as; docs/timelines.md describes them. */
+/* The tables that a trace is exported as; docs/profile.md describes them. */
 #ifndef GT_ANALYSE_EXPORT_TABLES_H
 #define GT_ANALYSE_EXPORT_TABLES_H
 
