@@ -199,10 +199,13 @@ static int read_blocks(struct gt_view_model *model, const char *path, double beg
 /* ---- The reader ---- */
 
 static const char *const wanted[] = {
-    "combined_ram",        "combined_ram_peak",  "combined_swap",       "cpu_combined_sum_utilization_percent",
-    "combined_cpu_time",   "combined_processes", "combined_n_threads",  "combined_cpu_energy",
-    "combined_gpu_energy", "combined_energy",    "combined_read_bytes", "combined_written_bytes",
-    "system_pressure_io",
+    "combined_ram",        "combined_ram_peak",
+    "combined_swap",       "cpu_combined_sum_utilization_percent",
+    "combined_cpu_time",   "combined_processes",
+    "combined_n_threads",  "combined_cpu_energy",
+    "combined_gpu_energy", "combined_energy",
+    "combined_read_bytes", "combined_written_bytes",
+    "system_pressure_io",  "gpu_sum_utilization_percent",
 };
 enum { WANTED = sizeof wanted / sizeof *wanted };
 static const int64_t SHORTEST_SPAN_NS = GT_SECOND / 100;
@@ -219,6 +222,7 @@ struct gt_view_reader {
     double earlier;                  /* as of the model; once has_asked */
     int64_t begin_ns, begin_real_ns; /* monotonic and time of day of the begin */
     double period;
+    int gpus;                     /* of the job; 0: none */
     double *value;                /* [lines of the course] */
     struct gt_sample_copy sample; /* the last one up to the moment shown */
     struct gt_course_rate energy_cpu, energy_gpu, bytes;
@@ -308,7 +312,7 @@ void gt_view_take_limits(struct gt_view_model *model, const struct gt_machine *m
 /* What no sample has told is not known. */
 void gt_view_forget_figures(struct gt_view_model *model)
 {
-    model->ram = model->ram_peak = model->swap = model->cpu = model->cpu_mean = NAN;
+    model->ram = model->ram_peak = model->swap = model->cpu = model->cpu_mean = model->gpu_busy = NAN;
     model->power = model->cpu_power = model->gpu_power = model->energy = NAN;
     model->disk = model->disk_read = model->disk_written = model->disk_wait = NAN;
     model->progress.left = model->earlier = NAN;
@@ -341,6 +345,7 @@ static int set_up(struct gt_view_reader *reader, const struct gt_machine *machin
     reader->has_asked = true;
     reader->period = model->period = machine->period > 0 ? machine->period : 0;
     reader->begin_real_ns = machine->start_real_ns;
+    reader->gpus = machine->gpu_count <= 0 ? 0 : machine->expected_gpus > 0 ? machine->expected_gpus : 1;
     return 0;
 }
 
@@ -416,6 +421,7 @@ static int take(struct gt_view_reader *reader, const struct gt_sample *sample, d
     model->cpu_mean = job[GT_CPU_TIME] / at;
     model->energy = job[GT_ENERGY];
     model->disk_wait = system[GT_PRESSURE_IO] / at;
+    model->gpu_busy = reader->gpus > 0 ? fmin(1, system[GT_GPU_UTILIZATION] / reader->gpus) : NAN;
     reader->value[GT_VIEW_RAM] = model->ram;
     reader->value[GT_VIEW_CPU] = model->cpu;
     reader->value[GT_VIEW_POWER] = model->power;
