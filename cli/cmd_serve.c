@@ -100,7 +100,7 @@ static int serve(struct http *http)
         say("signals cannot be read");
         return EXIT_TRACKER;
     }
-    printf("%s\n", http_address(http));
+    printf("%smetrics\n%s\n", http_address(http), http_address(http));
     fflush(stdout);
     int status = http_run(http, &signals);
     signals_close(&signals);
@@ -141,7 +141,7 @@ const struct command command_serve = {
     .summary = "Serve metrics to Prometheus, and live pages of running jobs",
     .description =
         "Answers at http://127.0.0.1:9417/metrics in OpenMetrics 1.0 or the text format 0.0.4, as the client requests. By default it exports the machine and its GPUs; --pid, --all and --slurm add processes and jobs. A request takes a new sample if the last one is older than --sleep-time. Missing values have no line.\n\n"
-        "/ lists the running recorded jobs of this user. /job/PID is the page of one, updated until its end. Without a token only programs of the same user can read these pages.\n\n"
+        "/ lists the running recorded jobs of this user with their memory, CPU, GPU use and state. /job/PID is the page of one, updated until its end. Without a token only programs of the same user can read these pages.\n\n"
         "An address that other machines can reach needs --token-file, and should have --tls-cert and --tls-key. SIGINT and SIGTERM end it with status 0. docs/cluster.md lists names and labels and has a unit for systemd.",
     .operand = OPERAND_NONE,
     .run = run,

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/program.h"
 #include "base/number.h"
 #include "base/root.h"
 #include "jobs.h"
@@ -18,7 +19,15 @@
 #include "output.h"
 #include "screen.h"
 
-enum { EXIT_NO_JOB = 1, MOST_JOBS = 100, ROWS = 60, COLUMNS = 80, LEAST_COLUMNS = 20, MOST_COLUMNS = 1000 };
+enum {
+    MOST_JOBS = 100,
+    MOST_RECENT = 10,
+    NAMES_TRIED = 30,
+    ROWS = 60,
+    COLUMNS = 80,
+    LEAST_COLUMNS = 20,
+    MOST_COLUMNS = 1000
+};
 
 static int columns_of_output(void)
 {
@@ -32,12 +41,12 @@ static int columns_of_output(void)
     return columns < LEAST_COLUMNS ? LEAST_COLUMNS : columns > MOST_COLUMNS ? MOST_COLUMNS : (int)columns;
 }
 
-static int print_text(struct gt_view *view, int rows, int indent)
+static int print_text(struct gt_view *view, int rows)
 {
     char *text = NULL;
     struct gt_error error = {0};
     const struct output output = {.fd = STDOUT_FILENO};
-    int status = gt_view_text(view, columns_of_output() - indent, rows, &text, &error);
+    int status = gt_view_text(view, columns_of_output(), rows, &text, &error);
     status = status < 0 ? say_failure(status, &error) : output_text(&output, text, strlen(text));
     free(text);
     return status;
@@ -69,44 +78,113 @@ static int show(const struct options *options, const char *path, bool is_running
     int status = open_view(&view, path, &wanted, is_running, &error);
     if (status < 0)
         return say_unread(status, &error, path);
-    status = is_live(options) ? screen_run(view) : print_text(view, ROWS, 0);
+    status = is_live(options) ? screen_run(view) : print_text(view, ROWS);
     gt_view_close(view);
     return status;
 }
 
 /* ---- Which job --------------------------------------------------------------------------------------------------- */
 
-static int list_jobs(const struct job *jobs, size_t count, bool is_ascii)
+struct list {
+    struct screen_job job[MOST_JOBS + MOST_RECENT];
+    size_t count;
+    bool is_ascii;
+};
+
+static void add_running(struct list *list, const struct job *jobs, size_t count)
 {
-    const struct gt_view_options wanted = {.is_still = 1, .ascii = is_ascii};
-    say("%zu jobs run: name one by the number in front, or its recording", count);
+    const struct gt_view_options wanted = {.is_still = 1};
     for (size_t i = 0; i < count; i++) {
-        struct gt_view *view = NULL;
-        if (gt_view_open(&view, jobs[i].recording, &wanted, NULL) < 0)
+        struct screen_job *job = &list->job[list->count];
+        if (gt_view_open(&job->view, jobs[i].recording, &wanted, NULL) < 0)
             continue;
-        printf("%8d ", (int)jobs[i].tracker);
-        fflush(stdout);
-        int status = print_text(view, 1, 9);
-        gt_view_close(view);
-        if (status)
-            return status;
+        job->recording = gt_view_path(job->view);
+        list->count++;
+        snprintf(job->brief.name, sizeof job->brief.name, "%d", (int)jobs[i].tracker);
+        gt_view_brief(job->view, &job->brief);
     }
-    return 0;
 }
 
-/* *ret: its number, or `count` when the user leaves. */
-static int choose_job(const struct job *jobs, size_t count, bool is_ascii, size_t *ret)
+static bool is_listed(const struct list *list, const char *recording)
 {
-    const struct gt_view_options wanted = {.is_still = 1, .ascii = is_ascii};
-    struct gt_view *views[MOST_JOBS];
-    size_t number[MOST_JOBS], open = 0;
-    for (size_t i = 0; i < count; i++)
-        if (gt_view_open(&views[open], jobs[i].recording, &wanted, NULL) >= 0)
-            number[open++] = i;
-    int status = open ? screen_choose(views, open, ret) : EXIT_NO_JOB;
-    *ret = !status && *ret < open ? number[*ret] : count;
-    for (size_t i = 0; i < open; i++)
-        gt_view_close(views[i]);
+    bool is_known = false;
+    for (size_t i = 0; i < list->count; i++)
+        is_known = is_known || !strcmp(list->job[i].recording, recording);
+    return is_known;
+}
+
+/* Past runs whose recordings still exist, the latest first. */
+static void add_recent(struct list *list)
+{
+    size_t most = list->count + MOST_RECENT;
+    for (int back = 1; back <= NAMES_TRIED && list->count < most; back++) {
+        struct screen_job *job = &list->job[list->count];
+        char *recording = NULL;
+        if (gt_run_recording(back, &recording, NULL) < 0)
+            continue;
+        snprintf(job->brief.name, sizeof job->brief.name, "@%d", back);
+        if (is_listed(list, recording) || gt_view_brief_read(&job->brief, recording, NULL) < 0) {
+            free(recording);
+            continue;
+        }
+        job->recording = recording;
+        list->count++;
+    }
+}
+
+static void release_list(struct list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (!list->job[i].view)
+            free((char *)list->job[i].recording);
+        gt_view_close(list->job[i].view);
+    }
+    free(list);
+}
+
+static int print_row(const struct gt_view_brief *brief, bool is_ascii)
+{
+    struct gt_view_cell cell[MOST_COLUMNS];
+    const struct gt_view_grid grid = {columns_of_output(), 1, cell};
+    const struct output output = {.fd = STDOUT_FILENO};
+    struct gt_buffer text = {0};
+    gt_view_brief_draw(&grid, brief);
+    if (is_ascii)
+        gt_cells_to_ascii(&grid);
+    int status = gt_cells_write(&grid, &text);
+    if (!status)
+        status = output_text(&output, text.data, text.length);
+    gt_buffer_release(&text);
+    return status < 0 ? EXIT_TRACKER : status;
+}
+
+static int print_list(const struct list *list)
+{
+    say("%zu jobs run: name one by the number in front, or its recording", list->count);
+    int status = print_row(NULL, list->is_ascii);
+    for (size_t i = 0; i < list->count && !status; i++)
+        status = print_row(&list->job[i].brief, list->is_ascii);
+    return status;
+}
+
+/* Let the user choose a job in the terminal; elsewhere print the running ones. */
+static int show_list(const struct options *options, const struct job *jobs, size_t count, bool is_ascii)
+{
+    struct list *list = calloc(1, sizeof *list);
+    size_t number = 0;
+    if (!list) {
+        say("out of memory");
+        return EXIT_TRACKER;
+    }
+    list->is_ascii = is_ascii;
+    add_running(list, jobs, count);
+    bool can_choose = is_live(options) && screen_is_built();
+    if (can_choose)
+        add_recent(list);
+    int status = can_choose ? screen_choose(list->job, list->count, is_ascii, &number) : print_list(list);
+    if (can_choose && !status && number < list->count)
+        status = show(options, list->job[number].recording, list->job[number].view != NULL, is_ascii);
+    release_list(list);
     return status;
 }
 
@@ -204,14 +282,11 @@ static int show_running(const struct options *options, const struct job *jobs, s
 {
     if (!count) {
         jobs_check();
-        say("top: none of your jobs that run here is recorded (gpu-tracker run --tracking-file FILE --detail -- COMMAND)");
-        return EXIT_NO_JOB;
+        return say_usage(
+            "top: no recorded job of yours runs here: start one with gpu-tracker run --tracking-file FILE -- "
+            "COMMAND, or name a recording");
     }
-    if (count > 1 && (!is_live(options) || !screen_is_built()))
-        return list_jobs(jobs, count, is_ascii);
-    size_t number = 0;
-    int status = count > 1 ? choose_job(jobs, count, is_ascii, &number) : 0;
-    return status || number == count ? status : show(options, jobs[number].recording, true, is_ascii);
+    return count > 1 ? show_list(options, jobs, count, is_ascii) : show(options, jobs[0].recording, true, is_ascii);
 }
 
 static int run(const struct options *options, int count, char **operands)

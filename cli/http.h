@@ -35,7 +35,7 @@ struct http;
 
 /* 0, or an exit status after saying what is wrong. */
 int http_open(struct http **ret, const struct http_settings *settings, const struct http_source *source);
-/* "https://127.0.0.1:9417/metrics" */
+/* "https://127.0.0.1:9417/" */
 const char *http_address(const struct http *http);
 /* Serve until a signal asks for the end. */
 int http_run(struct http *http, const struct signals *signals);

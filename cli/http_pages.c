@@ -17,6 +17,7 @@ enum {
     SHARE = 10,          /* of the time that making them may take: one part of so many */
     STAY_SECONDS = 600,  /* who follows comes back after so long */
     WAIT_SECONDS = 90,   /* for a page */
+    ROW_MS = 1000,       /* the list waits for rows; later it shows the rows that it has */
     UNUSED_SECONDS = 30, /* until nobody is taken to come back */
     KEPT_SECONDS = 600,  /* the page of a job that has ended */
     BLOCK = 32768,
@@ -186,21 +187,35 @@ static enum MHD_Result answer_html(const struct http *http, struct MHD_Connectio
     return result;
 }
 
-static int64_t interval_of(const struct job_feed *feed)
+static int64_t interval_of(int64_t took_ns)
 {
-    int64_t by_cost = feed->took_ns * SHARE;
+    int64_t by_cost = took_ns * SHARE;
     return by_cost > STATE_MS * MS ? by_cost : STATE_MS * MS;
 }
 
 static bool has_page(const struct job_feed *feed)
 {
-    bool is_new = gt_clock_ns(CLOCK_MONOTONIC) - feed->page.made_ns < interval_of(feed);
+    bool is_new = gt_clock_ns(CLOCK_MONOTONIC) - feed->page.made_ns < interval_of(feed->took_ns);
     return feed->page.text && (feed->is_last || (is_new && !feed->has_ended));
+}
+
+/* The connection goes on when the page of the feed, or of no feed the list, is made. */
+static enum MHD_Result wait_for(struct http *http, struct MHD_Connection *connection, struct job_feed *feed)
+{
+    struct pages *pages = &http->pages;
+    for (int i = 0; i < PAGES_WAITING; i++) {
+        if (pages->waiting[i].connection)
+            continue;
+        pages->waiting[i] = (struct page_waiting){connection, feed};
+        visitors_let_stay(http_visitor(http, connection), WAIT_SECONDS + HTTP_SECONDS);
+        http->mhd.suspend_connection(connection);
+        return MHD_YES;
+    }
+    return answer_busy(http, connection, "too many wait for pages\n");
 }
 
 static enum MHD_Result answer_page(struct http *http, struct MHD_Connection *connection, struct job_feed *feed)
 {
-    struct pages *pages = &http->pages;
     feed->used_ns = gt_clock_ns(CLOCK_MONOTONIC);
     if (has_page(feed))
         return answer_html(http, connection, feed->page.text, feed->page.length);
@@ -211,15 +226,7 @@ static enum MHD_Result answer_page(struct http *http, struct MHD_Connection *con
             *feed->trouble = '\0';
         return http_answer(http, connection, MHD_HTTP_INTERNAL_SERVER_ERROR, text, "Refresh", "2");
     }
-    for (int i = 0; i < PAGES_WAITING; i++) {
-        if (pages->waiting[i].connection)
-            continue;
-        pages->waiting[i] = (struct page_waiting){connection, feed};
-        visitors_let_stay(http_visitor(http, connection), WAIT_SECONDS + HTTP_SECONDS);
-        http->mhd.suspend_connection(connection);
-        return MHD_YES;
-    }
-    return answer_busy(http, connection, "too many wait for pages\n");
+    return wait_for(http, connection, feed);
 }
 
 /* ---- Which job --------------------------------------------------------------------------------------------------- */
@@ -279,25 +286,39 @@ static void command_of(char *ret, size_t size, pid_t tracker)
     snprintf(ret, size, "%.*s", (int)size - 1, command ? command + 4 : length > 0 ? words : "");
 }
 
+/* The feed of the tracker, or NULL. A feed of an earlier recording, or whose process has failed, is closed. */
+static struct job_feed *feed_of_job(struct pages *pages, pid_t tracker, const struct job *job)
+{
+    struct job_feed *feed = feed_of(pages, tracker);
+    bool is_other = feed && job &&
+                    (strcmp(feed->job.recording, job->recording) != 0 || (feed->fd < 0 && !feed->is_last));
+    if (!is_other || is_followed(pages, feed))
+        return feed;
+    job_feed_close(feed);
+    return NULL;
+}
+
+static int open_feed(struct job_feed *feed, const struct job *job)
+{
+    int status = job_feed_open(feed, job);
+    if (status >= 0)
+        command_of(feed->command, sizeof feed->command, job->tracker);
+    return status;
+}
+
 /* -ENOENT: no such job; -EBUSY: too many are followed. */
 static int find_feed(struct pages *pages, pid_t tracker, struct job_feed **ret)
 {
     struct job *jobs = calloc(MOST_JOBS, sizeof *jobs);
     const struct job *job = jobs ? running(tracker, jobs) : NULL;
-    struct job_feed *feed = feed_of(pages, tracker);
-    bool is_other = feed && job &&
-                    (strcmp(feed->job.recording, job->recording) != 0 || (feed->fd < 0 && !feed->is_last));
+    struct job_feed *feed = feed_of_job(pages, tracker, job);
     int status = 0;
-    if (is_other && !is_followed(pages, feed)) {
-        job_feed_close(feed);
-        feed = NULL;
-    }
     if (!feed && !job)
         status = jobs ? -ENOENT : -ENOMEM;
     else if (!feed && !(feed = place_of(pages)))
         status = -EBUSY;
-    else if (!feed->job.tracker && (status = job_feed_open(feed, job)) >= 0)
-        command_of(feed->command, sizeof feed->command, tracker);
+    else if (!feed->job.tracker)
+        status = open_feed(feed, job);
     if (status < 0 && feed)
         job_feed_close(feed);
     free(jobs);
@@ -324,6 +345,39 @@ static enum MHD_Result answer_job(struct http *http, struct MHD_Connection *conn
     return is_states ? answer_states(http, connection, feed) : answer_page(http, connection, feed);
 }
 
+/* Counts who waits for its page, and who follows it. */
+static void count_wishes(const struct pages *pages, const struct job_feed *feed, int *waiting, int *following)
+{
+    *waiting = *following = 0;
+    for (int i = 0; i < PAGES_WAITING; i++)
+        *waiting += pages->waiting[i].connection && pages->waiting[i].feed == feed;
+    for (int i = 0; i < PAGES_STREAMS; i++)
+        *following += pages->stream[i] && pages->stream[i]->feed == feed;
+}
+
+static bool is_over(const struct job_feed *feed)
+{
+    return feed->has_ended || (kill(feed->job.tracker, 0) < 0 && errno == ESRCH);
+}
+
+/* A job that has ended needs its last page, once. A job that runs needs a page and states while somebody follows, and its row while the
+ * list is shown. */
+static void ask_feed(const struct pages *pages, struct job_feed *feed, int64_t now_ns)
+{
+    int waiting, following;
+    count_wishes(pages, feed, &waiting, &following);
+    if (feed->fd < 0 || feed->asked || feed->is_last)
+        return;
+    if (is_over(feed) && (waiting || following || feed->row_wanted_ns))
+        job_feed_ask(feed, FEED_LAST);
+    else if (waiting)
+        job_feed_ask(feed, FEED_PAGE);
+    else if (following && now_ns - feed->state.made_ns >= interval_of(feed->took_ns))
+        job_feed_ask(feed, FEED_STATE);
+    else if (feed->row_wanted_ns)
+        job_feed_ask(feed, FEED_ROW);
+}
+
 /* ---- The list ---------------------------------------------------------------------------------------------------- */
 
 static void put_escaped(struct gt_buffer *out, const char *text)
@@ -340,31 +394,63 @@ static void put_escaped(struct gt_buffer *out, const char *text)
     free(shown);
 }
 
-static void put_job(struct gt_buffer *out, const struct job *job, const char *command, const char *note)
+/* A cell is empty where a value is missing. */
+static void put_job(struct gt_buffer *out, const struct job *job, const char *command, const struct gt_view_brief *row,
+                    bool has_gpus)
 {
-    gt_buffer_printf(out, "<li><a href=\"/job/%d\">%d</a> <b>", (int)job->tracker, (int)job->tracker);
+    gt_buffer_printf(out, "<tr><td><a href=\"/job/%d\">%d</a></td><th scope=\"row\">", (int)job->tracker,
+                     (int)job->tracker);
     put_escaped(out, command);
-    gt_buffer_printf(out, "</b> <span>%s", note);
+    gt_buffer_text(out, "<span>");
     put_escaped(out, job->recording);
-    gt_buffer_text(out, "</span></li>\n");
+    gt_buffer_text(out, "</span></th>");
+    for (int i = 0; i < GT_VIEW_BRIEF_COLUMNS; i++)
+        if (i != GT_VIEW_BRIEF_GPU || has_gpus) {
+            gt_buffer_text(out, "<td>");
+            put_escaped(out, row ? row->text[i] : i == GT_VIEW_BRIEF_STATE ? "running" : "");
+            gt_buffer_text(out, "</td>");
+        }
+    gt_buffer_text(out, "</tr>\n");
 }
 
-static void put_jobs(struct gt_buffer *out, const struct pages *pages, const struct job *jobs, size_t count)
+static bool shows_gpus(const struct pages *pages)
 {
-    bool has_any = count;
-    gt_buffer_text(out, "<ul>\n");
+    bool has_any = false;
+    for (int i = 0; i < PAGES_FEEDS; i++)
+        has_any = has_any || *pages->feed[i].row.text[GT_VIEW_BRIEF_GPU];
+    return has_any;
+}
+
+static bool is_among(const struct job *jobs, size_t count, pid_t tracker)
+{
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].tracker == tracker)
+            return true;
+    return false;
+}
+
+static void put_jobs(struct gt_buffer *out, struct pages *pages, const struct job *jobs, size_t count)
+{
+    bool has_any = count, has_gpus = shows_gpus(pages);
+    gt_buffer_text(out, "<table>\n<thead><tr><th>job</th><th>command</th>");
+    for (int i = 0; i < GT_VIEW_BRIEF_COLUMNS; i++)
+        if (i != GT_VIEW_BRIEF_GPU || has_gpus)
+            gt_buffer_printf(out, "<th>%s</th>", gt_view_brief_titles[i]);
+    gt_buffer_text(out, "</tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < count; i++) {
         char command[JOB_FEED_COMMAND];
+        const struct job_feed *feed = feed_of(pages, jobs[i].tracker);
         command_of(command, sizeof command, jobs[i].tracker);
-        put_job(out, &jobs[i], command, "");
+        put_job(out, &jobs[i], command, feed && feed->row_ns ? &feed->row : NULL, has_gpus);
     }
     for (int i = 0; i < PAGES_FEEDS; i++) {
-        if (!pages->feed[i].is_last)
+        const struct job_feed *feed = &pages->feed[i];
+        if (!feed->row_ns || is_among(jobs, count, feed->job.tracker))
             continue;
-        put_job(out, &pages->feed[i].job, pages->feed[i].command, "has ended; ");
+        put_job(out, &feed->job, feed->command, &feed->row, has_gpus);
         has_any = true;
     }
-    gt_buffer_text(out, "</ul>\n");
+    gt_buffer_text(out, "</tbody>\n</table>\n");
     if (!has_any)
         gt_buffer_text(out,
                        "<p>No job of yours is being recorded. Start one:</p>\n<pre>gpu-tracker run --tracking-file "
@@ -374,25 +460,65 @@ static void put_jobs(struct gt_buffer *out, const struct pages *pages, const str
 static const char list_head[] =
     "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-    "<meta http-equiv=\"refresh\" content=\"5\">\n<meta name=\"viewport\" content=\"width=device-width\">\n"
+    "<meta http-equiv=\"refresh\" content=\"2\">\n<meta name=\"viewport\" content=\"width=device-width\">\n"
     "<title>Jobs \xc2\xb7 gpu-tracker</title>\n<style>\n"
     ":root { color-scheme: light dark; --faint: #59636e; --rule: #d1d9e0; --link: #0060a8 }\n"
     "@media (prefers-color-scheme: dark) { :root { --faint: #9aa4af; --rule: #3a424b; --link: #6cb6ff } }\n"
     "body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 1.5rem auto; padding: 0 1rem; overflow-wrap: anywhere }\n"
-    "h1 { font-size: 1.5rem } a { color: var(--link) } ul { list-style: none; padding: 0 }\n"
-    "li { border-bottom: 1px solid var(--rule); padding: .5rem 0 } li a { font-variant-numeric: tabular-nums; margin-right: .5rem }\n"
+    "h1 { font-size: 1.5rem } a { color: var(--link) } table { border-collapse: collapse; width: 100% }\n"
+    "th, td { border-bottom: 1px solid var(--rule); padding: .5rem .75rem .5rem 0; text-align: left; vertical-align: top }\n"
+    "td, thead th { font-variant-numeric: tabular-nums; overflow-wrap: normal; white-space: nowrap } tbody th { min-width: 12rem }\n"
+    "thead th, span { color: var(--faint); font-weight: normal } footer { margin-top: 1rem }\n"
     "span, footer { color: var(--faint); display: block; font-size: .9rem } pre { white-space: pre-wrap }\n"
     "</style>\n</head>\n<body>\n<h1>Jobs</h1>\n";
+
+/* Asks for rows that are too old. A job without a place is listed without values. */
+static void want_rows(struct pages *pages, const struct job *jobs, size_t count)
+{
+    int64_t now_ns = gt_clock_ns(CLOCK_MONOTONIC);
+    for (size_t i = 0; i < count && !pages->is_closing; i++) {
+        struct job_feed *feed = feed_of_job(pages, jobs[i].tracker, &jobs[i]);
+        if (!feed && (feed = feed_of(pages, 0)) && open_feed(feed, &jobs[i]) < 0)
+            job_feed_close(feed);
+        else if (feed)
+            feed->used_ns = now_ns;
+    }
+    for (int i = 0; i < PAGES_FEEDS; i++) {
+        struct job_feed *feed = &pages->feed[i];
+        if (feed->fd < 0)
+            continue;
+        if (!feed->row_wanted_ns && now_ns - feed->row_ns >= interval_of(feed->row_took_ns))
+            feed->row_wanted_ns = now_ns;
+        ask_feed(pages, feed, now_ns);
+    }
+}
+
+/* Has each row come, or been late for so long that the list does without it? */
+static bool has_rows(const struct pages *pages)
+{
+    int64_t since_ns = gt_clock_ns(CLOCK_MONOTONIC) - ROW_MS * MS;
+    bool has = true;
+    for (int i = 0; i < PAGES_FEEDS; i++)
+        has = has && (pages->feed[i].fd < 0 || pages->feed[i].row_wanted_ns <= since_ns);
+    return has;
+}
 
 static enum MHD_Result answer_list(struct http *http, struct MHD_Connection *connection)
 {
     struct gt_buffer text = {0};
     struct job *jobs = calloc(MOST_JOBS, sizeof *jobs);
-    gt_buffer_text(&text, list_head);
-    put_jobs(&text, &http->pages, jobs, jobs ? jobs_list(jobs, MOST_JOBS) : 0);
-    gt_buffer_text(&text,
-                   "<footer>Figures for Prometheus: <a href=\"/metrics\">/metrics</a></footer>\n</body>\n</html>\n");
-    enum MHD_Result result = text.failed ? MHD_NO : answer_html(http, connection, text.data, text.length);
+    size_t count = jobs ? jobs_list(jobs, MOST_JOBS) : 0;
+    want_rows(&http->pages, jobs, count);
+    enum MHD_Result result = MHD_NO;
+    if (!has_rows(&http->pages)) {
+        result = wait_for(http, connection, NULL);
+    } else {
+        gt_buffer_text(&text, list_head);
+        put_jobs(&text, &http->pages, jobs, count);
+        gt_buffer_text(
+            &text, "<footer>Metrics for Prometheus: <a href=\"/metrics\">/metrics</a></footer>\n</body>\n</html>\n");
+        result = text.failed ? MHD_NO : answer_html(http, connection, text.data, text.length);
+    }
     gt_buffer_release(&text);
     free(jobs);
     return result;
@@ -432,46 +558,17 @@ static void wake_streams(struct http *http, const struct job_feed *feed)
     }
 }
 
+/* feed NULL: those who wait for the list. */
 static void wake_waiting(struct http *http, const struct job_feed *feed)
 {
     for (int i = 0; i < PAGES_WAITING; i++) {
         struct page_waiting *waiting = &http->pages.waiting[i];
         struct MHD_Connection *connection = waiting->connection;
-        if (!connection || (feed && waiting->feed != feed))
+        if (!connection || waiting->feed != feed)
             continue;
         waiting->connection = NULL;
         http->mhd.resume_connection(connection);
     }
-}
-
-/* Counts who waits for its page, and who follows it. */
-static void count_wishes(const struct pages *pages, const struct job_feed *feed, int *waiting, int *following)
-{
-    *waiting = *following = 0;
-    for (int i = 0; i < PAGES_WAITING; i++)
-        *waiting += pages->waiting[i].connection && pages->waiting[i].feed == feed;
-    for (int i = 0; i < PAGES_STREAMS; i++)
-        *following += pages->stream[i] && pages->stream[i]->feed == feed;
-}
-
-static bool is_over(const struct job_feed *feed)
-{
-    return feed->has_ended || (kill(feed->job.tracker, 0) < 0 && errno == ESRCH);
-}
-
-/* A job that has ended needs its last page, once; one that runs a page for whom it is missing, and states for those who follow. */
-static void ask_feed(const struct pages *pages, struct job_feed *feed, int64_t now_ns)
-{
-    int waiting, following;
-    count_wishes(pages, feed, &waiting, &following);
-    if (feed->fd < 0 || feed->asked || feed->is_last)
-        return;
-    if (is_over(feed) && (waiting || following))
-        job_feed_ask(feed, FEED_LAST);
-    else if (waiting)
-        job_feed_ask(feed, FEED_PAGE);
-    else if (following && now_ns - feed->state.made_ns >= interval_of(feed))
-        job_feed_ask(feed, FEED_STATE);
 }
 
 static void tend(struct http *http, struct job_feed *feed, int64_t now_ns)
@@ -483,9 +580,9 @@ static void tend(struct http *http, struct job_feed *feed, int64_t now_ns)
     }
     if (kind == FEED_LAST)
         job_feed_stop(feed, "");
-    if (kind && kind != FEED_PAGE)
+    if (kind && kind != FEED_PAGE && kind != FEED_ROW)
         wake_streams(http, feed);
-    if (kind && kind != FEED_STATE)
+    if (kind && kind != FEED_STATE && kind != FEED_ROW)
         wake_waiting(http, feed);
     int64_t unused_ns = now_ns - feed->used_ns;
     bool is_kept = unused_ns < (feed->is_last ? KEPT_SECONDS : UNUSED_SECONDS) * 1000 * MS;
@@ -501,6 +598,8 @@ void pages_go_on(struct http *http)
     for (int i = 0; i < PAGES_FEEDS; i++)
         if (http->pages.feed[i].job.tracker)
             tend(http, &http->pages.feed[i], now_ns);
+    if (has_rows(&http->pages))
+        wake_waiting(http, NULL);
 }
 
 int pages_patience(const struct pages *pages)
@@ -527,8 +626,10 @@ void pages_open(struct pages *pages)
 void pages_close(struct http *http)
 {
     http->pages.is_closing = true;
-    for (int i = 0; i < PAGES_FEEDS; i++)
+    for (int i = 0; i < PAGES_FEEDS; i++) {
         job_feed_stop(&http->pages.feed[i], "the server ends");
+        wake_waiting(http, &http->pages.feed[i]);
+    }
     if (http->daemon) {
         wake_streams(http, NULL);
         wake_waiting(http, NULL);

@@ -41,8 +41,8 @@ struct pages {
     struct page_stream *stream[PAGES_STREAMS];
     struct page_waiting {
         struct MHD_Connection *connection; /* NULL: nobody */
-        struct job_feed *feed;
-    } waiting[PAGES_WAITING]; /* for a page that is being made */
+        struct job_feed *feed;             /* NULL: the list */
+    } waiting[PAGES_WAITING];              /* for a page that is being made, or rows of the list */
     bool is_closing;
 };
 

@@ -296,7 +296,7 @@ int http_open(struct http **ret, const struct http_settings *settings, const str
     }
     if (!status)
         status = start(http);
-    snprintf(http->address, sizeof http->address, "http%s://%s/metrics", http->key ? "s" : "", shown);
+    snprintf(http->address, sizeof http->address, "http%s://%s/", http->key ? "s" : "", shown);
     if (status) {
         http_close(http);
         return status;

@@ -20,14 +20,9 @@ enum { MOST_TEXT = 64 << 20, OUT_OF_THE_WAY = 10 };
 
 /* ---- The process ------------------------------------------------------------------------------------------------- */
 
-static bool answer(int fd, char kind, bool has_ended, const char *text, size_t length)
+static bool answer(int fd, const struct job_feed_head *head, const char *text)
 {
-    struct job_feed_head head;
-    memset(&head, 0, sizeof head);
-    head.kind = kind;
-    head.has_ended = has_ended;
-    head.length = length;
-    return gt_file_write_all(fd, &head, sizeof head) >= 0 && gt_file_write_all(fd, text, length) >= 0;
+    return gt_file_write_all(fd, head, sizeof *head) >= 0 && gt_file_write_all(fd, text, head->length) >= 0;
 }
 
 /* The page that report makes. */
@@ -57,21 +52,38 @@ static int make(struct gt_live *live, const struct job *job, char kind, char **r
                              : gt_live_state(live, ret, length, error);
 }
 
+static void make_row(struct gt_view **view, const char *recording, struct gt_view_brief *ret)
+{
+    const struct gt_view_options options = {.is_still = 1};
+    int status = *view ? gt_view_update(*view, NULL) : gt_view_open(view, recording, &options, NULL);
+    if (status >= 0)
+        gt_view_brief(*view, ret);
+    else
+        snprintf(ret->text[GT_VIEW_BRIEF_STATE], sizeof *ret->text, "cannot be read");
+}
+
 static void work(int fd, const struct job *job)
 {
     struct gt_live *live = NULL;
+    struct gt_view *view = NULL;
     struct gt_error error = {0};
-    char kind;
+    struct job_feed_head head;
+    memset(&head, 0, sizeof head);
     bool goes_on = gt_live_open(&live, job->recording, &error) >= 0;
-    while (goes_on && read(fd, &kind, 1) == 1) {
+    while (goes_on && read(fd, &head.kind, 1) == 1) {
         char *text = NULL;
         size_t length = 0;
         error = (struct gt_error){0};
-        int status = make(live, job, kind, &text, &length, &error);
-        goes_on = status < 0 ? answer(fd, FEED_TROUBLE, false, error.text, strlen(error.text))
-                             : answer(fd, kind, gt_live_has_ended(live), text, length);
+        if (head.kind == FEED_ROW || head.kind == FEED_LAST)
+            make_row(&view, job->recording, &head.row);
+        bool is_made = head.kind == FEED_ROW || make(live, job, head.kind, &text, &length, &error) >= 0;
+        head.has_ended = is_made && gt_live_has_ended(live);
+        head.kind = is_made ? head.kind : FEED_TROUBLE;
+        head.length = is_made ? length : strlen(error.text);
+        goes_on = answer(fd, &head, is_made ? text : error.text);
         free(text);
     }
+    gt_view_close(view);
     gt_live_close(live);
 }
 
@@ -142,14 +154,23 @@ static void replace(struct job_text *text, char *with, size_t length)
 static char take_whole(struct job_feed *feed)
 {
     char kind = feed->head.kind;
+    int64_t now_ns = gt_clock_ns(CLOCK_MONOTONIC);
+    *(kind == FEED_ROW ? &feed->row_took_ns : &feed->took_ns) = now_ns - feed->asked_ns;
     feed->has_ended |= feed->head.has_ended;
-    feed->took_ns = gt_clock_ns(CLOCK_MONOTONIC) - feed->asked_ns;
     feed->asked = 0;
     feed->received = 0;
-    if (kind == FEED_TROUBLE) {
+    if (kind == FEED_ROW || kind == FEED_LAST) {
+        feed->row = feed->head.row;
+        feed->row_ns = now_ns;
+    }
+    if (kind == FEED_ROW || kind == FEED_LAST || kind == FEED_TROUBLE)
+        feed->row_wanted_ns = 0;
+    if (kind == FEED_ROW) {
+        free(feed->body);
+    } else if (kind == FEED_TROUBLE) {
         snprintf(feed->trouble, sizeof feed->trouble, "%s", feed->body);
         free(feed->body);
-        feed->state.made_ns = gt_clock_ns(CLOCK_MONOTONIC); /* the next one is tried as long after it */
+        feed->state.made_ns = now_ns; /* the next one is tried as long after it */
     } else {
         replace(kind == FEED_STATE ? &feed->state : &feed->page, feed->body, feed->head.length);
         *feed->trouble = '\0';

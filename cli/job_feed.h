@@ -7,11 +7,14 @@
 
 #include <stdint.h>
 
+#include "view/view.h"
+
 enum { JOB_FEED_COMMAND = 512 };
 
 enum job_feed_kind {
     FEED_STATE = 's', /* what an open page takes to become that of now */
     FEED_PAGE = 'p',
+    FEED_ROW = 'r',  /* of the list of jobs */
     FEED_LAST = 'l', /* the page of a job that has ended */
     FEED_TROUBLE = '!',
 };
@@ -26,6 +29,7 @@ struct job_text {
 struct job_feed_head {
     char kind, has_ended;
     uint64_t length;
+    struct gt_view_brief row; /* with FEED_ROW and FEED_LAST */
 };
 
 struct job_feed {
@@ -36,8 +40,11 @@ struct job_feed {
     char asked; /* 0, or what is being made */
     int64_t asked_ns, took_ns, used_ns;
     struct job_text page, state;
-    bool has_ended, is_last; /* the job; `page` is its last */
-    char trouble[600];       /* why there is nothing */
+    struct gt_view_brief row;
+    int64_t row_ns, row_took_ns; /* row_ns: when it came; 0: not yet */
+    int64_t row_wanted_ns;       /* since when the list waits for a newer one; 0: it does not */
+    bool has_ended, is_last;     /* the job; `page` is its last */
+    char trouble[600];           /* why there is nothing */
     struct job_feed_head head;
     char *body;
     size_t received; /* of both */

@@ -70,7 +70,7 @@ int launch_check(const char *program, char *path)
     int status = !*program ? ENOENT : strchr(program, '/') ? executable(program) : search(program, path);
     if (!status)
         return 0;
-    if (status == ENOENT && !strchr(program, '/'))
+    if (status == ENOENT)
         say("'%s': command not found%s", program, hint_for(program));
     else
         say("'%s': cannot execute: %s", program, strerror(status));

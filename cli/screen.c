@@ -50,9 +50,10 @@ int screen_run(struct gt_view *view)
     return EXIT_TRACKER;
 }
 
-int screen_choose(struct gt_view *const views[], size_t count, size_t *ret)
+int screen_choose(struct screen_job *jobs, size_t count, bool is_ascii, size_t *ret)
 {
-    (void)views;
+    (void)jobs;
+    (void)is_ascii;
     *ret = count;
     return EXIT_TRACKER;
 }
@@ -323,70 +324,133 @@ int screen_run(struct gt_view *view)
 
 /* ---- One of several ---------------------------------------------------------------------------------------------- */
 
-enum { LIST_ROW = 2, LIST_COLUMN = 2 };
+enum { LIST_ROW = 3, LIST_COLUMN = 2 };
 
-static void draw_list(const struct screen *screen, struct gt_view *const views[], size_t count, size_t chosen)
+struct picker {
+    struct screen screen;
+    struct screen_job *job;
+    size_t count, chosen, first; /* first: the job in the uppermost row */
+    bool is_ascii, is_help;
+};
+
+static void put_row(struct picker *picker, int row, int column, const struct gt_view_grid *grid)
 {
-    struct gt_view_cell cells[1000];
-    int columns = COLS - LIST_COLUMN < 1000 ? COLS - LIST_COLUMN : 1000;
-    erase();
+    if (picker->is_ascii)
+        gt_cells_to_ascii(grid);
+    for (int i = 0; i < grid->columns; i++)
+        put_cell(&picker->screen, row, column + i, &grid->cell[i]);
+}
+
+static void draw_picker_help(struct picker *picker)
+{
+    static const char *const lines[] = {
+        "up down      choose a job; or the mouse",
+        "enter        show the chosen job",
+        "q esc        leave; no key here ends a job",
+    };
+    gt_cells_keys(&(struct gt_view_grid){COLS, LINES, picker->screen.cells}, lines, sizeof lines / sizeof *lines);
+    for (int row = 0; row < LINES; row++)
+        put_row(picker, row, 0, &(struct gt_view_grid){COLS, 1, picker->screen.cells + row * COLS});
+}
+
+static void draw_list(struct picker *picker)
+{
+    struct gt_view_grid grid = {COLS - LIST_COLUMN, 1, picker->screen.cells};
+    size_t rows = LINES > LIST_ROW ? (size_t)(LINES - LIST_ROW) : 1;
+    if (picker->chosen < picker->first)
+        picker->first = picker->chosen;
+    if (picker->chosen >= picker->first + rows)
+        picker->first = picker->chosen - rows + 1;
     attron(A_BOLD);
-    mvaddstr(0, 1, "Which job?  up, down, enter, or a click; q leaves");
+    mvaddnstr(0, 1, "Which job?  up, down, enter; ? keys, q quit", COLS - 1);
     attroff(A_BOLD);
-    for (size_t i = 0; i < count && columns > 0; i++) {
-        gt_view_draw(views[i], columns, 1, cells);
-        for (int column = 0; column < columns; column++) {
-            cells[column].style = i == chosen ? GT_VIEW_CHOSEN : cells[column].style;
-            put_cell(screen, LIST_ROW + (int)i, LIST_COLUMN + column, &cells[column]);
-        }
-        mvaddstr(LIST_ROW + (int)i, 0, i == chosen ? ">" : " ");
+    if (grid.columns <= 0)
+        return;
+    gt_view_brief_draw(&grid, NULL);
+    put_row(picker, LIST_ROW - 1, LIST_COLUMN, &grid);
+    for (size_t i = picker->first; i < picker->count && i < picker->first + rows; i++) {
+        int row = LIST_ROW + (int)(i - picker->first);
+        gt_view_brief_draw(&grid, &picker->job[i].brief);
+        if (i == picker->chosen)
+            gt_cells_restyle(&grid, 0, 0, grid.columns, GT_VIEW_CHOSEN);
+        put_row(picker, row, LIST_COLUMN, &grid);
+        mvaddstr(row, 0, i == picker->chosen ? ">" : " ");
     }
+}
+
+static void draw_picker(struct picker *picker)
+{
+    struct screen *screen = &picker->screen;
+    if (GT_GROW_TO(screen->cells, screen->capacity, (size_t)LINES * (size_t)COLS) < 0)
+        return;
+    erase();
+    if (picker->is_help)
+        draw_picker_help(picker);
+    else
+        draw_list(picker);
     refresh();
 }
 
-/* The row that was clicked, or `chosen`; *is_taken: it is the one. */
-static size_t take_click(size_t count, size_t chosen, bool *is_taken)
+/* Choose the row that was clicked. Returns false for other rows and buttons. */
+static bool take_click(struct picker *picker)
 {
     MEVENT event;
-    *is_taken = getmouse(&event) == OK && (event.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED)) && event.y >= LIST_ROW &&
-                (size_t)(event.y - LIST_ROW) < count;
-    return *is_taken ? (size_t)(event.y - LIST_ROW) : chosen;
+    bool is_row = getmouse(&event) == OK && (event.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED)) &&
+                  event.y >= LIST_ROW && picker->first + (size_t)(event.y - LIST_ROW) < picker->count;
+    if (is_row)
+        picker->chosen = picker->first + (size_t)(event.y - LIST_ROW);
+    return is_row;
 }
 
-static int choose_one(const struct screen *screen, struct gt_view *const views[], size_t count)
+static void update_list(struct picker *picker)
 {
-    size_t chosen = 0;
-    for (bool is_taken = false; !is_taken;) {
-        wint_t pressed;
-        draw_list(screen, views, count, chosen);
-        timeout(1000);
-        int kind = get_wch(&pressed);
-        unsigned key = kind == ERR ? 0 : key_of(kind, pressed);
-        for (size_t i = 0; i < count && kind == ERR; i++)
-            gt_view_update(views[i], NULL);
-        if (kind == KEY_CODE_YES && pressed == KEY_MOUSE)
-            chosen = take_click(count, chosen, &is_taken);
-        if (key == 'q' || key == GT_VIEW_KEY_ESCAPE)
-            return -1;
-        if ((key == GT_VIEW_KEY_UP || key == 'k') && chosen)
-            chosen--;
-        if ((key == GT_VIEW_KEY_DOWN || key == 'j') && chosen + 1 < count)
-            chosen++;
-        is_taken |= key == GT_VIEW_KEY_ENTER;
+    for (size_t i = 0; i < picker->count; i++)
+        if (picker->job[i].view && gt_view_update(picker->job[i].view, NULL) >= 0)
+            gt_view_brief(picker->job[i].view, &picker->job[i].brief);
+}
+
+/* Returns false when the user has chosen, or leaves: then picker->chosen is the count. */
+static bool take_choice(struct picker *picker, int kind, wint_t pressed)
+{
+    unsigned key = key_of(kind, pressed);
+    if (picker->is_help) {
+        picker->is_help = kind == KEY_CODE_YES && pressed == KEY_RESIZE;
+        return true;
     }
-    return (int)chosen;
+    if (kind == KEY_CODE_YES && pressed == KEY_MOUSE)
+        return !take_click(picker);
+    if (key == 'q' || key == GT_VIEW_KEY_ESCAPE) {
+        picker->chosen = picker->count;
+        return false;
+    }
+    if ((key == GT_VIEW_KEY_UP || key == 'k') && picker->chosen)
+        picker->chosen--;
+    if ((key == GT_VIEW_KEY_DOWN || key == 'j') && picker->chosen + 1 < picker->count)
+        picker->chosen++;
+    picker->is_help = key == '?';
+    return key != GT_VIEW_KEY_ENTER;
 }
 
-int screen_choose(struct gt_view *const views[], size_t count, size_t *ret)
+int screen_choose(struct screen_job *jobs, size_t count, bool is_ascii, size_t *ret)
 {
-    struct screen screen = {0};
+    struct picker picker = {.job = jobs, .count = count, .is_ascii = is_ascii};
     SCREEN *terminal = open_terminal();
     if (!terminal)
         return EXIT_TRACKER;
-    set_styles(&screen);
-    int chosen = choose_one(&screen, views, count);
+    set_styles(&picker.screen);
+    for (bool goes_on = true; goes_on;) {
+        wint_t pressed;
+        draw_picker(&picker);
+        timeout(1000);
+        int kind = get_wch(&pressed);
+        if (kind == ERR)
+            update_list(&picker);
+        else
+            goes_on = take_choice(&picker, kind, pressed);
+    }
     close_terminal(terminal);
-    *ret = chosen < 0 ? count : (size_t)chosen;
+    free(picker.screen.cells);
+    *ret = picker.chosen;
     return 0;
 }
 

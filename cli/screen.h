@@ -14,7 +14,13 @@ bool screen_is_ascii(void);
 bool screen_takes_utf8(void);
 /* Show it until its user leaves. Returns an exit status. */
 int screen_run(struct gt_view *view);
+/* A row of a list of jobs. */
+struct screen_job {
+    struct gt_view *view; /* of a running job; NULL: it has ended */
+    struct gt_view_brief brief;
+    const char *recording;
+};
 /* Let the user choose among several; *ret is `count` when they leave without. 0 or an exit status. */
-int screen_choose(struct gt_view *const views[], size_t count, size_t *ret);
+int screen_choose(struct screen_job *jobs, size_t count, bool is_ascii, size_t *ret);
 
 #endif

@@ -174,6 +174,14 @@ void gt_cells_area(const struct gt_view_grid *grid, int row, int column, int cou
     }
 }
 
+void gt_cells_keys(const struct gt_view_grid *grid, const char *const *line, size_t count)
+{
+    gt_cells_clear(grid);
+    gt_cells_text(grid, 0, 1, grid->columns - 2, GT_VIEW_BOLD, "gpu-tracker top: keys");
+    for (size_t i = 0; i < count; i++)
+        gt_cells_text(grid, (int)i + 2, 1, grid->columns - 2, GT_VIEW_PLAIN, line[i]);
+}
+
 void gt_cells_restyle(const struct gt_view_grid *grid, int row, int column, int width, enum gt_view_style style)
 {
     for (int i = 0; i < width; i++) {

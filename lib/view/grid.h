@@ -53,6 +53,8 @@ void gt_cells_curve(const struct gt_view_grid *grid, int row, int column, int co
 /* The same, `rows` high. */
 void gt_cells_area(const struct gt_view_grid *grid, int row, int column, int count, int rows, const double *value,
                    double most, enum gt_view_style style);
+/* A page that lists the keys of `top`, one line each, in place of everything else. */
+void gt_cells_keys(const struct gt_view_grid *grid, const char *const *line, size_t count);
 /* Show what stands there in another style. */
 void gt_cells_restyle(const struct gt_view_grid *grid, int row, int column, int width, enum gt_view_style style);
 /* For terminals without UTF-8: every character becomes one of ASCII. */

@@ -117,6 +117,11 @@ int gt_view_text(struct gt_view *view, int columns, int rows, char **ret, struct
     return 0;
 }
 
+void gt_view_brief(const struct gt_view *view, struct gt_view_brief *ret)
+{
+    gt_view_brief_fill(ret, gt_view_reader_model(view->reader));
+}
+
 const char *gt_view_path(const struct gt_view *view)
 {
     return view->path;

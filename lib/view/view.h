@@ -4,6 +4,7 @@
 
 #include "gpu_tracker.h"
 #include "view/grid.h"
+#include "view/view_brief.h"
 
 struct gt_view;
 struct gt_view_options {
@@ -46,6 +47,8 @@ int gt_view_click(struct gt_view *view, int row, int column);
 const char *gt_view_path(const struct gt_view *view);
 /* A text is being typed, and every character belongs to it. */
 int gt_view_takes_text(const struct gt_view *view);
+/* The job as a row of a list. */
+void gt_view_brief(const struct gt_view *view, struct gt_view_brief *ret);
 /* Say something in the last line until it is called again; NULL: nothing. */
 void gt_view_say(struct gt_view *view, const char *text);
 void gt_view_close(struct gt_view *view);

@@ -458,10 +458,7 @@ static void draw_help(const struct gt_view_picture *picture)
         "e h          write the picture as text, a report as HTML",
         "esc          no filter, nothing chosen",
     };
-    gt_cells_clear(&picture->grid);
-    gt_cells_text(&picture->grid, 0, 1, picture->grid.columns - 2, GT_VIEW_BOLD, "gpu-tracker top: keys");
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        gt_cells_text(&picture->grid, (int)i + 2, 1, picture->grid.columns - 2, GT_VIEW_PLAIN, lines[i]);
+    gt_cells_keys(&picture->grid, lines, sizeof lines / sizeof *lines);
 }
 
 /* ---- All --------------------------------------------------------------------------------------------------------- */
@@ -514,6 +511,23 @@ static void draw_lists(const struct gt_view_picture *picture, int row, int rows)
         gt_view_processes_draw(picture, (struct gt_view_box){row + first, 0, rows - first, columns});
 }
 
+/* Everything below the gauges. Returns the rows that the picture needs. */
+static int draw_panes(const struct gt_view_picture *picture, int row)
+{
+    const struct gt_view_choice *choice = picture->choice;
+    int footer = draw_footer(picture), room = picture->grid.rows - footer - row;
+    if (choice->is_alone && choice->chosen.kind != GT_VIEW_NOTHING)
+        return gt_view_alone_draw(picture, row, room) + footer;
+    int lists = lists_rows(picture), wanted = gt_view_gpus_rows(picture);
+    int gpus = least(wanted, greatest(greatest(room / 2, 2), room - lists));
+    gpus = gpus > 1 ? gpus : 0;
+    if (gpus)
+        gt_view_gpus_draw(picture, (struct gt_view_box){row, 0, gpus, picture->grid.columns});
+    if (room > gpus)
+        draw_lists(picture, row + gpus, room - gpus);
+    return row + wanted + lists + footer;
+}
+
 int gt_view_draw_all(const struct gt_view_grid *grid, const struct gt_view_model *model,
                      const struct gt_view_model *before, const struct gt_view_choice *choice,
                      struct gt_view_places *places)
@@ -529,19 +543,7 @@ int gt_view_draw_all(const struct gt_view_grid *grid, const struct gt_view_model
         row += draw_cpu(&picture, row);
         row += draw_power(&picture, row);
         row += draw_disk(&picture, row);
-        int footer = draw_footer(&picture), lists = lists_rows(&picture), gpus = gt_view_gpus_rows(&picture);
-        int room = grid->rows - footer - row;
-        if (choice->is_alone && choice->chosen.kind != GT_VIEW_NOTHING) {
-            needed = gt_view_alone_draw(&picture, row, room) + footer;
-            return needed;
-        }
-        needed = row + gpus + lists + footer;
-        gpus = least(gpus, greatest(greatest(room / 2, 2), room - lists));
-        if (gpus > 1)
-            gt_view_gpus_draw(&picture, (struct gt_view_box){row, 0, gpus, grid->columns});
-        gpus = gpus > 1 ? gpus : 0;
-        if (room > gpus)
-            draw_lists(&picture, row + gpus, room - gpus);
+        needed = draw_panes(&picture, row);
     }
     if (choice->is_help)
         draw_help(&picture);

@@ -72,6 +72,7 @@ struct gt_view_model {
     /* Capacity and cores: what the job was given, else what the machine has. time_limit: seconds; 0: none is known. */
     double ram, ram_peak, ram_capacity, swap;
     double cpu, cpu_mean, cores, time_limit;
+    double gpu_busy;                                 /* ratio: mean over the GPUs of the job */
     double power, cpu_power, gpu_power, energy;      /* watts of the job, joules */
     double disk, disk_read, disk_written, disk_wait; /* bytes a second, bytes, share of the time */
     double earlier;                                  /* seconds that the same command took before */

@@ -199,10 +199,23 @@ static int read_blocks(struct gt_view_model *model, const char *path, double beg
 /* ---- The reader ---- */
 
 static const char *const wanted[] = {
-    "combined_ram",        "combined_ram_peak",  "combined_swap",       "cpu_combined_sum_utilization_percent",
-    "combined_cpu_time",   "combined_processes", "combined_n_threads",  "combined_cpu_energy",
-    "combined_gpu_energy", "combined_energy",    "combined_read_bytes", "combined_written_bytes",
-    "system_pressure_io",  "system_gpu_lost",    "system_gpu_xid",      "system_gpu_ecc_uncorrected",
+    "combined_ram",
+    "combined_ram_peak",
+    "combined_swap",
+    "cpu_combined_sum_utilization_percent",
+    "combined_cpu_time",
+    "combined_processes",
+    "combined_n_threads",
+    "combined_cpu_energy",
+    "combined_gpu_energy",
+    "combined_energy",
+    "combined_read_bytes",
+    "combined_written_bytes",
+    "system_pressure_io",
+    "system_gpu_lost",
+    "system_gpu_xid",
+    "system_gpu_ecc_uncorrected",
+    "gpu_sum_utilization_percent",
 };
 enum { WANTED = sizeof wanted / sizeof *wanted };
 static const int64_t SHORTEST_SPAN_NS = GT_SECOND / 100;
@@ -220,6 +233,7 @@ struct gt_view_reader {
     int64_t begin_ns, begin_real_ns; /* monotonic and time of day of the begin */
     double ecc_before;               /* ECC errors of the first sample */
     double period;
+    int gpus;                     /* of the job; 0: none */
     double *value;                /* [lines of the course] */
     struct gt_sample_copy sample; /* the last one up to the moment shown */
     struct gt_course_rate energy_cpu, energy_gpu, bytes;
@@ -309,7 +323,7 @@ void gt_view_take_limits(struct gt_view_model *model, const struct gt_machine *m
 /* What no sample has told is not known. */
 void gt_view_forget_figures(struct gt_view_model *model)
 {
-    model->ram = model->ram_peak = model->swap = model->cpu = model->cpu_mean = NAN;
+    model->ram = model->ram_peak = model->swap = model->cpu = model->cpu_mean = model->gpu_busy = NAN;
     model->power = model->cpu_power = model->gpu_power = model->energy = NAN;
     model->disk = model->disk_read = model->disk_written = model->disk_wait = NAN;
     model->gpus_lost = model->gpu_xid = model->gpu_ecc = NAN;
@@ -343,6 +357,7 @@ static int set_up(struct gt_view_reader *reader, const struct gt_machine *machin
     reader->has_asked = true;
     reader->period = model->period = machine->period > 0 ? machine->period : 0;
     reader->begin_real_ns = machine->start_real_ns;
+    reader->gpus = machine->gpu_count <= 0 ? 0 : machine->expected_gpus > 0 ? machine->expected_gpus : 1;
     return 0;
 }
 
@@ -422,6 +437,7 @@ static int take(struct gt_view_reader *reader, const struct gt_sample *sample, d
     model->gpus_lost = system[GT_GPU_LOST];
     model->gpu_xid = system[GT_GPU_XID];
     model->gpu_ecc = system[GT_GPU_ECC_UNCORRECTED] - reader->ecc_before;
+    model->gpu_busy = reader->gpus > 0 ? fmin(1, system[GT_GPU_UTILIZATION] / reader->gpus) : NAN;
     reader->value[GT_VIEW_RAM] = model->ram;
     reader->value[GT_VIEW_CPU] = model->cpu;
     reader->value[GT_VIEW_POWER] = model->power;

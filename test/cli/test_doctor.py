@@ -1,6 +1,9 @@
 """gpu-tracker doctor: one row for each metric, one for each source, and the same sources in both."""
 import json
+import os
 import re
+
+import pytest
 
 
 def report(cli):
@@ -28,6 +31,18 @@ def test_a_metric_is_ready_when_one_of_its_sources_is(cli):
 def test_what_is_missing_has_a_reason(cli):
     for row in report(cli)["sources"]:
         assert bool(row["reason"]) or row["state"] == "ready", row
+
+
+def test_doctor_and_reports_give_the_same_reason_for_missing_gpus(cli):
+    """Without LD_LIBRARY_PATH a run does not search for the library; doctor does."""
+    environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    rows = json.loads(cli("doctor", "--format=json", env=environment).stdout)["sources"]
+    reason = next(row["reason"] for row in rows if row["source"] == "nvml")
+    if not reason:
+        pytest.skip("this machine has an NVIDIA GPU")
+    assert cli("run", "--disable-logs", "--tracking-file=a.sqlite", "--", "true", env=environment).returncode == 0
+    missing = json.loads(cli("report", "a.sqlite", "-f", "json").stdout)["missing"]
+    assert missing["max_gpu_ram.system"]["reason"] == reason
 
 
 WORDS = {"memory": "ram", "CPU": "cpu_utilization", "disk": "read_bytes", "network": "network_namespace_received",

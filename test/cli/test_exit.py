@@ -63,7 +63,8 @@ def test_report_in_a_file_leaves_only_the_sentence(cli):
 
 @pytest.mark.parametrize("status, naming, command", [
     (127, "'no-such-program': command not found", ["no-such-program"]),
-    (127, "No such file", ["./no-such-program"]),
+    (127, "'./no-such-program': command not found", ["./no-such-program"]),
+    (127, "words of their own, without quotes", ["./no-such-program --option"]),
     (127, "Not a directory", ["data.txt/x"]),
     (127, "'': command not found", [""]),
     (126, "Permission denied", ["./data.txt"]),

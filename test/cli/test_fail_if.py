@@ -51,6 +51,7 @@ def test_what_was_not_measured_is_not_known_to_be_kept(cli, tmp_path):
     ("time>5GB", "time is not measured in 'GB'"),
     ("cpu>50%", "cpu is not measured in '%'"),
     ("speed>5s", "'speed' is not a figure; these are: memory, time, cpu, cpu-time, energy, power, gpu and gpu-memory"),
+    ("block:sort.time>10s", "only compare judges code blocks: use gpu-tracker compare FILE --fail-if 'block:sort.time>10s'"),
     ("memori>5GB", "gpu-memory; near: memory"),
     ("memory=5GB", "has neither > nor <"),
     ("memory>GB", "'GB' is not a limit"),

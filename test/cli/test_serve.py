@@ -605,7 +605,8 @@ def test_readers_that_do_not_read_are_ended(serve):
 def test_signals_end_it_with_status_0(gpu_tracker, number):
     process = subprocess.Popen([gpu_tracker, "serve", "--listen", "127.0.0.1:0", "--disable-logs"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout.readline()
+    metrics, pages = process.stdout.readline().strip(), process.stdout.readline().strip()
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", pages) and metrics == pages + "metrics"
     process.send_signal(number)
     assert process.communicate(timeout=120) == ("", "")
     assert process.returncode == 0

@@ -1,8 +1,10 @@
 """Pages of running jobs that gpu-tracker serve has: what they say, who may see them, and who does not read them."""
 import base64
+import concurrent.futures
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -12,7 +14,7 @@ import time
 import psutil
 import pytest
 from browser import Browser, needs_browser, wait_for
-from patience import wait_until
+from patience import least, wait_until
 from serving import TOKEN, cpu_seconds
 
 
@@ -71,6 +73,66 @@ def test_jobs_are_listed_with_their_names_as_text(serve, job):
     assert server.ask("/job/99999999999999999999999")[0] == 404
 
 
+def seconds_of(server):
+    """How long a scrape takes."""
+    begin = time.monotonic()
+    server.ask()
+    return time.monotonic() - begin
+
+
+def row_of(server, job):
+    """The cells of a job in the list, by their titles."""
+    text = server.ask("/")[2]
+    row = re.search(rf'<tr><td><a href="/job/{job.pid}">.*</tr>', text)
+    cells = re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row[0] if row else "")
+    return dict(zip(re.findall(r"<th>(\w+)</th>", text), cells, strict=bool(row)))
+
+
+def test_the_list_shows_what_jobs_use_and_how_they_end(serve, job, tmp_path):
+    server = serve()
+    wait_until(lambda: row_of(server, job)["cpu"])
+    assert 'http-equiv="refresh" content="2"' in server.ask("/")[2]
+    row = row_of(server, job)
+    assert list(row) == ["job", "command", "time", "memory", "peak", "cpu", "state"]
+    assert re.fullmatch(r"0:\d\d", row["time"]) and row["state"] == "running" and float(row["cpu"]) >= 0
+    assert all(re.fullmatch(r"[\d.]+ [kM]B", row[name]) for name in ("memory", "peak"))
+    wait_until(lambda: row_of(server, job)["time"] != row["time"])
+    end_job(job, tmp_path)
+    wait_until(lambda: row_of(server, job)["state"] != "running")
+    row = row_of(server, job)
+    assert row["state"] == "exit 0" and row["peak"] and (row["memory"], row["cpu"]) == ("", "")
+    assert "exit 0" in page_of(server, job)[1]
+
+
+def test_the_list_shows_gpus_of_jobs_that_have_them(serve, job, gpu_tracker, fake, tmp_path):
+    (tmp_path / "nvml.txt").write_text("driver 580\n" + "".join(
+        f"device {i}\nuuid GPU-{i}\nname Fake\nminor {i}\nmemory 80000000000 0 0\nutilization {busy} 0\n" for i, busy in enumerate((30, 80))))
+    with subprocess.Popen([gpu_tracker, "run", "--quiet", "--disable-logs", "--st=0.1", f"--library=nvml={fake('nvml')}",
+                           "--tf=gpu.csv", "--", "sleep", "300"], cwd=tmp_path,
+                          env={**os.environ, "GT_FAKE_NVML": str(tmp_path / "nvml.txt")}) as other:
+        server = serve()
+        wait_until(lambda: row_of(server, other).get("gpu"))
+        assert row_of(server, other)["gpu"] == "55 %" and row_of(server, job)["gpu"] == ""
+        other.terminate()
+
+
+def test_a_recording_that_is_slow_to_read_delays_no_other_answer(serve, job):
+    server = serve("--sleep-time", "60")
+    wait_until(lambda: row_of(server, job)["memory"])
+    [reader] = psutil.Process(server.process.pid).children()
+    reader.suspend()
+    try:
+        server.ask()
+        begin = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor() as others:
+            rows = [others.submit(row_of, server, job) for _ in range(4)]
+            assert least(lambda: seconds_of(server), 0.5) < 0.5
+            assert all(row.result(timeout=60)["memory"] for row in rows)
+        assert time.monotonic() - begin < 30
+    finally:
+        reader.resume()
+
+
 def test_a_page_follows_its_job_to_the_end(serve, job, tmp_path):
     server = serve()
     headers, page = page_of(server, job)
@@ -88,7 +150,7 @@ def test_a_page_follows_its_job_to_the_end(serve, job, tmp_path):
     assert [name for name, _ in events][-1] == "end"
     _, page = page_of(server, job)
     assert "exit 0" in page and "data-feed" not in page and "connect-src" not in page
-    assert "has ended" in server.ask("/")[2]
+    assert row_of(server, job)["state"] == "exit 0"
 
 
 def test_who_does_not_read_holds_up_nobody(serve, job):

@@ -202,7 +202,8 @@ def running(gpu_tracker, tmp_path):
 
 def test_the_job_that_runs(top, cli, running, runtime):
     done = cli("top")
-    assert done.returncode == 1 and "--tracking-file" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "start one with gpu-tracker run --tracking-file FILE -- COMMAND" in done.stderr
     job = running("a.sqlite")
     assert os.readlink(runtime / str(job.pid)).endswith("/a.sqlite") and runtime.stat().st_mode & 0o777 == 0o700
     wait_until(lambda: any("process (2)" in line for line in top()))
@@ -226,9 +227,14 @@ def test_a_job_that_has_just_begun(top, gpu_tracker, tmp_path, runtime):
 
 def test_several_jobs(cli, running):
     pids = {str(running(path).pid) for path in ("a.sqlite", "b.sqlite")}
-    done = cli("top")
-    assert done.returncode == 0 and {line.split()[0] for line in done.stdout.splitlines()} == pids
-    assert "2 jobs run" in done.stderr
+    for columns in 20, 40, 80, 200:
+        done = cli("top", env={**os.environ, "COLUMNS": str(columns)})
+        titles, *lines = done.stdout.splitlines()
+        assert done.returncode == 0 and {line.split()[0] for line in lines} == pids
+        assert "2 jobs run" in done.stderr and max(map(len, [titles, *lines])) <= columns
+    assert titles.split() == ["job", "command", "time", "memory", "peak", "cpu", "gpu", "state"]
+    size = r"[\d.]+ [kM]B"
+    assert all(re.search(rf" sh -c sleep 300; : +0:\d\d +{size} +{size} [^a-z]*running$", line) for line in lines), lines
 
 
 def test_a_killed_tracker(top, cli, running, runtime):
@@ -239,7 +245,7 @@ def test_a_killed_tracker(top, cli, running, runtime):
     job.wait()
     os.kill(child, signal.SIGKILL)
     assert (runtime / str(job.pid)).is_symlink()
-    assert cli("top").returncode == 1 and not (runtime / str(job.pid)).is_symlink()
+    assert cli("top").returncode == 2 and not (runtime / str(job.pid)).is_symlink()
     wait_until(lambda: "no news for" in top("a.sqlite")[0])
 
 
@@ -259,7 +265,7 @@ def test_a_folder_of_somebody_else_is_not_used(cli, running, runtime, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     runtime.symlink_to(tmp_path / "elsewhere")
     running("a.sqlite")
-    assert not list((tmp_path / "elsewhere").iterdir()) and cli("top").returncode == 1
+    assert not list((tmp_path / "elsewhere").iterdir()) and cli("top").returncode == 2
 
 
 def test_blocks_while_they_run(top, gpu_tracker, tmp_path):
@@ -460,15 +466,52 @@ def test_one_of_several_jobs(screen, running):
     pids = [running(path).pid for path in ("a.sqlite", "b.sqlite")]
     start()
     shows("Which job")
-    shows(r"^> +sh -c sleep.* running$")
+    shows(r"^> +\d+ sh -c sleep.* running$")
+    press("?")
+    shows("enter +show the chosen job")
+    press("x")
+    shows("Which job")
     press("Down")
-    shows(r"^ +sh -c .*\n> +sh -c")
+    shows(r"^ +\d+ sh -c .*\n> +\d+ sh -c")
     press("Enter")
     shows("^ mem ")
     press("q")
     shows("status 0")
     start()
     assert pids
+
+
+def test_recent_runs_follow_the_running_jobs(screen, running, cli, tmp_path, monkeypatch):
+    start, press, shows, _ = screen
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for name, command in ("old.sqlite", "true"), ("gone.sqlite", "true"), ("failed.csv", "false"):
+        cli("run", "--history", "--quiet", "--tf", name, "--", command)
+    (tmp_path / "gone.sqlite").unlink()
+    for path in "a.sqlite", "b.sqlite":
+        running(path)
+    start(rows=7)
+    shows(r"^>.* running\n.* running\n +@1 false +0:00 .* exit 1\n +@3 true +0:00 .* exit 0\n?$")
+    press("Down", "Down", "Down", "Down", "Down")
+    shows(r"^> +@3 true")
+    press("Enter")
+    shows(r"^ true .* exit 0$")
+    press("Enter", "?")
+    shows("gpu-tracker top: keys")
+    press("x", "q")
+    shows("status 0")
+
+
+def test_keys_are_shown_where_a_process_is_alone(screen, running):
+    start, press, shows, _ = screen
+    running("a.sqlite")
+    start()
+    shows(r"└ sleep")
+    press("Down", "Enter")
+    shows(r"^. process \d+ ")
+    press("?")
+    shows("gpu-tracker top: keys")
+    press("x")
+    shows(r"^. process \d+ ")
 
 
 def test_a_job_that_ends_while_it_is_watched(screen, running):

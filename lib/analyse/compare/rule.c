@@ -170,14 +170,13 @@ static int refuse_figure(const struct rule *rule, const struct gt_comparison *co
 static int parse_figure(struct rule *rule, const struct gt_comparison *comparison, const char *text, size_t length,
                         struct gt_error *error)
 {
-    static const char prefix[] = "block:";
     if (length >= sizeof rule->path)
         return gt_error_set(error, EINVAL, "rule '%s' is too long", rule->text);
     memcpy(rule->path, text, length);
     rule->path[length] = '\0';
     const char *rest = rule->path;
-    if (strncmp(rest, prefix, sizeof prefix - 1) == 0) {
-        rule->figure.slot = find_block(comparison, rest + sizeof prefix - 1, &rest);
+    if (strncmp(rest, GT_RULE_BLOCK, strlen(GT_RULE_BLOCK)) == 0) {
+        rule->figure.slot = find_block(comparison, rest + strlen(GT_RULE_BLOCK), &rest);
         if (!rule->figure.slot)
             return gt_error_set(error, EINVAL, "rule '%s': no session has such a code block", rule->text);
     }
@@ -261,7 +260,11 @@ static int scale_limit(struct rule *rule, const struct gt_comparison *comparison
         rule->limit *= size / factor;
         return 0;
     }
-    return gt_error_set(error, EINVAL, "rule '%s': the figure is not measured in '%s'", rule->text, name);
+    if (rule->word)
+        return gt_error_set(error, EINVAL, "rule '%s': the value is not measured in '%s': write it as in %s",
+                            rule->text, name, rule->word->example);
+    return gt_error_set(error, EINVAL, "rule '%s': the value is not measured in '%s': write %s%s", rule->text, name,
+                        rule->unit ? "the limit in " : "a number without a unit", rule->unit ? rule->unit : "");
 }
 
 static int parse_limit(struct rule *rule, const struct gt_comparison *comparison, const char *text,

@@ -209,6 +209,11 @@ static int read_word(struct gt_usage_rule *rule, size_t length, struct gt_error 
     rule->word = gt_rule_word_find(name);
     if (rule->word)
         return 0;
+    if (strncmp(name, GT_RULE_BLOCK, strlen(GT_RULE_BLOCK)) == 0)
+        return gt_error_set(error, EINVAL,
+                            "rule '%s': only compare judges code blocks: use gpu-tracker compare FILE --fail-if "
+                            "'%s'",
+                            rule->text, rule->text);
     const char *near = gt_rule_word_near(name);
     gt_rule_words(&all);
     gt_error_set(error, EINVAL, "rule '%s': '%s' is not a figure; these are: %s%s%s", rule->text, name,

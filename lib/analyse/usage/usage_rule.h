@@ -4,6 +4,9 @@
 
 #include "analyse/usage/figures.h"
 
+/* Begins the name of a code block in rules of comparisons: "block:sort.time>10s". */
+#define GT_RULE_BLOCK "block:"
+
 /* A word for a figure. "_" and "-" are the same in it. */
 struct gt_rule_word {
     const char *name, *other; /* `other`: in results; "": no further spelling */

@@ -89,13 +89,17 @@ static int nvml_unavailable(struct gt_availability *availability, enum gt_source
     return -ENODEV;
 }
 
+static int without_driver(struct gt_availability *availability)
+{
+    return nvml_unavailable(availability, GT_ABSENT, "the NVIDIA driver is not loaded", "");
+}
+
 static int refused(const struct nvml *nvml, int result, struct gt_availability *availability)
 {
     char scratch[32];
     const char *text = result_text(nvml, result, scratch);
     switch (result) {
-    case NVML_DRIVER_NOT_LOADED:
-        return nvml_unavailable(availability, GT_ABSENT, "the NVIDIA driver is not loaded", "");
+    case NVML_DRIVER_NOT_LOADED: return without_driver(availability);
     case NVML_NO_PERMISSION:
         return nvml_unavailable(availability, GT_DENIED, text, "sudo chmod a+rw /dev/nvidiactl /dev/nvidia[0-9]*");
     case NVML_VERSION_MISMATCH:
@@ -120,11 +124,14 @@ static int load(struct nvml *nvml, const struct gt_collect_options *options, str
     static const char *const names[] = {"libnvidia-ml.so.1", "libnvidia-ml.so", NULL};
     const char *path = gt_collect_library(options, "nvml");
     struct gt_error why = {0};
-    /* The loader looks into some fifty folders; doctor tells more. Who names folders may have a library of another maker there. */
-    if (!path && options->pid && !getenv("LD_LIBRARY_PATH") && !has_driver(options->root))
-        return nvml_unavailable(availability, GT_ABSENT, "the NVIDIA driver is not loaded", "");
+    bool lacks_driver = !path && !has_driver(options->root);
+    /* The loader searches some fifty folders, which doctor can afford. A folder of LD_LIBRARY_PATH may hold another maker's library. */
+    if (lacks_driver && options->pid && !getenv("LD_LIBRARY_PATH"))
+        return without_driver(availability);
     int status = gt_library_open(&nvml->library, path, names, symbols, sizeof symbols / sizeof *symbols, &nvml->call,
                                  &why);
+    if (status < 0 && lacks_driver)
+        return without_driver(availability);
     if (status < 0)
         return nvml_unavailable(availability, path ? GT_BROKEN : GT_ABSENT, path ? why.text : "NVML is not installed",
                                 "");
