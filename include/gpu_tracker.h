@@ -270,7 +270,8 @@ int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report 
 /* Report the metrics and the columns of tracking files. */
 int gt_schema_report(struct gt_report **ret, struct gt_error *error);
 
-/* Escape a foreign text for people: control characters and bytes that are not UTF-8 become \n, \xNN or \uNNNN. Free with free(); NULL without memory. */
+/* Escape a foreign text for people: control characters and bytes that are not UTF-8 become \n, \xNN or \uNNNN.
+ * Free with free(); NULL without memory. */
 char *gt_text_show(const char *text);
 
 /* Describe output format number `index`. 0, or -ENOENT past the last. */

@@ -304,7 +304,8 @@ static int restore(PyObject *object, PyObject *state)
     const char *file;
     unsigned long long total = 0;
     if (!parts || self->name) {
-        PyErr_SetString(PyExc_TypeError, parts ? "the SubTracker is already initialized" : "the state is not from a SubTracker");
+        PyErr_SetString(PyExc_TypeError,
+                        parts ? "the SubTracker is already initialized" : "the state is not from a SubTracker");
         return -1;
     }
     if (!PyArg_ParseTuple(parts, "OlOz|K", &name, &self->process, &path, &file, &total))
@@ -426,9 +427,12 @@ static PyMethodDef methods[] = {
     {"__enter__", sub_tracker_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nStart a call of the block."},
     {"__exit__", sub_tracker_exit, METH_VARARGS,
      "__exit__($self, kind, exception, traceback, /)\n--\n\nStop the call of the block."},
-    {"__getstate__", sub_tracker_getstate, METH_NOARGS, "__getstate__($self, /)\n--\n\nReturn the state for copies and pickles."},
-    {"__setstate__", sub_tracker_setstate, METH_O, "__setstate__($self, state, /)\n--\n\nSet the state of a copy or pickle."},
-    {"__reduce__", sub_tracker_reduce, METH_NOARGS, "__reduce__($self, /)\n--\n\nReturn the parts for copies and pickles."},
+    {"__getstate__", sub_tracker_getstate, METH_NOARGS,
+     "__getstate__($self, /)\n--\n\nReturn the state for copies and pickles."},
+    {"__setstate__", sub_tracker_setstate, METH_O,
+     "__setstate__($self, state, /)\n--\n\nSet the state of a copy or pickle."},
+    {"__reduce__", sub_tracker_reduce, METH_NOARGS,
+     "__reduce__($self, /)\n--\n\nReturn the parts for copies and pickles."},
     {NULL, NULL, 0, NULL},
 };
 

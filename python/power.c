@@ -296,16 +296,19 @@ static void recording_free(PyObject *self)
 
 static PyMethodDef recording_methods[] = {
     {"curves", curves, METH_NOARGS, "curves($self, /)\n--\n\nReturn (group, name, device or None) of each curve."},
-    {"points", points, METH_VARARGS, "points($self, curve, /)\n--\n\nReturn the segments of a curve: lists of dates and values."},
+    {"points", points, METH_VARARGS,
+     "points($self, curve, /)\n--\n\nReturn the segments of a curve: lists of dates and values."},
     {"figures", figures, METH_VARARGS,
      "figures($self, curve, start, end, /)\n--\n\nReturn (duration, start, end, total, average, maximum) of a curve."},
-    {"span", span, METH_VARARGS, "span($self, start, end, /)\n--\n\nReturn `figures` of the recording; only the first three are used."},
+    {"span", span, METH_VARARGS,
+     "span($self, start, end, /)\n--\n\nReturn `figures` of the recording; only the first three are used."},
     {"interpolate", interpolate, METH_VARARGS,
      "interpolate($self, curve, times, cumulative, /)\n--\n\nReturn values, or totals, at given times."},
     {"total_power", total_power, METH_VARARGS,
      "total_power($self, start, end, /)\n--\n\nReturn the joules of processors and GPUs."},
     {"listing", listing, METH_NOARGS, "listing($self, /)\n--\n\nReturn the names of the curves by group."},
-    {"set_model", set_model, METH_VARARGS, "set_model($self, json, /)\n--\n\nSet the part of the summary about the model."},
+    {"set_model", set_model, METH_VARARGS,
+     "set_model($self, json, /)\n--\n\nSet the part of the summary about the model."},
     {"summary", summary, METH_VARARGS, "summary($self, start, end, /)\n--\n\n(JSON, text)"},
     {NULL, NULL, 0, NULL},
 };

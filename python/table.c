@@ -177,8 +177,7 @@ static int add_columns(struct gt_table *table, PyObject *columns)
     while (PyDict_Next(columns, &position, &name, &values)) {
         Py_ssize_t found = PyUnicode_Check(name) ? rows_of(values) : -1;
         if (found < 0 || (rows >= 0 && found != rows)) {
-            PyErr_SetString(PyExc_TypeError,
-                            "a table needs a dict of lists of equal length, with texts as keys");
+            PyErr_SetString(PyExc_TypeError, "a table needs a dict of lists of equal length, with texts as keys");
             return -1;
         }
         rows = found;
@@ -529,7 +528,8 @@ static PyMethodDef methods[] = {
     {"_missing", table_missing, METH_O,
      "_missing($self, name, /)\n--\n\nReturn a byte for each cell of a column, 1 if it is missing; None if no cell is missing."},
     {"_rows", table_rows, METH_VARARGS, "_rows($self, start, stop, /)\n--\n\nReturn rows as tuples."},
-    {"_repr_html_", table_html, METH_NOARGS, "_repr_html_($self, /)\n--\n\nReturn the first and last rows for notebooks."},
+    {"_repr_html_", table_html, METH_NOARGS,
+     "_repr_html_($self, /)\n--\n\nReturn the first and last rows for notebooks."},
     {"to_pandas", table_to_pandas, METH_NOARGS, "to_pandas($self, /)\n--\n\nReturn the table as a pandas.DataFrame."},
     {"to_polars", table_to_polars, METH_NOARGS, "to_polars($self, /)\n--\n\nReturn the table as a polars.DataFrame."},
     {"to_arrow", table_to_arrow, METH_NOARGS, "to_arrow($self, /)\n--\n\nReturn the table as a pyarrow.Table."},

@@ -157,7 +157,10 @@ static void warn_of_sources(struct gt_recorder *recorder)
 int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const struct gt_recorder_options *options,
                      struct gt_error *error)
 {
-    *recorder = (struct gt_recorder){.options = *options, .exit_status = -1, .is_dedicated = !is_own};
+    memset(recorder, 0, sizeof *recorder); /* a literal would be a copy on the stack */
+    recorder->options = *options;
+    recorder->exit_status = -1;
+    recorder->is_dedicated = !is_own;
     recorder->sampler.root.fd = -1;
     if (is_own && !options->tracker->keep_high_water_mark)
         recorder->own_window = gt_own_peak_begin(); /* where that is refused its peak is the largest look */
@@ -185,7 +188,8 @@ void gt_recorder_close(struct gt_recorder *recorder)
     gt_backlog_release(&recorder->backlog);
     gt_outcome_release(&recorder->outcome);
     free(recorder->machine.gpu);
-    *recorder = (struct gt_recorder){.sampler.root.fd = -1};
+    memset(recorder, 0, sizeof *recorder);
+    recorder->sampler.root.fd = -1;
 }
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */

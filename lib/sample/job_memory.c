@@ -270,9 +270,9 @@ static void take(struct record *record, const struct gt_process *process)
     record->was_read = false;
 }
 
-/* Returns the record whose memory a process of so many anonymous bytes began with. A parent that has ended, or is ending, is as it was read
- * before. Where that is too little it was met late, and what it had came from one above it. *ret_had: what the origin had at the fork, which
- * it may have freed since. */
+/* Returns the record whose memory a process of so many anonymous bytes began with. A parent that has ended, or is ending, is as it
+ * was read before. Where that is too little it was met late, and what it had came from one above it. *ret_had: what the origin had
+ * at the fork, which it may have freed since. */
 static struct record *read_origin(const struct gt_job_memory *memory, struct gt_process *parent, double anonymous,
                                   double *ret_had)
 {

@@ -282,7 +282,7 @@ class Tracker:
             FileNotFoundError: The folder of the tracking file or of `resource_usage_file` does not exist.
         """
         self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        if callable(sleep_time):
+        if _is_function(sleep_time):
             raise TypeError("Tracker needs parentheses: @Tracker()")
         for name in ("disable_logs", "overwrite", "detail", "keep_high_water_mark"):
             _arguments.flag(name, self._arguments[name])
@@ -667,6 +667,10 @@ class Tracker:
         if self.state is Tracker.State.STARTED:
             raise TypeError("cannot pickle a running tracker")
         return self.__dict__
+
+
+def _is_function(value: object) -> bool:
+    return callable(value)
 
 
 def _name(function: Callable[..., Any]) -> str:

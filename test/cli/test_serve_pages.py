@@ -106,7 +106,8 @@ def test_the_list_shows_what_jobs_use_and_how_they_end(serve, job, tmp_path):
 
 def test_the_list_shows_gpus_of_jobs_that_have_them(serve, job, gpu_tracker, fake, tmp_path):
     (tmp_path / "nvml.txt").write_text("driver 580\n" + "".join(
-        f"device {i}\nuuid GPU-{i}\nname Fake\nminor {i}\nmemory 80000000000 0 0\nutilization {busy} 0\n" for i, busy in enumerate((30, 80))))
+        f"device {i}\nuuid GPU-{i}\nname Fake\nminor {i}\nmemory 80000000000 0 0\nutilization {busy} 0\n"
+        for i, busy in enumerate((30, 80))))
     with subprocess.Popen([gpu_tracker, "run", "--quiet", "--disable-logs", "--st=0.1", f"--library=nvml={fake('nvml')}",
                            "--tf=gpu.csv", "--", "sleep", "300"], cwd=tmp_path,
                           env={**os.environ, "GT_FAKE_NVML": str(tmp_path / "nvml.txt")}) as other:

@@ -93,7 +93,8 @@ class Replay:
             for kind in "slurm", "k8s", "pbs", "lsf", "docker":
                 yield f"request/{name}.{kind}", ["report", "--request", kind, name]
         for form in formats:
-            yield f"report/units.{form}", ["report", "gpu.sqlite", "--ram-unit", "MiB", "--time-unit", "min", "--price", "0.2 EUR", "-f", form]
+            units = ["--ram-unit", "MiB", "--time-unit", "min", "--price", "0.2 EUR"]
+            yield f"report/units.{form}", ["report", "gpu.sqlite", *units, "-f", form]
             yield f"report/two.{form}", ["report", "before.sqlite", "after.sqlite", "-f", form]
             yield f"report/job.{form}", ["report", "./job", "-f", form]
         yield "report/rules", ["report", "gpu.sqlite", "--fail-if", "memory>1MB", "--fail-if", "gpu<99%"]
@@ -124,7 +125,8 @@ class Replay:
                 for form in formats:
                     paths = [path, path] if name == "diff" else [path]
                     yield f"profile/{name}/{key}.{form}", ["profile", name, *paths, "-f", form]
-        files = sorted(path.name for path in (ROOT / "test/fixture/traces").iterdir() if path.suffix != ".py" and "averages" not in path.name)
+        files = sorted(path.name for path in (ROOT / "test/fixture/traces").iterdir())
+        files = [name for name in files if not name.endswith(".py") and "averages" not in name]
         for name in files[:4] if is_short else files:
             yield f"timeline/info/{name}", ["timeline", "info", f"traces/{name}", "-f", "json"]
             yield f"timeline/merge/{name}", ["timeline", "merge", f"traces/{name}", "-o", "OUT.json"]

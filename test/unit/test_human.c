@@ -34,7 +34,8 @@ static void test_sizes(void **state)
           {NAN, "n/a"});
     CHECK(gt_human_binary, {0, "0 B"}, {1000, "1000 B"}, {1.5 * (1 << 20), "1.50 MiB"}, {180. * (1 << 20), "180 MiB"},
           {12.9 * (1 << 30), "12.9 GiB"}, {NAN, "n/a"});
-    CHECK(gt_human_round_bytes, {64e9, "64 GB"}, {68719476736., "64G"}, {536870912., "512M"}, {300e6, "300 MB"}, {100e9, "100 GB"});
+    CHECK(gt_human_round_bytes, {64e9, "64 GB"}, {68719476736., "64G"}, {536870912., "512M"}, {300e6, "300 MB"},
+          {100e9, "100 GB"});
     char text[2 * GT_HUMAN_SIZE];
     assert_string_equal(gt_human_part(text, 31.2e9, 80e9), "31.2 of 80 GB");
     assert_string_equal(gt_human_part(text, 5e8, 80e9), "0.50 of 80 GB");
