@@ -136,6 +136,8 @@ struct gt_report {
     size_t width, page_size; /* see gt_report_set_width and gt_report_set_page_size; 0: any, not told */
     char *feed;              /* NULL: there is none */
     unsigned style;          /* see gt_report_set_style */
+    double picture_width;    /* see gt_report_set_picture; 0 and NULL: as usual */
+    char *picture_font;
     bool failed;
     struct gt_node root, page;
 };

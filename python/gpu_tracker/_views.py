@@ -17,18 +17,18 @@ def frame(page: str, height: int = 600) -> str:
 class Picture:
     """Charts of a recording. A notebook shows it; `save` writes it."""
 
-    def __init__(self, tracking_file: str, charts: str | None) -> None:
+    def __init__(self, tracking_file: str, charts: str | None, width: float | None = None, font: str | None = None) -> None:
         if charts is not None and not isinstance(charts, str):
             raise TypeError(f"charts are named by a str, not {type(charts).__name__}; a file is written by plot().save(path)")
         if charts and charts.endswith((".svg", ".png", ".pdf")):
             raise ValueError(f'there is no chart "{charts}"; a file is written by plot().save("{charts}")')
-        self._file, self._charts = tracking_file, charts
-        self.svg = _core.recording_picture(tracking_file, charts, "svg").decode()
+        self._file, self._charts, self._style = tracking_file, charts, (width or 0.0, font)
+        self.svg = _core.recording_picture(tracking_file, charts, "svg", *self._style).decode()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it; the name ends in .svg, .png or .pdf. PNG and PDF need librsvg."""
         name = os.fspath(path)
-        data = _core.recording_picture(self._file, self._charts, os.path.splitext(name)[1].lstrip("."))
+        data = _core.recording_picture(self._file, self._charts, os.path.splitext(name)[1].lstrip("."), *self._style)
         with open(name, "wb") as file:
             file.write(data)
 

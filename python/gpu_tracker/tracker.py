@@ -598,16 +598,21 @@ class Tracker:
         """
         return _core.timepoints(self._recorded(), None)
 
-    def plot(self, charts: str | None = None) -> Picture:
+    def plot(self, charts: str | None = None, width: float | None = None, font: str | None = None) -> Picture:
         """Charts of the tracking file, which notebooks show: "memory,cpu,gpu"; all there are for None.
+
+        Args:
+            charts: Names of charts, separated by commas.
+            width: Width in centimetres, 6 to 100; 20.7 for None. The text keeps 8 to 12 points.
+            font: "sans" (default) or "serif".
 
         Raises:
             RuntimeError: There is no tracking file.
-            ValueError: There is no such chart; it says which there are.
+            ValueError: There is no such chart, width or font; it says which there are.
         """
         from ._views import Picture
 
-        return Picture(self._recorded(), charts)
+        return Picture(self._recorded(), charts, width, font)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """The page of the tracking file, with charts that zoom; written to `path` if that is given.

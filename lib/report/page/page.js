@@ -900,7 +900,6 @@ function makeTrack(chart, figure, position) {
     box.setAttribute('role', 'group');
     box.setAttribute('aria-label', `${chart.title}: arrow keys move, plus and minus zoom, Home shows all`);
     box.classList.add(chart.kind);
-    caption.dataset.unit = caption.textContent.slice(chart.title.length);
     caption.textContent = chart.title;
     makeLegend(track, caption);
     if (chart.limit && chart.limit.value > chart.range[1]) caption.append(element('span', 'beyond', `(${limitText(chart)})`));
