@@ -34,7 +34,8 @@ static void test_sizes(void **state)
           {NAN, "n/a"});
     CHECK(gt_human_binary, {0, "0 B"}, {1000, "1000 B"}, {1.5 * (1 << 20), "1.50 MiB"}, {180. * (1 << 20), "180 MiB"},
           {12.9 * (1 << 30), "12.9 GiB"}, {NAN, "n/a"});
-    CHECK(gt_human_round_bytes, {64e9, "64 GB"}, {68719476736., "64G"}, {536870912., "512M"}, {300e6, "300 MB"}, {100e9, "100 GB"});
+    CHECK(gt_human_round_bytes, {64e9, "64 GB"}, {68719476736., "64G"}, {536870912., "512M"}, {300e6, "300 MB"},
+          {100e9, "100 GB"});
     char text[2 * GT_HUMAN_SIZE];
     assert_string_equal(gt_human_part(text, 31.2e9, 80e9), "31.2 of 80 GB");
     assert_string_equal(gt_human_part(text, 5e8, 80e9), "0.50 of 80 GB");
@@ -65,9 +66,29 @@ static void test_the_rest(void **state)
     CHECK(gt_human_round_number, {2, "2"}, {1.5, "1.5"});
 }
 
+static void amounts_beside_others_have_their_unit(void **state)
+{
+    static const struct {
+        double value, greatest;
+        const char *unit, *shown;
+    } cases[] = {
+        {9e8, 16e9, "bytes", "0.90 GB"},    {16e9, 16e9, "bytes", "16.0 GB"}, {0, 16e9, "bytes", "0 GB"},
+        {41e6, 16e9, "bytes", "0.041 GB"},  {4e6, 16e9, "bytes", "4.00 MB"},  {-9e8, 16e9, "bytes", "-0.90 GB"},
+        {4000, 52000, "joules", "1.11 Wh"}, {100, 2000, "watts", "0.10 kW"},  {5e8, 5e8, "bytes/s", "500 MB/s"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gt_buffer text = {0};
+        assert_true(gt_human_amount_beside(&text, cases[i].value, cases[i].greatest, cases[i].unit));
+        assert_string_equal(text.data, cases[i].shown);
+        gt_buffer_release(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(amounts_beside_others_have_their_unit),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_the_rest),

@@ -661,7 +661,7 @@ function tell(time) {
 
 function hide() {
     cross.hidden = true;
-    const peak = tracks.flatMap(track => track.peaks).find(each => each.x >= shown[0] && each.x <= shown[1]);
+    const peak = tracks.flatMap(track => track.peaks || []).find(each => each.x >= shown[0] && each.x <= shown[1]);
     tell(peak ? peak.x : shown[1]);
 }
 
@@ -1009,7 +1009,7 @@ async function start() {
     listen();
     addEventListener('hashchange', () => { startWindow(); show([...shown]); requestAnimationFrame(() => tell(shown[1])); });
     drawFirst();
-    tell(shown[1]);
+    hide();
     let width = area.clientWidth;
     new ResizeObserver(() => {
         if (area.clientWidth === width) return;
