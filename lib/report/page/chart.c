@@ -645,7 +645,10 @@ void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id,
         out,
         "</figcaption>\n<svg class=\"chart%s\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
         "<title id=\"chart%d\">",
-        is_forest(series) ? " wide" : "", frame.width, gt_chart_height(series, &frame), id, id);
+        is_forest(series)  ? " wide"
+        : has_rows(series) ? ""
+                           : " lines",
+        frame.width, gt_chart_height(series, &frame), id, id);
     gt_html_escape(out, series->title);
     gt_buffer_text(out, "</title>\n");
     put_description(out, series);
