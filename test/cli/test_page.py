@@ -289,7 +289,8 @@ def test_print_shows_the_still_pictures(blocks_page):
 @needs_browser
 def test_a_recording_is_printed_on_two_pages(cli, tmp_path):
     command = sys.executable, "-c", "import time; data = bytearray(50_000_000); time.sleep(1); del data"
-    assert cli("run", "--quiet", "--disable-logs", "--detail", "--st=0.1", "--cpu-tdp=65", "--tf=run.sqlite", "--", *command).returncode == 0
+    options = "--quiet", "--disable-logs", "--detail", "--st=0.1", "--cpu-tdp=65", "--tf=run.sqlite"
+    assert cli("run", *options, "--", *command).returncode == 0
     assert cli("report", "run.sqlite", "-o", "page.html").returncode == 0
     data_of((tmp_path / "page.html").read_text())
     with Browser(tmp_path / "page.html") as page:

@@ -57,7 +57,8 @@ def test_time_is_in_a_unit_by_its_length(cli, tmp_path, period, label):
     assert ticks_of(picture, "middle") == list(range(0, 20, 2))
 
 
-@pytest.mark.parametrize(("size", "label", "peak"), [(2e-4, "memory (kB)", "200 kB"), (0.2, "memory (MB)", "200 MB"), (20, "memory (GB)", "20.0 GB")])
+@pytest.mark.parametrize(("size", "label", "peak"), [
+    (2e-4, "memory (kB)", "200 kB"), (0.2, "memory (MB)", "200 MB"), (20, "memory (GB)", "20.0 GB")])
 def test_memory_is_in_a_unit_by_its_size_and_its_peak_is_marked(cli, tmp_path, size, label, peak):
     rows = [(size if i == 7 else size / 2, size / 4, 100, 1.7e9 + i, 5 + i) for i in range(20)]
     picture = plotted(cli, tmp_path, rows)

@@ -259,7 +259,6 @@ size_t gt_job_member_launch(const struct gt_job *job, size_t member);
 void gt_job_put_launch(struct gt_buffer *out, const struct gt_job *job, size_t launch);
 /* Energy of all machines of one kind of device. */
 void gt_job_energy(struct gt_job_energy *ret, const struct gt_job *job, int device);
-/* The shares of the ranks are no more than was drawn, as far as their errors tell. */
 /* Appends why the energy of a node does not add up; nothing where it does. */
 void gt_job_energy_reason(struct gt_buffer *out, const struct gt_job_node *node);
 
