@@ -200,6 +200,8 @@ static int run(const struct options *options, int count, char **operands)
         return say_usage("--columns needs --at");
     if (options->plot && (options->at || options->by || options->request || count > 1))
         return say_usage("--plot draws one recording, without --at, --by and --request");
+    if (!options->plot && (options->width > 0 || options->font))
+        return say_usage("--width and --font need --plot");
     if (options->request && (options->at || options->format))
         return say_usage("--request prints lines for a scheduler: it takes neither --at nor --format");
     if (options->given[OPTION_NUMBER_for_size] && (!options->by || !(options->for_size > 0)))

@@ -223,6 +223,7 @@ static const char *choice_format(size_t index)
 CHOICES(wait, "main", "all")
 CHOICES(yes, "yes", "no")
 CHOICES(allocator, "torch")
+CHOICES(font, "sans", "serif")
 CHOICES(unit, "time", "step")
 CHOICES(compat, "aipowermeter")
 /* Several may be named, with commas. */

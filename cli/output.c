@@ -127,6 +127,8 @@ int output_prepare(struct output *output, const struct options *options, int fd)
                               .fd = is_dash ? STDOUT_FILENO : fd,
                               .page_size = (size_t)(options->html_size * 1e6)};
     output->plot = options->plot;
+    output->width = options->width;
+    output->font = options->font;
     output->is_explained = options->explain;
     int status = options->plot             ? kind_of_picture(output, options->format)
                  : path && !output->format ? format_of_suffix(path, &output->format)
@@ -317,7 +319,9 @@ int output_report(const struct output *output, struct gt_report *report)
     char *text = NULL;
     size_t length = 0;
     bool is_all = output->plot && strcmp(output->plot, "all") == 0;
-    int status = output->plot
+    int status = output->plot ? gt_report_set_picture(report, output->width, output->font) : 0;
+    if (status >= 0)
+        status = output->plot
                      ? gt_report_picture(report, is_all ? NULL : output->plot, output->format, &text, &length, &error)
                      : gt_report_render(report, output->format, &text, &length, &error);
     if (status < 0)

@@ -11,7 +11,9 @@ struct output {
     int fd;
     size_t page_size; /* see gt_report_set_page_size */
     const char *plot; /* charts that are drawn as a picture, of the kind `format`; NULL: there is none */
-    bool is_brief;    /* nobody asked for more than the summary */
+    double width;     /* of the picture: see gt_report_set_picture */
+    const char *font;
+    bool is_brief; /* nobody asked for more than the summary */
     bool as_original, is_summary_first;
     bool is_explained; /* the questions that a server was asked stand for the report */
     bool is_quiet;     /* nor for more of it than its warnings */

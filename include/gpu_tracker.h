@@ -300,6 +300,9 @@ void gt_report_set_style(struct gt_report *report, unsigned style);
  * puts an apostrophe before a text that begins with = + - @ or a control character, for spreadsheets. */
 int gt_report_render(const struct gt_report *report, const char *format, char **ret, size_t *length,
                      struct gt_error *error);
+/* Set the width of pictures in centimetres (0: 20.7, the default), and their font, "sans" or "serif" (NULL: sans). Text has 8 to 12 points
+ * at any width. 0 or -ENOMEM. */
+int gt_report_set_picture(struct gt_report *report, double centimetres, const char *font);
 /* Draw charts of a report of a recording as one picture: `kind` is "svg", "png" or "pdf", `charts` "memory,gpu", or NULL for all.
  * -EINVAL names the charts. PNG and PDF need librsvg and cairo; -ENOENT without them. */
 int gt_report_picture(const struct gt_report *report, const char *charts, const char *kind, char **ret, size_t *length,

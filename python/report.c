@@ -114,15 +114,19 @@ static PyObject *recording_page(PyObject *Py_UNUSED(module), PyObject *object)
 static PyObject *recording_picture(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *path = NULL, *ret = NULL;
-    const char *charts, *kind;
+    const char *charts, *kind, *font;
+    double width;
     char *data = NULL;
     size_t length = 0;
     struct gt_error error = {0};
     struct gt_report *report = NULL;
-    if (!PyArg_ParseTuple(arguments, "O&zs:recording_picture", PyUnicode_FSConverter, &path, &charts, &kind))
+    if (!PyArg_ParseTuple(arguments, "O&zsdz:recording_picture", PyUnicode_FSConverter, &path, &charts, &kind, &width,
+                          &font))
         return NULL;
     if (open_page(path, &report)) {
-        int status = gt_report_picture(report, charts, kind, &data, &length, &error);
+        int status = gt_report_set_picture(report, width, font);
+        if (status >= 0)
+            status = gt_report_picture(report, charts, kind, &data, &length, &error);
         ret = status < 0 ? core_raise(status, &error) : PyBytes_FromStringAndSize(data, (Py_ssize_t)length);
     }
     free(data);
@@ -263,7 +267,8 @@ PyMethodDef core_report_methods[] = {
      "results_text(type, json, format, /)\n--\n\nConvert results in JSON to a format of reports."},
     {"recording_page", recording_page, METH_O, "recording_page(path, /)\n--\n\nReturn the HTML page of a recording."},
     {"recording_picture", recording_picture, METH_VARARGS,
-     "recording_picture(path, charts, kind, /)\n--\n\nDraw charts of a recording as \"svg\", \"png\" or \"pdf\". None means all charts."},
+     "recording_picture(path, charts, kind, width, font, /)\n--\n\nDraw charts of a recording as \"svg\", \"png\" or \"pdf\". None means all "
+     "charts, 0 the default width."},
     {"combine", combine, METH_VARARGS, "combine(path, files, /)\n--\n\nCombine sub-tracking files into one file."},
     {"static_data", static_data, METH_O,
      "static_data(tracking_file, /)\n--\n\nReturn a table of one row: units, capacities, counts."},

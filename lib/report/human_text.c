@@ -293,6 +293,18 @@ static bool has_column(const struct gt_table *table, size_t number)
            (table->flags & GT_KEYED || !column->count || column->missing < column->count);
 }
 
+/* Returns the greatest number of a row among the columns with GT_COLUMN_SCALED of the same unit: they are compared. */
+static double greatest_beside(const struct gt_table *table, size_t row, size_t column)
+{
+    const struct gt_table_column *of = &table->column[column];
+    double greatest = fabs(gt_table_cell_display(table, row, column));
+    for (size_t i = 0; of->flags & GT_COLUMN_SCALED && i < table->columns; i++)
+        if (table->column[i].flags & GT_COLUMN_SCALED && !strcmp(table->column[i].unit, of->unit) &&
+            !gt_table_is_missing(table, row, i))
+            greatest = fmax(greatest, fabs(gt_table_cell_display(table, row, i)));
+    return greatest;
+}
+
 /* The numbers of a column in units by their size. Its title then has none. */
 static int show_amounts(struct gt_grid *grid, const struct gt_table *table, size_t from, size_t to)
 {
@@ -303,7 +315,8 @@ static int show_amounts(struct gt_grid *grid, const struct gt_table *table, size
     for (size_t row = 1; !status && row < grid->rows; row++) {
         double number = gt_table_cell_display(table, row - 1, from);
         if (gt_table_is_missing(table, row - 1, from) || !strcmp(gt_grid_at(grid, row, to), "n/a") ||
-            !gt_human_amount(&text, number, gt_table_cell_unit(table, row - 1, from, &unit)))
+            !gt_human_amount_beside(&text, number, greatest_beside(table, row - 1, from),
+                                    gt_table_cell_unit(table, row - 1, from, &unit)))
             continue;
         is_amount = true;
         free(grid->text[row * grid->columns + to]);

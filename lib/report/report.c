@@ -67,6 +67,7 @@ void gt_report_free(struct gt_report *report)
     release_node(&report->page);
     free(report->type);
     free(report->feed);
+    free(report->picture_font);
     free(report);
 }
 
@@ -88,6 +89,14 @@ void gt_report_set_style(struct gt_report *report, unsigned style)
 void gt_report_set_page_size(struct gt_report *report, size_t bytes)
 {
     report->page_size = bytes;
+}
+
+int gt_report_set_picture(struct gt_report *report, double centimetres, const char *font)
+{
+    free(report->picture_font);
+    report->picture_width = centimetres;
+    report->picture_font = font ? strdup(font) : NULL;
+    return font && !report->picture_font ? -ENOMEM : 0;
 }
 
 int gt_report_feed(struct gt_report *report, const char *address)

@@ -64,9 +64,10 @@ enum gt_column_flag {
     GT_COLUMN_AS_IS = 4,     /* not multiplied by a column with GT_COLUMN_FACTOR */
     GT_COLUMN_FUNCTION = 64, /* names of functions in C++, often long: people see them cut, behind the other columns */
     GT_COLUMN_THOUSANDS = 128, /* people see digits before the point in groups of three */
-    GT_COLUMN_SCALED = 256,    /* of microseconds or bytes: people see the unit that suits the greatest number */
-    GT_COLUMN_FIGURE = 512,    /* of texts: pages set them like numbers */
-    GT_COLUMN_STATE = 32,      /* words and exit statuses, of which terminals colour those of trouble */
+    GT_COLUMN_SCALED =
+        256, /* people see the unit that suits the greatest number: of the column, or, of amounts, of the row */
+    GT_COLUMN_FIGURE = 512, /* of texts: pages set them like numbers */
+    GT_COLUMN_STATE = 32,   /* words and exit statuses, of which terminals colour those of trouble */
     /* Nobody sees these columns: */
     GT_COLUMN_FACTOR = 8,     /* people see the numbers of a row multiplied by it */
     GT_COLUMN_UNIT = 1024,    /* what the row's numbers that people see are in, where their columns have no unit */
@@ -136,6 +137,8 @@ struct gt_report {
     size_t width, page_size; /* see gt_report_set_width and gt_report_set_page_size; 0: any, not told */
     char *feed;              /* NULL: there is none */
     unsigned style;          /* see gt_report_set_style */
+    double picture_width;    /* see gt_report_set_picture; 0 and NULL: as usual */
+    char *picture_font;
     bool failed;
     struct gt_node root, page;
 };

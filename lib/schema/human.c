@@ -255,31 +255,47 @@ static char *write_time(char text[GT_HUMAN_SIZE], double seconds)
     return text;
 }
 
-/* Returns NULL for a unit of another kind. */
-static const char *write_size(char text[GT_HUMAN_SIZE], double size, const char *unit)
+/* Two digits at least, however much smaller than the step it is. */
+static char *put_beside(char ret[GT_HUMAN_SIZE], double size, const struct step *step)
 {
-    double factor;
-    if (gt_unit_memory(unit, &factor, NULL) >= 0)
-        return gt_human_bytes(text, size * factor);
+    double shown = size / step->size;
+    int decimals = shown > 0 && shown < 1 ? (int)(1 - floor(log10(shown))) : decimals_of(shown);
+    snprintf(ret, GT_HUMAN_SIZE, "%.*f %s", !strcmp(step->name, "B") ? 0 : decimals, shown, step->name);
+    return ret;
+}
+
+/* Returns NULL for a unit of another kind. */
+static const char *write_size(char text[GT_HUMAN_SIZE], double size, double greatest, const char *unit)
+{
+    double factor = 1;
+    bool is_rate = !strcmp(unit, "bytes/s");
+    greatest = size > 0 && size < greatest / 1000 ? size : greatest;
+    if (is_rate || gt_unit_memory(unit, &factor, NULL) >= 0) {
+        put_beside(text, size * factor, step_of(greatest * factor, STEPS(bytes_steps)));
+        return is_rate ? strcat(text, "/s") : text;
+    }
     if (gt_unit_time(unit, &factor, NULL) >= 0)
         return write_time(text, size * factor);
-    if (!strcmp(unit, "bytes/s"))
-        return strcat(gt_human_bytes(text, size), "/s");
     if (!strcmp(unit, "joules"))
-        return gt_human_energy(text, size);
+        return put_beside(text, size, energy_step(greatest));
     if (!strcmp(unit, "watts"))
-        return gt_human_power(text, size);
+        return put_beside(text, size, step_of(greatest, STEPS(power_steps)));
     return strcmp(unit, "grams") != 0 ? NULL : gt_human_mass(text, size);
 }
 
-bool gt_human_amount(struct gt_buffer *out, double value, const char *unit)
+bool gt_human_amount_beside(struct gt_buffer *out, double value, double greatest, const char *unit)
 {
     char text[GT_HUMAN_SIZE];
-    if (!unit || !isfinite(value) || !write_size(text, fabs(value), unit))
+    if (!unit || !isfinite(value) || !write_size(text, fabs(value), fmax(fabs(greatest), fabs(value)), unit))
         return false;
     gt_buffer_text(out, value < 0 ? "-" : "");
     gt_buffer_text(out, text);
     return true;
+}
+
+bool gt_human_amount(struct gt_buffer *out, double value, const char *unit)
+{
+    return gt_human_amount_beside(out, value, value, unit);
 }
 
 void gt_human_amount_title(struct gt_buffer *out, const char *title, const char *unit)

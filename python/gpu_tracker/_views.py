@@ -17,18 +17,18 @@ def frame(page: str, height: int = 600) -> str:
 class Picture:
     """Charts of a recording. Notebooks display it; `save` writes it."""
 
-    def __init__(self, tracking_file: str, charts: str | None) -> None:
+    def __init__(self, tracking_file: str, charts: str | None, width: float | None = None, font: str | None = None) -> None:
         if charts is not None and not isinstance(charts, str):
             raise TypeError(f"charts must be a str, not {type(charts).__name__}; use plot().save(path) to write a file")
         if charts and charts.endswith((".svg", ".png", ".pdf")):
             raise ValueError(f'unknown chart "{charts}"; use plot().save("{charts}") to write a file')
-        self._file, self._charts = tracking_file, charts
-        self.svg = _core.recording_picture(tracking_file, charts, "svg").decode()
+        self._file, self._charts, self._style = tracking_file, charts, (width or 0.0, font)
+        self.svg = _core.recording_picture(tracking_file, charts, "svg", *self._style).decode()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture to a .svg, .png or .pdf file. PNG and PDF need librsvg."""
         name = os.fspath(path)
-        data = _core.recording_picture(self._file, self._charts, os.path.splitext(name)[1].lstrip("."))
+        data = _core.recording_picture(self._file, self._charts, os.path.splitext(name)[1].lstrip("."), *self._style)
         with open(name, "wb") as file:
             file.write(data)
 

@@ -613,16 +613,21 @@ class Tracker:
         """
         return _core.timepoints(self._recorded(), None)
 
-    def plot(self, charts: str | None = None) -> Picture:
-        """Draw charts of the tracking file: "memory,cpu,gpu". Notebooks display them. Default: all charts.
+    def plot(self, charts: str | None = None, width: float | None = None, font: str | None = None) -> Picture:
+        """Draw charts of the tracking file, which notebooks display.
+
+        Args:
+            charts: Names of charts, separated by commas: "memory,cpu,gpu". Default: all.
+            width: Width in centimetres, 6 to 100; 20.7 for None. The text keeps 8 to 12 points.
+            font: "sans" (default) or "serif".
 
         Raises:
             RuntimeError: The tracker has no tracking file.
-            ValueError: A chart does not exist. The message lists all charts.
+            ValueError: A chart, width or font does not exist. The message lists the choices.
         """
         from ._views import Picture
 
-        return Picture(self._recorded(), charts)
+        return Picture(self._recorded(), charts, width, font)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the page of the tracking file, with charts that zoom. With `path`, also write it to this file.

@@ -221,7 +221,21 @@ def test_energy_of_a_node_counts_once_and_is_conserved(rank, report, tmp_path):
     assert (cpu["drawn"], cpu["job_at_least"], cpu["job_at_most"], cpu["others"], cpu["idle"]) == (100, 80, 80, 10, 10)
     assert "does not add up" not in " ".join(report(style="summary").split())
     plant_energy(tmp_path / "job" / "1.sqlite", 95, 0, 5)
+    cpu = report()["energy"]["cpu"]
+    assert cpu["others"] is None and "more than it drew" in cpu["remark"] and (cpu["drawn"], cpu["job_at_most"]) == (100, 125)
     assert "does not add up" in " ".join(report(style="summary").split())
+
+
+def test_a_row_has_one_unit(rank, report, tmp_path):
+    finish(rank(0, 1))
+    copies(tmp_path, 2)
+    plant_energy(tmp_path / "job" / "0.sqlite", 3000, 39000, 9000, drawn=52000)
+    plant_energy(tmp_path / "job" / "1.sqlite", 1000, 41000, 9000, drawn=52000)
+    for number, peak in enumerate((9e8, 8e9)):
+        change(tmp_path / "job" / f"{number}.sqlite", final("combined", "ram_peak", peak))
+    rows = [re.sub(" +", " ", line).strip() for line in report(style="text").splitlines()]
+    assert any(row.startswith("cpu 14.4 Wh 1.11 Wh 1.11 Wh 10.6 Wh 2.50 Wh 0 Wh") for row in rows), rows
+    assert any(row.startswith("Memory peak 0.90 GB 2.67 GB 4.45 GB") for row in rows), rows
 
 
 def test_idle_energy_charged_to_each_rank_makes_bounds(rank, report, tmp_path):

@@ -1,6 +1,7 @@
 """profile, heat map and blocks of a folder with a recording of each rank: how they were used, who is slow, which node is sick."""
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -239,6 +240,17 @@ def test_ranks_over_time(job, cli, refused, tmp_path):
     refused(2, "have ram (", "report", "job", "--heat", "memory")
     refused(2, "no recording has gpu_utilization; they have ram, ", "report", "job", "--heat", "gpu_utilization")
     refused(2, "not a folder", "report", "job/0.sqlite", "--heat", "ram")
+
+
+def test_zero_is_pale_where_there_is_nothing_else(gpu_tracker, cli, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "job", 4)
+    for rank in range(4):
+        job.slow(rank, 0)
+    assert cli("report", "job", "-o", "job.html").returncode == 0
+    cells = re.findall(r': 0</title><rect [^>]*opacity="([^"]+)"', (tmp_path / "job.html").read_text())
+    assert cells and set(cells) == {"0.05"}
+    drawing = cli("report", "job", "--heat=cpu_utilization").stdout
+    assert "...." in drawing and "====" not in drawing
 
 
 def test_why_a_short_job_has_no_utilization(gpu_tracker, cli, refused, tmp_path):

@@ -1,9 +1,11 @@
 """Charts as pictures: report --plot."""
 import ctypes
 import os
+import re
 import xml.etree.ElementTree
 
 import pytest
+from job_folder import JobFolder
 from test_page import HOSTILE, blocks_of, record, rows_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -31,6 +33,64 @@ def texts(picture):
     return [element.text for element in xml.etree.ElementTree.fromstring(picture).iter(SVG + "text")]
 
 
+def labels(picture):
+    return [element.text for element in xml.etree.ElementTree.fromstring(picture).iter(SVG + "text") if element.get("class") == "axis"]
+
+
+def ticks_of(picture, anchor):
+    """The numbers at the time axis ("middle") or at that of values ("end")."""
+    return [float(element.text) for element in xml.etree.ElementTree.fromstring(picture).iter(SVG + "text")
+            if element.get("text-anchor") == anchor and re.fullmatch(r"[\d.]+", element.text)]
+
+
+def plotted(cli, tmp_path, rows, *options):
+    record(tmp_path / "run.csv", rows)
+    done = cli("plot", "run.csv", "--charts=memory", *options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(("period", "label"), [(0.1, "time (s)"), (6, "time (min)"), (360, "time (h)")])
+def test_time_is_in_a_unit_by_its_length(cli, tmp_path, period, label):
+    picture = plotted(cli, tmp_path, rows_of(200, period))
+    assert label in labels(picture)
+    assert ticks_of(picture, "middle") == list(range(0, 20, 2))
+
+
+@pytest.mark.parametrize(("size", "label", "peak"), [
+    (2e-4, "memory (kB)", "200 kB"), (0.2, "memory (MB)", "200 MB"), (20, "memory (GB)", "20.0 GB")])
+def test_memory_is_in_a_unit_by_its_size_and_its_peak_is_marked(cli, tmp_path, size, label, peak):
+    rows = [(size if i == 7 else size / 2, size / 4, 100, 1.7e9 + i, 5 + i) for i in range(20)]
+    picture = plotted(cli, tmp_path, rows)
+    assert label in labels(picture) and f"peak {peak}" in texts(picture)
+    [dot] = [each for each in xml.etree.ElementTree.fromstring(picture).iter(SVG + "circle")]
+    highest = min(float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", re.search(r'class="line0" d="([^"]+)"', picture)[1]))
+    assert float(dot.get("cy")) == highest > 20
+    assert max(ticks_of(picture, "end")) >= float(peak.split()[0])
+
+
+def test_a_peak_between_samples_is_marked(gpu_tracker, cli, tmp_path):
+    folder = JobFolder(gpu_tracker, tmp_path / "job", 1)
+    folder.run(0, "UPDATE data SET combined_ram = 0.3, main_ram = 0.3")
+    folder.run(0, "UPDATE final SET value = 900000000 WHERE scope = 'combined' AND metric = 'ram_peak'")
+    done = cli("plot", folder.path(0), "--charts=memory")
+    assert "peak 900 MB, between samples" in texts(done.stdout), (texts(done.stdout), done.stderr)
+
+
+@pytest.mark.parametrize(("width", "pixels", "points"), [("8.5", 321, 8), ("20.7", 783, 9), ("40", 1512, 12)])
+def test_a_picture_has_the_width_asked_for_and_text_that_can_be_read(cli, tmp_path, width, pixels, points):
+    root = xml.etree.ElementTree.fromstring(plotted(cli, tmp_path, rows_of(200), "--width", width))
+    scale = float(root.get("width")) / float(root.get("viewBox").split()[2])
+    assert abs(float(root.get("width")) - pixels) < 2 and abs(12 * scale * 0.75 - points) < 0.05
+    right = float(root.get("viewBox").split()[2]) - 12
+    assert all(float(element.get("x")) <= right for element in root.iter(SVG + "text") if element.get("x"))
+    assert "font-family:sans-serif" in root.find(SVG + "style").text
+
+
+def test_a_picture_has_the_font_asked_for(cli, tmp_path):
+    assert "font-family:serif" in plotted(cli, tmp_path, rows_of(20), "--font=serif")
+
+
 def test_plot_draws_all_charts_or_those_that_are_named(cli, recording):
     done = cli("plot", recording)
     assert done.returncode == 0 and done.stdout == cli("report", recording, "--plot", "all").stdout
@@ -46,8 +106,7 @@ def test_a_run_shorter_than_its_samples_says_so(cli, refused):
 def test_charts_come_in_the_order_in_which_they_are_named(cli, recording, tmp_path):
     done = cli("report", recording, "--plot", "cpu,memory", "-o", "both.svg")
     assert done.returncode == 0 and done.stdout == "", done.stderr
-    captions = [text for text in texts((tmp_path / "both.svg").read_text()) if "over time" in text]
-    assert captions == ["CPU in use, cores, over time in seconds", "Memory, gigabytes, over time in seconds"]
+    assert labels((tmp_path / "both.svg").read_text()) == ["CPU in use (cores)", "time (s)", "memory (GB)", "time (s)"]
 
 
 def test_without_a_file_it_is_svg_with_names_as_text(cli, recording):
@@ -67,6 +126,9 @@ def test_a_picture_is_not_made_by_accident(refused, recording):
     refused(2, "--plot", "report", recording, "-o", "x.png")
     refused(2, ".svg", "report", recording, "--plot", "memory", "-o", "x.txt")
     refused(2, "--format", "report", recording, "--plot", "memory", "-f", "json")
+    refused(2, "need --plot", "report", recording, "--width=8")
+    refused(2, "6 to 100", "plot", recording, "--width=500")
+    refused(2, "serif", "plot", recording, "--font=comic")
     refused(2, "one recording", "report", recording, recording, "--plot", "memory")
 
 
@@ -76,7 +138,8 @@ def test_png_and_pdf(cli, recording, tmp_path):
     for name in "a.png", "a.pdf":
         done = cli("report", recording, "--plot", "memory", "-o", name)
         assert done.returncode == 0, done.stderr
-    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF-")
+    document = (tmp_path / "a.pdf").read_bytes()
+    assert document.startswith(b"%PDF-") and b"/Font" in document
     picture = image.open(tmp_path / "a.png").convert("RGB")
     assert picture.width == 1568
     colours = {colour for _, colour in picture.getcolors(1 << 24)}

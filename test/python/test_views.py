@@ -30,11 +30,16 @@ def test_a_plot_is_a_picture_for_notebooks_and_files(recorded, tmp_path):
     assert (tmp_path / "a.svg").read_text() == picture.svg
     with pytest.raises(ValueError, match="no chart \"wattage\""):
         recorded.plot("wattage")
+    assert "font-family:serif" in recorded.plot("memory", width=8.5, font="serif").svg
+    with pytest.raises(ValueError, match="choose 6 to 100"):
+        recorded.plot("memory", width=3)
+    with pytest.raises(ValueError, match="choose sans or serif"):
+        recorded.plot("memory", font="comic")
     with pytest.raises(ValueError, match=r'use plot\(\).save\("x.png"\)'):
         recorded.plot("x.png")
     with pytest.raises(TypeError, match=r"use plot\(\).save"):
         recorded.plot(tmp_path / "x.png")
-    with pytest.raises(ValueError, match="no kind of picture"):
+    with pytest.raises(ValueError, match="not a picture format"):
         picture.save(tmp_path / "a.gif")
     assert not (tmp_path / "a.gif").exists()
 

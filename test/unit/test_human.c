@@ -66,9 +66,29 @@ static void test_the_rest(void **state)
     CHECK(gt_human_round_number, {2, "2"}, {1.5, "1.5"});
 }
 
+static void amounts_beside_others_have_their_unit(void **state)
+{
+    static const struct {
+        double value, greatest;
+        const char *unit, *shown;
+    } cases[] = {
+        {9e8, 16e9, "bytes", "0.90 GB"},    {16e9, 16e9, "bytes", "16.0 GB"}, {0, 16e9, "bytes", "0 GB"},
+        {41e6, 16e9, "bytes", "0.041 GB"},  {4e6, 16e9, "bytes", "4.00 MB"},  {-9e8, 16e9, "bytes", "-0.90 GB"},
+        {4000, 52000, "joules", "1.11 Wh"}, {100, 2000, "watts", "0.10 kW"},  {5e8, 5e8, "bytes/s", "500 MB/s"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gt_buffer text = {0};
+        assert_true(gt_human_amount_beside(&text, cases[i].value, cases[i].greatest, cases[i].unit));
+        assert_string_equal(text.data, cases[i].shown);
+        gt_buffer_release(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(amounts_beside_others_have_their_unit),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_the_rest),

@@ -167,7 +167,8 @@ struct gt_job_energy {
     double drawn;
     double job, job_least; /* the same, unless idle energy was charged to each of several ranks */
     double others, idle, unattributed;
-    double error; /* of the shares */
+    double error;     /* of the shares */
+    bool is_exceeded; /* the shares of the ranks are more than was drawn: the others are NaN */
 };
 
 struct gt_job_node {
@@ -258,7 +259,7 @@ size_t gt_job_member_launch(const struct gt_job *job, size_t member);
 void gt_job_put_launch(struct gt_buffer *out, const struct gt_job *job, size_t launch);
 /* Energy of all machines of one kind of device. */
 void gt_job_energy(struct gt_job_energy *ret, const struct gt_job *job, int device);
-/* The shares of the ranks are no more than was drawn, as far as their errors tell. */
-bool gt_job_energy_adds_up(const struct gt_job_energy *energy);
+/* Appends why the energy of a node does not add up; nothing where it does. */
+void gt_job_energy_reason(struct gt_buffer *out, const struct gt_job_node *node);
 
 #endif

@@ -490,8 +490,8 @@ static void draw(char ret[COLUMNS + 1], const struct gt_job_course *course, cons
 {
     static const char shades[] = ".:-=+*#%@";
     for (size_t i = 0; i < course->columns; i++) {
-        double part = most > least ? (row->column[i] - least) / (most - least) : 0.5;
-        ret[i] = isnan(part) ? ' ' : shades[(size_t)fmin(part * (sizeof shades - 1), sizeof shades - 2)];
+        double part = most > least ? (row->column[i] - least) / (most - least) : most > 0 ? 0.5 : 0;
+        ret[i] = isnan(row->column[i]) ? ' ' : shades[(size_t)fmin(part * (sizeof shades - 1), sizeof shades - 2)];
     }
     ret[course->columns] = '\0';
 }

@@ -168,14 +168,23 @@ static void add_energy(struct gt_node *root, const struct gt_job *job)
             table = gt_report_table(root, "energy", "Energy, each machine once");
             gt_table_flags(table, GT_KEYED | GT_BRIEF);
             gt_table_column(table, "device", "Device", GT_CELL_TEXT, NULL);
-            for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+            for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
                 gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, "joules");
+                gt_table_column_flags(table, GT_COLUMN_SCALED);
+            }
+            gt_table_column(table, "remark", "Remark", GT_CELL_TEXT, NULL);
         }
         gt_table_text(table, keys[device][0]);
         const double cells[] = {energy.drawn, energy.job_least,    energy.job,  energy.others,
                                 energy.idle,  energy.unattributed, energy.error};
         for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
             gt_table_number(table, cells[i]);
+        struct gt_buffer reason = {0};
+        for (size_t i = 0; i < job->nodes && !reason.length; i++)
+            if (job->node[i].energy[device].is_exceeded)
+                gt_job_energy_reason(&reason, &job->node[i]);
+        gt_table_text(table, reason.length ? reason.data : "");
+        gt_buffer_release(&reason);
     }
 }
 
@@ -335,8 +344,10 @@ static void add_spread_columns(struct gt_table *table)
     gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
     gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_UNIT);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL);
+        gt_table_column_flags(table, GT_COLUMN_SCALED);
+    }
 }
 
 static void add_spread_cells(struct gt_table *table, enum gt_job_figure figure, const struct gt_spread *spread)

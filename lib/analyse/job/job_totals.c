@@ -179,7 +179,7 @@ static void add_energy(struct gt_job_node *node, struct gt_job_rank *const ranks
 {
     struct gt_job_energy *energy = &node->energy[device];
     double largest = NAN, charged = 0, most_charged = 0;
-    *energy = (struct gt_job_energy){NAN, NAN, NAN, NAN, NAN, NAN, 0};
+    *energy = (struct gt_job_energy){NAN, NAN, NAN, NAN, NAN, NAN, 0, false};
     for (size_t i = 0; i < count; i++) {
         double own = ranks[i]->own[energies[device].whole], idle = isnan(own) ? 0 : charged_of(ranks[i], device);
         if (counts(ranks, i, device, energy))
@@ -199,6 +199,9 @@ static void add_energy(struct gt_job_node *node, struct gt_job_rank *const ranks
     energy->others -= known(active);
     if (node->is_idle_repeated && !isnan(active) && energies[device].idle != GT_METRIC_COUNT)
         charge_once(energy, active, most_charged, charged);
+    energy->is_exceeded = energy->others < -energy->error - 0.01 * energy->drawn;
+    if (energy->others < 0)
+        energy->others = energy->is_exceeded ? NAN : 0;
 }
 
 /* The tracker that ran longest saw all that the others did. */
@@ -238,14 +241,27 @@ int gt_job_count_once(struct gt_job *job, struct gt_error *error)
     return 0;
 }
 
-bool gt_job_energy_adds_up(const struct gt_job_energy *energy)
+void gt_job_energy_reason(struct gt_buffer *out, const struct gt_job_node *node)
 {
-    return !(energy->others < -energy->error - 0.01 * energy->drawn);
+    bool is_exceeded = false, is_measured = false;
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
+        is_exceeded |= node->energy[device].is_exceeded;
+        is_measured |= node->energy[device].drawn > 0;
+    }
+    if (!is_measured)
+        return;
+    if (!node->is_covered)
+        gt_buffer_printf(
+            out, "no rank on %.128s ran as long as all others: what the node drew is known of a part of the time",
+            node->name);
+    else if (is_exceeded)
+        gt_buffer_printf(out, "the shares of the ranks on %.128s are more than it drew: its energy does not add up",
+                         node->name);
 }
 
 void gt_job_energy(struct gt_job_energy *ret, const struct gt_job *job, int device)
 {
-    *ret = (struct gt_job_energy){NAN, NAN, NAN, NAN, NAN, NAN, 0};
+    *ret = (struct gt_job_energy){NAN, NAN, NAN, NAN, NAN, NAN, 0, false};
     for (size_t i = 0; i < job->nodes; i++) {
         const struct gt_job_energy *energy = &job->node[i].energy[device];
         ret->drawn = add(ret->drawn, energy->drawn);
@@ -255,7 +271,10 @@ void gt_job_energy(struct gt_job_energy *ret, const struct gt_job *job, int devi
         ret->idle = add(ret->idle, energy->idle);
         ret->unattributed = add(ret->unattributed, energy->unattributed);
         ret->error += energy->error;
+        ret->is_exceeded |= energy->is_exceeded;
     }
+    if (ret->is_exceeded)
+        ret->others = NAN;
 }
 
 /* ---- How many of a job's GPUs were used at all, where trackers recorded each ---- */

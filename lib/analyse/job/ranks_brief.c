@@ -237,24 +237,12 @@ static void warn_of_ranks(struct gt_node *brief, const struct gt_job *job, const
 
 static void warn_of_energy(struct gt_node *brief, const struct gt_job *job)
 {
-    for (size_t i = 0; i < job->nodes; i++) {
-        const struct gt_job_node *node = &job->node[i];
-        char sentence[TEXT];
-        bool adds_up = true, is_measured = false;
-        for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
-            adds_up &= gt_job_energy_adds_up(&node->energy[device]);
-            is_measured |= node->energy[device].drawn > 0;
-        }
-        if (!is_measured || (adds_up && node->is_covered))
-            continue;
-        snprintf(sentence, sizeof sentence,
-                 node->is_covered
-                     ? "the shares of the ranks on %.128s are more than it drew: its energy does not add up"
-                     : "no rank on %.128s ran as long as all others: what the node drew is known of a part of the time",
-                 node->name);
-        gt_brief_warning(brief, sentence, NULL);
-        return;
-    }
+    struct gt_buffer reason = {0};
+    for (size_t i = 0; i < job->nodes && !reason.length; i++)
+        gt_job_energy_reason(&reason, &job->node[i]);
+    if (reason.length)
+        gt_brief_warning(brief, reason.data, NULL);
+    gt_buffer_release(&reason);
 }
 
 static void warn_of_left_out(struct gt_node *brief, const struct gt_job *job)

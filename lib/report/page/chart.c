@@ -9,12 +9,14 @@
 #include "schema/unit.h"
 
 enum {
-    WIDTH = GT_CHART_WIDTH,
-    HEIGHT = GT_CHART_HEIGHT,
     LEFT = GT_CHART_LEFT,
     RIGHT = GT_CHART_RIGHT,
     TOP = GT_CHART_TOP,
     BOTTOM = GT_CHART_BOTTOM,
+    TICK_WIDTH = 64,
+    TICK_HEIGHT = 36,
+    PEAK_ROOM = 20,
+    LETTER = 7,
     BANDS_DRAWN = 500,
     NAMES_SHOWN = 12
 };
@@ -22,7 +24,12 @@ enum {
 struct chart {
     struct gt_buffer *out;
     const struct gt_node *series;
-    struct gt_chart_range x, y;
+    struct gt_chart_frame frame;
+    struct gt_chart_range y;
+    struct gt_chart_unit unit;      /* of the y axis */
+    double step;                    /* between its ticks */
+    const struct gt_point *highest; /* NULL: no peak is marked */
+    double peak;
     const struct gt_band *band;
     size_t bands, names;
     size_t name[BANDS_DRAWN]; /* number of each band's name */
@@ -52,6 +59,26 @@ void gt_chart_number(struct gt_buffer *out, double value, int decimals)
     gt_buffer_append(out, text, length);
 }
 
+double gt_chart_tick_step(struct gt_chart_range range, int count)
+{
+    double rough = (range.most - range.least) / count;
+    double power = pow(10, floor(log10(rough)));
+    double lead = rough / power;
+    return power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
+}
+
+int gt_chart_tick_decimals(double step)
+{
+    return step >= 1 ? 0 : (int)ceil(-log10(step) - 1e-9);
+}
+
+/* Returns a step that is round in this unit, and gives each tick `room` of the `length` of the axis. */
+static double step_of(struct gt_chart_range range, struct gt_chart_unit unit, int length, int room)
+{
+    struct gt_chart_range shown = {range.least / unit.size, range.most / unit.size};
+    return unit.size * gt_chart_tick_step(shown, length > 3 * room ? length / room : 3);
+}
+
 static void widen(struct gt_chart_range *range, double value)
 {
     if (!isfinite(value))
@@ -77,53 +104,108 @@ void gt_chart_widen(struct gt_chart_range *range, const struct gt_node *node)
     }
 }
 
-/* The y axis begins at zero, so that heights can be compared. A limit that is far above is left out. */
-static void find_ranges(struct chart *chart, struct gt_chart_range x)
+/* ---- units ---- */
+
+static const struct gt_chart_unit times[] = {{1e-6, "us"}, {1e-3, "ms"}, {1, "s"}, {60, "min"}, {3600, "h"}},
+                                  sizes[] = {{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}},
+                                  rates[] = {{1, "B/s"}, {1e3, "kB/s"}, {1e6, "MB/s"}, {1e9, "GB/s"}},
+                                  powers[] = {{1e-3, "mW"}, {1, "W"}, {1e3, "kW"}};
+
+/* Returns the largest unit of which `most`, in units of `base`, is at least `count`. */
+static struct gt_chart_unit choose_unit(const struct gt_chart_unit *unit, size_t units, double base, double most,
+                                        double count)
+{
+    size_t i = units - 1;
+    while (i > 0 && most * base < unit[i].size * count)
+        i--;
+    return (struct gt_chart_unit){unit[i].size / base, unit[i].name};
+}
+
+#define CHOOSE_UNIT(units, base, most, count) choose_unit(units, sizeof(units) / sizeof *(units), base, most, count)
+
+static struct gt_chart_unit time_unit(const struct gt_node *series, struct gt_chart_range x)
+{
+    const char *unit = series->series.x_unit;
+    double base = !strcmp(unit, "seconds") ? 1 : !strcmp(unit, "us") ? 1e-6 : NAN;
+    return isnan(base) ? (struct gt_chart_unit){1, unit} : CHOOSE_UNIT(times, base, x.most - x.least, 2);
+}
+
+/* Binary units are those that the user chose. */
+static struct gt_chart_unit value_unit(const char *unit, double most)
+{
+    const char *symbol = gt_unit_symbol(unit);
+    double base;
+    if (gt_unit_memory(unit, &base, NULL) >= 0 && !strchr(symbol, 'i'))
+        return CHOOSE_UNIT(sizes, base, most, 1);
+    if (!strcmp(unit, "megabytes a second"))
+        return CHOOSE_UNIT(rates, 1e6, most, 1);
+    if (!strcmp(unit, "watts"))
+        return CHOOSE_UNIT(powers, 1.0, most, 1);
+    return (struct gt_chart_unit){1, symbol ? symbol : !strcmp(unit, "percent") ? "%" : unit};
+}
+
+/* ---- axes ---- */
+
+static const struct gt_point *highest_point(const struct gt_node *series)
+{
+    const struct gt_series_line *line = series->series.line;
+    const struct gt_point *ret = NULL;
+    if (!series->series.lines || (gt_node_flag_bits(series) & (GT_PEAKS | GT_ALIKE)) != GT_PEAKS)
+        return NULL;
+    for (size_t i = 0; i < line->points; i++)
+        if (isfinite(line->point[i].y) && (!ret || line->point[i].y > ret->y))
+            ret = &line->point[i];
+    return ret;
+}
+
+/* The y axis begins at zero, so that heights can be compared, and ends at a tick, with room for the label of the peak below it.
+ * A limit that is far above is left out. */
+static void find_ranges(struct chart *chart)
 {
     struct gt_mark limit = chart->series->series.limit;
-    chart->x = x;
-    chart->y = (struct gt_chart_range){0, -INFINITY};
+    struct gt_chart_range *x = &chart->frame.x, *y = &chart->y;
+    *y = (struct gt_chart_range){0, -INFINITY};
     for (size_t line = 0; line < chart->series->series.lines; line++) {
         const struct gt_series_line *of = &chart->series->series.line[line];
         for (size_t i = 0; i < of->points; i++)
-            widen(&chart->y, of->point[i].y);
+            widen(y, of->point[i].y);
     }
-    if (limit.title && limit.value <= chart->y.most * 2.5)
-        widen(&chart->y, limit.value);
-    if (!(chart->x.most > chart->x.least))
-        chart->x = (struct gt_chart_range){isfinite(chart->x.least) ? chart->x.least : 0,
-                                           isfinite(chart->x.least) ? chart->x.least + 1 : 1};
-    if (!(chart->y.most > chart->y.least))
-        chart->y.most = chart->y.least + 1;
+    if ((chart->highest = highest_point(chart->series))) {
+        chart->peak = fmax(chart->highest->y, chart->series->series.peak);
+        widen(y, chart->peak);
+    }
+    chart->unit = value_unit(chart->series->unit, y->most);
+    if (chart->highest)
+        widen(y, chart->peak * (1 + (double)PEAK_ROOM / (chart->frame.height - TOP - BOTTOM - PEAK_ROOM)));
+    if (limit.title && limit.value <= y->most * 2.5)
+        widen(y, limit.value);
+    if (!(x->most > x->least))
+        *x = (struct gt_chart_range){isfinite(x->least) ? x->least : 0, isfinite(x->least) ? x->least + 1 : 1};
+    if (!(y->most > y->least))
+        y->most = y->least + 1;
+    chart->step = step_of(*y, chart->unit, chart->frame.height - TOP - BOTTOM, TICK_HEIGHT);
+    y->most = ceil(y->most / chart->step - 1e-9) * chart->step;
 }
 
-double gt_chart_place(struct gt_chart_range range, double x)
+double gt_chart_place(const struct gt_chart_frame *frame, double x)
 {
-    double share = (x - range.least) / (range.most - range.least);
-    return LEFT + fmin(fmax(share, 0), 1) * (WIDTH - LEFT - RIGHT);
+    double share = (x - frame->x.least) / (frame->x.most - frame->x.least);
+    return LEFT + fmin(fmax(share, 0), 1) * (frame->width - LEFT - RIGHT);
 }
 
 static double x_place(const struct chart *chart, double x)
 {
-    return gt_chart_place(chart->x, x);
+    return gt_chart_place(&chart->frame, x);
+}
+
+static int bottom_of(const struct chart *chart)
+{
+    return chart->frame.height - BOTTOM;
 }
 
 static double y_place(const struct chart *chart, double y)
 {
-    return HEIGHT - BOTTOM - (y - chart->y.least) / (chart->y.most - chart->y.least) * (HEIGHT - TOP - BOTTOM);
-}
-
-double gt_chart_tick_step(struct gt_chart_range range, int count)
-{
-    double rough = (range.most - range.least) / count;
-    double power = pow(10, floor(log10(rough)));
-    double lead = rough / power;
-    return power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
-}
-
-int gt_chart_tick_decimals(double step)
-{
-    return step >= 1 ? 0 : (int)ceil(-log10(step) - 1e-9);
+    return bottom_of(chart) - (y - chart->y.least) / (chart->y.most - chart->y.least) * (bottom_of(chart) - TOP);
 }
 
 static void put_point(struct gt_buffer *out, double x, double y)
@@ -133,31 +215,60 @@ static void put_point(struct gt_buffer *out, double x, double y)
     gt_chart_number(out, y, 1);
 }
 
-void gt_chart_x_axis(struct gt_buffer *out, struct gt_chart_range x, int height)
+void gt_chart_x_axis(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame,
+                     int height)
 {
-    double step = gt_chart_tick_step(x, 8);
-    for (double at = ceil(x.least / step) * step; at <= x.most + step * 1e-6; at += step) {
+    struct gt_chart_unit unit = time_unit(series, frame->x);
+    double step = step_of(frame->x, unit, frame->width - LEFT - RIGHT, TICK_WIDTH);
+    for (double at = ceil(frame->x.least / step) * step; at <= frame->x.most + step * 1e-6; at += step) {
         gt_buffer_text(out, "<text text-anchor=\"middle\" x=\"");
-        gt_chart_number(out, gt_chart_place(x, at), 1);
+        gt_chart_number(out, gt_chart_place(frame, at), 1);
         gt_buffer_printf(out, "\" y=\"%d\">", height - BOTTOM + 18);
-        gt_chart_number(out, at, gt_chart_tick_decimals(step));
+        gt_chart_number(out, at / unit.size, gt_chart_tick_decimals(step / unit.size));
         gt_buffer_text(out, "</text>\n");
     }
+    gt_buffer_printf(out, "<text class=\"axis\" text-anchor=\"middle\" x=\"%d\" y=\"%d\">time (",
+                     (frame->width + LEFT - RIGHT) / 2, height - BOTTOM + 36);
+    gt_html_escape(out, unit.name);
+    gt_buffer_text(out, ")</text>\n");
+}
+
+/* "memory (GB)", along the axis. A name that begins with capitals, as "CPU" does, keeps them. */
+static void put_y_label(const struct chart *chart)
+{
+    const char *title = chart->series->title, *unit = chart->unit.name;
+    size_t room = (size_t)(bottom_of(chart) / LETTER), used = strlen(unit) + 3;
+    char first[] = {*title, '\0'};
+    if (title[0] >= 'A' && title[0] <= 'Z' && !(title[1] >= 'A' && title[1] <= 'Z'))
+        *first += 'a' - 'A';
+    gt_buffer_printf(chart->out,
+                     "<text class=\"axis\" text-anchor=\"middle\" transform=\"translate(12 %d)rotate(-90)\">",
+                     (bottom_of(chart) + TOP) / 2);
+    gt_html_escape(chart->out, first);
+    gt_chart_cut(chart->out, title + (*title != 0), room > used + 1 ? room - used : 1);
+    if (*unit) {
+        gt_buffer_text(chart->out, " (");
+        gt_html_escape(chart->out, unit);
+        gt_buffer_char(chart->out, ')');
+    }
+    gt_buffer_text(chart->out, "</text>\n");
 }
 
 static void put_y_axis(const struct chart *chart)
 {
-    double step = gt_chart_tick_step(chart->y, 5);
-    for (double y = ceil(chart->y.least / step) * step; y <= chart->y.most + step * 1e-6; y += step) {
+    for (double y = ceil(chart->y.least / chart->step) * chart->step; y <= chart->y.most + chart->step * 1e-6;
+         y += chart->step) {
         double place = y_place(chart, y);
         gt_buffer_text(chart->out, "<path class=\"grid\" d=\"M");
         put_point(chart->out, LEFT, place);
-        gt_buffer_printf(chart->out, "H%d\"/><text text-anchor=\"end\" x=\"%d\" y=\"", WIDTH - RIGHT, LEFT - 6);
+        gt_buffer_printf(chart->out, "H%d\"/><text text-anchor=\"end\" x=\"%d\" y=\"", chart->frame.width - RIGHT,
+                         LEFT - 6);
         gt_chart_number(chart->out, place + 4, 1);
         gt_buffer_text(chart->out, "\">");
-        gt_chart_number(chart->out, y, gt_chart_tick_decimals(step));
+        gt_chart_number(chart->out, y / chart->unit.size, gt_chart_tick_decimals(chart->step / chart->unit.size));
         gt_buffer_text(chart->out, "</text>\n");
     }
+    put_y_label(chart);
 }
 
 /* Bands with the same name have the same colour: names are numbered as they come. */
@@ -183,7 +294,7 @@ static void put_bands(const struct chart *chart)
         double from = x_place(chart, band[i].from), to = x_place(chart, band[i].to);
         gt_buffer_printf(chart->out, "<rect class=\"fill%zu\" x=\"", chart->name[i] % GT_CHART_COLOURS);
         gt_chart_number(chart->out, from, 1);
-        gt_buffer_printf(chart->out, "\" y=\"%d\" height=\"%d\" width=\"", TOP, HEIGHT - TOP - BOTTOM);
+        gt_buffer_printf(chart->out, "\" y=\"%d\" height=\"%d\" width=\"", TOP, bottom_of(chart) - TOP);
         gt_chart_number(chart->out, fmax(to - from, 0.5), 1);
         gt_buffer_text(chart->out, "\"><title>");
         gt_html_escape(chart->out, band[i].title);
@@ -195,7 +306,7 @@ static void put_bands(const struct chart *chart)
 static void put_line(const struct chart *chart, size_t line)
 {
     const struct gt_series_line *of = &chart->series->series.line[line];
-    size_t stride = of->points > 4 * WIDTH ? of->points / (2 * WIDTH) : 1;
+    size_t stride = of->points > 4 * GT_CHART_WIDTH ? of->points / (2 * GT_CHART_WIDTH) : 1;
     bool drawing = false;
     gt_buffer_printf(chart->out, "<path class=\"line%zu\" d=\"", line % GT_CHART_COLOURS);
     for (size_t i = 0; i < of->points; i += stride) {
@@ -219,19 +330,27 @@ static void put_line(const struct chart *chart, size_t line)
     gt_buffer_text(chart->out, "\"/>\n");
 }
 
-/* "limit 64 GB", "16 cores". */
-static void put_limit_words(struct gt_buffer *out, const struct gt_node *series, const struct gt_mark *limit)
+/* "64 GB", "16 cores". Round numbers are those that people ask for. */
+static void put_value(struct gt_buffer *out, const char *unit, double value, bool is_round)
 {
     char number[GT_HUMAN_SIZE];
     double size;
-    const char *unit = series->unit;
-    bool is_memory = gt_unit_memory(unit, &size, NULL) >= 0, is_named = !strcmp(limit->title, unit);
+    if (gt_unit_memory(unit, &size, NULL) >= 0) {
+        gt_html_escape(out, (is_round ? gt_human_round_bytes : gt_human_bytes)(number, value * size));
+        return;
+    }
+    gt_html_escape(out, (is_round ? gt_human_round_number : gt_human_number)(number, value));
+    gt_buffer_char(out, ' ');
+    gt_html_escape(out, unit);
+}
+
+/* "limit 64 GB", "16 cores". */
+static void put_limit_words(struct gt_buffer *out, const struct gt_node *series, const struct gt_mark *limit)
+{
+    bool is_named = !strcmp(limit->title, series->unit);
     gt_html_escape(out, is_named ? "" : limit->title);
     gt_buffer_text(out, is_named ? "" : " ");
-    gt_html_escape(out, is_memory ? gt_human_round_bytes(number, limit->value * size)
-                                  : gt_human_round_number(number, limit->value));
-    gt_buffer_text(out, is_memory ? "" : " ");
-    gt_html_escape(out, is_memory ? "" : unit);
+    put_value(out, series->unit, limit->value, true);
 }
 
 static void put_legend_entry(struct gt_buffer *out, const char *class, size_t number, const char *title)
@@ -263,22 +382,7 @@ static void put_legend(const struct chart *chart)
     gt_buffer_text(chart->out, "</ul>\n");
 }
 
-static void put_caption(struct gt_buffer *out, const struct gt_node *series)
-{
-    gt_buffer_text(out, "<figcaption>");
-    gt_html_escape(out, series->title);
-    if (*series->unit) {
-        gt_buffer_text(out, ", ");
-        gt_html_escape(out, series->unit);
-    }
-    if (!(gt_node_flag_bits(series) & GT_FOREST)) {
-        gt_buffer_text(out, ", over time in ");
-        gt_html_escape(out, series->series.x_unit);
-    }
-    gt_buffer_text(out, "</figcaption>\n");
-}
-
-/* The extremes of a line's data: its points are means over some time where it has a course. */
+/* The extremes of a line's data: its points are means over some time if it has a series. */
 static struct gt_chart_range values_of(const struct gt_series_line *line)
 {
     struct gt_chart_range range = {INFINITY, -INFINITY};
@@ -319,23 +423,50 @@ static void put_limit(const struct chart *chart)
         return;
     gt_buffer_text(chart->out, "<path class=\"limit\" d=\"M");
     put_point(chart->out, LEFT, y_place(chart, limit.value));
-    gt_buffer_printf(chart->out, "H%d\"/><text text-anchor=\"end\" x=\"%d\" y=\"", WIDTH - RIGHT, WIDTH - RIGHT - 4);
+    gt_buffer_printf(chart->out, "H%d\"/><text class=\"label\" text-anchor=\"end\" x=\"%d\" y=\"",
+                     chart->frame.width - RIGHT, chart->frame.width - RIGHT - 4);
     gt_chart_number(chart->out, y_place(chart, limit.value) + 14, 1);
     gt_buffer_text(chart->out, "\">");
     put_limit_words(chart->out, chart->series, &limit);
     gt_buffer_text(chart->out, "</text>\n");
 }
 
-static void put_shapes(struct chart *chart, struct gt_chart_range x)
+/* The dot is at the value that the job is known to have had, at the time of the highest sample. */
+static void put_peak(const struct chart *chart)
 {
-    find_ranges(chart, x);
+    double x = x_place(chart, chart->highest->x), y = y_place(chart, chart->peak);
+    struct gt_buffer words = {0};
+    gt_buffer_text(&words, "peak ");
+    put_value(&words, chart->series->unit, chart->peak, false);
+    if (chart->peak > chart->highest->y * 1.005)
+        gt_buffer_text(&words, ", between samples");
+    int half = (int)words.length * LETTER / 2, right = chart->frame.width - RIGHT;
+    gt_buffer_text(chart->out, "<circle class=\"peak\" r=\"4\" cx=\"");
+    gt_chart_number(chart->out, x, 1);
+    gt_buffer_text(chart->out, "\" cy=\"");
+    gt_chart_number(chart->out, y, 1);
+    gt_buffer_printf(chart->out, "\"/><text class=\"label\" text-anchor=\"middle\" x=\"");
+    gt_chart_number(chart->out, fmin(fmax(x, LEFT + half), right - half), 1);
+    gt_buffer_text(chart->out, "\" y=\"");
+    gt_chart_number(chart->out, y - 8, 1);
+    gt_buffer_text(chart->out, "\">");
+    gt_html_escape(chart->out, words.data ? words.data : "");
+    gt_buffer_text(chart->out, "</text>\n");
+    gt_buffer_release(&words);
+}
+
+static void put_shapes(struct chart *chart)
+{
+    find_ranges(chart);
     number_bands(chart);
     put_bands(chart);
     put_y_axis(chart);
-    gt_chart_x_axis(chart->out, chart->x, HEIGHT);
-    put_limit(chart);
+    gt_chart_x_axis(chart->out, chart->series, &chart->frame, chart->frame.height);
     for (size_t line = 0; line < chart->series->series.lines; line++)
         put_line(chart, line);
+    put_limit(chart);
+    if (chart->highest)
+        put_peak(chart);
 }
 
 void gt_chart_cut(struct gt_buffer *out, const char *name, size_t letters)
@@ -479,20 +610,31 @@ static bool has_rows(const struct gt_node *series)
     return gt_node_flag_bits(series) & (GT_STRIPS | GT_LANES);
 }
 
-int gt_chart_height(const struct gt_node *series)
+int gt_chart_height(const struct gt_node *series, const struct gt_chart_frame *frame)
 {
-    return is_forest(series) ? forest_height(series, false) : has_rows(series) ? gt_chart_rows_height(series) : HEIGHT;
+    return is_forest(series)  ? forest_height(series, false)
+           : has_rows(series) ? gt_chart_rows_height(series)
+                              : frame->height;
 }
 
-void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x)
+void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame)
 {
-    struct chart chart = {.out = out, .series = series};
+    struct chart chart = {.out = out, .series = series, .frame = *frame};
     if (is_forest(series))
         put_forest(out, series, false);
     else if (has_rows(series))
-        gt_chart_rows(out, series, x);
+        gt_chart_rows(out, series, frame);
     else
-        put_shapes(&chart, x);
+        put_shapes(&chart);
+}
+
+void gt_chart_title(struct gt_buffer *out, const struct gt_node *series)
+{
+    gt_html_escape(out, series->title);
+    if (has_rows(series) && *series->unit) {
+        gt_buffer_text(out, ", ");
+        gt_html_escape(out, series->unit);
+    }
 }
 
 /* The same for phones, where names beside it would be cut or too small. */
@@ -507,16 +649,21 @@ static void put_narrow_forest(struct gt_buffer *out, const struct gt_node *serie
 void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id, struct gt_chart_range x)
 {
     struct chart chart = {.out = out, .series = series};
-    gt_buffer_printf(out, "<figure id=\"figure%d\">\n", id);
-    put_caption(out, series);
-    gt_buffer_printf(out,
-                     "<svg class=\"chart%s\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
-                     "<title id=\"chart%d\">",
-                     is_forest(series) ? " wide" : "", WIDTH, gt_chart_height(series), id, id);
+    struct gt_chart_frame frame = {x, GT_CHART_WIDTH, GT_CHART_HEIGHT};
+    gt_buffer_printf(out, "<figure id=\"figure%d\">\n<figcaption>", id);
+    gt_chart_title(out, series);
+    gt_buffer_printf(
+        out,
+        "</figcaption>\n<svg class=\"chart%s\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
+        "<title id=\"chart%d\">",
+        is_forest(series)  ? " wide"
+        : has_rows(series) ? ""
+                           : " lines",
+        frame.width, gt_chart_height(series, &frame), id, id);
     gt_html_escape(out, series->title);
     gt_buffer_text(out, "</title>\n");
     put_description(out, series);
-    gt_chart_shapes(out, series, x);
+    gt_chart_shapes(out, series, &frame);
     gt_buffer_text(out, "</svg>\n");
     if (is_forest(series))
         put_narrow_forest(out, series);

@@ -6,29 +6,43 @@
 
 enum { GT_CHART_COLOURS = 6 };
 
-/* The picture's coordinates: the plot with room for the axes' numbers around it. */
+/* The picture's coordinates: the plot with room for the numbers and labels of the axes around it. */
 enum {
     GT_CHART_WIDTH = 760,
-    GT_CHART_HEIGHT = 260,
+    GT_CHART_HEIGHT = 276,
     GT_CHART_LEFT = 64,
     GT_CHART_RIGHT = 12,
     GT_CHART_TOP = 10,
-    GT_CHART_BOTTOM = 30
+    GT_CHART_BOTTOM = 46
 };
 
 struct gt_chart_range {
     double least, most;
 };
 
+/* What the x axis shows, and the size of a chart of lines. */
+struct gt_chart_frame {
+    struct gt_chart_range x;
+    int width, height;
+};
+
+/* One unit of an axis, in the unit of its series. */
+struct gt_chart_unit {
+    double size;
+    const char *name; /* "min", "GB", "cores" */
+};
+
 /* Widens `range`, which begins as {INFINITY, -INFINITY}, to all that a series has on the x axis. */
 void gt_chart_widen(struct gt_chart_range *range, const struct gt_node *series);
 /* Appends the picture with its caption and legend. `id` is unique in the page; `x`: what the axis shows. */
 void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id, struct gt_chart_range x);
+/* Appends the title, with the unit of rows, which have no axis for it. */
+void gt_chart_title(struct gt_buffer *out, const struct gt_node *series);
 /* Appends what is inside the picture alone, and tells how high it is. */
-void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x);
-int gt_chart_height(const struct gt_node *series);
+void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame);
+int gt_chart_height(const struct gt_node *series, const struct gt_chart_frame *frame);
 /* The same for series with GT_STRIPS or GT_LANES, which have a row for each line. */
-void gt_chart_rows(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x);
+void gt_chart_rows(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame);
 int gt_chart_rows_height(const struct gt_node *series);
 /* Appends at most so many letters of a name, escaped, with an ellipsis where there are more. */
 void gt_chart_cut(struct gt_buffer *out, const char *name, size_t letters);
@@ -36,11 +50,13 @@ void gt_chart_cut(struct gt_buffer *out, const char *name, size_t letters);
 void gt_html_escape(struct gt_buffer *out, const char *text);
 
 /* For both kinds of picture. */
-double gt_chart_place(struct gt_chart_range range, double x);
+double gt_chart_place(const struct gt_chart_frame *frame, double x);
 void gt_chart_number(struct gt_buffer *out, double value, int decimals);
 /* A step of 1, 2 or 5 times a power of ten that gives at most `count` ticks, and the decimals that tell them. */
 double gt_chart_tick_step(struct gt_chart_range range, int count);
 int gt_chart_tick_decimals(double step);
-void gt_chart_x_axis(struct gt_buffer *out, struct gt_chart_range x, int height);
+/* Appends the time axis of a picture of this height, in the unit that suits its length. */
+void gt_chart_x_axis(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame,
+                     int height);
 
 #endif

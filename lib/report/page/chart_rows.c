@@ -10,7 +10,7 @@ enum { ROW = 18, STEPS = 380, SHADES = 8, BANDS_DRAWN = 2000, NAMES = 64, LETTER
 struct rows {
     struct gt_buffer *out;
     const struct gt_node *series;
-    struct gt_chart_range x;
+    struct gt_chart_frame frame;
     const char *name[NAMES]; /* the first that came: each has a colour */
     size_t names;
 };
@@ -46,7 +46,7 @@ static void put_lanes(struct rows *rows)
     for (size_t i = 0; i < series->bands && i < BANDS_DRAWN; i++) {
         const struct gt_band *band = &series->band[i];
         size_t row = (size_t)band->lane;
-        double from = gt_chart_place(rows->x, band->from), to = gt_chart_place(rows->x, band->to);
+        double from = gt_chart_place(&rows->frame, band->from), to = gt_chart_place(&rows->frame, band->to);
         gt_buffer_printf(rows->out, "<rect class=\"fill%zu\" x=\"", colour_of(rows, band->title));
         gt_chart_number(rows->out, from, 1);
         gt_buffer_printf(rows->out, "\" y=\"%zu\" height=\"%d\" width=\"", row * ROW + 1, ROW - 2);
@@ -63,9 +63,9 @@ static void find_shades(const struct rows *rows, size_t line, int shade[STEPS])
 {
     const struct gt_series_line *of = &rows->series->series.line[line];
     size_t at = 0;
-    double span = rows->x.most - rows->x.least, value = NAN;
+    double span = rows->frame.x.most - rows->frame.x.least, value = NAN;
     for (int step = 0; step < STEPS; step++) {
-        double until = rows->x.least + span * (step + 1) / STEPS, sum = 0;
+        double until = rows->frame.x.least + span * (step + 1) / STEPS, sum = 0;
         size_t begin = at;
         while (at < of->points && of->point[at].x < until)
             sum += of->point[at++].y;
@@ -77,7 +77,7 @@ static void find_shades(const struct rows *rows, size_t line, int shade[STEPS])
 static void put_strip(struct rows *rows, size_t line)
 {
     int shade[STEPS];
-    double width = (double)(GT_CHART_WIDTH - GT_CHART_LEFT - GT_CHART_RIGHT) / STEPS;
+    double width = (double)(rows->frame.width - GT_CHART_LEFT - GT_CHART_RIGHT) / STEPS;
     find_shades(rows, line, shade);
     for (int step = 0, next; step < STEPS; step = next) {
         for (next = step + 1; next < STEPS && shade[next] == shade[step];)
@@ -100,7 +100,7 @@ static void put_titles(const struct rows *rows)
         gt_buffer_printf(rows->out, "<text x=\"0\" y=\"%zu\">", line * ROW + 13);
         gt_chart_cut(rows->out, rows->series->series.line[line].title, GT_CHART_LEFT / LETTER - 1);
         gt_buffer_printf(rows->out, "</text><path class=\"grid\" d=\"M%d %zuH%d\"/>\n", GT_CHART_LEFT, line * ROW + ROW,
-                         GT_CHART_WIDTH - GT_CHART_RIGHT);
+                         rows->frame.width - GT_CHART_RIGHT);
     }
 }
 
@@ -109,15 +109,15 @@ int gt_chart_rows_height(const struct gt_node *series)
     return (int)series->series.lines * ROW + GT_CHART_BOTTOM;
 }
 
-void gt_chart_rows(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x)
+void gt_chart_rows(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame)
 {
-    struct rows rows = {.out = out, .series = series, .x = x};
-    if (!(rows.x.most > rows.x.least))
-        rows.x = (struct gt_chart_range){0, 1};
+    struct rows rows = {.out = out, .series = series, .frame = *frame};
+    if (!(rows.frame.x.most > rows.frame.x.least))
+        rows.frame.x = (struct gt_chart_range){0, 1};
     put_titles(&rows);
     if (gt_node_flag_bits(series) & GT_LANES)
         put_lanes(&rows);
     for (size_t line = 0; gt_node_flag_bits(series) & GT_STRIPS && line < series->series.lines; line++)
         put_strip(&rows, line);
-    gt_chart_x_axis(out, rows.x, gt_chart_rows_height(series));
+    gt_chart_x_axis(out, series, &rows.frame, gt_chart_rows_height(series));
 }

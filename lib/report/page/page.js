@@ -661,7 +661,7 @@ function tell(time) {
 
 function hide() {
     cross.hidden = true;
-    const peak = tracks.flatMap(track => track.peaks).find(each => each.x >= shown[0] && each.x <= shown[1]);
+    const peak = tracks.flatMap(track => track.peaks || []).find(each => each.x >= shown[0] && each.x <= shown[1]);
     tell(peak ? peak.x : shown[1]);
 }
 
@@ -900,7 +900,6 @@ function makeTrack(chart, figure, position) {
     box.setAttribute('role', 'group');
     box.setAttribute('aria-label', `${chart.title}: arrow keys move, plus and minus zoom, Home shows all`);
     box.classList.add(chart.kind);
-    caption.dataset.unit = caption.textContent.slice(chart.title.length);
     caption.textContent = chart.title;
     makeLegend(track, caption);
     if (chart.limit && chart.limit.value > chart.range[1]) caption.append(element('span', 'beyond', `(${limitText(chart)})`));
@@ -1010,7 +1009,7 @@ async function start() {
     listen();
     addEventListener('hashchange', () => { startWindow(); show([...shown]); requestAnimationFrame(() => tell(shown[1])); });
     drawFirst();
-    tell(shown[1]);
+    hide();
     let width = area.clientWidth;
     new ResizeObserver(() => {
         if (area.clientWidth === width) return;

@@ -111,7 +111,8 @@ static void find_scale(struct rows *rows)
 static double shade_of(const struct rows *rows, double value)
 {
     double range = rows->y.most - rows->y.least;
-    return range > 0 ? fmin(fmax((value - rows->y.least) / range, 0), 1) : 0.3;
+    double alone = value < 0 || value > 0 ? 0.3 : 0; /* zero is pale, also where there is nothing else */
+    return range > 0 ? fmin(fmax((value - rows->y.least) / range, 0), 1) : alone;
 }
 
 static bool is_marked(const struct rows *rows, double value)

@@ -131,20 +131,22 @@ static int convert_as(const struct gt_buffer *svg, const char *kind, struct gt_b
 
 /* ---- The picture ---- */
 
-enum { MOST = 64, TITLE = 30, HEADING = 24, LEGEND = 24, MARGIN = 12, KEY = 34, LETTER = 7 };
+enum { MOST = 64, TITLE = 30, HEADING = 24, LEGEND = 24, MARGIN = 12, KEY = 34, LETTER = 7, HEAD_LETTER = 9 };
 
 static const char SUFFIX[] = "_over_time";
 
 /* A picture stands on paper or on any page: light, with all that it needs. */
 static const char style[] =
-    "text{font-family:sans-serif;font-size:12px;fill:#59636e}.head{font-size:15px;font-weight:bold;fill:#1b1f24}.caption{font-size:13px;fill:#1b1f24}"
-    "text.in{fill:#1b1f24}.grid{stroke:#d1d9e0}.limit{stroke:#59636e;stroke-dasharray:6 4}.strip{fill:#0060a8}"
+    "text{font-size:12px;fill:#59636e}.head{font-size:15px;font-weight:bold;fill:#1b1f24}.caption{font-size:13px;fill:#1b1f24}"
+    "text.in,.axis,.label,.peak{fill:#1b1f24}.label{stroke:#fff;stroke-width:3px;paint-order:stroke}.grid{stroke:#d1d9e0}.limit{stroke:#59636e;stroke-dasharray:6 4}.strip{fill:#0060a8}"
     "path{fill:none}.line0,.line1,.line2,.line3,.line4,.line5{stroke-width:2;stroke-linejoin:round}"
     ".line0{stroke:#0060a8}.line1{stroke:#b84300;stroke-dasharray:6 3}.line2{stroke:#00735a;stroke-dasharray:2 3}"
     ".line3{stroke:#8a3fa0;stroke-dasharray:10 3 2 3}.line4{stroke:#6f5a00;stroke-dasharray:12 4}"
     ".line5{stroke:#a3123f;stroke-dasharray:4 2 1 2}"
     "rect.fill0,rect.fill1,rect.fill2,rect.fill3,rect.fill4,rect.fill5{opacity:.38}.fill0{fill:#0060a8}.fill1{fill:#b84300}"
     ".fill2{fill:#00735a}.fill3{fill:#8a3fa0}.fill4{fill:#6f5a00}.fill5{fill:#a3123f}";
+
+enum { LEAST_WIDTH = 6, MOST_WIDTH = 100 }; /* centimetres */
 
 struct chosen {
     const struct gt_node *series[MOST];
@@ -238,14 +240,31 @@ static int choose(struct chosen *chosen, const struct gt_report *report, const c
 
 /* ---- the picture ---- */
 
-static bool has_legend(const struct gt_node *series)
+/* A picture as it is laid out. It is drawn larger or smaller by `scale`, so that its text keeps a size that can be read. */
+struct layout {
+    struct gt_chart_frame frame;
+    double scale;
+    const char *font;
+};
+
+/* Text of 12 pixels, 9 points, becomes 8 to 12 points; charts are as wide as the rest of the width allows, and high in proportion. */
+static struct layout layout_of(const struct gt_report *report, struct gt_chart_range x)
 {
-    return !(gt_node_flag_bits(series) & (GT_STRIPS | GT_LANES));
+    enum { PLOT_HEIGHT = GT_CHART_HEIGHT - GT_CHART_TOP - GT_CHART_BOTTOM, LEAST_PLOT_HEIGHT = 110 };
+    double usual = GT_CHART_WIDTH + 2 * MARGIN,
+           pixels = report->picture_width > 0 ? report->picture_width / 2.54 * 96 : usual;
+    double scale = fmin(fmax(pixels / usual, 8.0 / 9), 12.0 / 9);
+    int width = (int)lround(pixels / scale) - 2 * MARGIN;
+    int plot = PLOT_HEIGHT * width / GT_CHART_WIDTH;
+    plot = plot > LEAST_PLOT_HEIGHT ? plot : LEAST_PLOT_HEIGHT;
+    return (struct layout){
+        {x, width, plot + GT_CHART_TOP + GT_CHART_BOTTOM}, scale, report->picture_font ? report->picture_font : "sans"};
 }
 
-static int height_of(const struct gt_node *series)
+/* Rows have no y axis that names them. */
+static bool has_rows(const struct gt_node *series)
 {
-    return HEADING + gt_chart_height(series) + (has_legend(series) ? LEGEND : 0) + MARGIN;
+    return gt_node_flag_bits(series) & (GT_STRIPS | GT_LANES);
 }
 
 static void put_text(struct gt_buffer *out, const char *class, int x, int y, const char *text)
@@ -255,60 +274,70 @@ static void put_text(struct gt_buffer *out, const char *class, int x, int y, con
     gt_buffer_text(out, "</text>\n");
 }
 
-static void put_legend(struct gt_buffer *out, const struct gt_node *series, int y)
+/* Writes a legend, whose lines break where the picture ends, and returns how high it is. `out` may be NULL. */
+static int put_legend(struct gt_buffer *out, const struct layout *layout, const struct gt_node *series, int y)
 {
-    int x = GT_CHART_LEFT;
+    int x = GT_CHART_LEFT, rows = 1;
     for (size_t line = 0; line < series->series.lines; line++) {
         const char *title = series->series.line[line].title;
-        gt_buffer_printf(out, "<path class=\"line%zu\" d=\"M%d %dh28\"/>\n", line % GT_CHART_COLOURS, x, y - 4);
-        put_text(out, "key", x + KEY, y, title);
-        x += KEY + LETTER * (int)strlen(title) + 20;
+        int width = KEY + LETTER * (int)strlen(title);
+        if (x > GT_CHART_LEFT && x + width > layout->frame.width) {
+            x = GT_CHART_LEFT;
+            rows++;
+        }
+        int base = y + LEGEND * (rows - 1) + 14;
+        if (out) {
+            gt_buffer_printf(out, "<path class=\"line%zu\" d=\"M%d %dh28\"/>\n", line % GT_CHART_COLOURS, x, base - 4);
+            put_text(out, "key", x + KEY, base, title);
+        }
+        x += width + 20;
     }
+    return rows * LEGEND;
 }
 
-static void put_caption(struct gt_buffer *out, const struct gt_node *series, int y)
+/* Writes a chart, and returns how high it is. `out` may be NULL. */
+static int put_chart(struct gt_buffer *out, const struct layout *layout, const struct gt_node *series, int y)
 {
-    gt_buffer_printf(out, "<text class=\"caption\" x=\"0\" y=\"%d\">", y);
-    gt_html_escape(out, series->title);
-    if (*series->unit) {
-        gt_buffer_text(out, ", ");
-        gt_html_escape(out, series->unit);
+    int top = has_rows(series) ? HEADING : 0, height = top + gt_chart_height(series, &layout->frame);
+    if (out && top) {
+        gt_buffer_printf(out, "<text class=\"caption\" x=\"0\" y=\"%d\">", y + 16);
+        gt_chart_title(out, series);
+        gt_buffer_text(out, "</text>\n");
     }
-    gt_buffer_text(out, ", over time in ");
-    gt_html_escape(out, series->series.x_unit);
-    gt_buffer_text(out, "</text>\n");
+    if (out) {
+        gt_buffer_printf(out, "<g transform=\"translate(0 %d)\">\n", y + top);
+        gt_chart_shapes(out, series, &layout->frame);
+        gt_buffer_text(out, "</g>\n");
+    }
+    return height + (top ? 0 : put_legend(out, layout, series, y + height)) + MARGIN;
 }
 
-static void put_chart(struct gt_buffer *out, const struct chosen *chosen, size_t number, int y)
+static int put_charts(struct gt_buffer *out, const struct layout *layout, const struct chosen *chosen, int y)
 {
-    const struct gt_node *series = chosen->series[number];
-    int height = gt_chart_height(series);
-    put_caption(out, series, y + 16);
-    gt_buffer_printf(out, "<g transform=\"translate(0 %d)\">\n", y + HEADING);
-    gt_chart_shapes(out, series, chosen->x);
-    gt_buffer_text(out, "</g>\n");
-    if (has_legend(series))
-        put_legend(out, series, y + HEADING + height + 16);
+    for (size_t i = 0; i < chosen->count; i++)
+        y += put_chart(out, layout, chosen->series[i], y);
+    return y;
 }
 
 static void put_picture(struct gt_buffer *out, const struct gt_report *report, const struct chosen *chosen)
 {
     const struct gt_node *brief = gt_brief_of(&report->root);
-    int height = brief ? TITLE : 0, y = height;
-    for (size_t i = 0; i < chosen->count; i++)
-        height += height_of(chosen->series[i]);
-    gt_buffer_printf(
-        out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"-%d 0 %d %d\">\n<style>",
-        GT_CHART_WIDTH + 2 * MARGIN, height, MARGIN, GT_CHART_WIDTH + 2 * MARGIN, height);
-    gt_buffer_text(out, style);
-    gt_buffer_printf(out, "</style>\n<rect x=\"-%d\" width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", MARGIN,
-                     GT_CHART_WIDTH + 2 * MARGIN, height);
-    if (brief)
-        put_text(out, "head", 0, TITLE - 10, gt_brief_title(brief));
-    for (size_t i = 0; i < chosen->count; i++) {
-        put_chart(out, chosen, i, y);
-        y += height_of(chosen->series[i]);
+    struct layout layout = layout_of(report, chosen->x);
+    int top = brief ? TITLE : 0, height = put_charts(NULL, &layout, chosen, top),
+        width = layout.frame.width + 2 * MARGIN;
+    gt_buffer_text(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"");
+    gt_chart_number(out, width * layout.scale, 2);
+    gt_buffer_text(out, "\" height=\"");
+    gt_chart_number(out, height * layout.scale, 2);
+    gt_buffer_printf(out, "\" viewBox=\"-%d 0 %d %d\">\n<style>text{font-family:%s}%s</style>\n", MARGIN, width, height,
+                     !strcmp(layout.font, "serif") ? "serif" : "sans-serif", style);
+    gt_buffer_printf(out, "<rect x=\"-%d\" width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", MARGIN, width, height);
+    if (brief) {
+        gt_buffer_printf(out, "<text class=\"head\" x=\"0\" y=\"%d\">", TITLE - 10);
+        gt_chart_cut(out, gt_brief_title(brief), (size_t)(layout.frame.width / HEAD_LETTER));
+        gt_buffer_text(out, "</text>\n");
     }
+    put_charts(out, &layout, chosen, top);
     gt_buffer_text(out, "</svg>\n");
 }
 
@@ -324,6 +353,12 @@ int gt_picture_write(const struct gt_report *report, const char *charts, const c
     struct gt_buffer svg = {0};
     if (!is_kind(kind))
         return gt_error_set(error, EINVAL, "\"%s\" is not a picture format; choose svg, png or pdf", kind);
+    if (report->picture_width != 0 && !(report->picture_width >= LEAST_WIDTH && report->picture_width <= MOST_WIDTH))
+        return gt_error_set(error, EINVAL, "a picture cannot be %g cm wide; choose %d to %d", report->picture_width,
+                            LEAST_WIDTH, MOST_WIDTH);
+    if (report->picture_font && strcmp(report->picture_font, "sans") != 0 && strcmp(report->picture_font, "serif") != 0)
+        return gt_error_set(error, EINVAL, "a picture cannot have the font \"%s\"; choose sans or serif",
+                            report->picture_font);
     int status = choose(&chosen, report, charts, error);
     if (status < 0)
         return status;
