@@ -2,6 +2,7 @@
 import ctypes
 import json
 import os
+import pathlib
 import re
 import sqlite3
 import subprocess
@@ -348,3 +349,17 @@ def test_reports_replace_no_other_recording(cli, refused, tmp_path, suffix):
     assert kept.read_text().startswith("{")
     assert cli("report", own, "--format=csv", "-o", "again.csv").returncode == 0
     assert cli("report", own, "--format=csv", "-o", "again.csv").returncode == 0
+
+
+def test_help_is_short(cli):
+    """At most 14 commands in the overview, 8 options in the help of run and 30 in its manual; each begins with one line."""
+    overview = cli("--help").stdout
+    assert 10 <= len(re.findall(r"^  [a-z]+ ", overview.split("Examples:")[0], re.MULTILINE)) <= 14
+    listed = r"^ {2,6}(?:-\w, )?--[a-z]"
+    assert len(re.findall(listed, cli("run", "--help").stdout, re.MULTILINE)) <= 8
+    assert len(re.findall(listed, cli("help", "run").stdout, re.MULTILINE)) <= 30
+    for name in "cli/option.def", "lib/schema/option.def":
+        text = (pathlib.Path(__file__).parents[2] / name).read_text()
+        effects = re.findall(r',\n +"((?:[^"\\]|\\.)*)"', text)
+        assert len(effects) > 15
+        assert not [effect for effect in effects if len(effect.split(r"\n")[0].replace('\\"', '"')) > 90]
