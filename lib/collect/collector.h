@@ -90,6 +90,7 @@ struct gt_device {
     bool selected;                      /* counts towards utilisation (--guuids) */
     bool is_resting;                    /* it sleeps: it draws nothing, and is not asked */
     bool is_old;                        /* its driver is slow: values are those of an earlier reading */
+    bool is_silent;                     /* its driver does not answer */
     double doubt;                       /* of its energy counter, as that of a frame */
     int64_t read_ns;                    /* monotonic: when its values were read */
     double value[GT_METRIC_COUNT];

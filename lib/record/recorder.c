@@ -288,8 +288,10 @@ static void warn_of_gaps(struct gt_recorder *recorder, bool is_end)
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         const struct gt_coverage *coverage = gt_attribution_coverage(attribution, i);
         char sentence[250];
+        struct gt_gap gap;
+        gt_attribution_gap(attribution, i, &gap);
         if (attribution->energy[i].is_measured &&
-            gt_gap_watch_look(&recorder->gap_watch[i], names[i], coverage, attribution->now_ns, is_end, sentence,
+            gt_gap_watch_look(&recorder->gap_watch[i], names[i], coverage, &gap, attribution->now_ns, is_end, sentence,
                               sizeof sentence))
             warn_caller(recorder, sentence);
     }

@@ -302,7 +302,7 @@ static int take_frame(struct gt_driver *driver, struct gt_frame *to)
 static int note_silence(struct gt_driver *driver, struct gt_frame *frame, struct gt_error *error)
 {
     for (size_t i = driver->first_device; i < driver->frame.device_count; i++)
-        frame->device[i].is_old = true;
+        frame->device[i].is_old = frame->device[i].is_silent = true;
     if (!driver->was_silent && driver->silences++ < MOST_TOLD)
         gt_error_set(error, ETIMEDOUT, "%s does not answer: its GPUs are not measured until it does",
                      driver->availability.source);

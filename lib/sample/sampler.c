@@ -402,7 +402,7 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     memset(frame->doubt, 0, sizeof frame->doubt);
     for (size_t i = 0; i < frame->device_count; i++) {
         gt_values_clear(frame->device[i].value);
-        frame->device[i].is_resting = frame->device[i].is_old = false;
+        frame->device[i].is_resting = frame->device[i].is_old = frame->device[i].is_silent = false;
         frame->device[i].doubt = 0;
         frame->device[i].read_ns = 0;
     }

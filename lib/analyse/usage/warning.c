@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregate/coverage.h"
 #include "analyse/display.h"
 #include "analyse/usage/block_brief.h"
 #include "collect/gpu/gpu.h"
@@ -424,6 +425,19 @@ static bool gpu_program_error(const struct gt_usage *usage, struct gt_warning *w
     return gpu_errors(usage, true, warning);
 }
 
+/* Without an energy counter it is not known when a driver hung. */
+static bool gpu_silent(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    const struct gt_gap *gap = &usage->outcome->counter[GT_ENERGY_GPU].gap;
+    const char *source = usage->machine->energy_source[GT_ENERGY_GPU].name;
+    if (!gt_gap_is_silence(gap))
+        return false;
+    warning->value = gap->began;
+    say(warning, "the GPUs were not measured from %.3g s on: %s did not answer", gap->began,
+        *source ? source : "their driver");
+    return true;
+}
+
 static bool gpu_idle(const struct gt_usage *usage, struct gt_warning *warning)
 {
     size_t worst = 0;
@@ -494,6 +508,7 @@ static const struct rule {
     bool (*applies)(const struct gt_usage *usage, struct gt_warning *warning); /* fills in sentence and value */
 } rules[] = {
     {"gpu_failed", gpu_failed},
+    {"gpu_silent", gpu_silent},
     {"gpu_program_error", gpu_program_error},
     {"out_of_memory", out_of_memory},
     {"time_limit", time_limit},
