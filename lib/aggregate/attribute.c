@@ -239,12 +239,15 @@ static void attribute_device(struct gt_attribution *attribution, const struct gt
     }
     if (now_ns > gpu->read_ns)
         gt_coverage_add(&gpu->coverage, gpu->read_ns = now_ns, joules, device->doubt, is_resting);
-    if (isnan(joules) || now_ns <= gpu->at_ns)
+    /* What was drawn after the end is not the job's. */
+    int64_t until_ns = frame->end_ns && frame->end_ns < now_ns ? frame->end_ns : now_ns;
+    if (isnan(joules) || until_ns <= gpu->at_ns)
         return;
-    double growth = fmax(0, joules - gpu->energy.total), seconds = (double)(now_ns - gpu->at_ns) / 1e9;
+    double seconds = (double)(until_ns - gpu->at_ns) / 1e9, part = seconds * 1e9 / (double)(now_ns - gpu->at_ns);
+    double growth = part * fmax(0, joules - gpu->energy.total);
     gpu->energy.total += growth;
     gpu->energy.is_measured = true;
-    gpu->at_ns = now_ns;
+    gpu->at_ns = until_ns;
     double to_job = attribute_window(attribution, gpu, device, &users, growth, seconds);
     share_out(attribution, frame, tree, board, &users, to_job);
 }

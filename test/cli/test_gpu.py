@@ -320,6 +320,19 @@ def test_energy_of_a_slow_driver(track, nvidia, tmp_path, slow):
     assert 2 <= len(read) < len(rows)  # a row has joules only where the counter was read
 
 
+def test_time_of_a_job_beside_a_slow_driver(track, nvidia, tmp_path):
+    """The job ends while a reading goes on: neither its time nor its energy include the rest of the reading."""
+    def run():
+        job = f"date +%s.%N > {tmp_path}/begin; sleep 1; date +%s.%N > {tmp_path}/end"
+        _, report = track(["sh", "-c", job], nvidia(eight_boards(2000)), "--st", "1")
+        seconds, energy = report["compute_time"]["time"] * 3600, report["energy"]["gpu"]
+        assert abs(energy["total"] - 8 * 250 * seconds) <= energy["error"]
+        begin, end = (float((tmp_path / name).read_text()) for name in ("begin", "end"))
+        return seconds - (end - begin)
+
+    assert least(run, 0.06) <= 0.06
+
+
 def eight_cards(slow):
     """The same of AMD."""
     return f"slow {slow}\n" + "".join(
