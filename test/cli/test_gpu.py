@@ -245,7 +245,7 @@ def test_what_ended_a_job_is_reported(gpu_tracker, nvidia, cli, tmp_path):
 def test_a_driver_that_hangs_has_no_energy(track, nvidia):
     """Its counters were read once, at the start: joules are missing, not 0, and the first warning names the driver."""
     data = eight_boards(0, "frame 0.5\ndevice 5\nhang nvmlDeviceGetTotalEnergyConsumption\n")
-    done, report = track(["sleep", "2"], nvidia(data), "--st", "1")
+    _, report = track(["sleep", "2"], nvidia(data), "--st", "1")
     energy = report["energy"]
     assert (energy["gpu"]["total"], energy["gpu"]["job"], energy["gpu"]["covered"]) == (None, None, 0)
     assert energy["gpu"]["gap"] == "from 0 s on: its driver did not answer" and energy["gpu"]["gap"] in energy["reason"]

@@ -207,6 +207,8 @@ static void moments_of_long_runs_are_written_out(void **state)
     char text[100];
     gt_gap_describe(&(struct gt_gap){12345.6, 98765.4, 1, GT_GAP_STILL, 0, 0}, text, sizeof text);
     assert_string_equal(text, "from 12345.6 s to 98765.4 s: its counter stood still");
+    gt_gap_describe(&(struct gt_gap){1.5, NAN, 1, GT_GAP_SILENT, 3, 2}, text, sizeof text);
+    assert_string_equal(text, "of gpu 2 and 1 more from 1.5 s on: its driver did not answer");
     gt_gap_describe(&(struct gt_gap){1.5, NAN, NAN, NAN, NAN, NAN}, text, sizeof text); /* of an older recording */
     assert_string_equal(text, "from 1.5 s on");
 }
