@@ -232,18 +232,22 @@ static void attribute_device(struct gt_attribution *attribution, const struct gt
     int64_t now_ns = device->read_ns && device->read_ns < frame->monotonic_ns ? device->read_ns : frame->monotonic_ns;
     bool is_resting = device->is_resting || device->value[GT_GPU_POWER] == 0;
     struct users users = find_users(frame, tree, board);
+    gpu->coverage.is_silent |= device->is_silent;
     if (device->is_old) {
         note_users(gpu, &users);
         return;
     }
     if (now_ns > gpu->read_ns)
         gt_coverage_add(&gpu->coverage, gpu->read_ns = now_ns, joules, device->doubt, is_resting);
-    if (isnan(joules) || now_ns <= gpu->at_ns)
+    /* What was drawn after the end is not the job's. */
+    int64_t until_ns = frame->end_ns && frame->end_ns < now_ns ? frame->end_ns : now_ns;
+    if (isnan(joules) || until_ns <= gpu->at_ns)
         return;
-    double growth = fmax(0, joules - gpu->energy.total), seconds = (double)(now_ns - gpu->at_ns) / 1e9;
+    double seconds = (double)(until_ns - gpu->at_ns) / 1e9, part = seconds * 1e9 / (double)(now_ns - gpu->at_ns);
+    double growth = part * fmax(0, joules - gpu->energy.total);
     gpu->energy.total += growth;
     gpu->energy.is_measured = true;
-    gpu->at_ns = now_ns;
+    gpu->at_ns = until_ns;
     double to_job = attribute_window(attribution, gpu, device, &users, growth, seconds);
     share_out(attribution, frame, tree, board, &users, to_job);
 }
@@ -325,13 +329,42 @@ const struct gt_coverage *gt_attribution_coverage(const struct gt_attribution *a
     return worst;
 }
 
+/* GPUs that were never read have no part in it. */
+static struct gpu_gaps {
+    size_t measured, missing; /* GPUs */
+    double seconds;           /* of all that are missing */
+} gpu_gaps(const struct gt_attribution *attribution)
+{
+    struct gpu_gaps gaps = {0};
+    for (size_t i = 0; i < attribution->gpu_count; i++) {
+        double seconds = gt_coverage_missing(attribution_gpu_coverage(attribution, i), attribution->now_ns);
+        if (!gt_attribution_gpu(attribution, i)->is_measured)
+            continue;
+        gaps.measured++;
+        gaps.missing += seconds > 0;
+        gaps.seconds += seconds;
+    }
+    return gaps;
+}
+
+void gt_attribution_gap(const struct gt_attribution *attribution, enum gt_energy_device device, struct gt_gap *ret)
+{
+    const struct gt_coverage *worst = gt_attribution_coverage(attribution, device);
+    gt_coverage_gap(worst, attribution->now_ns, ret);
+    struct gpu_gaps gaps = device == GT_ENERGY_GPU ? gpu_gaps(attribution) : (struct gpu_gaps){0};
+    ret->gpus = (double)gaps.missing;
+    for (size_t i = 0; gaps.missing < gaps.measured && i < attribution->gpu_count; i++)
+        if (worst == attribution_gpu_coverage(attribution, i))
+            ret->gpu = (double)i + 1;
+}
+
 void gt_attribution_show_counter(const struct gt_attribution *attribution, enum gt_energy_device device,
                                  struct gt_counter_fields *ret)
 {
     const struct gt_coverage *worst = gt_attribution_coverage(attribution, device);
     struct gt_job_power job = attribution->job_power[device];
     note_job_power(&job, attribution->energy[device].job, attribution->now_ns);
-    *ret = (struct gt_counter_fields){worst->most_watts, job.most_watts, worst->doubt, {NAN, NAN, 0, GT_GAP_NONE}};
+    *ret = (struct gt_counter_fields){worst->most_watts, job.most_watts, worst->doubt, {.began = NAN, .ended = NAN}};
     if (!attribution->energy[device].is_measured)
         return;
     for (size_t i = 0; device == GT_ENERGY_GPU && i < attribution->gpu_count; i++) {
@@ -339,7 +372,7 @@ void gt_attribution_show_counter(const struct gt_attribution *attribution, enum 
         ret->most_watts += one == worst ? 0 : one->most_watts;
         ret->doubt += one == worst ? 0 : one->doubt;
     }
-    gt_coverage_gap(worst, attribution->now_ns, &ret->gap);
+    gt_attribution_gap(attribution, device, &ret->gap);
 }
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
@@ -356,8 +389,12 @@ static double share_error(const struct gt_attribution *attribution)
 
 /* ---- Figures ----------------------------------------------------------------------------------------------------- */
 
+/* Seconds; of several GPUs the mean. */
 static double missing(const struct gt_attribution *attribution, enum gt_energy_device device)
 {
+    struct gpu_gaps gaps = device == GT_ENERGY_GPU ? gpu_gaps(attribution) : (struct gpu_gaps){0};
+    if (gaps.measured)
+        return gaps.seconds / (double)gaps.measured;
     return gt_coverage_missing(gt_attribution_coverage(attribution, device), attribution->now_ns);
 }
 

@@ -88,6 +88,8 @@ void gt_attribution_cover(struct gt_attribution *attribution, const struct gt_fr
 /* The coverage of the device, of several GPUs that of the one with most time missing. */
 const struct gt_coverage *gt_attribution_coverage(const struct gt_attribution *attribution,
                                                   enum gt_energy_device device);
+/* Its gap, with the GPUs that it is of. */
+void gt_attribution_gap(const struct gt_attribution *attribution, enum gt_energy_device device, struct gt_gap *ret);
 void gt_attribution_show_counter(const struct gt_attribution *attribution, enum gt_energy_device device,
                                  struct gt_counter_fields *ret);
 

@@ -95,6 +95,7 @@ void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules
     else if (coverage->lost)
         end_loss(coverage, now_ns);
     coverage->failures = 0;
+    coverage->is_silent = false;
     coverage->joules = fmax(joules, coverage->joules);
     coverage->read_ns = now_ns;
 }
@@ -132,15 +133,27 @@ void gt_coverage_gap(const struct gt_coverage *coverage, int64_t now_ns, struct 
     enum gt_gap_cause cause = coverage->cause;
     bool is_away = gt_coverage_is_away(coverage, now_ns),
          is_new = !coverage->gaps || coverage->ended_ns != coverage->known_ns;
-    *ret = (struct gt_gap){NAN, NAN, 0, GT_GAP_NONE};
+    *ret = (struct gt_gap){.began = NAN, .ended = NAN};
     if (!(gt_coverage_missing(coverage, now_ns) > 0))
         return;
     if (!cause)
-        cause = coverage->lost ? coverage->lost : is_unread(coverage, now_ns) ? GT_GAP_UNREAD : GT_GAP_STILL;
+        cause = coverage->lost                 ? coverage->lost
+                : !is_unread(coverage, now_ns) ? GT_GAP_STILL
+                : coverage->is_silent          ? GT_GAP_SILENT
+                                               : GT_GAP_UNREAD;
     ret->began = seconds_between(coverage->start_ns, coverage->cause ? coverage->began_ns : coverage->known_ns);
     ret->ended = is_away ? NAN : seconds_between(coverage->start_ns, coverage->ended_ns);
     ret->times = coverage->gaps + (is_away && is_new);
     ret->cause = cause;
+}
+
+static void put_gpus(char *text, size_t size, const struct gt_gap *gap)
+{
+    *text = '\0';
+    if (gap->gpu > 0 && gap->gpus > 1)
+        snprintf(text, size, "of gpu %.0f and %.0f more ", gap->gpu - 1, gap->gpus - 1);
+    else if (gap->gpu > 0)
+        snprintf(text, size, "of gpu %.0f ", gap->gpu - 1);
 }
 
 /* A tenth of a second tells moments of one job apart, and more digits those of a short one. */
@@ -154,9 +167,10 @@ void gt_gap_describe(const struct gt_gap *gap, char *text, size_t size)
     static const char *const causes[] = {[GT_GAP_UNREAD] = ": its counter could not be read",
                                          [GT_GAP_STILL] = ": its counter stood still",
                                          [GT_GAP_SET_BACK] = ": its counter was set back",
-                                         [GT_GAP_ONE_STILL] = ": one of its counters stood still"};
-    bool is_known = gap->cause >= GT_GAP_UNREAD && gap->cause <= GT_GAP_ONE_STILL;
-    char stretches[40] = "", began[40], ended[40] = " on";
+                                         [GT_GAP_ONE_STILL] = ": one of its counters stood still",
+                                         [GT_GAP_SILENT] = ": its driver did not answer"};
+    bool is_known = gap->cause >= GT_GAP_UNREAD && gap->cause <= GT_GAP_SILENT;
+    char gpus[40], stretches[40] = "", began[40], ended[40] = " on";
     *text = '\0';
     if (isnan(gap->began))
         return;
@@ -165,5 +179,6 @@ void gt_gap_describe(const struct gt_gap *gap, char *text, size_t size)
     put_moment(began, sizeof began, "from ", gap->began);
     if (!isnan(gap->ended))
         put_moment(ended, sizeof ended, " to ", gap->ended);
-    snprintf(text, size, "%s%s%s%s", stretches, began, ended, is_known ? causes[(int)gap->cause] : "");
+    put_gpus(gpus, sizeof gpus, gap);
+    snprintf(text, size, "%s%s%s%s%s", gpus, stretches, began, ended, is_known ? causes[(int)gap->cause] : "");
 }

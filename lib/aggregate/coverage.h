@@ -9,13 +9,14 @@
 #ifndef GT_AGGREGATE_COVERAGE_H
 #define GT_AGGREGATE_COVERAGE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "sample/outcome.h"
 
-enum gt_gap_cause { GT_GAP_NONE, GT_GAP_UNREAD, GT_GAP_STILL, GT_GAP_SET_BACK, GT_GAP_ONE_STILL };
+enum gt_gap_cause { GT_GAP_NONE, GT_GAP_UNREAD, GT_GAP_STILL, GT_GAP_SET_BACK, GT_GAP_ONE_STILL, GT_GAP_SILENT };
 
 struct gt_coverage {
     int64_t start_ns;
@@ -29,6 +30,7 @@ struct gt_coverage {
     double missing;   /* seconds in gaps that have ended */
     double doubt;     /* joules that it may have counted beyond those seen: rounds between two readings */
     double most_watts;
+    bool is_silent;          /* its driver does not answer: set by the caller, the next reading ends it */
     unsigned failures;       /* readings without a figure, in a row */
     enum gt_gap_cause lost;  /* why something was since `known_ns` */
     enum gt_gap_cause cause; /* of the first gap that has ended */
@@ -48,7 +50,14 @@ bool gt_coverage_is_away(const struct gt_coverage *coverage, int64_t now_ns);
 /* Returns true while the next value of its source has not come yet: it was not read at `now_ns`, or has not moved. */
 bool gt_coverage_is_waiting(const struct gt_coverage *coverage, int64_t now_ns);
 void gt_coverage_gap(const struct gt_coverage *coverage, int64_t now_ns, struct gt_gap *ret);
-/* "from 12.3 s to 15 s: its counter could not be read", "from 12.3 s on: ...", "in 2 stretches from 12.3 s on: ..."; "" without a gap. */
+/* "from 12.3 s to 15 s: its counter could not be read", "from 12.3 s on: ...", "in 2 stretches from 12.3 s on: ...";
+ * before it "of gpu 3 " or "of gpu 3 and 2 more ", where others were measured; "" without a gap. */
 void gt_gap_describe(const struct gt_gap *gap, char *text, size_t size);
+
+/* A driver stopped answering, and did not answer again. */
+static inline bool gt_gap_is_silence(const struct gt_gap *gap)
+{
+    return gap->cause == GT_GAP_SILENT && isnan(gap->ended);
+}
 
 #endif

@@ -101,7 +101,7 @@ void gt_summary_outcome(const struct gt_summary *summary, struct gt_outcome *out
     if (summary->samples)
         outcome->elapsed = (double)(summary->last_real_ns - summary->first_real_ns) / 1e9;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        outcome->counter[i] = (struct gt_counter_fields){NAN, NAN, NAN, {NAN, NAN, NAN, NAN}};
+        outcome->counter[i] = (struct gt_counter_fields){NAN, NAN, NAN, {NAN, NAN, NAN, NAN, NAN, NAN}};
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         outcome->peak[scope] = (struct gt_peak_fields){NAN};
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)

@@ -80,7 +80,7 @@ double gt_energy_known_part(const struct gt_energy_figures *figures)
 {
     double least = 1;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
-        if (!isnan(value_of(figures, device, GT_ENERGY_TOTAL)))
+        if (!isnan(value_of(figures, device, GT_ENERGY_TOTAL)) || figures->end->missing[device] > 0)
             least = fmin(least, covered(figures, device));
     return least;
 }
@@ -102,7 +102,7 @@ static void add_errors(const struct gt_energy_figures *figures, struct gt_node *
 static void describe_gap(const struct gt_energy_figures *figures, enum gt_energy_device device, char *text, size_t size)
 {
     const struct gt_counter_fields *counter = figures->outcome ? &figures->outcome->counter[device] : NULL;
-    static const struct gt_gap none = {NAN, NAN, NAN, NAN};
+    static const struct gt_gap none = {NAN, NAN, NAN, NAN, NAN, NAN};
     gt_gap_describe(counter ? &counter->gap : &none, text, size);
 }
 
@@ -110,7 +110,7 @@ static void describe_gap(const struct gt_energy_figures *figures, enum gt_energy
 static void add_coverage(const struct gt_energy_figures *figures, struct gt_node *line, enum gt_energy_device device)
 {
     double part = covered(figures, device);
-    char text[180], gap[100];
+    char text[220], gap[140];
     describe_gap(figures, device, gap, sizeof gap);
     gt_node_flags(gt_report_number(line, "covered", "Measured for", 100 * part, "percent"), GT_ONLY_DATA);
     if (part < 1)
@@ -158,7 +158,7 @@ static double add_device(const struct gt_energy_figures *figures, struct gt_node
         gt_report_number(line, parts[part].key, parts[part].title, value, "joules");
     }
     add_errors(figures, line, device, is_known);
-    if (is_measured)
+    if (is_measured || figures->end->missing[device] > 0)
         add_coverage(figures, line, device);
     gt_report_text(line, "source", "Source", is_measured && *source->name ? source->name : NULL);
     gt_node_flags(gt_report_text(line, "certainty", "Certainty",
@@ -284,10 +284,14 @@ static void add_conservation(const struct gt_energy_figures *figures, struct gt_
 
 static void tell_why_not(const struct gt_energy_figures *figures, struct gt_node *root, struct gt_node *section)
 {
-    char text[300];
-    snprintf(text, sizeof text, "n/a: %s", figures->reason ? figures->reason : "not measured");
+    char text[300], gap[140] = "", why[200] = "";
+    for (int device = 0; device < GT_ENERGY_DEVICES && !*why; device++)
+        if (figures->end->missing[device] > 0 && (describe_gap(figures, device, gap, sizeof gap), *gap))
+            snprintf(why, sizeof why, "%s not known %s", devices[device].title, gap);
+    const char *reason = *why ? why : figures->reason;
+    snprintf(text, sizeof text, "n/a: %s", reason ? reason : "not measured");
     gt_node_flags(section, GT_ONLY_DATA);
-    gt_report_text(section, "reason", "Reason", figures->reason);
+    gt_report_text(section, "reason", "Reason", reason);
     gt_node_flags(gt_report_text(root, "energy_missing", "Energy", text), GT_ONLY_PEOPLE);
 }
 

@@ -129,6 +129,7 @@ static int open_recorder(struct gt_tracker *tracker, pid_t pid, bool is_own, str
         status = check_identity(tracker, pid, error);
     if (status < 0)
         return status;
+    recorder->sampler.frame.main_fd = tracker->pidfd > 0 ? tracker->pidfd : 0;
     gt_schedule_start(&tracker->schedule, recorder->start_ns, (int64_t)(tracker->options.sleep_time * 1e9),
                       gt_job_finder_fd(&recorder->sampler.finder) >= 0);
     return 0;

@@ -90,6 +90,7 @@ struct gt_device {
     bool selected;                      /* counts towards utilisation (--guuids) */
     bool is_resting;                    /* it sleeps: it draws nothing, and is not asked */
     bool is_old;                        /* its driver is slow: values are those of an earlier reading */
+    bool is_silent;                     /* its driver does not answer */
     double doubt;                       /* of its energy counter, as that of a frame */
     int64_t read_ns;                    /* monotonic: when its values were read */
     double value[GT_METRIC_COUNT];
@@ -132,6 +133,8 @@ struct gt_frame {
     int64_t real_ns; /* the moment of the readings */
     int64_t monotonic_ns;
     double read_seconds; /* that reading took from then on */
+    int main_fd;         /* pidfd of the main process; 0: its end is not watched */
+    int64_t end_ns;      /* monotonic: up to when the job lived, once the main process has ended; 0: it lives */
     double system[GT_METRIC_COUNT];
     /* Joules that an energy counter in `system` may have missed since its last reading because it went round; INFINITY when it was
      * set back, -INFINITY when one of several counters in it stands still. */
@@ -154,6 +157,8 @@ struct gt_frame {
     const struct gt_collector_type *owner[GT_METRIC_COUNT];
 };
 
+/* Note the end of the main process, if it has ended. A reading of a slow driver may take longer than a job. */
+void gt_frame_see_end(struct gt_frame *frame);
 /* Find or add the entry of (device, pid). Returns NULL without memory. A new entry is all NaN. */
 struct gt_share *gt_frame_share(struct gt_frame *frame, int device, pid_t pid);
 /* Add the entry without a search, for a caller that knows that it is not there yet. */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct gt_coverage;
+struct gt_gap;
 
 struct gt_gap_watch {
     bool is_told; /* that it was away */
@@ -15,9 +16,9 @@ struct gt_gap_watch {
     double times; /* away, as was told last */
 };
 
-/* Look at the coverage of the device `name`. Returns whether there is something to say: that its counter is away, that it is back, and at
+/* Look at the coverage of the device `name`, and its gap. Returns whether there is something to say: that its counter is away, that it is back, and at
  * the end whether it was away once more. */
-bool gt_gap_watch_look(struct gt_gap_watch *watch, const char *name, const struct gt_coverage *coverage, int64_t now_ns,
-                       bool is_end, char *sentence, size_t size);
+bool gt_gap_watch_look(struct gt_gap_watch *watch, const char *name, const struct gt_coverage *coverage,
+                       const struct gt_gap *gap, int64_t now_ns, bool is_end, char *sentence, size_t size);
 
 #endif

@@ -199,7 +199,7 @@ static void note_end(struct gt_recorder *recorder)
     const struct gt_tree *tree = &recorder->sampler.tree;
     bool main_lives = tree->count && tree->process[0]->is_main && !tree->process[0]->is_zombie;
     if (!main_lives && !recorder->end_ns)
-        recorder->end_ns = gt_recorder_now(recorder);
+        recorder->end_ns = recorder->sampler.frame.end_ns ? recorder->sampler.frame.end_ns : gt_recorder_now(recorder);
 }
 
 static bool any_lives(const struct gt_tree *tree)
@@ -292,8 +292,10 @@ static void warn_of_gaps(struct gt_recorder *recorder, bool is_end)
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         const struct gt_coverage *coverage = gt_attribution_coverage(attribution, i);
         char sentence[250];
+        struct gt_gap gap;
+        gt_attribution_gap(attribution, i, &gap);
         if (attribution->energy[i].is_measured &&
-            gt_gap_watch_look(&recorder->gap_watch[i], names[i], coverage, attribution->now_ns, is_end, sentence,
+            gt_gap_watch_look(&recorder->gap_watch[i], names[i], coverage, &gap, attribution->now_ns, is_end, sentence,
                               sizeof sentence))
             warn_caller(recorder, sentence);
     }
@@ -395,8 +397,9 @@ void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status
     gt_sampler_reaped(&recorder->sampler, pid, usage);
     gt_roster_reaped(recorder->sampler.roster, pid, gt_recorder_now(recorder));
     note_end(recorder);
-    if (!recorder->sampler.tree.count)
-        recorder->end_ns = gt_recorder_now(recorder);
+    bool is_end_seen = pid == recorder->machine.pid && recorder->sampler.frame.end_ns;
+    if (!recorder->sampler.tree.count && !is_end_seen)
+        recorder->end_ns = recorder->sampler.frame.end_ns = gt_recorder_now(recorder);
 }
 
 void gt_recorder_main_peak(struct gt_recorder *recorder, double bytes)

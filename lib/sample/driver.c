@@ -14,6 +14,8 @@
 /* Seconds. A job's end waits for the sample before it and for the last one. */
 static const double PATIENCE = 1, LAST_PATIENCE = 0.7;
 
+static const int64_t WATCH_NS = 5000000; /* between two looks for the end of the job */
+
 enum { MOST_TOLD = 3 }; /* silences of a driver that is very slow */
 
 enum request { NOTHING, OPEN, COLLECT, CLOSE };
@@ -121,18 +123,20 @@ static void ask(struct gt_driver *driver, enum request request)
     pthread_mutex_unlock(&driver->lock);
 }
 
-/* Returns true once the thread has nothing to do. */
-static bool wait_for(struct gt_driver *driver, double seconds)
+/* Returns true once the thread has nothing to do. Meanwhile it notes the end of the job of `frame`, unless that is NULL. */
+static bool wait_for(struct gt_driver *driver, double seconds, struct gt_frame *frame)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t end_ns = until.tv_nsec + (int64_t)(seconds * 1e9);
-    until.tv_sec += end_ns / GT_SECOND;
-    until.tv_nsec = end_ns % GT_SECOND;
-    int result = 0;
+    int64_t now_ns = gt_clock_ns(CLOCK_MONOTONIC), end_ns = now_ns + (int64_t)(seconds * 1e9);
     pthread_mutex_lock(&driver->lock);
-    while (driver->request != NOTHING && result == 0)
-        result = pthread_cond_timedwait(&driver->answered, &driver->lock, &until);
+    while (driver->request != NOTHING && now_ns < end_ns) {
+        bool is_watched = frame && frame->main_fd > 0 && !frame->end_ns;
+        int64_t until_ns = is_watched && end_ns - now_ns > WATCH_NS ? now_ns + WATCH_NS : end_ns;
+        const struct timespec until = {until_ns / GT_SECOND, until_ns % GT_SECOND};
+        pthread_cond_timedwait(&driver->answered, &driver->lock, &until);
+        if (is_watched)
+            gt_frame_see_end(frame);
+        now_ns = gt_clock_ns(CLOCK_MONOTONIC);
+    }
     bool has_answered = driver->request == NOTHING;
     pthread_mutex_unlock(&driver->lock);
     return has_answered;
@@ -152,10 +156,10 @@ void gt_driver_close(struct gt_driver *driver)
 {
     if (!driver)
         return;
-    bool is_idle = wait_for(driver, 0);
+    bool is_idle = wait_for(driver, 0, NULL);
     if (is_idle)
         ask(driver, CLOSE);
-    if (!is_idle || !wait_for(driver, LAST_PATIENCE)) {
+    if (!is_idle || !wait_for(driver, LAST_PATIENCE, NULL)) {
         abandon(driver);
         return;
     }
@@ -231,7 +235,7 @@ int gt_driver_opened(struct gt_driver **place, double seconds, void **state, str
 {
     struct gt_driver *driver = *place;
     *state = NULL;
-    if (!wait_for(driver, seconds)) {
+    if (!wait_for(driver, seconds, NULL)) {
         if (gt_clock_ns(CLOCK_MONOTONIC) - driver->began_ns < GT_DRIVER_PATIENCE * GT_SECOND)
             return -EINPROGRESS;
         *place = NULL;
@@ -302,7 +306,7 @@ static int take_frame(struct gt_driver *driver, struct gt_frame *to)
 static int note_silence(struct gt_driver *driver, struct gt_frame *frame, struct gt_error *error)
 {
     for (size_t i = driver->first_device; i < driver->frame.device_count; i++)
-        frame->device[i].is_old = true;
+        frame->device[i].is_old = frame->device[i].is_silent = true;
     if (!driver->was_silent && driver->silences++ < MOST_TOLD)
         gt_error_set(error, ETIMEDOUT, "%s does not answer: its GPUs are not measured until it does",
                      driver->availability.source);
@@ -312,14 +316,14 @@ static int note_silence(struct gt_driver *driver, struct gt_frame *frame, struct
 
 int gt_driver_collect(struct gt_driver *driver, struct gt_frame *frame, struct gt_error *error)
 {
-    bool is_idle = wait_for(driver, 0);
+    bool is_idle = wait_for(driver, 0, NULL);
     if (is_idle && !driver->has_answer) {
         if (give_frame(driver, frame) < 0)
             return gt_error_set(error, ENOMEM, "%s: no memory", driver->type->name);
         ask(driver, COLLECT);
-        is_idle = wait_for(driver, frame->is_last ? LAST_PATIENCE : PATIENCE);
+        is_idle = wait_for(driver, frame->is_last ? LAST_PATIENCE : PATIENCE, frame);
     } else if (!is_idle && frame->is_last) {
-        is_idle = wait_for(driver, LAST_PATIENCE);
+        is_idle = wait_for(driver, LAST_PATIENCE, frame);
     }
     if (!is_idle)
         return note_silence(driver, frame, error);

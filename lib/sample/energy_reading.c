@@ -6,7 +6,7 @@ const enum gt_metric_id gt_energy_metrics[GT_ENERGY_DEVICES] = {
     [GT_ENERGY_GPU] = GT_GPU_ENERGY,
 };
 
-static const enum gt_metric_id missing_metrics[GT_ENERGY_DEVICES] = {
+const enum gt_metric_id gt_energy_missing_metrics[GT_ENERGY_DEVICES] = {
     [GT_ENERGY_CPU] = GT_CPU_ENERGY_MISSING,
     [GT_ENERGY_DRAM] = GT_DRAM_ENERGY_MISSING,
     [GT_ENERGY_GPU] = GT_GPU_ENERGY_MISSING,
@@ -60,7 +60,7 @@ bool gt_energy_reading_uses(enum gt_metric_id metric)
 {
     bool uses = metric == GT_CPU_TIME || gt_metrics[metric].unit == GT_JOULES;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        uses |= metric == missing_metrics[i];
+        uses |= metric == gt_energy_missing_metrics[i];
     return uses;
 }
 
@@ -80,7 +80,7 @@ void gt_energy_reading_take(struct gt_energy_reading *ret, const double *system,
                                             .idle = column(system, metric[GT_ENERGY_IDLE]),
                                             .unattributed = system[metric[GT_ENERGY_UNATTRIBUTED]],
                                             .idle_job = column(job, idle_job_metrics[i])};
-        ret->missing[i] = system[missing_metrics[i]];
+        ret->missing[i] = system[gt_energy_missing_metrics[i]];
     }
     ret->cpu_time = job[GT_CPU_TIME];
     ret->share_error = job[GT_CPU_ENERGY_SHARE_ERROR];
@@ -106,7 +106,7 @@ void gt_energy_reading_show(const struct gt_energy_reading *reading, double *sys
         system[metric[GT_ENERGY_TOTAL]] = energy->total;
         job[metric[GT_ENERGY_JOB]] = energy->job;
         system[metric[GT_ENERGY_OTHER]] = energy->other;
-        system[missing_metrics[i]] = reading->missing[i];
+        system[gt_energy_missing_metrics[i]] = reading->missing[i];
         if (metric[GT_ENERGY_IDLE] != GT_METRIC_COUNT)
             system[metric[GT_ENERGY_IDLE]] = energy->idle;
         system[metric[GT_ENERGY_UNATTRIBUTED]] = energy->unattributed;

@@ -10,6 +10,7 @@
 /* The devices whose energy is divided. */
 enum gt_energy_device { GT_ENERGY_CPU, GT_ENERGY_DRAM, GT_ENERGY_GPU, GT_ENERGY_DEVICES };
 extern const enum gt_metric_id gt_energy_metrics[GT_ENERGY_DEVICES]; /* GT_CPU_ENERGY, ... */
+extern const enum gt_metric_id gt_energy_missing_metrics[GT_ENERGY_DEVICES];
 
 /* The last four add up to the first. */
 enum gt_energy_part {

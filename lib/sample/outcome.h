@@ -52,6 +52,8 @@ struct gt_gap {
     double ended; /* the last time; NaN: it still is, or that was not recorded */
     double times; /* it was away */
     double cause; /* of the first time, enum gt_gap_cause */
+    double gpu;   /* 1 more than the number of the GPU with most time missing; 0 or NaN: all GPUs, or not a GPU */
+    double gpus;  /* that have time missing */
 };
 
 /* This is known of a device's counter beside what it counted. */

@@ -402,7 +402,7 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     memset(frame->doubt, 0, sizeof frame->doubt);
     for (size_t i = 0; i < frame->device_count; i++) {
         gt_values_clear(frame->device[i].value);
-        frame->device[i].is_resting = frame->device[i].is_old = false;
+        frame->device[i].is_resting = frame->device[i].is_old = frame->device[i].is_silent = false;
         frame->device[i].doubt = 0;
         frame->device[i].read_ns = 0;
     }
@@ -411,6 +411,10 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
         return gt_error_system(error, ENOMEM, "processes that have ended");
     frame->monotonic_ns = gt_clock_monotonic(&sampler->clock);
     frame->real_ns = frame->monotonic_ns + sampler->epoch_ns;
+    gt_frame_see_end(frame);
+    for (size_t i = 0; frame->end_ns && i < sampler->tree.count; i++)
+        if (!sampler->tree.process[i]->is_main && !sampler->tree.process[i]->is_zombie)
+            frame->end_ns = frame->monotonic_ns;
     for (size_t i = 0; i < sampler->ready_count; i++) {
         struct gt_sampler_source *source = &sampler->source[sampler->ready[i]];
         struct gt_error trouble;

@@ -83,7 +83,9 @@ const size_t gt_machine_field_count = sizeof gt_machine_fields / sizeof *gt_mach
     COUNTER_FIELD(device, "gap_began", number, gap.began), \
     COUNTER_FIELD(device, "gap_ended", number, gap.ended), \
     COUNTER_FIELD(device, "gap_times", number, gap.times), \
-    COUNTER_FIELD(device, "gap_cause", number, gap.cause)
+    COUNTER_FIELD(device, "gap_cause", number, gap.cause), \
+    COUNTER_FIELD(device, "gap_gpu", number, gap.gpu), \
+    COUNTER_FIELD(device, "gap_gpus", number, gap.gpus)
 /* clang-format on */
 
 const struct gt_field gt_outcome_fields[] = {
@@ -255,7 +257,7 @@ void gt_outcome_init(struct gt_outcome *outcome)
         outcome->peak[scope] = (struct gt_peak_fields){NAN};
     }
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        outcome->counter[i] = (struct gt_counter_fields){NAN, NAN, NAN, {NAN, NAN, NAN, NAN}};
+        outcome->counter[i] = (struct gt_counter_fields){NAN, NAN, NAN, {NAN, NAN, NAN, NAN, NAN, NAN}};
 }
 
 struct gt_gpu *gt_machine_add_gpu(struct gt_machine *machine)

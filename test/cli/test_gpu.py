@@ -242,6 +242,29 @@ def test_what_ended_a_job_is_reported(gpu_tracker, nvidia, cli, tmp_path):
     assert {row["check"] for row in found} >= {"xids", "ecc_uncorrected", "lost", "remap_failed"}
 
 
+def test_a_driver_that_hangs_has_no_energy(track, nvidia):
+    """Its counters were read once, at the start: joules are missing, not 0, and the first warning names the driver."""
+    data = eight_boards(0, "frame 0.5\ndevice 5\nhang nvmlDeviceGetTotalEnergyConsumption\n")
+    _, report = track(["sleep", "2"], nvidia(data), "--st", "1")
+    energy = report["energy"]
+    assert (energy["gpu"]["total"], energy["gpu"]["job"], energy["gpu"]["covered"]) == (None, None, 0)
+    assert energy["gpu"]["gap"] == "from 0 s on: its driver did not answer" and energy["gpu"]["gap"] in energy["reason"]
+    assert report["gpu_totals"]["energy"] is None and {gpu["energy"] for gpu in report["gpus"]} == {None}
+    assert report["warnings"][0]["name"] == "gpu_silent"
+    assert re.search(r"not measured from 0 s on: NVML .* did not answer", report["warnings"][0]["sentence"])
+
+
+def test_one_lost_gpu_of_eight(track, nvidia):
+    """The others were measured all the time; the sentence names the board."""
+    failing = ("GetTotalEnergyConsumption", "GetMemoryInfo_v2", "GetUtilizationRates", "GetFieldValues", "GetSamples")
+    data = eight_boards(0, "frame 0.5\ndevice 3\n" + "".join(f"fail nvmlDevice{name} 15\n" for name in failing))
+    done, report = track(["sleep", "2"], nvidia(data), "--st", "1")
+    gpu = report["energy"]["gpu"]
+    assert 100 * 7 / 8 - 0.1 <= gpu["covered"] < 95 and report["energy"]["covered"] == gpu["covered"]
+    assert re.fullmatch(r"of gpu 3 from 0(\.\d+)? s on: its counter could not be read", gpu["gap"])
+    assert "a part of the run only, not " + gpu["gap"] in done.stderr
+
+
 @pytest.mark.parametrize("detail", [[], ["--detail"]])
 def test_top_shows_errors(track, nvidia, cli, tmp_path, detail):
     data = (eight_boards(0).replace("temperature", "field 4 0 0\ntemperature") + "frame 0.3\ndevice 2\nxid 31\ndevice 5\n"
@@ -295,6 +318,19 @@ def test_energy_of_a_slow_driver(track, nvidia, tmp_path, slow):
     rows = sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT monotonic, system_gpu_energy FROM data").fetchall()
     read = [row for row in rows if row[1] is not None]
     assert 2 <= len(read) < len(rows)  # a row has joules only where the counter was read
+
+
+def test_time_of_a_job_beside_a_slow_driver(track, nvidia, tmp_path):
+    """The job ends while a reading goes on: neither its time nor its energy include the rest of the reading."""
+    def run():
+        job = f"date +%s.%N > {tmp_path}/begin; sleep 1; date +%s.%N > {tmp_path}/end"
+        _, report = track(["sh", "-c", job], nvidia(eight_boards(2000)), "--st", "1")
+        seconds, energy = report["compute_time"]["time"] * 3600, report["energy"]["gpu"]
+        assert abs(energy["total"] - 8 * 250 * seconds) <= energy["error"]
+        begin, end = (float((tmp_path / name).read_text()) for name in ("begin", "end"))
+        return seconds - (end - begin)
+
+    assert least(run, 0.06) <= 0.06
 
 
 def eight_cards(slow):

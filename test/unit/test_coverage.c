@@ -205,9 +205,11 @@ static void moments_of_long_runs_are_written_out(void **state)
 {
     (void)state;
     char text[100];
-    gt_gap_describe(&(struct gt_gap){12345.6, 98765.4, 1, GT_GAP_STILL}, text, sizeof text);
+    gt_gap_describe(&(struct gt_gap){12345.6, 98765.4, 1, GT_GAP_STILL, 0, 0}, text, sizeof text);
     assert_string_equal(text, "from 12345.6 s to 98765.4 s: its counter stood still");
-    gt_gap_describe(&(struct gt_gap){1.5, NAN, NAN, NAN}, text, sizeof text); /* of an older recording */
+    gt_gap_describe(&(struct gt_gap){1.5, NAN, 1, GT_GAP_SILENT, 3, 2}, text, sizeof text);
+    assert_string_equal(text, "of gpu 2 and 1 more from 1.5 s on: its driver did not answer");
+    gt_gap_describe(&(struct gt_gap){1.5, NAN, NAN, NAN, NAN, NAN}, text, sizeof text); /* of an older recording */
     assert_string_equal(text, "from 1.5 s on");
 }
 
@@ -218,7 +220,9 @@ static struct gt_gap_watch watched;
 static void expect_said(double now, bool is_end, const char *wanted)
 {
     char said[250] = "";
-    bool is_said = gt_gap_watch_look(&watched, "CPU packages", &coverage, at(now), is_end, said, sizeof said);
+    struct gt_gap gap;
+    gt_coverage_gap(&coverage, at(now), &gap);
+    bool is_said = gt_gap_watch_look(&watched, "CPU packages", &coverage, &gap, at(now), is_end, said, sizeof said);
     assert_string_equal(said, wanted ? wanted : "");
     assert_int_equal(is_said, wanted != NULL);
 }

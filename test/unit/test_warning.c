@@ -271,6 +271,35 @@ static void test_gpu_failed(void **state)
     end(&run);
 }
 
+/* Programs cause some XIDs: the GPU has not failed. */
+static void test_gpu_program_error(void **state)
+{
+    (void)state;
+    struct run run;
+    begin(&run);
+    double *first = run.row[GT_FIXED_ROWS].value, *second = run.row[GT_FIXED_ROWS + 1].value;
+    first[GT_GPU_XIDS] = run.outcome.value[GT_SCOPE_SYSTEM][GT_GPU_XIDS] = 1;
+    first[GT_GPU_XID] = run.outcome.value[GT_SCOPE_SYSTEM][GT_GPU_XID] = 13;
+    sample(&run, 1);
+    assert_null(said(&run, "gpu_failed"));
+    assert_string_equal(said(&run, "gpu_program_error"), "gpu 0: XID 13, an error of a program");
+    second[GT_GPU_XIDS] = 2;
+    second[GT_GPU_XID] = 48;
+    sample(&run, 1);
+    assert_string_equal(said(&run, "gpu_failed"), "gpu 1: XID 48");
+    assert_string_equal(said(&run, "gpu_program_error"), "gpu 0: XID 13, an error of a program");
+    first[GT_GPU_LOST] = 1;
+    sample(&run, 1);
+    assert_null(said(&run, "gpu_program_error"));
+    end(&run);
+    begin(&run);
+    run.outcome.value[GT_SCOPE_SYSTEM][GT_GPU_XIDS] = 1;
+    run.outcome.value[GT_SCOPE_SYSTEM][GT_GPU_XID] = 43;
+    assert_null(said(&run, "gpu_failed"));
+    assert_string_equal(said(&run, "gpu_program_error"), "errors of the GPUs: XID 43, an error of a program");
+    end(&run);
+}
+
 static void test_incomplete(void **state)
 {
     (void)state;
@@ -290,10 +319,15 @@ static void test_incomplete(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),    cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_memory),     cmocka_unit_test(test_time_limit),
-        cmocka_unit_test(test_cores),      cmocka_unit_test(test_threads_and_others),
-        cmocka_unit_test(test_gpus),       cmocka_unit_test(test_gpu_failed),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_cores),
+        cmocka_unit_test(test_threads_and_others),
+        cmocka_unit_test(test_gpus),
+        cmocka_unit_test(test_gpu_failed),
+        cmocka_unit_test(test_gpu_program_error),
         cmocka_unit_test(test_incomplete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

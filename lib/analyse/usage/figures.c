@@ -46,10 +46,30 @@ double gt_usage_cores(const struct gt_usage *usage, enum gt_scope scope)
     return cores > 0 && exact > cores ? cores : exact;
 }
 
-double gt_usage_final(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
+static double last_value(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
 {
     double final = usage->outcome->value[scope][metric];
     return isnan(final) ? usage->summary->of[scope][metric].last : final;
+}
+
+bool gt_usage_energy_is_unknown(const struct gt_usage *usage, enum gt_metric_id metric)
+{
+    enum gt_energy_device device = gt_energy_device_of(metric);
+    bool any_known = false, any_unknown = false;
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
+        double missing = last_value(usage, GT_SCOPE_SYSTEM, gt_energy_missing_metrics[i]);
+        bool is_unknown = missing > 0 && missing >= usage->outcome->elapsed;
+        if ((metric == GT_ENERGY || i == (int)device) && !isnan(missing))
+            *(is_unknown ? &any_unknown : &any_known) = true;
+    }
+    return any_unknown && !any_known;
+}
+
+double gt_usage_final(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
+{
+    return gt_metrics[metric].unit == GT_JOULES && gt_usage_energy_is_unknown(usage, metric)
+               ? NAN
+               : last_value(usage, scope, metric);
 }
 
 double gt_usage_share(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)

@@ -39,6 +39,8 @@ double gt_usage_cores_given(const struct gt_usage *usage);
 double gt_usage_group_peak(const struct gt_usage *usage);
 /* A counter or a peak at the end. */
 double gt_usage_final(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric);
+/* Returns true for joules of a counter that was read once, and never again. */
+bool gt_usage_energy_is_unknown(const struct gt_usage *usage, enum gt_metric_id metric);
 /* A counter of seconds as a share of the time of the run. */
 double gt_usage_share(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric);
 /* The energy at the end. */

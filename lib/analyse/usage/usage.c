@@ -185,7 +185,8 @@ static double figure_value(const struct gt_usage *usage, const struct figure *fi
 {
     double final = usage->outcome->value[figure->scope][figure->metric];
     double max = usage->summary->of[figure->scope][figure->metric].max;
-    return gt_metrics[figure->metric].kind == GT_COUNTER && !isnan(final) ? final : fmax(final, max);
+    return gt_metrics[figure->metric].kind == GT_COUNTER ? gt_usage_final(usage, figure->scope, figure->metric)
+                                                         : fmax(final, max);
 }
 
 /* Counts and bytes are whole numbers; they carry no unit but "bytes". */
@@ -393,7 +394,8 @@ enum { GPU_COLUMNS = sizeof gpu_columns / sizeof *gpu_columns };
 
 static double gpu_value(const struct gt_usage *usage, size_t gpu, const struct gpu_column *column)
 {
-    if (gpu >= usage->summary->gpu_count)
+    bool is_energy = column->metric == GT_GPU_ENERGY;
+    if (gpu >= usage->summary->gpu_count || (is_energy && gt_usage_energy_is_unknown(usage, GT_GPU_ENERGY)))
         return NAN;
     const struct gt_statistic *s = &usage->summary->gpu[gpu][column->metric];
     double value = column->which == LARGEST ? s->max : column->which == LAST ? s->last : s->sum / (double)s->count;

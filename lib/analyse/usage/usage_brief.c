@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aggregate/coverage.h"
 #include "analyse/display.h"
 #include "analyse/energy.h"
 #include "analyse/usage/block_brief.h"
@@ -212,14 +213,19 @@ static double mean(const struct gt_statistic *statistic)
     return statistic->count ? statistic->sum / (double)statistic->count : NAN;
 }
 
-static void describe_gpu(double ram, double capacity, double watts, char *words, size_t size)
+static void describe_gpu(const struct gt_usage *usage, const struct gt_statistic *of, double capacity, char *words,
+                         size_t size)
 {
     char memory[2 * GT_HUMAN_SIZE], power[GT_HUMAN_SIZE];
+    double ram = of[GT_GPU_RAM].max, watts = mean(&of[GT_GPU_POWER]);
+    const struct gt_gap *gap = &usage->outcome->counter[GT_ENERGY_GPU].gap;
     size_t length = (size_t)snprintf(words, size, "busy");
     if (!isnan(ram))
         length += (size_t)snprintf(words + length, size - length, "; %s", gt_human_part(memory, ram, capacity));
     if (!isnan(watts))
-        snprintf(words + length, size - length, "; %s", gt_human_power(power, watts));
+        length += (size_t)snprintf(words + length, size - length, "; %s", gt_human_power(power, watts));
+    if (gt_gap_is_silence(gap))
+        snprintf(words + length, size - length, "; until %.3g s", gap->began);
 }
 
 static void add_gpu(const struct gt_usage *usage, struct gt_node *brief, size_t index)
@@ -233,7 +239,7 @@ static void add_gpu(const struct gt_usage *usage, struct gt_node *brief, size_t 
     if (isnan(use) && isnan(of[GT_GPU_RAM].max))
         return;
     snprintf(title, sizeof title, "gpu %zu", index);
-    describe_gpu(of[GT_GPU_RAM].max, gpu->memory, mean(&of[GT_GPU_POWER]), words, sizeof words);
+    describe_gpu(usage, of, gpu->memory, words, sizeof words);
     gt_brief_line(brief,
                   &(struct gt_brief_line){title, gt_human_percent(value, use), has_curve ? &curve : NULL, words});
 }
@@ -251,8 +257,7 @@ static void add_gpus_together(const struct gt_usage *usage, struct gt_node *brie
         return;
     if (count > 1)
         snprintf(title, sizeof title, "%d gpus", count);
-    describe_gpu(of[GT_GPU_RAM].max, machine->gpu_ram_capacity > 0 ? machine->gpu_ram_capacity : NAN,
-                 mean(&of[GT_GPU_POWER]), words, sizeof words);
+    describe_gpu(usage, of, machine->gpu_ram_capacity > 0 ? machine->gpu_ram_capacity : NAN, words, sizeof words);
     gt_brief_line(brief,
                   &(struct gt_brief_line){title, gt_human_percent(value, use), has_curve ? &curve : NULL, words});
 }

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregate/coverage.h"
 #include "analyse/display.h"
 #include "analyse/usage/block_brief.h"
+#include "collect/gpu/gpu.h"
 #include "schema/human.h"
 
 /* Shorter runs say little about shares of time. */
@@ -364,7 +366,8 @@ static bool describe_errors(const struct gpu_errors *errors, bool is_one, char *
     if (errors->lost > 0)
         append(text, size, is_one ? "lost to its driver" : "%.0f lost to their driver", errors->lost);
     if (errors->xids > 0 && errors->xid > 0)
-        append(text, size, "XID %.0f", errors->xid);
+        append(text, size, gt_xid_is_of_program(errors->xid) ? "XID %.0f, an error of a program" : "XID %.0f",
+               errors->xid);
     if (errors->xids > 0 && !(errors->xid > 0 && (is_one || errors->xids == 1)))
         append(text, size, errors->xids > 1 ? "%.0f XIDs in all" : "%.0f XID", errors->xids);
     if (errors->ecc > 0)
@@ -374,8 +377,16 @@ static bool describe_errors(const struct gpu_errors *errors, bool is_one, char *
     return *text;
 }
 
-/* Without rows of GPUs only all together are known; at the end of a run they may have more. */
-static bool gpu_failed(const struct gt_usage *usage, struct gt_warning *warning)
+/* Returns whether all errors are a program's; a driver reports those as XIDs, too. */
+static bool is_of_program(const struct gpu_errors *errors)
+{
+    bool is_hardware = errors->lost > 0 || errors->ecc > 0 || errors->remap_failed > 0;
+    return errors->xids > 0 && gt_xid_is_of_program(errors->xid) && !is_hardware;
+}
+
+/* Names the GPUs whose errors are a program's, or the others. Without rows of GPUs only all together are known; at the end of a
+ * run they may have more. */
+static bool gpu_errors(const struct gt_usage *usage, bool of_program, struct gt_warning *warning)
 {
     const double *final = usage->outcome->value[GT_SCOPE_SYSTEM];
     const struct gt_statistic *system = usage->summary->of[GT_SCOPE_SYSTEM];
@@ -384,19 +395,46 @@ static bool gpu_failed(const struct gt_usage *usage, struct gt_warning *warning)
                              final[GT_GPU_REMAP_FAILED]};
     char list[sizeof warning->sentence] = "", text[160];
     size_t used = 0;
+    bool has_rows = false;
     for (size_t i = 0; i < usage->summary->gpu_count && used < sizeof list; i++) {
         struct gpu_errors one = errors_of(usage->summary->gpu[i]);
-        if (describe_errors(&one, true, text, sizeof text))
+        if (!describe_errors(&one, true, text, sizeof text))
+            continue;
+        has_rows = true;
+        if (is_of_program(&one) == of_program)
             used += (size_t)snprintf(list + used, sizeof list - used, "%sgpu %zu: %s", used ? "; " : "", i, text);
     }
-    bool has_failed = describe_errors(&all, false, text, sizeof text);
-    if (!has_failed && !used)
-        return false;
+    bool has_errors = describe_errors(&all, false, text, sizeof text);
     warning->value = fmax(fmax(all.lost, all.xids), fmax(all.ecc, 1));
     if (used)
         say(warning, "%s", list);
-    else
+    else if (!has_rows && has_errors && is_of_program(&all) == of_program)
         say(warning, "errors of the GPUs: %s", text);
+    else
+        return false;
+    return true;
+}
+
+static bool gpu_failed(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    return gpu_errors(usage, false, warning);
+}
+
+static bool gpu_program_error(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    return gpu_errors(usage, true, warning);
+}
+
+/* Without an energy counter it is not known when a driver hung. */
+static bool gpu_silent(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    const struct gt_gap *gap = &usage->outcome->counter[GT_ENERGY_GPU].gap;
+    const char *source = usage->machine->energy_source[GT_ENERGY_GPU].name;
+    if (!gt_gap_is_silence(gap))
+        return false;
+    warning->value = gap->began;
+    say(warning, "the GPUs were not measured from %.3g s on: %s did not answer", gap->began,
+        *source ? source : "their driver");
     return true;
 }
 
@@ -470,6 +508,8 @@ static const struct rule {
     bool (*applies)(const struct gt_usage *usage, struct gt_warning *warning); /* fills in sentence and value */
 } rules[] = {
     {"gpu_failed", gpu_failed},
+    {"gpu_silent", gpu_silent},
+    {"gpu_program_error", gpu_program_error},
     {"out_of_memory", out_of_memory},
     {"time_limit", time_limit},
     {"swapped", swapped},

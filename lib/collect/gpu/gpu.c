@@ -382,3 +382,12 @@ void gt_gpu_survey_errors(struct gt_availability *ret, const char *source, const
     else
         snprintf(ret->reason, sizeof ret->reason, "no GPU counts its errors");
 }
+
+bool gt_xid_is_of_program(double number)
+{
+    static const int of_programs[] = {13, 31, 43, 45, 68, 69};
+    for (size_t i = 0; i < sizeof of_programs / sizeof *of_programs; i++)
+        if (number == of_programs[i])
+            return true;
+    return false;
+}

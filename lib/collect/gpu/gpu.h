@@ -94,6 +94,9 @@ int gt_device_select(struct gt_frame *frame, const char *text, struct gt_error *
 /* Find the first 64 devices that such a list names, as bits. Returns 0, -EINVAL or -ENOMEM. */
 int gt_devices_named(const struct gt_frame *frame, const char *text, uint64_t *ret);
 
+/* Returns true for errors that programs cause (NVIDIA's XID catalogue). All others may be the GPU's or its driver's. */
+bool gt_xid_is_of_program(double number);
+
 /* Tell which kinds of errors no GPU counts. */
 void gt_gpu_survey_errors(struct gt_availability *ret, const char *source, const char *const *names,
                           const bool *is_told, size_t count);

@@ -102,7 +102,9 @@ static void take_event(struct nvml *nvml, const struct nvml_event *event)
         if (gpu->handle != event->device || event->kind != NVML_EVENT_XID)
             continue;
         *health(gpu, GT_GPU_XIDS) += 1;
-        *health(gpu, GT_GPU_XID) = (double)event->number;
+        double *last = health(gpu, GT_GPU_XID), number = (double)event->number;
+        if (!(*last > 0) || gt_xid_is_of_program(*last) || !gt_xid_is_of_program(number))
+            *last = number; /* the programs of a GPU that fails get errors, too */
     }
 }
 
