@@ -40,7 +40,8 @@ struct record {
     double own_before, anonymous_before, risen_before, fallen_before, faults_before, files_before;
     double lowest;                                     /* `anonymous` since */
     double parent_risen, parent_fallen, parent_faults; /* of its parent, then */
-    double weight; /* the part of its other faults that copied a page; NaN: no reading confirmed any */
+    double parent_lowest; /* `anonymous` of its parent since the fork: it can share no more */
+    double weight;        /* the part of its other faults that copied a page; NaN: no reading confirmed any */
     double kept_before, kept_weight; /* of its children, by pages that it wrote to: as above */
     double read_files, pss_files, private_files, read_faults, read_risen, read_fallen; /* at the last reading */
     double own;           /* anonymous bytes that it does not share with its parent */
@@ -306,6 +307,7 @@ int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process,
         record.parent_risen = above->risen;
         record.parent_fallen = above->fallen;
         record.parent_faults = above->faults;
+        record.parent_lowest = above->anonymous;
     }
     take(&record, process);
     record.anonymous_before = record.lowest = above ? fmin(record.anonymous, had) : record.anonymous;
@@ -363,7 +365,9 @@ static void estimate(struct gt_job_memory *memory)
         if (!parent || !record->lives || record->shares_space)
             continue;
         double written = parent->lives ? written_since(memory, parent, record) : 0;
-        double left = parent->lives ? parent->anonymous : INFINITY; /* it can share no more than that */
+        double left = INFINITY;
+        if (parent->lives) /* what the parent has more than at its lowest is new memory */
+            left = record->parent_lowest = fmin(record->parent_lowest, parent->anonymous);
         double copied = copied_part(written, parent->kept_weight, parent->fallen - record->parent_fallen);
         parent->has_children = true;
         parent->kept = fmax(parent->kept, fmax(record->anonymous - record->own - left, parent->kept_before + copied));

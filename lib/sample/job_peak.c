@@ -175,6 +175,11 @@ void gt_job_peak_reading(struct gt_job_peak *peak, int scope, const struct gt_sc
         peak->scope[scope] = (struct gt_scope_peak){.best = memory->ram, .private_bytes = memory->private_bytes};
 }
 
+void gt_job_peak_between(struct gt_job_peak *peak, double bytes)
+{
+    peak->between = fmax(peak->between, bytes); /* fmax passes over NaN */
+}
+
 static void bound_mark(struct gt_job_peak *peak, const struct gt_peak_member *member, double mark)
 {
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
@@ -250,17 +255,30 @@ void gt_job_peak_drop(struct gt_job_peak *peak, uint32_t index)
     give_back(peak, index);
 }
 
+/* Returns the sum of high-water marks; NaN: not known. */
+static double sum_marks(const struct gt_job_peak *peak, int scope)
+{
+    return peak->unknown ? NAN : gt_peak_bound_value(&peak->bound[scope]);
+}
+
 struct gt_scope_peak gt_job_peak_best(const struct gt_job_peak *peak, int scope)
 {
     struct gt_scope_peak ret = peak->scope[scope];
     for (size_t i = 0; i < peak->member_count; i++)
         raise_scope(&ret, peak->member[i].best[scope]);
+    if (scope == GT_PEAK_COMBINED && peak->between > ret.best) /* fmin passes over NaN */
+        raise_scope(&ret, fmin(peak->between, sum_marks(peak, scope)));
     return ret;
+}
+
+double gt_job_peak_unmapped(const struct gt_job_peak *peak)
+{
+    return fmax(0, peak->between - sum_marks(peak, GT_PEAK_COMBINED));
 }
 
 double gt_job_peak_most(const struct gt_job_peak *peak, int scope)
 {
-    double marks = peak->unknown ? NAN : gt_peak_bound_value(&peak->bound[scope]);
+    double marks = sum_marks(peak, scope);
     double most = peak->group > 0 ? fmin(marks, peak->group) : marks; /* fmin passes over NaN */
     return isnan(most) ? NAN : fmax(most, gt_job_peak_best(peak, scope).best);
 }

@@ -71,6 +71,7 @@ struct gt_job_peak {
     size_t member_count, member_capacity;
     uint32_t free; /* 1 + the first unused one; 0: none */
     bool has_main;
+    double between;      /* the most that the group's mark had between two readings, bytes */
     double largest_mark; /* the largest of any process at a reading */
     double group;        /* upper bound by the job's own control group, bytes; 0: not known */
     uint64_t unknown;    /* processes that ended and whose final mark is not known */
@@ -86,6 +87,9 @@ int gt_job_peak_begin(struct gt_job_peak *peak, uint32_t *ret);
 void gt_job_peak_reading(struct gt_job_peak *peak, int scope, const struct gt_scope_memory *memory);
 /* Raise the largest value of a scope by what another counter had between two readings. */
 void gt_job_peak_raise(struct gt_job_peak *peak, int scope, double bytes);
+/* Take in what the mark of the job's own group had between two readings. The marks of its processes limit their part of it; the rest was
+ * shared memory that no process mapped. */
+void gt_job_peak_between(struct gt_job_peak *peak, double bytes);
 /* Take in the mark of a process, or its resident set where that is more. `is_old`: the mark may be from before tracking began, and is
  * but a bound until it rises. */
 void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t member, double rss, double mark, bool is_old);
@@ -102,6 +106,8 @@ void gt_job_peak_settle(struct gt_job_peak *peak, uint32_t member, bool has_mark
 void gt_job_peak_drop(struct gt_job_peak *peak, uint32_t member);
 /* Returns the largest value of a scope. It costs a step for each process that is not settled. */
 struct gt_scope_peak gt_job_peak_best(const struct gt_job_peak *peak, int scope);
+/* Returns the part of what the group's mark had between two readings that no process had, bytes; 0: none is known. */
+double gt_job_peak_unmapped(const struct gt_job_peak *peak);
 /* Returns the upper bound of a scope, bytes; NaN: not known. */
 double gt_job_peak_most(const struct gt_job_peak *peak, int scope);
 

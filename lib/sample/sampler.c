@@ -497,12 +497,15 @@ static struct gt_group_reading read_group(const struct gt_sampler *sampler)
                                  : gt_group_memory_read(&sampler->group_memory);
 }
 
+/* Take in what the whole job had at a reading of its group. */
 static void note_job(struct gt_sampler *sampler, const struct gt_group_reading *group)
 {
     struct gt_job_peak *peak = &sampler->finder.peak;
     bool is_whole = sampler->group_memory.is_own && !sampler->has_left_group && group->peak > 0;
     gt_job_peak_reading(peak, GT_PEAK_COMBINED, gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED));
-    gt_job_peak_raise(peak, GT_PEAK_COMBINED, gt_job_memory_between(sampler->memory));
+    gt_job_peak_between(peak, gt_job_memory_between(sampler->memory));
+    if (sampler->group_memory.is_own)
+        sampler->unmapped = fmax(sampler->unmapped, group->shmem - group->mapped);
     peak->group = is_whole ? group->peak + gt_job_memory_uncharged(sampler->memory) : 0;
 }
 

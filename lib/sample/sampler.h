@@ -43,6 +43,7 @@ struct gt_sampler {
     const struct gt_cgroup *cgroup;      /* the job's own; NULL: none */
     struct gt_group_memory group_memory; /* of the group in which the job runs */
     bool is_elsewhere, has_left_group;   /* a process of the job is in another one; or was */
+    double unmapped;                     /* largest GT_RAM_UNMAPPED of all readings of the group; 0: none is known */
     struct gt_job_memory *memory;        /* NULL: the machine without a job */
     struct gt_error trouble; /* what a collector could not read; the others go on. Whoever tells of it clears it */
 };

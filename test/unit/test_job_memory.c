@@ -282,6 +282,25 @@ static void pages_that_the_parent_frees_are_kept_by_its_children(void **state)
     assert_ram(job, 50, 500, 500); /* 100 of each child and 300 that both have */
 }
 
+static void new_memory_of_a_parent_that_freed_is_its_own(void **state)
+{
+    struct job *job = *state;
+    struct gt_process *main = add(job, NULL, 310, 0);
+    struct gt_process *child[2];
+    for (int i = 0; i < 2; i++)
+        child[i] = add(job, main, 310, 0);
+    set(job, main, 10, 0, 0);
+    update(job);
+    assert_ram(job, 10, 310, 310);
+    set(job, main, 210, 0, 200);
+    update(job);
+    assert_ram(job, 210, 310, 510); /* 10 are shared */
+    for (int i = 0; i < 2; i++)
+        end(job, child[i]);
+    update(job);
+    assert_ram(job, 210, 0, 210);
+}
+
 static void memory_of_a_parent_that_ended_stays_with_its_children(void **state)
 {
     struct job *job = *state;
@@ -750,6 +769,7 @@ int main(void)
         TEST(faults_that_map_files_copy_nothing),
         TEST(pages_that_the_parent_writes_are_kept_by_its_children),
         TEST(pages_that_the_parent_frees_are_kept_by_its_children),
+        TEST(new_memory_of_a_parent_that_freed_is_its_own),
         TEST(memory_of_a_parent_that_ended_stays_with_its_children),
         TEST(a_double_fork_shares_with_the_first),
         TEST(a_parent_that_is_met_at_its_end_passes_memory_on),

@@ -278,6 +278,25 @@ static void the_high_water_mark_of_the_group_is_a_bound(void **state)
     assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 100, 0);
 }
 
+static void marks_limit_what_the_group_had_between_two_readings(void **state)
+{
+    (void)state;
+    uint32_t main = born();
+    read_all(0, 10);
+    seen(main, 10, 10);
+    gt_job_peak_between(&peak, 600);
+    assert_close(best(GT_PEAK_COMBINED), 10, 0);
+    assert_close(gt_job_peak_unmapped(&peak), 590, 0);
+    uint32_t one = born();
+    seen(main, 10, 200);
+    seen(one, 20, 300);
+    assert_close(best(GT_PEAK_COMBINED), 500, 0);
+    assert_close(gt_job_peak_unmapped(&peak), 100, 0);
+    gt_job_peak_settle(&peak, one, false);
+    assert_close(best(GT_PEAK_COMBINED), 600, 0);
+    assert_close(gt_job_peak_unmapped(&peak), 0, 0);
+}
+
 static void a_process_that_no_reading_met_counts(void **state)
 {
     (void)state;
@@ -369,6 +388,7 @@ int main(void)
         TEST(without_an_exit_record_there_is_no_bound),
         TEST(what_wait4_reports_is_a_bound),
         TEST(the_high_water_mark_of_the_group_is_a_bound),
+        TEST(marks_limit_what_the_group_had_between_two_readings),
         TEST(a_process_that_no_reading_met_counts),
         TEST(a_copy_of_the_main_process_is_no_descendants_memory),
         TEST(a_copy_that_a_reading_met_has_its_mark),

@@ -26,7 +26,8 @@ double gt_usage_peak_bound(const struct gt_usage *usage)
 
 double gt_usage_unmapped(const struct gt_usage *usage)
 {
-    return fmax(0, usage->summary->of[GT_SCOPE_COMBINED][GT_RAM_UNMAPPED].max);
+    return fmax(fmax(0, usage->summary->of[GT_SCOPE_COMBINED][GT_RAM_UNMAPPED].max),
+                usage->outcome->value[GT_SCOPE_COMBINED][GT_RAM_UNMAPPED]);
 }
 
 /* Returns false for the machine's CPU time over less than some clock ticks. */
