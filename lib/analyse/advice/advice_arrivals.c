@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyse/advice/advice.h"
+#include "analyse/advice/arrival_replay.h"
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
 #include "analyse/trace/dataloader.h"
@@ -15,7 +16,7 @@
 #include "schema/human.h"
 
 struct straggler {
-    double cost;   /* ns that others, when all of them have come, wait for it while they compute nothing */
+    double cost;   /* ns that the others save if it comes to each collective with the last of them */
     double behind; /* ns that it comes behind the median of the others, in `last` collectives, to which it comes last */
     size_t last;
     size_t steps, late; /* late: it is late in this number of them */
@@ -31,6 +32,7 @@ struct job {
     struct gt_spans
         compute; /* computing kernels, united; keys: node, device; of the host operators, without a device */
     struct gt_late_ranks late;
+    struct gt_replay replay;
     struct straggler
         *straggler;        /* each rank of the collectives; those that come last together have one, that of the first */
     struct gt_spans steps; /* by node and start */
@@ -310,40 +312,16 @@ static int find_compute(struct job *job)
     return status;
 }
 
-/* The part of from..to in which the device computes. */
-static int64_t computed(const struct gt_spans *compute, const uint32_t *key, int64_t from, int64_t to)
-{
-    size_t low = GT_SEARCH(
-        0, compute->count, middle,
-        GT_ORDER_BY(gt_order_lists(compute->span[middle].key, key, 2), compute->span[middle].end <= from ? -1 : 1) < 0);
-    int64_t sum = 0;
-    for (; low < compute->count && gt_order_lists(compute->span[low].key, key, 2) == 0; low++) {
-        const struct gt_keyed_span *span = &compute->span[low];
-        if (span->start >= to)
-            break;
-        sum += (span->end < to ? span->end : to) - (span->start > from ? span->start : from);
-    }
-    return sum;
-}
-
-/* GT_TRACE_NONE: of the host. */
-static uint32_t device_of(const struct job *job, const struct gt_arrival *arrival)
-{
-    const struct gt_analysis_input *input = job->adviser->input;
-    bool is_of_gpu = gt_analysis_work(input, arrival->event) == GT_WORK_KERNEL;
-    return is_of_gpu ? gt_analysis_place(input, gt_trace_process_of(input->trace, arrival->event)->own) : GT_TRACE_NONE;
-}
-
-/* A rank that computes meanwhile loses nothing by waiting. The wait is that from `begin` on. */
+/* A rank that computes meanwhile loses nothing by waiting. */
 static double exposed_wait(const struct job *job, const struct gt_collective *collective,
-                           const struct gt_arrival *arrival, int64_t begin)
+                           const struct gt_arrival *arrival)
 {
-    int64_t late = begin > arrival->start ? begin - arrival->start : 0, wait = collective->last - arrival->start - late;
+    int64_t wait = collective->last - arrival->start;
     if (arrival->event == SIZE_MAX)
         return (double)wait;
-    int64_t from = job->adviser->input->trace->events.start[arrival->event] + late;
-    const uint32_t key[] = {arrival->node, device_of(job, arrival)};
-    return (double)(wait - computed(&job->compute, key, from, from + wait));
+    int64_t from = job->adviser->input->trace->events.start[arrival->event];
+    const uint32_t key[] = {arrival->node, gt_arrival_device(job->adviser->input, arrival)};
+    return (double)(wait - gt_arrival_computed(&job->compute, key, from, from + wait));
 }
 
 /* ---- how late a rank is in each step ---- */
@@ -354,16 +332,9 @@ struct late {
     double ns;
 };
 
-/* What a rank waits for others, which cost the median of it over all that do. */
-struct wait {
-    size_t blamed, waiter;
-    double ns;
-};
-
 struct lateness {
     struct late *late;
-    struct wait *wait;
-    size_t count, waits;
+    size_t count;
 };
 
 static int by_start(const void *a, const void *b)
@@ -389,39 +360,21 @@ static size_t unit_of(const struct job *job, const struct gt_arrival *arrival, s
     return has_step ? low : steps->count + 1 + collective;
 }
 
-/* Returns when the last of those came that are not blamed and were not held in another collective: until then ranks wait for each
- * other. */
-static int64_t last_of_others(const struct job *job, size_t number)
+/* How far the rank that is blamed comes behind the others. */
+static int add_behind(struct job *job, size_t number, struct gt_numbers *waits)
 {
     const struct gt_collective *collective = &job->collectives.collective[number];
     size_t blamed = job->late.blamed[number];
-    int64_t last = collective->first;
-    for (size_t i = collective->from; i < collective->to; i++) {
-        const struct gt_arrival *arrival = &job->collectives.arrival[i];
-        bool is_blamed = job->late.first[gt_late_rank_of(&job->collectives, arrival)] == blamed;
-        if (!is_blamed && !job->late.is_held[i] && arrival->start > last)
-            last = arrival->start;
-    }
-    return last;
-}
-
-/* For whom the others wait. */
-static int add_waits(struct job *job, struct lateness *lateness, size_t number, struct gt_numbers *waits)
-{
-    const struct gt_collective *collective = &job->collectives.collective[number];
-    size_t blamed = job->late.blamed[number];
-    int64_t begin = last_of_others(job, number);
     int status = 0;
     gt_numbers_clear(waits);
-    for (size_t i = collective->from; i < collective->to && blamed != SIZE_MAX && status >= 0; i++) {
+    if (blamed == SIZE_MAX || job->late.root[number] != number)
+        return 0;
+    for (size_t i = collective->from; i < collective->to && status >= 0; i++) {
         const struct gt_arrival *arrival = &job->collectives.arrival[i];
-        size_t rank = gt_late_rank_of(&job->collectives, arrival);
-        if (job->late.first[rank] == blamed)
-            continue;
-        lateness->wait[lateness->waits++] = (struct wait){blamed, rank, exposed_wait(job, collective, arrival, begin)};
-        status = gt_numbers_add(waits, (double)(collective->last - arrival->start));
+        if (job->late.first[gt_late_rank_of(&job->collectives, arrival)] != blamed)
+            status = gt_numbers_add(waits, (double)(collective->last - arrival->start));
     }
-    if (blamed != SIZE_MAX && job->late.root[number] == number && waits->count) {
+    if (waits->count) {
         job->straggler[blamed].last++;
         job->straggler[blamed].behind += gt_numbers_percentile(waits, 50);
     }
@@ -436,7 +389,7 @@ static int add_lateness(struct job *job, struct lateness *lateness, size_t numbe
     gt_numbers_clear(waits);
     for (size_t i = collective->from; i < collective->to && status >= 0; i++) {
         const struct gt_arrival *arrival = &job->collectives.arrival[i];
-        double wait = gt_is_waited_in(collective) ? exposed_wait(job, collective, arrival, collective->first) : 0;
+        double wait = gt_is_waited_in(collective) ? exposed_wait(job, collective, arrival) : 0;
         lateness->late[lateness->count++] = (struct late){gt_late_rank_of(&job->collectives, arrival),
                                                           unit_of(job, arrival, number), wait};
         status = gt_numbers_add(waits, wait);
@@ -447,33 +400,30 @@ static int add_lateness(struct job *job, struct lateness *lateness, size_t numbe
     return status;
 }
 
-static int by_blamed(const void *a, const void *b)
+/* The median of what the others save. */
+static int find_cost(struct job *job, size_t first, bool *is_left_out)
 {
-    const struct wait *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->blamed, y->blamed), GT_ORDER(x->waiter, y->waiter));
+    struct gt_numbers saved = {0};
+    int status = 0;
+    for (size_t i = 0; i < job->collectives.ranks; i++)
+        is_left_out[i] = job->late.first[i] == first;
+    const double *ns = gt_replay(&job->replay, GT_REPLAY_WITHOUT, is_left_out);
+    for (size_t i = 0; i < job->collectives.ranks && status >= 0; i++)
+        if (!is_left_out[i])
+            status = gt_numbers_add(&saved, ns[i]);
+    job->straggler[first].cost = saved.count ? gt_numbers_percentile(&saved, 50) : 0;
+    gt_numbers_release(&saved);
+    return status;
 }
 
-/* A rank that two collectives hold for the same one waits for both together; others wait at the same time, not after it. */
-static int sum_waits(struct job *job, struct lateness *lateness)
+static int find_costs(struct job *job)
 {
-    struct gt_numbers sums = {0};
-    int status = 0;
-    GT_SORT(lateness->wait, lateness->waits, by_blamed);
-    for (size_t from = 0, to; from < lateness->waits && status >= 0; from = to) {
-        const struct wait *first = &lateness->wait[from];
-        gt_numbers_clear(&sums);
-        for (to = from; to < lateness->waits && lateness->wait[to].blamed == first->blamed && status >= 0;) {
-            double sum = 0;
-            size_t waiter = lateness->wait[to].waiter;
-            for (;
-                 to < lateness->waits && by_blamed(&lateness->wait[to], &(struct wait){first->blamed, waiter, 0}) == 0;
-                 to++)
-                sum += lateness->wait[to].ns;
-            status = gt_numbers_add(&sums, sum);
-        }
-        job->straggler[first->blamed].cost = gt_numbers_percentile(&sums, 50);
-    }
-    gt_numbers_release(&sums);
+    bool *is_left_out = calloc(job->collectives.ranks + 1, sizeof *is_left_out);
+    int status = is_left_out ? 0 : -ENOMEM;
+    for (size_t i = 0; i < job->collectives.ranks && status >= 0; i++)
+        if (job->straggler[i].last)
+            status = find_cost(job, i, is_left_out);
+    free(is_left_out);
     return status;
 }
 
@@ -525,29 +475,28 @@ static void judge_lateness(struct job *job, struct lateness *lateness)
     }
 }
 
-static int find_costs(struct job *job)
+static int find_stragglers(struct job *job)
 {
     const struct gt_collectives *all = &job->collectives;
     struct gt_numbers waits = {0};
     size_t arrivals = all->collective[all->count - 1].to + 1;
-    struct lateness lateness = {.late = malloc(arrivals * sizeof *lateness.late),
-                                .wait = malloc(arrivals * sizeof *lateness.wait)};
+    struct lateness lateness = {.late = malloc(arrivals * sizeof *lateness.late)};
     job->straggler = calloc(all->ranks + 1, sizeof *job->straggler);
-    int status = job->straggler && lateness.late && lateness.wait ? find_compute(job) : -ENOMEM;
+    int status = job->straggler && lateness.late ? find_compute(job) : -ENOMEM;
     status = status < 0 ? status : gt_step_spans(job->adviser->input, &job->steps);
     gt_spans_sort_by(&job->steps, by_start);
     job->is_late = calloc(job->steps.count + 1, sizeof *job->is_late);
     status = status < 0 || job->is_late ? status : -ENOMEM;
     for (size_t i = 0; i < all->count && status >= 0; i++) {
         status = add_lateness(job, &lateness, i, &waits);
-        status = status < 0 ? status : add_waits(job, &lateness, i, &waits);
+        status = status < 0 ? status : add_behind(job, i, &waits);
     }
-    status = status < 0 ? status : sum_waits(job, &lateness);
     if (status >= 0)
         judge_lateness(job, &lateness);
+    status = status < 0 ? status : gt_replay_open(&job->replay, job->adviser->input, all, &job->compute);
+    status = status < 0 ? status : find_costs(job);
     gt_numbers_release(&waits);
     free(lateness.late);
-    free(lateness.wait);
     return status;
 }
 
@@ -671,16 +620,17 @@ static void tell(struct job *job, size_t first, double whole, bool has_steps, co
     gt_buffer_release(&ranks);
 }
 
-/* Ranks that come last together stand out if they have at least 1.5 times their equal share of the cost of all late ranks. */
-static bool stands_out(const struct job *job, size_t first)
+/* Ranks that come last together stand out if they cost at least 1.5 times what a rank that is not one of them mostly does. */
+static int stands_out(const struct job *job, size_t first)
 {
-    size_t together = 0;
-    double all = 0;
-    for (size_t i = 0; i < job->collectives.ranks; i++) {
-        all += job->straggler[i].cost;
-        together += job->late.first[i] == first;
-    }
-    return job->straggler[first].cost * (double)job->collectives.ranks >= 1.5 * all * (double)together;
+    struct gt_numbers others = {0};
+    int status = 0;
+    for (size_t i = 0; i < job->collectives.ranks && status >= 0; i++)
+        if (job->late.first[i] != first)
+            status = gt_numbers_add(&others, job->straggler[job->late.first[i]].cost);
+    double median = gt_numbers_percentile(&others, 50);
+    gt_numbers_release(&others);
+    return status < 0 ? status : !(job->straggler[first].cost < 1.5 * median);
 }
 
 static void judge_rank(struct job *job, size_t number)
@@ -696,7 +646,9 @@ static void judge_rank(struct job *job, size_t number)
     struct gt_blame blame;
     bool is_told = find_cause(job, number, whole, straggler, cause, sizeof cause, &blame);
     bool is_pooled = !is_steady(straggler) && !is_told;
-    if (!is_pooled && stands_out(job, number))
+    int status = is_pooled ? 0 : stands_out(job, number);
+    job->adviser->status = status < 0 ? status : job->adviser->status;
+    if (status > 0)
         tell(job, number, whole, has_steps, cause, blame.loss);
     for (size_t i = number; i < job->collectives.ranks && is_pooled; i++)
         job->straggler[i].is_pooled |= job->late.first[i] == number;
@@ -740,74 +692,55 @@ static void judge_pool(struct job *job)
 
 /* ---- what of the communication is waiting for those who are named ---- */
 
-/* Ranks that do not wait have spans without length: each device that takes part is listed. */
-static int list_waits(const struct job *job, bool is_named_too, struct gt_spans *waits)
+/* What a rank saves if it waits for no other. Each device that takes part is listed. */
+static int find_awaited(struct job *job, struct gt_spans *awaited)
 {
-    const int64_t *begins = job->adviser->input->trace->events.start;
+    const double *saved = gt_replay(&job->replay, GT_REPLAY_ALONE, NULL);
+    size_t arrivals = job->collectives.collective[job->collectives.count - 1].to;
     int status = 0;
-    for (size_t i = 0; i < job->collectives.count; i++) {
-        const struct gt_collective *collective = &job->collectives.collective[i];
-        size_t blamed = job->late.blamed[i];
-        bool is_named = blamed != SIZE_MAX && job->straggler[blamed].is_named;
-        int64_t until = !gt_is_waited_in(collective) ? collective->first
-                        : is_named && !is_named_too  ? last_of_others(job, i)
-                                                     : collective->last;
-        for (size_t j = collective->from; j < collective->to && status >= 0; j++) {
-            const struct gt_arrival *arrival = &job->collectives.arrival[j];
-            if (arrival->event == SIZE_MAX)
-                continue;
-            int64_t from = begins[arrival->event], length = until > arrival->start ? until - arrival->start : 0;
-            struct gt_keyed_span wait = {{arrival->node, device_of(job, arrival)}, from, from + length, arrival->event};
-            status = gt_spans_add(waits, wait);
-        }
+    for (size_t i = 0; i < arrivals && status >= 0; i++) {
+        const struct gt_arrival *arrival = &job->collectives.arrival[i];
+        if (arrival->event != SIZE_MAX)
+            status = gt_spans_add(
+                awaited, (struct gt_keyed_span){{arrival->node, gt_arrival_device(job->adviser->input, arrival)},
+                                                0,
+                                                (int64_t)saved[gt_late_rank_of(&job->collectives, arrival)],
+                                                SIZE_MAX});
     }
+    gt_spans_sort(awaited);
+    gt_spans_unite(awaited, 2);
     return status;
 }
 
-static int find_awaited(const struct job *job, bool is_named_too, struct gt_spans *awaited)
+static double mean_saved(struct job *job, enum gt_replay_kind kind, const bool *is_left_out)
 {
-    struct gt_spans waits = {0};
-    int status = list_waits(job, is_named_too, &waits);
-    gt_spans_sort(&waits);
-    gt_spans_unite(&waits, 2);
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&waits, 2, &from, &to);) {
-        int64_t sum = 0;
-        for (size_t i = from; i < to; i++) {
-            const struct gt_keyed_span *span = &waits.span[i];
-            sum += span->end - span->start - computed(&job->compute, span->key, span->start, span->end);
-        }
-        struct gt_keyed_span whole = {{waits.span[from].key[0], waits.span[from].key[1]}, 0, sum, SIZE_MAX};
-        status = gt_spans_add(awaited, whole);
-    }
-    gt_spans_release(&waits);
-    return status;
-}
-
-/* If all ranks had the mean of their work between two collectives, each would save the mean of their waits. */
-static void judge_uneven(struct job *job)
-{
-    struct gt_spans uneven = {0};
-    bool is_any_named = false;
-    size_t ranks = 0;
+    const double *saved = gt_replay(&job->replay, kind, is_left_out);
     double sum = 0;
     for (size_t i = 0; i < job->collectives.ranks; i++)
-        is_any_named |= job->straggler[i].is_named;
-    int status = find_awaited(job, false, &uneven);
-    for (size_t from = 0, to = 0; gt_spans_next(&uneven, 1, &from, &to); ranks++) {
-        int64_t most = 0; /* of its devices, which wait at the same time */
-        for (size_t i = from; i < to; i++)
-            most = uneven.span[i].end > most ? uneven.span[i].end : most;
-        sum += (double)most;
+        sum += saved[i];
+    return sum / (double)job->collectives.ranks;
+}
+
+/* Saved if all ranks that are not named came at their mean. */
+static void judge_uneven(struct job *job)
+{
+    bool is_any_named = false, *is_named = calloc(job->collectives.ranks + 1, sizeof *is_named);
+    if (!is_named) {
+        job->adviser->status = -ENOMEM;
+        return;
     }
-    double saved = ranks ? sum / (double)ranks : 0;
+    for (size_t i = 0; i < job->collectives.ranks; i++) {
+        is_named[i] = job->straggler[job->late.first[i]].is_named;
+        is_any_named |= is_named[i];
+    }
+    double saved = mean_saved(job, GT_REPLAY_EVEN, is_named) - mean_saved(job, GT_REPLAY_WITHOUT, is_named);
     struct gt_gain gain = job->ranks ? gt_gain_of_rank(job->adviser, GT_TRACE_NONE, saved)
                                      : gt_gain_of(saved, job->whole);
     gt_advise(job->adviser, gain, "collectives, stragglers",
               "ranks wait in collectives for ranks that come later, and no %srank stands out: work that is shared out "
               "evenly in each step saves %.1f %% of the time (lengths of samples, sizes of batches)",
               is_any_named ? "other " : "", gain.percent);
-    gt_spans_release(&uneven);
-    job->adviser->status = status < 0 ? status : job->adviser->status;
+    free(is_named);
 }
 
 static double time_of(const struct gt_collectives *collectives)
@@ -831,7 +764,7 @@ bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common)
     if (status >= 0 && any)
         status = gt_late_ranks_find(&job.collectives, &job.late);
     if (status >= 0 && any)
-        status = find_costs(&job);
+        status = find_stragglers(&job);
     adviser->status = status;
     *any_in_common = job.collectives.count > 0;
     job.whole = time_of(&job.collectives);
@@ -840,9 +773,10 @@ bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common)
     if (any && adviser->status >= 0)
         judge_pool(&job);
     if (any && adviser->status >= 0)
-        adviser->status = find_awaited(&job, true, &adviser->awaited);
+        adviser->status = find_awaited(&job, &adviser->awaited);
     if (any && adviser->status >= 0)
         judge_uneven(&job);
+    gt_replay_close(&job.replay);
     free(job.straggler);
     free(job.is_late);
     gt_spans_release(&job.steps);

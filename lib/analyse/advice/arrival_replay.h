@@ -1,0 +1,33 @@
+/* Collectives are replayed with earlier arrivals, to find the time that ranks would save. Times are in ns. */
+#ifndef GT_ANALYSE_ADVICE_ARRIVAL_REPLAY_H
+#define GT_ANALYSE_ADVICE_ARRIVAL_REPLAY_H
+
+#include "analyse/advice/advice.h"
+
+enum gt_replay_kind {
+    GT_REPLAY_WITHOUT, /* a collective begins when the last of the ranks arrives that are not left out */
+    GT_REPLAY_EVEN,    /* at the mean of their arrivals */
+    GT_REPLAY_ALONE    /* each rank waits for no other */
+};
+
+struct gt_replay {
+    const struct gt_collectives *all;
+    struct gt_replay_part *part; /* of each arrival */
+    size_t *order;               /* collectives by their last arrival */
+    double *saved;               /* of each rank */
+    size_t parts;
+};
+
+/* `compute` has the computing kernels, united by node and device. Returns 0 or -ENOMEM; close it in both cases. */
+int gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_collectives *all,
+                   const struct gt_spans *compute);
+void gt_replay_close(struct gt_replay *replay);
+/* Returns the ns that each rank saves, valid until the next replay. `is_left_out` is by rank; NULL: none. */
+const double *gt_replay(struct gt_replay *replay, enum gt_replay_kind kind, const bool *is_left_out);
+
+/* Returns the place of the device of an arrival; GT_TRACE_NONE: of the host. */
+uint32_t gt_arrival_device(const struct gt_analysis_input *input, const struct gt_arrival *arrival);
+/* Returns the part of from..to in which the device, keys node and device, computes. */
+int64_t gt_arrival_computed(const struct gt_spans *compute, const uint32_t *key, int64_t from, int64_t to);
+
+#endif
