@@ -50,7 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(sentence)
         config.pluginmanager.register(_Table())
     config.addinivalue_line("markers", "gpu_tracker(max_ram=None, max_gpu_ram=None, max_time=None, fail_if=None): fail the test "
-                            "above a limit ('500 MB', bytes; seconds) or by rules ('gpu<50%')")
+                            "above a limit ('500 MB', bytes; seconds) or by rules ('gpu<50%'). max_ram and the rule memory limit what the "
+                            "test adds to the memory of pytest, not the whole")
 
 
 def _limit(name: str, value: object) -> float:

@@ -189,7 +189,7 @@ def test_without_a_compiler_and_without_pandas(archives, interpreter, tmp_path):
                           env={"PATH": str(tmp_path / "venv/bin"), "HOME": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
-        "this needs pandas: pip install pandas; the methods that return a Table do without",
+        "this method needs pandas: pip install pandas, or use the methods that return a Table",
         f"gpu-tracker {(ROOT / 'VERSION').read_text().strip()}"]
 
 

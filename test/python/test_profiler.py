@@ -501,7 +501,7 @@ def test_windows(job):
     assert [row["steps"] for row in trace.steps(phases=["TRAIN"]).to_json()["steps"]] == [2, 2]
     with pytest.raises(ValueError, match="unit"):
         profiler.load(job, unit="miles").steps()
-    with pytest.raises(TypeError, match="no option 'colour'"):
+    with pytest.raises(TypeError, match="unknown option 'colour'"):
         trace.steps(colour="red")
 
 

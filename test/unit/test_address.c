@@ -53,7 +53,7 @@ static void test_mistakes(void **state)
         {"clickhouse://host/d'b", "has a '''"},
         {"clickhouse://host/db/4 2", "has a ' '"},
         {"clickhouse://host/db/a/b", "has a '/'"},
-        {"clickhouse://host/db?flash=5", "\"flash\" is no option"},
+        {"clickhouse://host/db?flash=5", "\"flash\" is not an option"},
         {"clickhouse://host/db?flush=soon", "\"flush=soon\""},
         {"clickhouse://host/db?keep=yes", "\"keep=yes\""},
         {"clickhouse://host/db?wait=-1", "\"wait=-1\""},

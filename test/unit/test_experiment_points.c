@@ -34,7 +34,7 @@ static void curves_are_put_together(void **state)
     const struct gt_experiment_curve power = {"CPU", "intel_power", NULL, 0}, wrong = {"DSP", "x", NULL, 0};
     assert_int_equal(gt_experiment_new(&experiment, &error), 0);
     assert_int_equal(gt_experiment_complete(experiment, "it", &error), -ENODATA);
-    assert_string_equal(error.text, "it: there is no recording of power in it");
+    assert_string_equal(error.text, "it has no recording of power");
     for (size_t segment = 0; segment < 2; segment++)
         for (int i = 0; i < 2; i++) {
             struct gt_experiment_point point = {(double)segment * 100 + i, 10};

@@ -258,7 +258,7 @@ static void container_tracker_gets_host_numbers(void **state)
     gpu_machine_collect(&machine, 1);
     assert_true(share(200, GT_GPU_RAM) == 4e6);
     assert_int_equal(machine.frame.share_count, 1);
-    expect_text("only one of the job that holds the device");
+    expect_text("the only process of the job that holds the device");
 }
 
 static void container_with_two_strange_numbers_is_not_guessed(void **state)

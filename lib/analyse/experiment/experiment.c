@@ -236,7 +236,7 @@ int gt_experiment_put(struct gt_experiment *experiment, const struct gt_experime
 int gt_experiment_complete(struct gt_experiment *experiment, const char *name, struct gt_error *error)
 {
     if (experiment->count == 0)
-        return gt_error_set(error, ENODATA, "%s: it has no recording of power", name);
+        return gt_error_set(error, ENODATA, "%s has no recording of power", name);
     return offer_aliases(experiment) < 0 ? gt_error_system(error, ENOMEM, "%s", name) : 0;
 }
 
