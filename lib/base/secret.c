@@ -7,47 +7,97 @@
 #include <string.h>
 #include <strings.h>
 
-/* A name holds one of these without regard to case, '-' and '_'. */
-static const char *const telling[] = {"password", "passwd",     "passphrase", "token",      "secret",
-                                      "apikey",   "accesskey",  "credential", "privatekey", "authorization",
-                                      "bearer",   "sessionkey", "cookie",     "wandbkey",   "openaikey"};
-/* The last word of a name: "--pass", "DB_PASS". Without a word before it, "PWD" is the working directory. */
-static const char *const telling_last[] = {"pass", "pwd"};
+/* What the name of a value says about it. */
+enum meaning { UNKNOWN, IDENTIFIER, MAYBE_SECRET, SECRET };
+
+/* Where a word is in a name: the last part behind one of separators[], or the whole name behind '-', '?', '&' or ';'.
+ * ANYWHERE and END ignore '-' and '_'. */
+enum place { ANYWHERE, END, LAST, WHOLE };
+
+/* A plain table, without regard to case: the first line that matches decides. */
+static const struct {
+    const char *word;
+    enum place place;
+    enum meaning meaning;
+} names[] = {
+    {"password", ANYWHERE, SECRET},
+    {"passwd", ANYWHERE, SECRET},
+    {"passphrase", ANYWHERE, SECRET},
+    {"secret", ANYWHERE, SECRET},
+    {"apikey", ANYWHERE, SECRET},
+    {"accesskey", ANYWHERE, SECRET},
+    {"credential", ANYWHERE, SECRET},
+    {"privatekey", ANYWHERE, SECRET},
+    {"authorization", ANYWHERE, SECRET},
+    {"bearer", ANYWHERE, SECRET},
+    {"sessionkey", ANYWHERE, SECRET},
+    {"cookie", ANYWHERE, SECRET},
+    {"wandbkey", ANYWHERE, SECRET},
+    {"openaikey", ANYWHERE, SECRET},
+    {"token", END, SECRET},
+    {"tokens", ANYWHERE, UNKNOWN}, /* of language models */
+    {"tokeniz", ANYWHERE, UNKNOWN},
+    {"token", ANYWHERE, MAYBE_SECRET}, /* "--token-dropout" */
+    {"signature", LAST, SECRET},
+    {"pass", LAST, SECRET},
+    {"pwd", LAST, SECRET}, /* "PWD" alone is the working directory */
+    {"auth", WHOLE, SECRET},
+    {"otp", WHOLE, SECRET},
+    {"pin", WHOLE, SECRET},
+    {"sig", WHOLE, SECRET},
+    {"key", LAST, MAYBE_SECRET},
+    {"commit", END, IDENTIFIER},
+    {"revision", END, IDENTIFIER},
+    {"sha", END, IDENTIFIER},
+    {"sha256", END, IDENTIFIER},
+};
+static const char separators[] = "-_.+?&;", parts[] = "?&;";
 /* Keys of services begin so. */
 static const char *const beginnings[] = {"ghp_",  "gho_",  "ghs_", "ghu_", "github_pat_", "glpat-", "hf_",   "sk-",
                                          "xoxb-", "xoxp-", "AKIA", "ASIA", "AIza",        "npm_",   "pypi-", "eyJ"};
 
 enum { SHORTEST_KEY = 12, SHORTEST_RANDOM = 24, SHORTEST_HEX = 32 };
 
-/* Language models have tokens and tokenizers. */
-static bool tells(const char *plain, const char *word)
-{
-    const char *found = strstr(plain, word);
-    return found && strncmp(found, "tokens", 6) != 0 && strncmp(found, "tokeniz", 7) != 0;
-}
-
 /* "--ssl-key" ends in the word "key", "monkey" does not. */
-static bool ends_in_word(const char *name, size_t length, const char *word)
+static bool is_in_place(const char *name, size_t length, const char *word, enum place place)
 {
     size_t own = strlen(word);
-    return length > own && strncasecmp(name + length - own, word, own) == 0 && strchr("-_", name[length - own - 1]);
+    if (length <= own || strncasecmp(name + length - own, word, own) != 0)
+        return false;
+    size_t before = length - own;
+    return place == LAST ? strchr(separators, name[before - 1]) != NULL
+                         : strchr(parts, name[before - 1]) || strspn(name, "-") == before;
+}
+
+static bool matches(const char *name, size_t length, const char *plain, const char *word, enum place place)
+{
+    size_t own = strlen(word), all = strlen(plain);
+    switch (place) {
+    case ANYWHERE: return strstr(plain, word) != NULL;
+    case END: return all >= own && strcmp(plain + all - own, word) == 0;
+    default: return is_in_place(name, length, word, place);
+    }
+}
+
+static enum meaning meaning_of(const char *name, size_t length)
+{
+    char plain[64];
+    size_t used = 0, from = length;
+    while (from > 0 && length - from < sizeof plain - 1 && !strchr(parts, name[from - 1]))
+        from--;
+    for (size_t i = from; i < length; i++)
+        if (name[i] != '-' && name[i] != '_')
+            plain[used++] = (char)tolower((unsigned char)name[i]);
+    plain[used] = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (matches(name, length, plain, names[i].word, names[i].place))
+            return names[i].meaning;
+    return UNKNOWN;
 }
 
 static bool names_secret(const char *name, size_t length)
 {
-    for (size_t i = 0; i < sizeof telling_last / sizeof *telling_last; i++)
-        if (ends_in_word(name, length, telling_last[i]))
-            return true;
-    char plain[64];
-    size_t used = 0;
-    for (size_t i = 0; i < length && used + 1 < sizeof plain; i++)
-        if (name[i] != '-' && name[i] != '_')
-            plain[used++] = (char)tolower((unsigned char)name[i]);
-    plain[used] = '\0';
-    for (size_t i = 0; i < sizeof telling / sizeof *telling; i++)
-        if (tells(plain, telling[i]))
-            return true;
-    return false;
+    return meaning_of(name, length) == SECRET;
 }
 
 static bool begins_as_key(const char *piece, size_t length)
@@ -99,15 +149,18 @@ static bool find_password(const char *piece, size_t length, size_t *from, size_t
 /* What came before and what it means for the next piece. */
 struct state {
     bool next_is_secret;
-    bool next_may_be_secret; /* if it looks like a password: behind -p or --key */
+    bool next_may_be_secret; /* if it looks like a password: behind --key */
+    bool next_is_identifier; /* behind --commit */
+    bool next_is_short;      /* behind -p */
     bool rest_is_secret;     /* of this word: behind "Authorization:" */
     bool is_database;        /* a program that takes passwords behind -p was named */
+    bool is_curl;            /* its -b takes a cookie */
 };
 
-static void put_value(struct gt_buffer *out, const char *value, size_t length)
+static void put_value(struct gt_buffer *out, const char *value, size_t length, bool is_identifier)
 {
     size_t from, to;
-    if (begins_as_key(value, length) || is_random(value, length))
+    if (begins_as_key(value, length) || (!is_identifier && is_random(value, length)))
         gt_buffer_text(out, GT_SECRET_HIDDEN);
     else if (find_password(value, length, &from, &to)) {
         gt_buffer_append(out, value, from);
@@ -131,36 +184,29 @@ static const char *const schemes[] = {"bearer", "basic", "digest", "token", "neg
 /* "password VALUE", as in a request or a dialogue. */
 static const char *const names_of_passwords[] = {"password", "passwd", "passphrase", NULL};
 
-/* A program whose -p takes a password without a blank: "mysql -pPASSWORD". */
-static bool is_database(const char *word, size_t length)
+/* Programs whose -p takes a password: "mysql -pPASSWORD". */
+static const char *const databases[] = {"mysql", "mariadb", "mycli", "mongo", "sshpass", "7z", "login", NULL};
+
+static bool is_program(const char *word, size_t length, const char *const *programs)
 {
-    static const char *const programs[] = {"mysql", "mariadb", "mycli", "mongo", "sshpass", "7z", "login"};
     const char *slash = memrchr(word, '/', length), *name = slash ? slash + 1 : word;
-    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-        if (strncmp(name, programs[i], strlen(programs[i])) == 0)
+    for (; *programs; programs++)
+        if (strncmp(name, *programs, strlen(*programs)) == 0)
             return true;
     return false;
 }
 
-/* "-phunter2": other programs' values of -p and options that begin so seldom mix letters with digits. */
-static bool holds_password(const struct state *state, const char *piece, size_t length)
+/* "-phunter2", "-p hunter2": other programs' values of -p and options that begin so seldom mix letters with digits. */
+static bool is_password(const struct state *state, const char *value, size_t length)
 {
     enum { SHORTEST_PASSWORD = 6 };
     size_t letters = 0, digits = 0;
-    if (length <= 2 || strncmp(piece, "-p", 2) != 0)
-        return false;
-    for (size_t i = 2; i < length; i++) {
-        letters += isalpha((unsigned char)piece[i]) != 0;
-        digits += isdigit((unsigned char)piece[i]) != 0;
+    for (size_t i = 0; i < length; i++) {
+        letters += isalpha((unsigned char)value[i]) != 0;
+        digits += isdigit((unsigned char)value[i]) != 0;
     }
-    bool is_plain = !memchr(piece, '/', length) && !memchr(piece, ':', length) && !memchr(piece, '=', length);
-    return state->is_database || (is_plain && letters && digits && length - 2 >= SHORTEST_PASSWORD);
-}
-
-/* Some programs take a password or a key behind these, others a port, a path, a column or a partition. */
-static bool may_name_secret(const char *name, size_t length)
-{
-    return (length == 2 && strncmp(name, "-p", 2) == 0) || ends_in_word(name, length, "key");
+    bool is_plain = !memchr(value, '/', length) && !memchr(value, ':', length) && !memchr(value, '=', length);
+    return length && (state->is_database || (is_plain && letters && digits && length >= SHORTEST_PASSWORD));
 }
 
 static bool may_be_secret(const char *value, size_t length)
@@ -182,47 +228,80 @@ static const char *find_heading(const char *piece, size_t length)
     return is_plain && colon[1] != ':' && names_secret(piece, name) ? colon : NULL;
 }
 
-/* "pass:VALUE", behind -passin of openssl. */
-static const char passed[] = "pass:";
+/* "pass:VALUE" behind -passin of openssl, "/p:VALUE" of xfreerdp; "/p:NAME=VALUE" sets a property. */
+static size_t passed(const char *piece, size_t length)
+{
+    static const char *const prefixes[] = {"pass:", "/p:"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        size_t own = strlen(prefixes[i]);
+        if (length > own && strncmp(piece, prefixes[i], own) == 0 && (*piece != '/' || !memchr(piece, '=', length)))
+            return own;
+    }
+    return 0;
+}
+
+static bool is_hidden(const struct state *state, const char *piece, size_t length)
+{
+    return state->rest_is_secret || (state->next_is_secret && *piece != '-') ||
+           (state->next_may_be_secret && may_be_secret(piece, length)) ||
+           (state->next_is_short && may_be_secret(piece, length) && is_password(state, piece, length));
+}
+
+/* Set what the name of an option, variable or heading says about the next piece. */
+static void expect_next(struct state *state, const char *name, size_t length, bool has_value, bool is_heading)
+{
+    enum meaning meaning = has_value ? UNKNOWN : meaning_of(name, length);
+    bool is_cookie = state->is_curl && length == 2 && strncmp(name, "-b", 2) == 0;
+    state->rest_is_secret = is_heading || is_one_of((const char *const[]){"bearer", NULL}, name, length);
+    state->next_is_secret = state->rest_is_secret || is_cookie || (meaning == SECRET && *name == '-') ||
+                            (!has_value && is_one_of(names_of_passwords, name, length));
+    state->next_may_be_secret = meaning == MAYBE_SECRET && *name == '-';
+    state->next_is_identifier = meaning == IDENTIFIER;
+    state->next_is_short = length == 2 && strncmp(name, "-p", 2) == 0;
+}
+
+static void put_hidden_after(struct gt_buffer *out, const char *piece, size_t length)
+{
+    gt_buffer_append(out, piece, length);
+    gt_buffer_text(out, GT_SECRET_HIDDEN);
+}
 
 /* A piece has no blanks. */
 static void put_piece(struct gt_buffer *out, struct state *state, const char *piece, size_t length)
 {
     const char *equals = memchr(piece, '=', length), *colon = find_heading(piece, length);
     size_t name = colon ? (size_t)(colon - piece) : equals ? (size_t)(equals - piece) : length;
-    state->is_database |= is_database(piece, length);
-    if (holds_password(state, piece, length)) {
-        gt_buffer_text(out, "-p" GT_SECRET_HIDDEN);
+    bool has_value = name < length, is_identifier = state->next_is_identifier;
+    state->is_database |= is_program(piece, length, databases);
+    state->is_curl |= is_program(piece, length, (const char *const[]){"curl", NULL});
+    if (length > 2 && strncmp(piece, "-p", 2) == 0 && is_password(state, piece + 2, length - 2)) {
+        put_hidden_after(out, piece, 2);
         return;
     }
     if (state->next_is_secret && is_one_of(schemes, piece, length)) {
         gt_buffer_append(out, piece, length);
         return;
     }
-    if (state->rest_is_secret || (state->next_is_secret && *piece != '-') ||
-        (state->next_may_be_secret && may_be_secret(piece, length))) {
+    if (is_hidden(state, piece, length)) {
         gt_buffer_text(out, GT_SECRET_HIDDEN);
         state->next_is_secret = piece[length - 1] == ';'; /* more of a cookie */
-        state->next_may_be_secret = false;
+        state->next_may_be_secret = state->next_is_short = false;
         return;
     }
-    if (length > strlen(passed) && strncmp(piece, passed, strlen(passed)) == 0) {
-        gt_buffer_text(out, passed);
-        gt_buffer_text(out, GT_SECRET_HIDDEN);
+    if (passed(piece, length)) {
+        put_hidden_after(out, piece, passed(piece, length));
         return;
     }
-    bool has_value = name < length, tells = names_secret(piece, name), may_tell = may_name_secret(piece, name);
-    state->rest_is_secret = colon || is_one_of((const char *const[]){"bearer", NULL}, piece, length);
-    state->next_is_secret = state->rest_is_secret || (tells && !has_value && *piece == '-') ||
-                            is_one_of(names_of_passwords, piece, length);
-    state->next_may_be_secret = may_tell && !has_value;
-    put_value(out, piece, name);
+    expect_next(state, piece, name, has_value, colon != NULL);
+    put_value(out, piece, name, is_identifier);
     if (!has_value)
         return;
     const char *value = piece + name + 1;
+    enum meaning meaning = colon ? UNKNOWN : meaning_of(piece, name);
     gt_buffer_append(out, piece + name, 1);
     length -= name + 1;
-    if (!colon && (tells || (may_tell && may_be_secret(value, length))))
+    state->next_is_identifier = meaning == IDENTIFIER;
+    if (meaning == SECRET || (meaning == MAYBE_SECRET && may_be_secret(value, length)))
         gt_buffer_text(out, GT_SECRET_HIDDEN);
     else if (length)
         put_piece(out, state, value, length);
@@ -251,7 +330,7 @@ static bool find_json_secret(const char *text, const char **from, const char **t
 /* "--user name:password", as curl has it. */
 static bool is_user_option(const char *word)
 {
-    return !strcmp(word, "-u") || !strcmp(word, "--user") || !strcmp(word, "--auth");
+    return !strcmp(word, "-u") || !strcmp(word, "--user");
 }
 
 static void put_word(struct gt_buffer *out, struct state *state, const char *word, const char *before)

@@ -16,8 +16,8 @@ struct gt_gap_watch {
     double times; /* away, as was told last */
 };
 
-/* Look at the coverage of the device `name`, and its gap. Returns whether there is something to say: that its counter is away, that it is back, and at
- * the end whether it was away once more. */
+/* Poll the coverage of the device `name`, and its gap. Returns true if there is something to report: its counter is away or back, or at
+ * the end it was away once more. */
 bool gt_gap_watch_look(struct gt_gap_watch *watch, const char *name, const struct gt_coverage *coverage,
                        const struct gt_gap *gap, int64_t now_ns, bool is_end, char *sentence, size_t size);
 

@@ -9,9 +9,9 @@
  *            grown, where that is more (huge pages). It shares the rest with its parent. Pages that the parent has written to since
  *            are kept by its children: the parent's faults since the fork less the growth of its resident set, at most what a child
  *            shares, once for each parent. Children keep what they share beyond the smallest resident set of the parent since the
- *            fork, too: it has freed that. A parent that has ended counts for what its children still share with it. Each reading of smaps_rollup replaces the
- *            estimate, and the part of the faults that it confirms is the weight of later ones. A control group that others share is
- *            an upper bound.
+ *            fork, too: it has freed that. A parent that has ended counts for what its children still share with it.
+ *            Each reading of smaps_rollup replaces the estimate, and the part of the faults that it confirms is the
+ *            weight of later ones. A control group that others share is an upper bound.
  *   rss      The sum of resident sets.
  * Pages of files and shared memory
  *   Proportional set sizes of the last readings, what one process has more than any of these, and never less than what the

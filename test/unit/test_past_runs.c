@@ -28,6 +28,7 @@ static void expect_hidden(char *const words[], const char *expected)
 
 #define HIDDEN(expected, ...) expect_hidden((char *[]){__VA_ARGS__, NULL}, expected)
 
+/* a plain table */
 static void test_secrets(void **state)
 {
     (void)state;
@@ -75,6 +76,25 @@ static void test_secrets(void **state)
     HIDDEN("curl --header=Authorization: *** host", "curl", "--header=Authorization: abc", "host");
     HIDDEN("sh -c curl -H \"X-Api-Key:*** ***", "sh", "-c", "curl -H \"X-Api-Key:abc\" host");
     HIDDEN("http PUT host token:*** a=b", "http", "PUT", "host", "token:abc", "a=b");
+    HIDDEN("curl https://h/x?a=1&password=***", "curl", "https://h/x?a=1&password=abc");
+    HIDDEN("curl https://h/x?sig=*** https://h/x?a=1&sig=***", "curl", "https://h/x?sig=abc",
+           "https://h/x?a=1&sig=abc");
+    HIDDEN("curl https://h/x?X-Amz-Date=1&X-Amz-Signature=***", "curl", "https://h/x?X-Amz-Date=1&X-Amz-Signature=abc");
+    HIDDEN("curl https://bucket.storage.example.org/a/long/path/with/many/folders/file.bin?password=***", "curl",
+           "https://bucket.storage.example.org/a/long/path/with/many/folders/file.bin?password=abc");
+    HIDDEN("x server=h;Password=***", "x", "server=h;Password=abc;a=b");
+    HIDDEN("x server=h;Pwd=***", "x", "server=h;Pwd=abc;a=b");
+    HIDDEN("x --auth *** --auth=*** y", "x", "--auth", "abc", "--auth=abc", "y");
+    HIDDEN("x --auth *** y", "x", "--auth", "me:abc", "y");
+    HIDDEN("train.py +wandb.key=*** lr=1", "train.py", "+wandb.key=abc", "lr=1");
+    HIDDEN("curl -b *** host", "curl", "-b", "sid=abc", "host");
+    HIDDEN("sh -c curl -b *** host", "sh", "-c", "curl -b sid=abc host");
+    HIDDEN("x --otp *** --pin *** --pin=*** y", "x", "--otp", "123456", "--pin", "1234", "--pin=1234", "y");
+    HIDDEN("xfreerdp /u:me /p:*** /v:host", "xfreerdp", "/u:me", "/p:abc", "/v:host");
+    HIDDEN("wandb login ***", "wandb", "login", "0123456789abcdef0123456789abcdef01234567");
+    HIDDEN("x -p *** host", "x", "-p", "hunter2", "host");
+    HIDDEN("sshpass -p *** ssh host", "sshpass", "-p", "abc", "ssh", "host");
+    HIDDEN("env TOKEN_GITHUB=*** --token-value *** x", "env", "TOKEN_GITHUB=abc", "--token-value", "abc", "x");
 }
 
 static void test_what_is_no_secret(void **state)
@@ -99,6 +119,15 @@ static void test_what_is_no_secret(void **state)
     HIDDEN("pytest test_token.py::test_x", "pytest", "test_token.py::test_x");
     HIDDEN("gcc -pthread -p8080 -p/a/b2 -pipe", "gcc", "-pthread", "-p8080", "-p/a/b2", "-pipe");
     HIDDEN("t --max-tokens 512 --tokenizer=fast", "t", "--max-tokens", "512", "--tokenizer=fast");
+    HIDDEN("t --token-dropout 0.1 --token_dim=64", "t", "--token-dropout", "0.1", "--token_dim=64");
+    HIDDEN("t --commit 0123456789abcdef0123456789abcdef01234567", "t", "--commit",
+           "0123456789abcdef0123456789abcdef01234567");
+    HIDDEN("t GIT_COMMIT=0123456789abcdef0123456789abcdef01234567", "t",
+           "GIT_COMMIT=0123456789abcdef0123456789abcdef01234567");
+    HIDDEN("mkdir -p dir", "mkdir", "-p", "dir");
+    HIDDEN("t --pin-memory yes --author me pin=3", "t", "--pin-memory", "yes", "--author", "me", "pin=3");
+    HIDDEN("dotnet build /p:Configuration=Release", "dotnet", "build", "/p:Configuration=Release");
+    HIDDEN("grep -b x file", "grep", "-b", "x", "file");
 }
 
 static struct gt_past_run run_of(double peak, double elapsed)
