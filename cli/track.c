@@ -569,7 +569,7 @@ static int end(struct track *track, const struct options *options, char **words,
     if (as_original)
         say_completed(stdout, track->watch.wait_status);
     int collected = 0, written = conclude(track, options, as_original ? NULL : words, &collected);
-    if (!as_original && ends_in_sentence(&track->output))
+    if (!as_original && !options->quiet && ends_in_sentence(&track->output))
         say_completed(stderr, track->watch.wait_status);
     int status = command_status(track->watch.wait_status);
     return status || !track->is_strict ? status : written ? written : collected;
@@ -582,7 +582,7 @@ static int judge(const struct track *track, const struct options *options)
     if (!options->limits.count)
         return 0;
     if (!track->watch.tracker) {
-        say("nothing was measured, so '%s' is not known to be kept", options->limits.value[0]);
+        say("nothing was measured, which counts as a violation of '%s'", options->limits.value[0]);
         return EXIT_BROKEN_RULE;
     }
     int broken = gt_tracker_judge(track->watch.tracker, options->limits.value, say_warning, NULL, &error);

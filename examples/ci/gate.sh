@@ -1,6 +1,6 @@
 #!/bin/sh
-# gate.sh BEFORE AFTER COMMAND...: run COMMAND four times in the folder BEFORE and four times in AFTER (two checkouts that are built), in turn.
-# comment.md is the comparison, for a comment on the change; the exit status is 3 where a rule of RULES is broken.
+# Copy it to the folder ci of your project. gate.sh BEFORE AFTER COMMAND...: run COMMAND four times in the folder BEFORE and four times in AFTER (two checkouts that are built), in turn.
+# comment.md is the comparison, for a comment on the change; the exit status is 3 if a rule of RULES is true.
 set -eu
 [ $# -ge 3 ] || { echo "usage: gate.sh BEFORE AFTER COMMAND..." >&2; exit 2; }
 before=$1 after=$2
@@ -9,8 +9,8 @@ rules=$(printf '%s' "${RULES:-memory>+10% cpu_time>+20%}" | sed 's/ *\([<>]\) */
 here=$PWD
 mkdir -p measured
 for run in 1 2 3 4; do
-    (cd "$before" && gpu-tracker run -q --blocks --overwrite --tf "$here/measured/before-$run.sqlite" -- "$@")
-    (cd "$after" && gpu-tracker run -q --blocks --overwrite --tf "$here/measured/after-$run.sqlite" -- "$@")
+    (cd "$before" && gpu-tracker run -q --blocks --sleep-time 0.1 --overwrite --tf "$here/measured/before-$run.sqlite" -- "$@")
+    (cd "$after" && gpu-tracker run -q --blocks --sleep-time 0.1 --overwrite --tf "$here/measured/after-$run.sqlite" -- "$@")
 done
 options=
 for rule in $rules; do options="$options --fail-if $rule"; done

@@ -162,7 +162,7 @@ static int request_of(const struct gt_job *job, const char *kind, struct gt_buff
     struct gt_next_time next;
     const char *own = job->rank[0].machine.scheduler, *used = strcmp(kind, "auto") ? kind : own;
     if (!*used)
-        return gt_error_set(error, EINVAL, "%s does not tell which scheduler ran it: name a kind of request",
+        return gt_error_set(error, EINVAL, "%s has no scheduler: choose slurm, k8s, pbs, lsf or docker",
                             job->source->name);
     int status = gt_job_request(request, job, used);
     if (status < 0)

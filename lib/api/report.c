@@ -386,7 +386,7 @@ int gt_recording_request(const char *const paths[], size_t count, const char *ki
     if (status < 0)
         return status;
     if (!strcmp(kind, "auto") && !*runs.scheduler)
-        return gt_error_set(error, EINVAL, "%s does not tell which scheduler ran it: name a kind of request", paths[0]);
+        return gt_error_set(error, EINVAL, "%s has no scheduler: choose slurm, k8s, pbs, lsf or docker", paths[0]);
     status = gt_next_time_request(&request, &runs.next, strcmp(kind, "auto") ? kind : runs.scheduler);
     gt_next_time_doubt(&sentence, &runs.next);
     if (status < 0)

@@ -225,8 +225,8 @@ def test_markdown(cli, sessions):
     assert done.returncode == 3
     verdict, rest = done.stdout.split("<details>\n<summary>All figures</summary>\n")
     lines = verdict.splitlines()
-    assert lines[0].startswith("**B against A**: ") and lines[0].endswith("; 1 rule broken"), lines[0]
-    assert "- the rule memory>1kB is broken" in lines and "## Summary" in lines and "## Rules" in lines
+    assert lines[0].startswith("**B against A**: ") and lines[0].endswith("; fails 1 rule"), lines[0]
+    assert "- fails the rule memory>1kB" in lines and "## Summary" in lines and "## Rules" in lines
     assert "## Overall Differences" in rest and rest.endswith("</details>\n")
     assert any(line.startswith("|") and "difference" in line for line in rest.splitlines())
 

@@ -65,4 +65,4 @@ def test_mistakes(job, cli, refused):
     refused(2, "one job", "report", "--request", "slurm", "job", "job")
     for rank in range(8):
         job.run(rank, "UPDATE static_data SET scheduler = NULL")
-    refused(2, "which scheduler", "report", "job", "--request", "auto")
+    refused(2, "has no scheduler", "report", "job", "--request", "auto")

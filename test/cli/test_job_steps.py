@@ -84,7 +84,7 @@ def test_steps_are_told_alike_of_a_folder_and_a_server(uneven, server, gpu_track
 
 def test_no_step_has_five_ranks(gpu_tracker, tell, tmp_path):
     job = steps_of(gpu_tracker, tmp_path / "job", "c:42.0", "c:42.1", ranks=4, seconds=10)
-    assert "at least five ranks in a step" in tell("profile", "stragglers", job.folder, form="text")
+    assert "Too few ranks in a step" in tell("profile", "stragglers", job.folder, form="text")
 
 
 def test_a_short_step_makes_no_rank_odd(gpu_tracker, tell, tmp_path):

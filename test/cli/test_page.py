@@ -211,10 +211,10 @@ def test_a_comparison_begins_with_the_verdict(comparison, tmp_path):
     assert comparison("--fail-if", "combined_ram.max>+5%").returncode == 3
     page = (tmp_path / "page.html").read_text()
     head = page[:page.index("<h2>")]
-    assert "<h1>after against before</h1>" in head and "1 rule broken" in head and "combined_ram.max&gt;+5%" in head
+    assert "<h1>after against before</h1>" in head and "fails 1 rule" in head and "combined_ram.max&gt;+5%" in head
     assert comparison("--fail-if", "combined_ram.max>+90%").returncode == 0
     page = (tmp_path / "page.html").read_text()
-    assert "all rules hold" in page and 'class="alarm"' not in page
+    assert "passes all rules" in page and 'class="alarm"' not in page
     forest = page[page.index('id="figure1"'):page.index("</figure>")]
     assert forest.count("<circle") >= 1 and "0 %" in forest
 

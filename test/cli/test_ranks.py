@@ -44,7 +44,7 @@ def test_ranks_that_share_a_name_go_on(rank, tmp_path, more):
 def test_rank_0_tells_for_all_where_figures_are_kept(rank, tmp_path):
     ranks = [rank(number, "--tf", "run-%j/%r.sqlite", "--", "sh", "-c", "sleep 0.1; exit 5") for number in range(3)]
     said = [process.communicate(timeout=60)[1] for process in ranks]
-    assert "all ranks: gpu-tracker report run-42\n" in said[0] and "next time" in said[0], said
+    assert "all ranks: gpu-tracker report run-42\n" in said[0] and "request for the whole job" in said[0], said
     assert not any("cpu" in text or "control groups" in text for text in said[1:]), said
     for words in ([], ["--tf", "shared.sqlite", "-f", "summary"]):
         _, complaints = rank(1, *words, "--", "true").communicate(timeout=60)

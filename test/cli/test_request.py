@@ -42,11 +42,11 @@ def test_the_largest_of_several_runs(cli, recording):
 
 def test_after_a_kill(cli, limited):  # noqa: F811
     summary = limited("--tf=run.sqlite", "--", sys.executable, "-c", GROWS).stderr
-    assert re.search(r"\n  next time: more than 300 MB; this run cannot tell how much. Try\n    (768M|1G)\n", summary), summary
+    assert re.search(r"\n  next time: more than 300 MB; the limit ended the run before its peak. Try\n    (768M|1G)\n", summary), summary
     done = cli("report", "--request=slurm", "run.sqlite")
     memory = int(re.fullmatch(r"--mem=(\d+)M --cpus-per-task=1\n", done.stdout)[1])
     assert memory * 2 ** 20 >= 2 * LIMIT
-    assert done.stderr == "gpu-tracker: next time: more than 300 MB; this run cannot tell how much\n"
+    assert done.stderr == "gpu-tracker: next time: more than 300 MB; the limit ended the run before its peak\n"
 
 
 def test_after_the_tracker_was_killed(cli, recording, gpu_tracker, tmp_path):
@@ -57,7 +57,7 @@ def test_after_the_tracker_was_killed(cli, recording, gpu_tracker, tmp_path):
     time.sleep(0.4)
     tracker.kill()
     tracker.wait()
-    doubt = "has no end, so that it cannot tell what the job used later"
+    doubt = "has no end: the job may have used more later"
     done = cli("report", "--request=slurm", "gone.sqlite")
     assert done.returncode == 0 and done.stdout.startswith("--mem=512M")
     assert done.stderr == f"gpu-tracker: next time: this recording {doubt}\n"
@@ -66,7 +66,7 @@ def test_after_the_tracker_was_killed(cli, recording, gpu_tracker, tmp_path):
 
 def test_after_a_failure(cli, recording):
     assert cli("run", "--disable-logs", "--tf=failed.sqlite", "--", "sh", "-c", "exit 4").returncode == 4
-    told = "failed with status 4, so that it cannot tell what a whole run takes"
+    told = "failed with status 4: a whole run may need more"
     done = cli("report", "--request=docker", "failed.sqlite")
     assert (done.returncode, done.stdout) == (0, "--memory=512m --cpus=1\n")
     assert done.stderr == f"gpu-tracker: next time: this run {told}\n"

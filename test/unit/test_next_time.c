@@ -210,7 +210,7 @@ static void test_killed(void **state)
     asks(&next, "slurm", "--mem=30G --cpus-per-task=1");
     assert_true(next.memory >= 2 * 16e9);
     gt_next_time_doubt(&out, &next);
-    assert_string_equal(out.data, "more than 16.0 GB; this run cannot tell how much");
+    assert_string_equal(out.data, "more than 16.0 GB; the limit ended the run before its peak");
     gt_buffer_release(&out);
     gt_next_time_try(&out, &next);
     assert_string_equal(out.data, "30G"); /* a scheduler takes it */
@@ -232,7 +232,7 @@ static void test_throttled(void **state)
     add(&next, &run);
     asks(&next, "k8s", "resources: {requests: {cpu: 400m, memory: 512Mi}, limits: {memory: 512Mi}}");
     gt_next_time_doubt(&out, &next);
-    assert_string_equal(out.data, "more than 0.2 cores; this run, throttled there, cannot tell how many");
+    assert_string_equal(out.data, "more than 0.2 cores; the limit slowed the run");
     gt_buffer_release(&out);
     gt_next_time_try(&out, &next);
     assert_string_equal(out.data, "0.40 cores");

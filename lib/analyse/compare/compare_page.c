@@ -169,7 +169,7 @@ static void add_broken_rules(struct gt_node *brief, const struct gt_node *rules,
         if (!outcome || strcmp(outcome, "broken") != 0)
             continue;
         const char *rule = gt_table_cell_text(table, row, 0, &cell);
-        snprintf(sentence, sizeof sentence, "the rule %s is broken", rule ? rule : "");
+        snprintf(sentence, sizeof sentence, "fails the rule %s", rule ? rule : "");
         gt_brief_warning(brief, sentence, NULL);
         ++*ret_broken;
     }
@@ -269,10 +269,10 @@ void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparis
                              : snprintf(outcome, sizeof outcome, "%d significant difference%s", certain,
                                         certain == 1 ? "" : "s");
     if (rules && broken)
-        snprintf(outcome + length, sizeof outcome - (size_t)length, "; %zu rule%s broken", broken,
+        snprintf(outcome + length, sizeof outcome - (size_t)length, "; fails %zu rule%s", broken,
                  broken == 1 ? "" : "s");
     else if (rules)
-        snprintf(outcome + length, sizeof outcome - (size_t)length, "; all rules hold");
+        snprintf(outcome + length, sizeof outcome - (size_t)length, "; passes all rules");
     struct gt_node *brief = gt_brief_add(gt_report_page(report), title, outcome, broken > 0);
     gt_node_flags(brief, 0);
     add_broken_rules(brief, rules, &broken);

@@ -394,7 +394,9 @@ static const char *none_off(const struct gt_job *job)
 {
     if (has_enough(job))
         return "No rank is off by five deviations and a twentieth.";
-    return job->launches > 1 ? "Outliers need at least five ranks in a step." : "Outliers need at least five ranks.";
+    return job->launches > 1
+               ? "Too few ranks in a step to name an outlier (5 needed): profile utilization compares them."
+               : "Too few ranks to name an outlier (5 needed): profile utilization compares them.";
 }
 
 static int build_with(struct gt_node *root, struct stragglers *stragglers, struct gt_error *error)

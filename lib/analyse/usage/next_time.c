@@ -304,18 +304,17 @@ void gt_next_time_doubt(struct gt_buffer *out, const struct gt_next_time *next)
     char bytes[GT_HUMAN_SIZE], cores[GT_HUMAN_SIZE];
     size_t begin = out->length;
     if (!isnan(next->killed_at))
-        gt_buffer_printf(out, "more than %s; %s cannot tell how much", gt_human_bytes(bytes, next->killed_at),
-                         next->runs > 1 ? "a run that was killed there" : "this run");
+        gt_buffer_printf(out, "more than %s; the limit ended %s before its peak",
+                         gt_human_bytes(bytes, next->killed_at), next->runs > 1 ? "a run" : "the run");
     if (!isnan(next->throttled_at))
-        gt_buffer_printf(out, "%smore than %s cores; %s cannot tell how many", out->length > begin ? "; " : "",
-                         gt_human_round_number(cores, next->throttled_at),
-                         next->runs > 1 ? "a run that was throttled there" : "this run, throttled there,");
+        gt_buffer_printf(out, "%smore than %s cores; the limit slowed %s", out->length > begin ? "; " : "",
+                         gt_human_round_number(cores, next->throttled_at), next->runs > 1 ? "a run" : "the run");
     if (next->failed_with && isnan(next->killed_at))
-        gt_buffer_printf(out, "%s%s failed with status %d, so that it cannot tell what a whole run takes",
-                         out->length > begin ? "; " : "", next->runs > 1 ? "a run" : "this run", next->failed_with);
+        gt_buffer_printf(out, "%s%s failed with status %d: a whole run may need more", out->length > begin ? "; " : "",
+                         next->runs > 1 ? "a run" : "this run", next->failed_with);
     if (next->is_unfinished)
-        gt_buffer_printf(out, "%s%s has no end, so that it cannot tell what the job used later",
-                         out->length > begin ? "; " : "", next->runs > 1 ? "a recording" : "this recording");
+        gt_buffer_printf(out, "%s%s has no end: the job may have used more later", out->length > begin ? "; " : "",
+                         next->runs > 1 ? "a recording" : "this recording");
 }
 
 void gt_next_time_try(struct gt_buffer *out, const struct gt_next_time *next)

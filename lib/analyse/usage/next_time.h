@@ -34,8 +34,8 @@ void gt_next_time_kill(struct gt_next_time *next, double bytes);
 extern const char *const gt_request_kinds[];
 /* Appends the request in the words and units of that scheduler; 0, or -ENOENT for a kind that there is not. */
 int gt_next_time_request(struct gt_buffer *out, const struct gt_next_time *next, const char *kind);
-/* Appends what a run that was killed or throttled or failed, or a recording that was not finished, cannot tell: "more than 16.0 GB; this
- * run cannot tell how much"; nothing where there is none. */
+/* Appends what a run that was killed or throttled or failed, or a recording that was not finished, leaves open: "more than 16.0 GB; the
+ * limit ended the run before its peak"; nothing where there is none. */
 void gt_next_time_doubt(struct gt_buffer *out, const struct gt_next_time *next);
 /* Appends what to try where no scheduler has to be asked, "805 MB": the figures alone that a limit hid; nothing where there is none. */
 void gt_next_time_try(struct gt_buffer *out, const struct gt_next_time *next);

@@ -132,7 +132,7 @@ static bool describe_memory(const struct gt_usage *usage, double peak, char *wor
     bool is_at_limit = met > 0 && peak < LITTLE_ABOVE * met; /* a part of the job may have one of its own */
     if (gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED && is_at_limit)
         snprintf(words, size, "peak, at the limit of %s%s", gt_human_round_bytes(whole, met),
-                 peak > FILES_BESIDE * met ? ", to which pages of files that others read first do not count" : "");
+                 peak > FILES_BESIDE * met ? " (pages of shared files do not count)" : "");
     else if (asked > 0)
         snprintf(words, size, "peak; %s of %s %s", gt_human_percent(percent, peak / asked),
                  gt_human_round_bytes(whole, asked), asked == limit ? "limit" : "asked for");
@@ -445,10 +445,28 @@ static void quote(char *ret, size_t size, const char *path)
     gt_buffer_release(&quoted);
 }
 
-/* Where a scheduler has to be asked, or a limit hid how much it takes. After the tracker was killed nobody knows that either. */
+/* Get the folder in which the other ranks of a job have their recordings, too; false where it is not told. */
+static bool folder_of_ranks(const struct gt_usage *usage, char *ret, size_t size)
+{
+    const char *slash = usage->recording && !usage->address ? strrchr(usage->recording, '/') : NULL;
+    if (usage->machine->world < 2 || !slash || slash == usage->recording)
+        return false;
+    return snprintf(ret, size, "%.*s", (int)(slash - usage->recording), usage->recording) < (int)size;
+}
+
+/* If a scheduler is asked, or a limit hid the need. One rank of several has no request of its own: the job has one. */
 static void add_request(const struct gt_usage *usage, struct gt_node *brief)
 {
     struct gt_next_time next;
+    char folder[4096], path[4096 + 2], whole[sizeof path + 80];
+    if (usage->machine->world > 1) {
+        if (folder_of_ranks(usage, folder, sizeof folder)) {
+            quote(path, sizeof path, folder);
+            snprintf(whole, sizeof whole, "request for the whole job: gpu-tracker report %s --request auto", path);
+            gt_brief_request(brief, whole, NULL);
+        }
+        return;
+    }
     struct gt_buffer heading = {0}, doubt = {0}, request = {0};
     gt_next_time_init(&next);
     gt_next_time_add(&next, usage);
@@ -464,15 +482,6 @@ static void add_request(const struct gt_usage *usage, struct gt_node *brief)
     gt_buffer_release(&heading);
     gt_buffer_release(&doubt);
     gt_buffer_release(&request);
-}
-
-/* Get the folder in which the other ranks of a job have their recordings, too; false where it is not told. */
-static bool folder_of_ranks(const struct gt_usage *usage, char *ret, size_t size)
-{
-    const char *slash = usage->recording && !usage->address ? strrchr(usage->recording, '/') : NULL;
-    if (usage->machine->world < 2 || !slash || slash == usage->recording)
-        return false;
-    return snprintf(ret, size, "%.*s", (int)(slash - usage->recording), usage->recording) < (int)size;
 }
 
 /* It may have been removed, with its folder, while it was written. */

@@ -269,7 +269,7 @@ bool gt_usage_rule_is_broken(const struct gt_usage_rule *rule, const struct gt_u
     char got[GT_NUMBER_SIZE + 20];
     if (isnan(value)) {
         bool is_partial = !isnan(gt_usage_final(usage, GT_SCOPE_COMBINED, GT_ENERGY)) && rule->word->of == energy_of;
-        snprintf(sentence, size, "%s was not measured%s, so '%s' is not known to be kept", name,
+        snprintf(sentence, size, "%s was not measured%s, which counts as a violation of '%s'", name,
                  is_partial ? " all the time" : "", rule->text);
         return true;
     }
