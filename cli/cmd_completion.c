@@ -282,9 +282,10 @@ static void print_bash(void)
 /* ---- zsh ---- */
 
 /* Inside '...': a quote ends, escapes and reopens; brackets and colons mean something to _arguments. */
+/* The first line of a help, which is the effect. */
 static void put_zsh_text(const char *text)
 {
-    for (; *text; text++) {
+    for (; *text && *text != '\n'; text++) {
         if (*text == '\'')
             fputs("'\\''", stdout);
         else if (strchr("[]:\\", *text))
@@ -404,7 +405,7 @@ static void print_zsh(void)
 static void put_fish_text(const char *text)
 {
     putchar('\'');
-    for (; *text; text++)
+    for (; *text && *text != '\n'; text++)
         printf("%s%c", *text == '\'' || *text == '\\' ? "\\" : "", *text);
     putchar('\'');
 }

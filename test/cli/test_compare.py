@@ -156,7 +156,6 @@ def test_rules(cli, sessions, rule, broken):
     ("num_calls>=2", "write 'num_calls>2'"),
     ("time<1000", "the limit has no unit: write it as in 10min"),
     ("memori>5GB", "; near: memory"),
-    ("energy>5J", "rule 'energy>5J': no session has measured that energy"),
     ("block:nothing.compute_time.max>5", "no session has such a code block"),
 ])
 def test_bad_rules(sessions, refused, rule, message):

@@ -54,7 +54,7 @@ def test_comparisons_have_no_differences_of_what_is_not_there(cli, recording):
 
 def test_a_rule_on_a_gpu_that_is_not_there_is_not_kept(cli, recording):
     done = cli("sub-track", "compare", "-m", f"a={recording}", "--fail-if", "combined_gpu_ram.max>1GB")
-    assert done.returncode == 2 and "is not a figure of any session" in done.stderr
+    assert done.returncode == 3 and "it was not measured" in done.stderr
 
 
 def test_one_session_with_a_gpu(cli, tmp_path):

@@ -154,10 +154,6 @@ static int refuse_figure(const struct rule *rule, const struct gt_comparison *co
                          struct gt_error *error)
 {
     struct gt_buffer near = {0};
-    if (strcmp(name, "energy") == 0)
-        return gt_error_set(error, EINVAL, "rule '%s': no session has measured that energy", rule->text);
-    if (rule->word)
-        return gt_error_set(error, EINVAL, "rule '%s': no session has measured its %s", rule->text, rule->word->name);
     gt_rule_words(&near);
     gt_buffer_printf(&near, ", and those of the results");
     list_near(&near, comparison, name);
@@ -188,7 +184,10 @@ static int parse_figure(struct rule *rule, const struct gt_comparison *compariso
     if (has_keys && rule->figure.slot && !strcmp(keys[0], "cpu_time") && !strcmp(keys[1], "total"))
         rule->figure = gt_compare_block_cpu_time(comparison, rule->figure.slot);
     choose_sampled(rule, comparison);
-    return has_keys && is_known(comparison, rule) ? 0 : refuse_figure(rule, comparison, first, error);
+    /* A known name without a value is a missing value, which breaks the rule. */
+    struct gt_column column;
+    bool is_name = rule->word || strcmp(first, "energy") == 0 || gt_store_column_named(&column, first, NULL) >= 0;
+    return has_keys && (is_name || is_known(comparison, rule)) ? 0 : refuse_figure(rule, comparison, first, error);
 }
 
 /* ---- limits ---- */
