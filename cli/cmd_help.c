@@ -211,8 +211,7 @@ void help_print_all(FILE *out, const struct command *command)
             print_option(out, &option_table[i]);
     fputc('\n', out);
     wrap(out, "Long options may be shortened to an unambiguous prefix.", 0, 0);
-    wrap(out, "Defaults may be set in configuration files and environment variables: see man gpu-tracker.",
-         0, 0);
+    wrap(out, "Defaults may be set in configuration files and environment variables: see man gpu-tracker.", 0, 0);
 }
 
 /* ---- the overview ---- */

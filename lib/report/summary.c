@@ -142,7 +142,10 @@ static void put_heading(struct page *page, const struct gt_node *brief, bool is_
         gt_buffer_text(page->out, "\n  ");
     else
         put_spaces(page, pad);
-    put_outcome(page, outcome ? outcome : "", gt_brief_is_alarm(brief));
+    if (outcome && columns_of(outcome) + 2 > page->width)
+        put_text(page, outcome, 2);
+    else
+        put_outcome(page, outcome ? outcome : "", gt_brief_is_alarm(brief));
     free(title);
     free(outcome);
 }

@@ -214,7 +214,7 @@ def test_a_comparison_begins_with_the_verdict(comparison, tmp_path):
     assert "<h1>after against before</h1>" in head and "fails 1 rule" in head and "combined_ram.max&gt;+5%" in head
     assert comparison("--fail-if", "combined_ram.max>+90%").returncode == 0
     page = (tmp_path / "page.html").read_text()
-    assert "passes all rules" in page and 'class="alarm"' not in page
+    assert "all rules pass" in page and 'class="alarm"' not in page
     forest = page[page.index('id="figure1"'):page.index("</figure>")]
     assert forest.count("<circle") >= 1 and "0 %" in forest
 

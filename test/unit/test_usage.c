@@ -526,8 +526,7 @@ static void a_peak_above_the_limit_that_it_met_is_explained(void **state)
     gt_report_free(report);
     run.machine.limit[GT_LIMIT_GROUP_MEMORY].value = 210e6;
     report = usage_of(&run);
-    assert_string_equal(words_of_memory(report),
-                        "peak, at the limit of 210 MB (pages of shared files do not count)");
+    assert_string_equal(words_of_memory(report), "peak, at the limit of 210 MB (pages of shared files do not count)");
     end(&run, report);
 }
 

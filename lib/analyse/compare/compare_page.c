@@ -272,7 +272,7 @@ void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparis
         snprintf(outcome + length, sizeof outcome - (size_t)length, "; fails %zu rule%s", broken,
                  broken == 1 ? "" : "s");
     else if (rules)
-        snprintf(outcome + length, sizeof outcome - (size_t)length, "; passes all rules");
+        snprintf(outcome + length, sizeof outcome - (size_t)length, "; all rules pass");
     struct gt_node *brief = gt_brief_add(gt_report_page(report), title, outcome, broken > 0);
     gt_node_flags(brief, 0);
     add_broken_rules(brief, rules, &broken);
