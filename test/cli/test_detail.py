@@ -355,7 +355,7 @@ def test_figures_of_processes_are_current_without_an_end(gpu_tracker, cli, tmp_p
 @pytest.mark.parametrize("suffix", ["csv", "sqlite"])
 def test_recordings_keep_no_secrets(cli, tmp_path, suffix):
     """Those of the command and of each process that it starts."""
-    script = "import subprocess, sys; subprocess.run(['sleep', '0.4']); subprocess.run(['sh', '-c', 'sleep 0.4', 'x', '-p', 'geheim'])"
+    script = "import subprocess, sys; subprocess.run(['sleep', '0.4']); subprocess.run(['sh', '-c', 'sleep 0.4', 'x', '-p', 'geheim42'])"
     secrets = "--token", "geheim-1", "API_KEY=geheim-2"
     done = cli("run", "--detail", "--st=0.05", f"--tf=run.{suffix}", "--", "python3", "-c", script, *secrets)
     assert done.returncode == 0, done.stderr

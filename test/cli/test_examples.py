@@ -88,7 +88,7 @@ def test_the_gate_says_what_it_takes(run):
 @pytest.mark.parametrize("name", ["github.yml", "gitlab.yml"])
 def test_ci_files_call_the_gate_and_send_its_comment(name):
     text = (EXAMPLES / "ci" / name).read_text()
-    assert re.search(r"ci/gate\.sh \S+ \S+ \./job\.sh", text) and "comment.md" in text and "pip install libgputracker" in text
+    assert re.search(r"ci/gate\.sh \S+ \S+ \./job\.sh", text) and "comment.md" in text and "pip install \"$GPU_TRACKER_WHEEL\"" in text
     if (INSTALLED / "installed").exists():
         code = "import sys, yaml; assert yaml.safe_load(open(sys.argv[1]))"
         subprocess.run([INSTALLED / "python", "-c", code, EXAMPLES / "ci" / name], check=True)
