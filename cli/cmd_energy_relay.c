@@ -42,8 +42,8 @@ struct confine {
     gid_t gid;
 };
 
-/* Looks up names; NULL: root becomes gpu-tracker, or nobody where unknown user, and others stay who they are.
- * 0, or an exit status after saying what is wrong. */
+/* Look up a user. NULL: root becomes gpu-tracker, or nobody if that user is missing; other users stay themselves.
+ * 0, or an exit status after a message. */
 static int confine_find(struct confine *confine, const char *user)
 {
     *confine = (struct confine){0};

@@ -106,8 +106,6 @@ static void print_option(FILE *out, const struct option *option)
     char *end = strchr(text, '\n');
     if (end)
         *end = ' ';
-    if (end && end[1] == ' ')
-        memmove(end, end + 1, strlen(end)), used--;
     const char *name;
     for (size_t i = 0; option->choice && (name = option->choice(i)); i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",

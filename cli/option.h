@@ -37,7 +37,7 @@ struct option {
     double minimum;
     unsigned long commands; /* bit 1 << enum command_number */
     bool configurable;
-    const char *help; /* the effect in one line; after a newline the rest, for the manual; may end in a newline */
+    const char *help; /* the effect in one line; after a newline the rest, for the manual */
     size_t offset;    /* of its value in struct options */
 };
 
