@@ -57,6 +57,7 @@ void gt_account_admit(struct gt_account *account, struct gt_process *process)
         account->main_mark_before = process->is_main ? process->mark_before : account->main_mark_before;
         process->value[GT_RAM_PEAK] = process->value[GT_RSS];
         process->is_worker = process->is_forked;
+        process->alone_ns = process->is_forked ? process->met_ns : 0;
     }
     for (int k = 0; k < GT_ACCOUNTED; k++)
         process->ledger.absorbed[k] = absorbed(process, k);

@@ -569,7 +569,8 @@ static void learn(struct gt_job_memory *memory, int64_t now_ns)
     memory->allowed_ns = now_ns + PAUSE * task->used_ns;
     memory->read_sum = 0;
     for (size_t i = 0; i < memory->record_count; i++)
-        memory->read_sum += memory->record[i].lives ? memory->record[i].files : 0;
+        if (memory->record[i].lives && !memory->record[i].shares_space)
+            memory->read_sum += memory->record[i].files;
 }
 
 /* Files are read when they changed, and what forked processes copied once a second. A short job of one process does without. */

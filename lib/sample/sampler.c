@@ -273,6 +273,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     free(sampler->frame.past);
     gt_packages_release(&sampler->frame, &sampler->topology);
     gt_job_memory_close(sampler->memory);
+    gt_group_memory_close(&sampler->group_memory);
     gt_rank_finder_close(&sampler->ranks);
     gt_tree_close(&sampler->tree);
     gt_job_finder_close(&sampler->finder);

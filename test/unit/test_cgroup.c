@@ -264,14 +264,18 @@ static void memory_of_a_group_of_version_2(void **state)
     gt_group_memory_open(&memory, &stored->root, 7, "");
     assert_true(memory.is_open);
     assert_false(memory.is_own);
-    assert_reading(&memory, (struct gt_group_reading){1e9, 400, 300, 1e9 + 500, 1e9 + 900});
+    assert_reading(&memory, (struct gt_group_reading){1e9, 400, 300, NAN, NAN});
     store(stored, "sys/fs/cgroup/pod/memory.stat", "anon 2000\nfile_mapped 500\nshmem 600\n");
     store(stored, "sys/fs/cgroup/pod/memory.current", "2500\n");
-    assert_reading(&memory, (struct gt_group_reading){2000, 500, 600, 2500, 1e9 + 900});
+    assert_reading(&memory, (struct gt_group_reading){2000, 500, 600, NAN, NAN});
+    gt_group_memory_close(&memory);
     gt_group_memory_open(&memory, &stored->root, 7, "sys/fs/cgroup/other");
     assert_false(memory.is_own);
+    gt_group_memory_close(&memory);
     gt_group_memory_open(&memory, &stored->root, 7, "sys/fs/cgroup/pod");
     assert_true(memory.is_own);
+    assert_reading(&memory, (struct gt_group_reading){2000, 500, 600, 2500, 1e9 + 900});
+    gt_group_memory_close(&memory);
 }
 
 /* The sums without "total_" are of the group alone, without those below it. */
@@ -291,6 +295,7 @@ static void memory_of_a_group_of_version_1(void **state)
     gt_group_memory_open(&memory, &stored->root, 7, "sys/fs/cgroup/memory/job");
     assert_true(memory.is_own);
     assert_reading(&memory, (struct gt_group_reading){5e8, 10, 8, 6e8, 7e8});
+    gt_group_memory_close(&memory);
 }
 
 static void memory_that_a_group_does_not_show_is_missing(void **state)
@@ -301,14 +306,17 @@ static void memory_that_a_group_does_not_show_is_missing(void **state)
     gt_group_memory_open(&memory, &stored->root, 7, ""); /* there is no such process */
     assert_true(memory.is_open);
     assert_reading(&memory, unknown_memory);
+    gt_group_memory_close(&memory);
     store(stored, "proc/7/cgroup", "0::/pod\n");
     store(stored, "proc/7/mountinfo", "35 31 0:32 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
     store(stored, "sys/fs/cgroup/pod/memory.current", "600\n"); /* without memory.stat nothing is known */
     gt_group_memory_open(&memory, &stored->root, 7, "sys/fs/cgroup/pod");
     assert_reading(&memory, (struct gt_group_reading){NAN, NAN, NAN, 600, NAN});
+    gt_group_memory_close(&memory);
     store(stored, "sys/fs/cgroup/pod/memory.stat", "anon 500\nfile 5\n"); /* memory.peak came with Linux 5.19 */
     gt_group_memory_open(&memory, &stored->root, 7, "sys/fs/cgroup/pod");
     assert_reading(&memory, (struct gt_group_reading){500, NAN, NAN, 600, NAN});
+    gt_group_memory_close(&memory);
 }
 
 int main(void)

@@ -21,12 +21,15 @@ struct gt_group_reading {
 struct gt_group_memory {
     const struct gt_root *root;
     struct gt_control_group group;
+    int stat, usage, peak; /* descriptors of its files, negative: cannot be opened */
     bool is_open;
     bool is_own; /* the group was made for the job */
 };
 
 /* Take the group of `pid`. `own_path` is the group that was made for the job, or empty. */
 void gt_group_memory_open(struct gt_group_memory *memory, const struct gt_root *root, pid_t pid, const char *own_path);
+void gt_group_memory_close(struct gt_group_memory *memory);
+/* Read the counters. `usage` and `peak` are read if the group was made for the job. */
 struct gt_group_reading gt_group_memory_read(const struct gt_group_memory *memory);
 
 #endif
