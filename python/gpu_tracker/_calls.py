@@ -6,16 +6,14 @@ import contextlib
 import errno
 import os
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 from ._core import SubTracker
 from ._names import is_worker
 
-TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-    from typing import Any
-
     from .tracker import Tracker
 
 _TROUBLE = (OSError, RuntimeError, ValueError)

@@ -1,14 +1,11 @@
 """Conversion between tables and pandas objects. pandas is imported only when a conversion needs it."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from . import _core
-
-TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from ._core import Table
+from ._core import Table
 
 
 def pandas() -> Any:

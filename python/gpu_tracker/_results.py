@@ -4,15 +4,11 @@ from __future__ import annotations
 import copyreg
 import dataclasses
 import math
+from typing import Any, ClassVar
 
 from . import _core, _frames, _tree, _views
+from . import _pandas as pandas
 from ._core import Table
-
-TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
-if TYPE_CHECKING:
-    from typing import Any, ClassVar
-
-    from pandas import DataFrame, Series
 
 
 class _FromTree:
@@ -117,8 +113,8 @@ class CodeBlockResults(_FromTree):
     num_timepoints: int
     num_calls: int
     num_non_empty_calls: int
-    compute_time: Series
-    resource_usage: DataFrame
+    compute_time: pandas.Series
+    resource_usage: pandas.DataFrame
 
     _kind = "code_block_results"
 
@@ -143,8 +139,8 @@ class SubTrackingResults(_FromTree):
         code_block_results: Results of each block.
     """
 
-    overall: DataFrame
-    static_data: Series
+    overall: pandas.DataFrame
+    static_data: pandas.Series
     code_block_results: list[CodeBlockResults]
 
     _kind = "sub_tracking_results"
@@ -179,9 +175,9 @@ class ComparisonResults(_FromTree):
         code_block_compute_time: Duration of the calls in each session, for each block.
     """
 
-    overall_resource_usage: dict[str, Series]
-    code_block_resource_usage: dict[str, dict[str, Series]]
-    code_block_compute_time: dict[str, Series]
+    overall_resource_usage: dict[str, pandas.Series]
+    code_block_resource_usage: dict[str, dict[str, pandas.Series]]
+    code_block_compute_time: dict[str, pandas.Series]
 
     _kind = "comparison_results"
 

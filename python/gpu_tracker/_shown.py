@@ -3,12 +3,9 @@ from __future__ import annotations
 
 import html
 import shutil
+from typing import Any
 
 from . import _core
-
-TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
-if TYPE_CHECKING:
-    from typing import Any
 
 _ENDS = 5  # rows at the start and at the end
 _WIDEST = 32

@@ -4,12 +4,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
+from typing import Any, TypeVar
 
-TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
-if TYPE_CHECKING:
-    from typing import Any, TypeVar
-
-    _Class = TypeVar("_Class")
+_Class = TypeVar("_Class")
 
 
 def instance(cls: type[_Class], tree: dict[str, Any]) -> _Class:

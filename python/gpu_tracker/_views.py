@@ -1,7 +1,6 @@
 """Results as pages, pictures and flat dictionaries. The library draws pages and pictures."""
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +10,8 @@ from . import _core
 
 def frame(page: str, height: int = 600) -> str:
     """Return a page in an iframe, so that its styles and scripts do not affect the notebook."""
+    import html
+
     return f'<iframe srcdoc="{html.escape(page)}" width="100%" height="{height}" style="border:0"></iframe>'
 
 

@@ -3,15 +3,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
 
-TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Generator
-    from contextlib import AbstractContextManager
-    from typing import Any, TypeVar
-
-    _Function = TypeVar("_Function", bound=Callable[..., Any])
-    _Enter = Callable[[], AbstractContextManager[Any]]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Enter = Callable[[], AbstractContextManager[Any]]
 
 
 def _generator(function: Callable[..., Any], enter: _Enter) -> Callable[..., Any]:

@@ -7,35 +7,31 @@ import enum
 import os
 import threading
 import time
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Literal, ParamSpec, Protocol, TypeVar
 
 from . import _arguments, _core, _names, _tree
+from . import _pandas as pandas
+from ._core import Table
+from ._views import Picture
+from .live import Current
 
-TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from types import TracebackType
-    from typing import Any, Literal, ParamSpec, Protocol, TypeVar
+_MemoryUnit = Literal["bytes", "kilobytes", "megabytes", "gigabytes", "terabytes", "kibibytes", "mebibytes", "gibibytes", "tebibytes",
+                     "B", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"]
+_TimeUnit = Literal["milliseconds", "seconds", "minutes", "hours", "days", "ms", "s", "min", "h", "d"]
+_AtLimit = Literal["warn", "raise", "kill"]
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result", covariant=True)
 
-    from pandas import DataFrame
 
-    from ._core import Table
-    from .live import Current
-    from ._views import Picture
+class _Tracked(Protocol[_Parameters, _Result]):
+    """A decorated function or method."""
 
-    _MemoryUnit = Literal["bytes", "kilobytes", "megabytes", "gigabytes", "terabytes", "kibibytes", "mebibytes", "gibibytes", "tebibytes",
-                         "B", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"]
-    _TimeUnit = Literal["milliseconds", "seconds", "minutes", "hours", "days", "ms", "s", "min", "h", "d"]
-    _AtLimit = Literal["warn", "raise", "kill"]
-    _Parameters = ParamSpec("_Parameters")
-    _Result = TypeVar("_Result", covariant=True)
+    tracker: Tracker
 
-    class _Tracked(Protocol[_Parameters, _Result]):
-        """A decorated function or method."""
-
-        tracker: Tracker
-
-        def __call__(self, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result: ...
-        def __get__(self, instance: object, owner: Any = None) -> _Tracked[..., _Result]: ...
+    def __call__(self, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result: ...
+    def __get__(self, instance: object, owner: Any = None) -> _Tracked[..., _Result]: ...
 
 
 __all__ = ["ComputeTime", "CPUUtilization", "GPUUtilization", "MaxGPURAM", "MaxRAM", "ProcessingUnitPercentages",
@@ -336,7 +332,10 @@ class Tracker:
         """Start and stop a sampler, which fails if a GPU does not exist."""
         from ._sampling import Sampling
 
-        Sampling(os.getpid(), {**self._options, "tracking_file": None}, lambda sentence: None).close()
+        try:
+            Sampling(os.getpid(), {**self._options, "tracking_file": None}, lambda sentence: None).close()
+        except ValueError as error:
+            raise ValueError(f"gpu_uuids={self._arguments['gpu_uuids']!r}: {error}") from None
 
     # ---- tracking ----
 
@@ -516,8 +515,6 @@ class Tracker:
         lock, sampling = self._lock, self._sampling
         if self.state is not Tracker.State.STARTED or sampling is None or sampling.owner != os.getpid():
             raise RuntimeError("cannot read current values: the tracker is not running")
-        from .live import Current
-
         with lock:
             return Current(time.monotonic() - self._begin, *sampling.now())
 
@@ -595,7 +592,7 @@ class Tracker:
             raise RuntimeError("the tracker has no recording: set tracking_file")
         return os.fspath(self._tracking_file)
 
-    def timepoints(self) -> DataFrame:
+    def timepoints(self) -> pandas.DataFrame:
         """Return every sample of the tracking file, also during the run.
 
         Raises:
@@ -625,8 +622,6 @@ class Tracker:
             RuntimeError: The tracker has no tracking file.
             ValueError: A chart, width or font does not exist. The message lists the choices.
         """
-        from ._views import Picture
-
         return Picture(self._recorded(), charts, width, font)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -692,7 +687,7 @@ def _check(options: dict[str, Any]) -> None:
                 _core.check({name: value})
             except (TypeError, ValueError, OverflowError) as error:
                 kind = TypeError if isinstance(error, TypeError) else ValueError
-                raise kind(f"{name}={value!r}: {error}") from None
+                raise kind(f"{'libraries' if name == 'library' else name}={value!r}: {error}") from None
         raise
 
 
@@ -711,9 +706,9 @@ def _file_option(path: str | os.PathLike[str] | None) -> str | None:
         return None
     name = _arguments.path("tracking_file", path)
     if name.startswith(("clickhouse://", "clickhouses://")):
-        raise ValueError(f"{name}: a Tracker records to a file; use `gpu-tracker push FILE ADDRESS` to send it to a server")
+        raise ValueError(f"tracking_file={name!r}: a Tracker records to a file; use `gpu-tracker push FILE ADDRESS` to send it to a server")
     if not name.endswith((".csv", ".sqlite")):
-        raise ValueError(f"{name!r}: the name of a tracking file must end in .csv or .sqlite")
+        raise ValueError(f"tracking_file={name!r}: the name of a tracking file must end in .csv or .sqlite")
     _check_folder(name)
     return name.replace("%", "%%")
 

@@ -5,14 +5,12 @@ import json
 import numbers
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .... import _core, _frames
+from .... import _pandas as pandas
 from ...._core import Table
 from .profiler_data_to_pandas import microseconds, nanoseconds
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 __all__ = ["JobStats", "PandasFrameAnalysis", "Resource", "StatsBy"]
 
@@ -103,7 +101,7 @@ class PandasFrameAnalysis:
         framework_df: Events. They are not changed.
     """
 
-    def __init__(self, system_df: DataFrame | Table, framework_df: DataFrame | Table) -> None:
+    def __init__(self, system_df: pandas.DataFrame | Table, framework_df: pandas.DataFrame | Table) -> None:
         self.sys_metrics_df = system_df
         self.framework_metrics_df = framework_df
         self._samples = _frames.table(system_df, _SAMPLES)
@@ -159,7 +157,7 @@ class PandasFrameAnalysis:
         return stats
 
     def get_step_statistics(self, by: StatsBy | str = StatsBy.TRAINING_PHASE,
-                            over_nodes: bool = False) -> DataFrame:
+                            over_nodes: bool = False) -> pandas.DataFrame:
         """Return mean, minimum, maximum, p50, p95 and p99 of the duration of steps in microseconds.
 
         A step lasts from the first start to the last end of its events.
@@ -194,7 +192,7 @@ class PandasFrameAnalysis:
 
     def get_utilization_stats(self, resource: Resource | Sequence[Resource] | None = None,
                               by: StatsBy | str | None = None,
-                              phase: str | Sequence[str] | None = None) -> DataFrame:
+                              phase: str | Sequence[str] | None = None) -> pandas.DataFrame:
         """Return mean, minimum, maximum, p50, p95 and p99 of the utilization of resources over all devices of a node.
 
         Args:
@@ -221,7 +219,7 @@ class PandasFrameAnalysis:
         return Table({name: shown[name] for name in order})
 
     def get_device_usage_stats(self, device: Resource | Sequence[Resource] | None = None,
-                               utilization_ranges: Sequence[tuple[float, float]] | None = None) -> DataFrame:
+                               utilization_ranges: Sequence[tuple[float, float]] | None = None) -> pandas.DataFrame:
         """Count samples of devices in ranges of utilization: a column for each range, the lowest first.
 
         Args:
@@ -254,7 +252,7 @@ class PandasFrameAnalysis:
                       "dimension": columns["dimension"]})
 
     def get_training_phase_intervals(self, phase: str | Sequence[str] | None = None,
-                                     each_step: bool = False) -> DataFrame:
+                                     each_step: bool = False) -> pandas.DataFrame:
         """Return intervals before, in, between and after training phases, sorted by node and time.
 
         Args:

@@ -5,13 +5,11 @@ import datetime
 import numbers
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .... import _core, _frames
+from .... import _pandas as pandas
 from ...._core import Table
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Moment = str | datetime.datetime
 
@@ -104,7 +102,7 @@ class PandasFrame:
             self._cached = profile
         return profile
 
-    def get_all_system_metrics(self, selected_system_metrics: Sequence[str] = ()) -> DataFrame:
+    def get_all_system_metrics(self, selected_system_metrics: Sequence[str] = ()) -> pandas.DataFrame:
         """Return all system metrics, sorted by time.
 
         Args:
@@ -116,7 +114,7 @@ class PandasFrame:
         """Return the same as a `Table`, without pandas."""
         return self._profile().samples([_query(*_ALWAYS, selected_system_metrics)])
 
-    def get_all_framework_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> DataFrame:
+    def get_all_framework_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> pandas.DataFrame:
         """Return all events with a duration, sorted by start.
 
         Args:
@@ -128,7 +126,7 @@ class PandasFrame:
         """Return the same as a `Table`, without pandas."""
         return self._profile().events([_query(*_ALWAYS, selected_framework_metrics)])
 
-    def get_all_dataloader_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> DataFrame:
+    def get_all_dataloader_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> pandas.DataFrame:
         """Return events with values of the data loader: worker_id, num_workers, pin_memory.
 
         Args:
@@ -189,8 +187,8 @@ class PandasFrame:
         return (_shares(_sums((process, us) for process, _, us in rows)),
                 _shares(_sums((name, us) for _, name, us in rows)))
 
-    def _tables(self, system: _Query | None, framework: _Query | None, cache: bool) -> tuple[DataFrame, DataFrame]:
-        tables: list[DataFrame] = []
+    def _tables(self, system: _Query | None, framework: _Query | None, cache: bool) -> tuple[pandas.DataFrame, pandas.DataFrame]:
+        tables: list[pandas.DataFrame] = []
         profile = self._profile()
         for query, known, read in zip((system, framework), self._queries, (profile.samples, profile.events)):
             if cache and query:
@@ -203,7 +201,7 @@ class PandasFrame:
         self, start_time_us: float, end_time_us: float, cache_metrics: bool = False,
         selected_framework_metrics: Sequence[str] = (), selected_system_metrics: Sequence[str] = (),
         get_framework_metrics: bool = True, get_system_metrics: bool = True
-    ) -> tuple[DataFrame, DataFrame]:
+    ) -> tuple[pandas.DataFrame, pandas.DataFrame]:
         """Return system metrics in an interval and events that overlap it, ends included.
 
         Args:
@@ -223,7 +221,7 @@ class PandasFrame:
                             cache_metrics)
 
     def get_profiler_data_by_step(self, start_step: int, end_step: int,
-                                  cache_metrics: bool = False) -> tuple[DataFrame, DataFrame]:
+                                  cache_metrics: bool = False) -> tuple[pandas.DataFrame, pandas.DataFrame]:
         """Return the events of steps, and the system metrics during these steps.
 
         Args:
