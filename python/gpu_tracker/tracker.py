@@ -298,7 +298,7 @@ class Tracker:
         self._options["carbon_intensity"] = None if carbon_intensity is None else str(carbon_intensity)
         self._options["price"] = None if price is None else str(price)
         try:
-            _check(self._options)
+            check(self._options)
         except FileExistsError:
             if not _names.is_worker():
                 raise  # a worker imports the decorated functions of its parent: `start` raises the error
@@ -677,7 +677,7 @@ def _name(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__qualname__", repr(function)))
 
 
-def _check(options: dict[str, Any]) -> None:
+def check(options: dict[str, Any]) -> None:
     """Raise the error of invalid options. The message names the option if it is invalid on its own."""
     try:
         _core.check(options)
