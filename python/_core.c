@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyse/usage/usage_rule.h"
+#include "collect/process/own_peak.h"
 #include "schema/metric.h"
 
 /* (errno, cause[, path]) of a sentence that may begin with a path. Where it names an option of the command line, Python's is meant. */
@@ -341,6 +342,33 @@ static PyObject *rule(PyObject *Py_UNUSED(module), PyObject *text)
     return Py_BuildValue("(sOd)", rule.word->name, rule.above ? Py_True : Py_False, rule.limit);
 }
 
+/* ---- the memory of this process ---- */
+
+static PyObject *own_memory(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    double resident, mark;
+    int status = gt_own_memory(&resident, &mark);
+    if (status < 0) {
+        errno = -status;
+        return PyErr_SetFromErrnoWithFilename(PyExc_OSError, "/proc/self/status");
+    }
+    return Py_BuildValue("(dd)", resident, mark);
+}
+
+static PyObject *own_peak_begin(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    int window = gt_own_peak_begin();
+    return PyLong_FromLong(window < 0 ? 0 : window);
+}
+
+static PyObject *own_peak_end(PyObject *Py_UNUSED(module), PyObject *window)
+{
+    long number = PyLong_AsLong(window);
+    if (number == -1 && PyErr_Occurred())
+        return NULL;
+    return PyFloat_FromDouble(number > 0 && number <= INT_MAX ? gt_own_peak_end((int)number) : Py_NAN);
+}
+
 static PyMethodDef methods[] = {
     {"version", version, METH_NOARGS, "version()\n--\n\nReturn the version of the library."},
     {"metric_units", metric_units, METH_NOARGS,
@@ -353,6 +381,13 @@ static PyMethodDef methods[] = {
      "tracker_options()\n--\n\nReturn the options of a tracker and their defaults; None without a default."},
     {"command_line", command_line, METH_O,
      "command_line(options, /)\n--\n\nReturn the options of a tracker as arguments of the command line."},
+    {"own_memory", own_memory, METH_NOARGS,
+     "own_memory()\n--\n\nReturn (resident memory, its high-water mark) of this process in bytes."},
+    {"own_peak_begin", own_peak_begin, METH_NOARGS,
+     "own_peak_begin()\n--\n\nStart a window and reset the kernel's high-water mark of this process. Return its number; 0 if "
+     "the kernel refuses."},
+    {"own_peak_end", own_peak_end, METH_O,
+     "own_peak_end(window, /)\n--\n\nEnd a window. Return its peak resident memory in bytes; NaN if unknown."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -369,8 +404,7 @@ static int fill(PyObject *module)
     static PyType_Spec *const types[] = {&core_sampler_spec,      &core_sub_tracker_spec, &core_table_spec,
                                          &core_experiment_spec,   &core_profile_spec,     &core_trace_report_spec,
                                          &core_energy_sample_spec};
-    static PyMethodDef *const functions[] = {core_memory_methods, core_trace_methods, core_power_methods,
-                                             core_report_methods};
+    static PyMethodDef *const functions[] = {core_trace_methods, core_power_methods, core_report_methods};
     int status = 0;
     for (size_t i = 0; !status && i < sizeof types / sizeof *types; i++)
         status = add_type(module, types[i]);

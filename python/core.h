@@ -12,6 +12,7 @@
 
 #include "gpu_tracker.h"
 #include "analyse/experiment/experiment.h"
+#include "base/table.h"
 
 /* Raise what a failed call of the library means: ValueError for wrong arguments and damaged files, else OSError or its subclass for the
  * errno (FileExistsError, ProcessLookupError, ...). Returns NULL. */
@@ -51,6 +52,13 @@ struct core_paths {
 };
 int core_paths(PyObject *list, void *ret);
 
+/* A new object gpu_tracker.Table, which takes over the table; NULL with an exception. */
+PyObject *core_table_object(PyObject *module, struct gt_table *table);
+/* The same of a call that may have failed. */
+PyObject *core_take_table(PyObject *module, int status, struct gt_table *table, const struct gt_error *error);
+/* The table of an object of the type gpu_tracker.Table; NULL with a TypeError. */
+struct gt_table *core_table_of(PyObject *module, PyObject *object);
+
 /* "2020-09-13T12:26:40:000000" of nanoseconds since the epoch, UTC. */
 PyObject *core_time_text(PyObject *module, PyObject *nanoseconds);
 
@@ -60,6 +68,6 @@ extern PyMethodDef core_trace_methods[];
 extern PyType_Spec core_sampler_spec, core_sub_tracker_spec, core_table_spec, core_experiment_spec;
 extern PyType_Spec core_energy_sample_spec;
 /* Functions of other files that become functions of the module. */
-extern PyMethodDef core_memory_methods[], core_report_methods[], core_power_methods[];
+extern PyMethodDef core_report_methods[], core_power_methods[];
 
 #endif

@@ -12,7 +12,6 @@
 #include "api/python.h"
 #include "core.h"
 #include "report/report.h"
-#include "table.h"
 #include "trace/tables.h"
 
 /* ---- options, from dicts of keywords by three tables ---- */

@@ -41,7 +41,7 @@ def sub_track(code_block_name: str | None = None, code_block_attribute: str | No
     _arguments.flag("overwrite", overwrite)
 
     def decorate(function: _Function) -> _Function:
-        from ._wrap import wrap
+        from ._decorate import wrap
 
         if not callable(function):
             raise TypeError(f"sub_track decorates functions, not {function!r}")
@@ -106,10 +106,10 @@ class SubTrackingAnalyzer:
 
     def read_static_data(self) -> pandas.Series:
         """Return units, capacities and counts of the tracking file."""
-        from . import _frames
+        from . import _tables
 
         table = self.static_data_table()
-        return _frames.series({name: table[name][0] for name in table.column_names})
+        return _tables.series({name: table[name][0] for name in table.column_names})
 
     def static_data_table(self) -> Table:
         """Return `read_static_data` as a `Table` of one row."""
@@ -160,9 +160,9 @@ class SubTrackingAnalyzer:
         Args:
             timestamp_pairs: Starts and stops in seconds since the epoch.
         """
-        from . import _frames
+        from . import _tables
 
-        return _frames.frame(self.timepoints_table(timestamp_pairs))
+        return _tables.frame(self.timepoints_table(timestamp_pairs))
 
     def timepoints_table(self, timestamp_pairs: Sequence[tuple[float, float]] | None = None) -> Table:
         """Return `load_timepoints` as a `Table`. With None, return all samples."""

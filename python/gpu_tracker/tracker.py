@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
+import math
 import os
 import threading
 import time
@@ -11,16 +12,17 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Protocol, TypeVar
 
-from . import _arguments, _core, _names, _tree
+from . import _arguments, _core, _names
 from . import _pandas as pandas
 from ._core import Table
-from ._views import Picture
+from ._views import Picture, with_null
 from .live import Current
 
 _MemoryUnit = Literal["bytes", "kilobytes", "megabytes", "gigabytes", "terabytes", "kibibytes", "mebibytes", "gibibytes", "tebibytes",
                      "B", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"]
 _TimeUnit = Literal["milliseconds", "seconds", "minutes", "hours", "days", "ms", "s", "min", "h", "d"]
 _AtLimit = Literal["warn", "raise", "kill"]
+_Class = TypeVar("_Class")
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result", covariant=True)
 
@@ -398,7 +400,7 @@ class Tracker:
             if peak > 0:
                 sampling.own_peak(peak)
             self._json, self._summary, self._text = sampling.finish(self.n_join_attempts, self.join_timeout)
-            self.resource_usage = _tree.instance(ResourceUsage, json.loads(self._json))
+            self.resource_usage = _instance(ResourceUsage, json.loads(self._json))
             self._warn_without_gpu()
         except EOFError:
             self._warn("the sampler was killed: the last second of the results may be missing")
@@ -460,8 +462,7 @@ class Tracker:
         Raises:
             FileExistsError: The file of blocks exists and `overwrite` is False.
         """
-        from ._calls import Call
-        from ._wrap import wrap
+        from ._decorate import Call, wrap
 
         if not callable(function):
             raise TypeError(f"a Tracker decorates functions, not {function!r}")
@@ -481,7 +482,7 @@ class Tracker:
 
     def _record(self, function: Callable[..., Any]) -> Any:
         """Return the recording of all calls of the decorated functions."""
-        from ._calls import Recording
+        from ._decorate import Recording
 
         overwrite = bool(self._arguments["overwrite"])
 
@@ -559,7 +560,7 @@ class Tracker:
         Raises:
             RuntimeError: The tracker has not stopped.
         """
-        tree: dict[str, dict[str, Any]] = _tree.with_null(dataclasses.asdict(self._results()))
+        tree: dict[str, dict[str, Any]] = with_null(dataclasses.asdict(self._results()))
         if self._json:
             import json
 
@@ -599,9 +600,9 @@ class Tracker:
         Raises:
             RuntimeError: The tracker has no tracking file.
         """
-        from . import _frames
+        from . import _tables
 
-        return _frames.frame(self.timepoints_table())
+        return _tables.frame(self.timepoints_table())
 
     def timepoints_table(self) -> Table:
         """Return `timepoints` as a `Table`.
@@ -668,6 +669,17 @@ class Tracker:
         if self.state is Tracker.State.STARTED:
             raise TypeError("cannot pickle a running tracker")
         return self.__dict__
+
+
+def _instance(cls: type[_Class], tree: dict[str, Any]) -> _Class:
+    """Return a dataclass of this module from a section of a result. Missing values become NaN."""
+    values: dict[str, Any] = {}
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+        value = tree[field.name]
+        if isinstance(value, dict):
+            value = _instance(globals()[str(field.type)], value)
+        values[field.name] = math.nan if value is None else value
+    return cls(**values)
 
 
 def _is_function(value: object) -> bool:

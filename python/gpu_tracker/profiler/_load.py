@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .. import _arguments, _core, _frames, _views
+from .. import _arguments, _core, _tables, _views
 from .. import _pandas as pandas
 from .._core import Table
 
@@ -43,7 +43,7 @@ class Report:
 
     def to_pandas(self, name: str | None = None) -> pandas.DataFrame:
         """Return a table as a DataFrame. Default: the first table."""
-        return _frames.frame(self._table(name))
+        return _tables.frame(self._table(name))
 
     def to_json(self) -> dict[str, Any]:
         """Return the report for `json`. Missing values are None."""

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ... import _core, _frames
+from ... import _core, _tables
 from ... import _pandas as pandas
 from ..._core import Table
 from ..python_profile_utils import PythonProfileModes, StepPhase, python_profile_mode_to_str
@@ -134,7 +134,7 @@ class PythonProfileAnalysis:
         """
         self._refresh(refresh_stats)
         rows = [{name: _text(value) for name, value in vars(stats).items()} for stats in self.python_profile_stats]
-        return _frames.pandas().DataFrame(rows)
+        return _tables.pandas().DataFrame(rows)
 
     def list_profile_stats_table(self, refresh_stats: bool = True) -> Table:
         """Return `list_profile_stats` as a `Table`, without pandas."""

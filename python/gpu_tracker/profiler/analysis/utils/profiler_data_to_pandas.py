@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .... import _core, _frames
+from .... import _core, _tables
 from .... import _pandas as pandas
 from ...._core import Table
 
@@ -108,7 +108,7 @@ class PandasFrame:
         Args:
             selected_system_metrics: Names or dimensions to include. Default: all.
         """
-        return _frames.frame(self.get_all_system_metrics_table(selected_system_metrics))
+        return _tables.frame(self.get_all_system_metrics_table(selected_system_metrics))
 
     def get_all_system_metrics_table(self, selected_system_metrics: Sequence[str] = ()) -> Table:
         """Return the same as a `Table`, without pandas."""
@@ -120,7 +120,7 @@ class PandasFrame:
         Args:
             selected_framework_metrics: Names or processes to include. Default: all.
         """
-        return _frames.frame(self.get_all_framework_metrics_table(selected_framework_metrics))
+        return _tables.frame(self.get_all_framework_metrics_table(selected_framework_metrics))
 
     def get_all_framework_metrics_table(self, selected_framework_metrics: Sequence[str] = ()) -> Table:
         """Return the same as a `Table`, without pandas."""
@@ -132,7 +132,7 @@ class PandasFrame:
         Args:
             selected_framework_metrics: Regular expressions for names or processes to include. Default: all.
         """
-        return _frames.frame(self.get_all_dataloader_metrics_table(selected_framework_metrics))
+        return _tables.frame(self.get_all_dataloader_metrics_table(selected_framework_metrics))
 
     def get_all_dataloader_metrics_table(self, selected_framework_metrics: Sequence[str] = ()) -> Table:
         """Return the same as a `Table`, without pandas."""
@@ -194,7 +194,7 @@ class PandasFrame:
             if cache and query:
                 known.append(query)
             wanted = known if cache else [query] if query else []
-            tables.append(_frames.frame(read(list(wanted) or [(1, 0, False, None, False)])))
+            tables.append(_tables.frame(read(list(wanted) or [(1, 0, False, None, False)])))
         return tables[0], tables[1]
 
     def get_profiler_data_by_time(

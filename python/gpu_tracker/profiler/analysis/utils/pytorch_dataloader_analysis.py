@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from .... import _core, _frames, _views
+from .... import _core, _tables, _views
 from .... import _pandas as pandas
 from .profiler_data_to_pandas import PandasFrame, microseconds
 
@@ -132,7 +132,7 @@ class PT_dataloader_analysis:
             print(f"No outliers among {what}")
             return None
         print(f"{len(table)} {what} are outliers: at least twice the median")
-        frame = _frames.frame(table)
+        frame = _tables.frame(table)
         frame["BatchTime_in_seconds"] = frame["duration_us"] / 1e6
         return frame[list(columns)].rename(columns=columns)
 
