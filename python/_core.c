@@ -1,4 +1,4 @@
-/* The module: its functions that need no file of their own, and the translation of errors and options. */
+/* The module gpu_tracker._core: errors, options, objects, and functions without a file of their own. */
 #include "core.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "collect/process/own_peak.h"
 #include "schema/metric.h"
 
-/* (errno, cause[, path]) of a sentence that may begin with a path. Where it names an option of the command line, Python's is meant. */
+/* Splits a sentence that may begin with a path into (errno, cause[, path]). Python's argument replaces an option. */
 static PyObject *os_error_arguments(int status, const char *text, int path_length)
 {
     const char *cause = text + path_length + strspn(text + path_length, ":, ");
@@ -134,7 +134,7 @@ static const struct {
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
-/* In the file system's encoding. */
+/* The text is in the encoding of the file system. */
 const char *core_text(PyObject *value, PyObject *keep)
 {
     PyObject *bytes = NULL;
@@ -187,7 +187,7 @@ int core_paths(PyObject *list, void *ret)
     return Py_CLEANUP_SUPPORTED;
 }
 
-/* In the library 0 stands for the default; who says 0 here means it, and is told that it is wrong. */
+/* The library takes 0 as the default. A 0 from Python is an error, so it becomes a value that the library refuses. */
 static int store_number(enum kind kind, PyObject *value, void *place)
 {
     if (kind == KIND_NUMBER) {
@@ -249,14 +249,14 @@ static PyObject *check(PyObject *Py_UNUSED(module), PyObject *keywords)
     Py_RETURN_NONE;
 }
 
-/* "--sleep-time=0.5", "--overwrite": nothing for a flag that is not set. */
+/* Appends "--sleep-time=0.5" or "--overwrite"; nothing if a flag is not set. */
 static int append_word(PyObject *words, size_t i, PyObject *value)
 {
     const char *option = settings[i].option;
     int is_set = PyObject_IsTrue(value);
     if (is_set < 0 || (settings[i].kind == KIND_FLAG && !is_set))
         return is_set < 0 ? -1 : 0;
-    /* Numbers of other libraries have texts of their own. */
+    /* str() of a number of another library can differ from that of a float. */
     PyObject *plain = settings[i].kind == KIND_NUMBER  ? PyNumber_Float(value)
                       : settings[i].kind == KIND_COUNT ? PyNumber_Index(value)
                                                        : Py_NewRef(value);
@@ -317,7 +317,7 @@ static PyObject *version(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused
     return PyUnicode_FromString(gt_version());
 }
 
-/* Ratios and counts have none. */
+/* The unit of ratios and counts is "". */
 static PyObject *metric_units(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     PyObject *ret = PyDict_New();
