@@ -374,7 +374,7 @@ static PyMethodDef methods[] = {
     {"metric_units", metric_units, METH_NOARGS,
      "metric_units()\n--\n\nReturn the base unit of each metric; \"\" for ratios and counts."},
     {"rule", rule, METH_O,
-     "rule(text, /)\n--\n\nParse a rule of --fail-if: (value, whether larger values violate it, limit in base units)."},
+     "rule(text, /)\n--\n\nParse a rule of --fail-if: (value, whether larger values break it, limit in base units)."},
     {"check", check, METH_O,
      "check(options, /)\n--\n\nCheck the options of a tracker, including the folder of the tracking file."},
     {"tracker_options", tracker_options, METH_NOARGS,
