@@ -46,6 +46,7 @@ struct gt_analysis_input {
     unsigned char *counted; /* of a file: its clock agrees with the others' */
     uint32_t *recording;    /* of a file: files of a node whose times overlap are one recording */
     int64_t *pause;         /* of a file: ns before it in which nothing of its node was recorded */
+    struct gt_views *views; /* see analyse/views.h */
 };
 
 /* An analysis takes these of struct gt_profile_options, and refuses the others. */

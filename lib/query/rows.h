@@ -1,0 +1,151 @@
+/* Rows are a table of typed columns in memory, and the operators below make one from another. Analyses are made of these.
+ *
+ *     struct gt_query *query;                                  owns all memory, and remembers the first failure
+ *     struct gt_rows work = ...;                               columns node, name, start, end, length
+ *     struct gt_rows names = gt_rows_group(&work, "node name", GT_AGGREGATES({"count", GT_COUNT}, {"total", GT_SUM, "length"}));
+ *     gt_rows_sort(&names, "node -total name");
+ *
+ * Columns are named in lists: "node name", and "-total" for a descending order. Rows are passed around by value; their cells are
+ * shared, and stay until the query is freed. Operators do not fail one by one: without memory, or with a column that is not there, the
+ * query fails, they return no rows, and gt_query_status tells at the end. Results depend on values alone, never on the order in which
+ * rows came, unless that is said. */
+#ifndef GT_QUERY_ROWS_H
+#define GT_QUERY_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum gt_rows_type {
+    GT_KEY,   /* uint32_t: the number of a text, or another small number; GT_NO_KEY: missing */
+    GT_WHOLE, /* int64_t: counts, and times in nanoseconds; GT_NO_WHOLE: missing */
+    GT_REAL,  /* double: NaN: missing */
+};
+#define GT_NO_KEY UINT32_MAX
+#define GT_NO_WHOLE INT64_MIN
+
+struct gt_rows_column {
+    const char *name;
+    enum gt_rows_type type;
+    const char *const *words; /* of GT_KEY: the texts that the numbers choose from; NULL: whoever shows them knows */
+    union {
+        void *cell;
+        uint32_t *key;
+        int64_t *whole;
+        double *real;
+    };
+};
+
+enum { GT_COLUMNS = 24 };
+
+struct gt_rows {
+    struct gt_query *query;
+    size_t count;
+    int columns;
+    struct gt_rows_column column[GT_COLUMNS];
+};
+
+/* ---- The query ---- */
+
+/* Returns NULL without memory. */
+struct gt_query *gt_query_new(void);
+void gt_query_free(struct gt_query *query);
+/* Returns 0, -ENOMEM, or -EINVAL for a column that does not exist. */
+int gt_query_status(const struct gt_query *query);
+void gt_query_fail(struct gt_query *query, int status);
+/* Returns memory that is the query's, not initialized; NULL after a failure. */
+void *gt_query_memory(struct gt_query *query, size_t count, size_t size);
+
+/* ---- Columns ---- */
+
+/* Begin a table of so many rows. */
+struct gt_rows gt_rows_new(struct gt_query *query, size_t count);
+/* Add a column and return its cells, which are 0. After a failure they are those of no row. */
+uint32_t *gt_rows_add_keys(struct gt_rows *rows, const char *name, const char *const *words);
+int64_t *gt_rows_add_wholes(struct gt_rows *rows, const char *name);
+double *gt_rows_add_reals(struct gt_rows *rows, const char *name);
+/* Return the cells of a column of this type. */
+uint32_t *gt_rows_keys(const struct gt_rows *rows, const char *name);
+int64_t *gt_rows_wholes(const struct gt_rows *rows, const char *name);
+double *gt_rows_reals(const struct gt_rows *rows, const char *name);
+/* Returns NULL where there is no such column, which is no failure. */
+const struct gt_rows_column *gt_rows_find(const struct gt_rows *rows, const char *name);
+void gt_rows_rename(struct gt_rows *rows, const char *name, const char *new_name);
+/* Return a cell as a number, NaN where it is missing. */
+double gt_rows_number(const struct gt_rows_column *column, size_t row);
+
+/* ---- Rows ---- */
+
+struct gt_rows gt_rows_filter(const struct gt_rows *rows, const bool *is_wanted);
+/* Sort, and keep the order of equal rows. */
+void gt_rows_sort(struct gt_rows *rows, const char *columns);
+/* Returns the index behind the last row from `from` on that has the same keys. */
+size_t gt_rows_run(const struct gt_rows *rows, const char *keys, size_t from);
+
+/* A column of the rows that gt_rows_group makes. Missing values count for nothing but GT_COUNT. */
+struct gt_aggregate {
+    const char *as;
+    enum gt_aggregate_kind {
+        GT_AGGREGATE_COUNT,
+        GT_AGGREGATE_SUM,
+        GT_AGGREGATE_MEAN,
+        GT_AGGREGATE_QUANTILE,
+        GT_AGGREGATE_FIRST,
+        GT_AGGREGATE_MIN,
+        GT_AGGREGATE_MAX,
+    } kind;
+    const char *of,
+        *value;  /* value: of GT_AGGREGATE_MIN and MAX, the column whose cell in that row is taken; NULL: `of` */
+    double part; /* of GT_AGGREGATE_QUANTILE */
+    double unit; /* MEAN and QUANTILE: the values are divided by it; 0: by nothing */
+};
+#define GT_AGGREGATE(as, kind, of, value, part, unit) \
+    {                                                 \
+        as, kind, of, value, part, unit               \
+    }
+#define GT_COUNT(as) GT_AGGREGATE(as, GT_AGGREGATE_COUNT, NULL, NULL, 0, 0)
+#define GT_SUM(as, of) \
+    GT_AGGREGATE(as, GT_AGGREGATE_SUM, of, NULL, 0, 0) /* of the type of the column; of keys GT_WHOLE */
+#define GT_MEAN(as, of) GT_AGGREGATE(as, GT_AGGREGATE_MEAN, of, NULL, 0, 0) /* GT_REAL */
+/* GT_REAL, for a part from 0 to 1: between the closest values (type 7 of Hyndman and Fan, The American Statistician 50,
+ * 1996). */
+#define GT_QUANTILE(as, of, part) GT_AGGREGATE(as, GT_AGGREGATE_QUANTILE, of, NULL, part, 0)
+/* The same of nanoseconds, in microseconds. */
+#define GT_MEAN_US(as, of) GT_AGGREGATE(as, GT_AGGREGATE_MEAN, of, NULL, 0, 1e3)
+#define GT_QUANTILE_US(as, of, part) GT_AGGREGATE(as, GT_AGGREGATE_QUANTILE, of, NULL, part, 1e3)
+#define GT_FIRST(as, of) GT_AGGREGATE(as, GT_AGGREGATE_FIRST, of, NULL, 0, 0) /* in the order before grouping */
+#define GT_MIN(as, of) GT_AGGREGATE(as, GT_AGGREGATE_MIN, of, NULL, 0, 0)
+#define GT_MAX(as, of) GT_AGGREGATE(as, GT_AGGREGATE_MAX, of, NULL, 0, 0)
+/* Cell of `value` in the first row that has the least, or greatest, of `of`. */
+#define GT_ARG_MIN(as, of, value) GT_AGGREGATE(as, GT_AGGREGATE_MIN, of, value, 0, 0)
+#define GT_ARG_MAX(as, of, value) GT_AGGREGATE(as, GT_AGGREGATE_MAX, of, value, 0, 0)
+#define GT_AGGREGATES(...) ((const struct gt_aggregate[]){__VA_ARGS__, {.as = NULL}})
+/* Make one row of those that share the keys, sorted by these. */
+struct gt_rows gt_rows_group(const struct gt_rows *rows, const char *keys, const struct gt_aggregate *aggregates);
+/* Add the rows that make each value of one key appear with each of the other, with 0 in the columns behind these two keys. */
+struct gt_rows gt_rows_complete(const struct gt_rows *rows, const char *one, const char *other);
+/* Add the percentage of a column in its sum over rows with the same keys; missing where that is not above 0. */
+void gt_rows_share(struct gt_rows *rows, const char *as, const char *of, const char *keys);
+/* Add columns of the row of `with` that has the same keys. `with` has one row for each, sorted by these; where it has none, 0, and NaN
+ * in columns of GT_REAL. */
+void gt_rows_join(struct gt_rows *rows, const struct gt_rows *with, const char *keys, const char *columns);
+/* Add the row number in `with` of the last that has the same keys and whose `begin` is no later than `time`, or GT_NO_KEY. `with` is sorted
+ * by keys and `begin`. */
+uint32_t *gt_rows_asof(struct gt_rows *rows, const char *as, const char *time, const struct gt_rows *with,
+                       const char *keys, const char *begin);
+
+/* ---- Intervals: rows with the columns start and end, in nanoseconds, half-open ---- */
+
+/* Returns keys, start and end of the united intervals of each key: those that touch or overlap are one. */
+struct gt_rows gt_rows_unite(const struct gt_rows *rows, const char *keys);
+/* Returns the times between united intervals of one key, each as the row behind it, with the columns from, to, and `before`, the value
+ * that the column `kept` has in the row before it. Rows are taken by keys, start, end, and `kept`. */
+struct gt_rows gt_rows_gaps(const struct gt_rows *rows, const char *keys, const char *kept);
+/* Add how much of each row's from..to lies in intervals of `with`, which gt_rows_unite has made, that have the same keys. */
+int64_t *gt_rows_overlap(struct gt_rows *rows, const char *as, const char *from, const char *to,
+                         const struct gt_rows *with, const char *keys);
+/* Sort by keys, start, and the longer first, and add the row number of the innermost interval of the same keys that contains each, or
+ * GT_NO_KEY. */
+uint32_t *gt_rows_nest(struct gt_rows *rows, const char *as, const char *keys);
+
+#endif
