@@ -39,6 +39,33 @@ struct gt_query *gt_views_query(const struct gt_analysis_input *input)
     return input->views->query;
 }
 
+struct gt_rows gt_rows_of_events(const struct gt_analysis_input *input,
+                                 bool (*is_wanted)(const struct gt_analysis_input *input, size_t event))
+{
+    const struct gt_trace_events *events = &input->trace->events;
+    size_t count = 0, row = 0;
+    for (size_t i = 0; i < events->count; i++)
+        count += is_wanted(input, i);
+    struct gt_rows rows = gt_rows_new(gt_views_query(input), count);
+    uint32_t *node = gt_rows_add_keys(&rows, "node", NULL), *track = gt_rows_add_keys(&rows, "track", NULL);
+    uint32_t *name = gt_rows_add_keys(&rows, "name", NULL), *event = gt_rows_add_keys(&rows, "event", NULL);
+    int64_t *start = gt_rows_add_wholes(&rows, "start"), *end = gt_rows_add_wholes(&rows, "end");
+    int64_t *length = gt_rows_add_wholes(&rows, "length");
+    for (size_t i = 0; i < events->count && row < rows.count; i++) {
+        if (!is_wanted(input, i))
+            continue;
+        node[row] = gt_analysis_node(input, i);
+        track[row] = events->track[i];
+        name[row] = gt_analysis_place(input, events->name[i]);
+        event[row] = (uint32_t)i;
+        start[row] = events->start[i];
+        length[row] = gt_trace_duration(events, i);
+        end[row] = start[row] + length[row];
+        row++;
+    }
+    return rows;
+}
+
 /* ---- Work of GPUs ------------------------------------------------------------------------------------------------- */
 
 static const char *const use_names[GT_USES] = {"compute", "communication", "memory"};
@@ -52,32 +79,16 @@ static uint32_t use_of(const struct gt_analysis_input *input, size_t event)
 static struct gt_rows make_work(const struct gt_analysis_input *input)
 {
     const struct gt_trace *trace = input->trace;
-    const struct gt_trace_events *events = &trace->events;
-    size_t count = 0, row = 0;
-    for (size_t i = 0; i < events->count; i++)
-        count += gt_gpu_is_work(input, i);
-    struct gt_rows rows = gt_rows_new(gt_views_query(input), count);
-    uint32_t *node = gt_rows_add_keys(&rows, "node", NULL), *device = gt_rows_add_keys(&rows, "device", NULL);
-    uint32_t *stream = gt_rows_add_keys(&rows, "stream", NULL), *use = gt_rows_add_keys(&rows, "use", use_names);
-    uint32_t *name = gt_rows_add_keys(&rows, "name", NULL), *event = gt_rows_add_keys(&rows, "event", NULL);
-    uint32_t *recording = gt_rows_add_keys(&rows, "recording", NULL);
-    int64_t *start = gt_rows_add_wholes(&rows, "start"), *end = gt_rows_add_wholes(&rows, "end");
-    int64_t *length = gt_rows_add_wholes(&rows, "length");
-    for (size_t i = 0; i < events->count && row < rows.count; i++) {
-        if (!gt_gpu_is_work(input, i))
-            continue;
-        const struct gt_trace_track *track = &trace->track[events->track[i]];
-        node[row] = gt_analysis_node(input, i);
-        device[row] = gt_analysis_place(input, trace->process[track->process].own);
-        stream[row] = gt_analysis_place(input, track->tid);
-        use[row] = use_of(input, i);
-        name[row] = gt_analysis_place(input, events->name[i]);
-        event[row] = (uint32_t)i;
-        recording[row] = gt_analysis_recording(input, i);
-        start[row] = events->start[i];
-        length[row] = gt_trace_duration(events, i);
-        end[row] = start[row] + length[row];
-        row++;
+    struct gt_rows rows = gt_rows_of_events(input, gt_gpu_is_work);
+    const uint32_t *event = gt_rows_keys(&rows, "event");
+    uint32_t *device = gt_rows_add_keys(&rows, "device", NULL), *stream = gt_rows_add_keys(&rows, "stream", NULL);
+    uint32_t *use = gt_rows_add_keys(&rows, "use", use_names), *recording = gt_rows_add_keys(&rows, "recording", NULL);
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gt_trace_track *track = &trace->track[trace->events.track[event[i]]];
+        device[i] = gt_analysis_place(input, trace->process[track->process].own);
+        stream[i] = gt_analysis_place(input, track->tid);
+        use[i] = use_of(input, event[i]);
+        recording[i] = gt_analysis_recording(input, event[i]);
     }
     return rows;
 }

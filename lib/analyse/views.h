@@ -15,7 +15,12 @@ void gt_views_free(struct gt_views *views);
 /* Owns what analyses make from views. */
 struct gt_query *gt_views_query(const struct gt_analysis_input *input);
 
-/* Kernels, copies and fills: node device stream use name event recording start end length. */
+/* Events for which `is_wanted`: node track name event start end length. It is asked twice. */
+struct gt_rows gt_rows_of_events(const struct gt_analysis_input *input,
+                                 bool (*is_wanted)(const struct gt_analysis_input *input, size_t event));
+
+/* Kernels, copies and fills: node track name event start end length, and
+ * device stream use recording. */
 struct gt_rows gt_view_work(const struct gt_analysis_input *input);
 /* The same, with the runtime call that launched each: `call`, an event or GT_NO_KEY, and `launched`, when it began or GT_NO_WHOLE. */
 struct gt_rows gt_view_launched_work(const struct gt_analysis_input *input);

@@ -677,6 +677,21 @@ void gt_rows_join(struct gt_rows *rows, const struct gt_rows *with, const char *
     }
 }
 
+struct gt_rows gt_rows_union(const struct gt_rows *rows, const struct gt_rows *others, const char *keys)
+{
+    const struct gt_rows_column *key[GT_COLUMNS], *other[GT_COLUMNS];
+    int count = columns_of(rows, keys, key);
+    struct gt_rows all = gt_rows_new(rows->query, rows->count + others->count);
+    columns_of(others, keys, other);
+    for (int i = 0; i < count; i++) {
+        struct gt_rows_column *column = add(&all, key[i]->name, strlen(key[i]->name), key[i]->type);
+        column->words = key[i]->words;
+        for (size_t row = 0; row < all.count; row++)
+            copy_cell(column, row, row < rows->count ? key[i] : other[i], row < rows->count ? row : row - rows->count);
+    }
+    return gt_rows_group(&all, keys, GT_AGGREGATES({.as = NULL}));
+}
+
 struct gt_rows gt_rows_complete(const struct gt_rows *rows, const char *one, const char *other)
 {
     struct gt_rows ones = gt_rows_group(rows, one, GT_AGGREGATES({.as = NULL}));

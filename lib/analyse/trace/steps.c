@@ -9,6 +9,7 @@
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
 #include "analyse/trace/trace_energy.h"
+#include "analyse/views.h"
 #include "base/number.h"
 
 /* ---- steps ----
@@ -204,88 +205,78 @@ const struct gt_analysis gt_analysis_steps = {
  * long steps is the mark of a straggler, much is the mark of one that waits. Where ranks share collectives, their arrivals
  * there tell it outright. */
 
-struct rank {
-    size_t steps, slowest;
-    int64_t late, length, communication;
-};
-
-static int collect_steps(const struct gt_analysis_input *input, struct rank *rank)
+static struct gt_rows find_arrivals(const struct gt_analysis_input *input)
 {
-    struct gt_spans spans = {0};
-    int status = gt_skewed_steps(input, &spans);
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 2, &from, &to);) {
-        struct gt_skew skew = gt_step_skew(&spans, from, to);
-        if (skew.nodes < 2)
-            continue;
-        for (size_t i = from; i < to; i++) {
-            struct rank *of = &rank[spans.span[i].key[2]];
-            of->steps++;
-            of->length += spans.span[i].end - spans.span[i].start;
-            of->late += spans.span[i].end - spans.span[i].start - skew.shortest;
-        }
-        if (skew.length > 0)
-            rank[skew.slowest].slowest++;
+    struct gt_collectives all = {0};
+    struct gt_query *query = gt_views_query(input);
+    int status = gt_collectives_find(input, 0, &all);
+    if (status < 0)
+        gt_query_fail(query, status);
+    struct gt_rows rows = gt_rows_new(query, all.ranks);
+    uint32_t *node = gt_rows_add_keys(&rows, "node", NULL);
+    double *collectives = gt_rows_add_reals(&rows, "collectives"), *last = gt_rows_add_reals(&rows, "last");
+    double *percent = gt_rows_add_reals(&rows, "last_percent");
+    double *waited = gt_rows_add_reals(&rows, "waited"), *kept = gt_rows_add_reals(&rows, "kept_waiting");
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gt_rank_clock *rank = &all.rank[i];
+        node[i] = rank->node;
+        collectives[i] = (double)rank->collectives;
+        last[i] = (double)rank->latest;
+        percent[i] = gt_percent(last[i], collectives[i]);
+        waited[i] = rank->waited;
+        kept[i] = rank->kept_waiting;
     }
-    gt_spans_release(&spans);
-    return status;
+    gt_collectives_release(&all);
+    return rows;
 }
 
-static int collect_communication(const struct gt_analysis_input *input, struct rank *rank)
+/* Steps that several ranks took, with how much longer each rank took than the fastest, and whether it was the slowest. */
+static struct gt_rows find_shared_steps(const struct gt_analysis_input *input)
 {
-    struct gt_spans spans = {0};
-    int status = gt_gpu_spans(input, &spans);
-    for (size_t i = 0; i < spans.count; i++)
-        if (spans.span[i].key[GT_GPU_USE] == GT_USE_COMMUNICATION && spans.span[i].key[GT_GPU_NODE] != GT_TRACE_NONE)
-            rank[spans.span[i].key[GT_GPU_NODE]].communication += spans.span[i].end - spans.span[i].start;
-    gt_spans_release(&spans);
-    return status;
-}
-
-static void add_arrivals(struct gt_table *table, const struct gt_rank_clock *rank)
-{
-    if (!rank) {
-        for (int i = 0; i < 5; i++)
-            gt_table_missing(table);
-        return;
+    struct gt_rows steps = gt_view_steps(input);
+    struct gt_rows each = gt_rows_group(&steps, "mode step",
+                                        GT_AGGREGATES(GT_COUNT("nodes"), GT_MIN("shortest", "length"),
+                                                      GT_MAX("longest", "length"),
+                                                      GT_ARG_MAX("slowest", "length", "node")));
+    gt_rows_join(&steps, &each, "mode step", "nodes shortest longest slowest");
+    const uint32_t *node = gt_rows_keys(&steps, "node"), *slowest = gt_rows_keys(&steps, "slowest");
+    const int64_t *nodes = gt_rows_wholes(&steps, "nodes"), *length = gt_rows_wholes(&steps, "length");
+    const int64_t *shortest = gt_rows_wholes(&steps, "shortest"), *longest = gt_rows_wholes(&steps, "longest");
+    int64_t *late = gt_rows_add_wholes(&steps, "late"), *is_slowest = gt_rows_add_wholes(&steps, "is_slowest");
+    bool *is_shared = gt_query_memory(steps.query, steps.count, sizeof *is_shared);
+    for (size_t i = 0; i < steps.count && is_shared; i++) {
+        is_shared[i] = nodes[i] > 1;
+        late[i] = length[i] - shortest[i];
+        is_slowest[i] = slowest[i] == node[i] && longest[i] > shortest[i];
     }
-    GT_CELLS(table, rank->collectives, rank->latest, gt_percent((double)rank->latest, (double)rank->collectives),
-             rank->waited / 1e3, rank->kept_waiting / 1e3);
-}
-
-static void add_straggler(struct gt_table *table, const struct rank *rank)
-{
-    double steps = rank->steps ? (double)rank->steps : NAN;
-    GT_CELLS(table, rank->steps, (double)rank->length / steps / 1e3, rank->slowest, 100 * (double)rank->slowest / steps,
-             (double)rank->late / steps / 1e3, (double)rank->late / 1e3, (double)rank->communication / 1e3);
+    return gt_rows_filter(&steps, is_shared);
 }
 
 static int build_stragglers(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    uint32_t places = input->trace->strings.count;
-    struct rank *rank = calloc(places + (size_t)1, sizeof *rank);
-    struct gt_collectives collectives = {0};
-    struct gt_table *table = gt_analysis_table(
-        root, "stragglers", "Stragglers",
-        "text:node integer:steps number:mean_length_us integer:slowest number:slowest_percent "
-        "number:mean_late_us number:total_late_us number:communication_us integer:collectives "
-        "integer:last number:last_percent number:waited_us number:kept_waiting_us");
-    int status = rank ? collect_steps(input, rank) : -ENOMEM;
-    if (status >= 0)
-        status = collect_communication(input, rank);
-    if (status >= 0)
-        status = gt_collectives_find(input, 0, &collectives);
-    for (uint32_t i = 0; i < places && status >= 0; i++) {
-        const struct gt_rank_clock *arrivals = gt_collectives_rank(&collectives, i);
-        if (!rank[i].steps && !arrivals)
-            continue;
-        gt_table_text(table, gt_analysis_text(input, i));
-        add_straggler(table, &rank[i]);
-        add_arrivals(table, arrivals);
-    }
-    gt_analysis_empty(root, table, "no step that several nodes or ranks took, and no collective that they share");
-    gt_collectives_release(&collectives);
-    free(rank);
-    return status;
+    struct gt_rows steps = find_shared_steps(input), arrivals = find_arrivals(input), work = gt_view_work(input);
+    struct gt_rows ranks = gt_rows_group(
+        &steps, "node",
+        GT_AGGREGATES(GT_COUNT("steps"), GT_MEAN_US("mean_length_us", "length"), GT_SUM("slowest", "is_slowest"),
+                      GT_MEAN_US("mean_late_us", "late"), GT_SUM("total_late", "late")));
+    struct gt_rows uses = gt_rows_group(&work, "use node", GT_AGGREGATES(GT_SUM("communication", "length")));
+    struct gt_rows all = gt_rows_union(&ranks, &arrivals, "node");
+    gt_rows_join(&all, &ranks, "node", "steps mean_length_us slowest mean_late_us total_late");
+    gt_rows_add_keys(&all, "use", NULL);
+    for (size_t i = 0; i < all.count; i++)
+        gt_rows_keys(&all, "use")[i] = GT_USE_COMMUNICATION;
+    gt_rows_join(&all, &uses, "use node", "communication");
+    gt_rows_join(&all, &arrivals, "node", "collectives last last_percent waited kept_waiting");
+    const int64_t *count = gt_rows_wholes(&all, "steps"), *slowest = gt_rows_wholes(&all, "slowest");
+    double *percent = gt_rows_add_reals(&all, "slowest_percent");
+    for (size_t i = 0; i < all.count; i++)
+        percent[i] = gt_percent((double)slowest[i], (double)count[i]);
+    gt_rows_put(input, root, "stragglers", "Stragglers", &all,
+                "text:node integer:steps number:mean_length_us integer:slowest number:slowest_percent "
+                "number:mean_late_us number:total_late_us number:communication_us integer:collectives "
+                "integer:last number:last_percent number:waited_us number:kept_waiting_us",
+                "no step that several nodes or ranks took, and no collective that they share");
+    return gt_query_status(all.query);
 }
 
 const struct gt_analysis gt_analysis_stragglers = {
