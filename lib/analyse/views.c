@@ -70,12 +70,6 @@ struct gt_rows gt_rows_of_events(const struct gt_analysis_input *input,
 
 static const char *const use_names[GT_USES] = {"compute", "communication", "memory"};
 
-static uint32_t use_of(const struct gt_analysis_input *input, size_t event)
-{
-    bool is_kernel = gt_analysis_work(input, event) == GT_WORK_KERNEL;
-    return is_kernel ? input->usage[input->trace->events.name[event]] : GT_USE_MEMORY;
-}
-
 static struct gt_rows make_work(const struct gt_analysis_input *input)
 {
     const struct gt_trace *trace = input->trace;
@@ -87,7 +81,7 @@ static struct gt_rows make_work(const struct gt_analysis_input *input)
         const struct gt_trace_track *track = &trace->track[trace->events.track[event[i]]];
         device[i] = gt_analysis_place(input, trace->process[track->process].own);
         stream[i] = gt_analysis_place(input, track->tid);
-        use[i] = use_of(input, event[i]);
+        use[i] = gt_gpu_use(input, event[i]);
         recording[i] = gt_analysis_recording(input, event[i]);
     }
     return rows;

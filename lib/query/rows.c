@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
 #include "base/number.h"
+#include "query/column.h"
 
 /* ---- The query ---------------------------------------------------------------------------------------------------- */
 
@@ -96,7 +98,7 @@ static size_t size_of(enum gt_rows_type type)
 }
 
 /* The next name of a list, as its begin and length. Returns NULL behind the last one. */
-static const char *next_name(const char **list, size_t *length)
+const char *gt_rows_next_name(const char **list, size_t *length)
 {
     const char *name = *list + strspn(*list, " ");
     *length = strcspn(name, " ");
@@ -104,7 +106,7 @@ static const char *next_name(const char **list, size_t *length)
     return *length ? name : NULL;
 }
 
-static struct gt_rows_column *find(const struct gt_rows *rows, const char *name, size_t length)
+struct gt_rows_column *gt_rows_find_of(const struct gt_rows *rows, const char *name, size_t length)
 {
     for (int i = 0; i < rows->columns; i++)
         if (strncmp(rows->column[i].name, name, length) == 0 && !rows->column[i].name[length])
@@ -112,10 +114,10 @@ static struct gt_rows_column *find(const struct gt_rows *rows, const char *name,
     return NULL;
 }
 
-static const struct gt_rows_column *need(const struct gt_rows *rows, const char *name, size_t length)
+const struct gt_rows_column *gt_rows_need(const struct gt_rows *rows, const char *name, size_t length)
 {
     static const struct gt_rows_column none = {.name = "", .cell = no_cell};
-    const struct gt_rows_column *found = find(rows, name, length);
+    const struct gt_rows_column *found = gt_rows_find_of(rows, name, length);
     if (!found)
         gt_query_fail(rows->query, -EINVAL);
     return found ? found : &none;
@@ -123,7 +125,7 @@ static const struct gt_rows_column *need(const struct gt_rows *rows, const char 
 
 const struct gt_rows_column *gt_rows_find(const struct gt_rows *rows, const char *name)
 {
-    return find(rows, name, strlen(name));
+    return gt_rows_find_of(rows, name, strlen(name));
 }
 
 struct gt_rows gt_rows_new(struct gt_query *query, size_t count)
@@ -149,7 +151,7 @@ static struct gt_rows_column *append(struct gt_rows *rows, const char *name, siz
     return column;
 }
 
-static struct gt_rows_column *add(struct gt_rows *rows, const char *name, size_t length, enum gt_rows_type type)
+struct gt_rows_column *gt_rows_add(struct gt_rows *rows, const char *name, size_t length, enum gt_rows_type type)
 {
     struct gt_rows_column *column = append(rows, name, length, type);
     void *cell = gt_query_memory(rows->query, rows->count, size_of(type));
@@ -162,7 +164,7 @@ static struct gt_rows_column *add(struct gt_rows *rows, const char *name, size_t
 
 static struct gt_rows_column *add_empty(struct gt_rows *rows, const char *name, enum gt_rows_type type)
 {
-    struct gt_rows_column *column = add(rows, name, strlen(name), type);
+    struct gt_rows_column *column = gt_rows_add(rows, name, strlen(name), type);
     memset(column->cell, 0, rows->count * size_of(type));
     return column;
 }
@@ -184,9 +186,22 @@ double *gt_rows_add_reals(struct gt_rows *rows, const char *name)
     return add_empty(rows, name, GT_REAL)->real;
 }
 
+struct gt_rows gt_rows_of_records(struct gt_query *query, const void *array, size_t count, size_t size,
+                                  const struct gt_rows_field *fields)
+{
+    struct gt_rows rows = gt_rows_new(query, count);
+    for (; fields->name; fields++) {
+        struct gt_rows_column *column = gt_rows_add(&rows, fields->name, strlen(fields->name), fields->type);
+        size_t width = size_of(fields->type);
+        for (size_t i = 0; i < rows.count; i++)
+            memcpy((char *)column->cell + i * width, (const char *)array + i * size + fields->offset, width);
+    }
+    return rows;
+}
+
 static void *cells(const struct gt_rows *rows, const char *name, enum gt_rows_type type)
 {
-    const struct gt_rows_column *column = need(rows, name, strlen(name));
+    const struct gt_rows_column *column = gt_rows_need(rows, name, strlen(name));
     if (column->type != type)
         gt_query_fail(rows->query, -EINVAL);
     return column->cell;
@@ -209,7 +224,7 @@ double *gt_rows_reals(const struct gt_rows *rows, const char *name)
 
 void gt_rows_rename(struct gt_rows *rows, const char *name, const char *new_name)
 {
-    struct gt_rows_column *column = find(rows, name, strlen(name));
+    struct gt_rows_column *column = gt_rows_find_of(rows, name, strlen(name));
     struct gt_rows named = {.query = rows->query};
     if (!column)
         gt_query_fail(rows->query, -EINVAL);
@@ -227,14 +242,25 @@ double gt_rows_number(const struct gt_rows_column *column, size_t row)
     return NAN;
 }
 
-static bool is_missing(const struct gt_rows_column *column, size_t row)
+bool gt_rows_is_missing(const struct gt_rows_column *column, size_t row)
 {
     return column->type == GT_KEY     ? column->key[row] == GT_NO_KEY
            : column->type == GT_WHOLE ? column->whole[row] == GT_NO_WHOLE
                                       : isnan(column->real[row]);
 }
 
-static void copy_cell(struct gt_rows_column *to, size_t row, const struct gt_rows_column *from, size_t other)
+/* NaN: missing. */
+void gt_rows_set(struct gt_rows_column *column, size_t row, double value)
+{
+    if (column->type == GT_KEY)
+        column->key[row] = isnan(value) ? GT_NO_KEY : (uint32_t)value;
+    else if (column->type == GT_WHOLE)
+        column->whole[row] = isnan(value) ? GT_NO_WHOLE : (int64_t)value;
+    else
+        column->real[row] = value;
+}
+
+void gt_rows_copy(struct gt_rows_column *to, size_t row, const struct gt_rows_column *from, size_t other)
 {
     if (from->type == GT_KEY)
         to->key[row] = from->key[other];
@@ -243,12 +269,12 @@ static void copy_cell(struct gt_rows_column *to, size_t row, const struct gt_row
 }
 
 /* The columns of a list; their number. */
-static int columns_of(const struct gt_rows *rows, const char *list, const struct gt_rows_column *ret[GT_COLUMNS])
+int gt_rows_list(const struct gt_rows *rows, const char *list, const struct gt_rows_column *ret[GT_COLUMNS])
 {
     int count = 0;
     size_t length;
-    for (const char *name; count < GT_COLUMNS && (name = next_name(&list, &length));)
-        ret[count++] = need(rows, name, length);
+    for (const char *name; count < GT_COLUMNS && (name = gt_rows_next_name(&list, &length));)
+        ret[count++] = gt_rows_need(rows, name, length);
     return count;
 }
 
@@ -264,15 +290,15 @@ static struct order read_order(const struct gt_rows *rows, const char *list)
 {
     struct order order = {.count = 0};
     size_t length;
-    for (const char *name; order.count < GT_COLUMNS && (name = next_name(&list, &length)); order.count++) {
+    for (const char *name; order.count < GT_COLUMNS && (name = gt_rows_next_name(&list, &length)); order.count++) {
         bool is_descending = *name == '-';
         order.is_descending[order.count] = is_descending;
-        order.by[order.count] = need(rows, name + is_descending, length - is_descending);
+        order.by[order.count] = gt_rows_need(rows, name + is_descending, length - is_descending);
     }
     return order;
 }
 
-static int compare_cells(const struct gt_rows_column *a, size_t row, const struct gt_rows_column *b, size_t other)
+int gt_rows_compare(const struct gt_rows_column *a, size_t row, const struct gt_rows_column *b, size_t other)
 {
     switch (a->type) {
     case GT_KEY: return GT_ORDER(a->key[row], b->key[other]);
@@ -287,7 +313,7 @@ static int compare_rows(const struct order *order, size_t a, size_t b)
 {
     int result = 0;
     for (int i = 0; i < order->count && !result; i++) {
-        result = compare_cells(order->by[i], a, order->by[i], b);
+        result = gt_rows_compare(order->by[i], a, order->by[i], b);
         result = order->is_descending[i] ? -result : result;
     }
     return result;
@@ -366,7 +392,7 @@ static const uint32_t *find_order(const struct gt_rows *rows, const char *list)
 }
 
 /* Take these rows, in this order. */
-static void gather(struct gt_rows *rows, const uint32_t *order, size_t count)
+void gt_rows_gather(struct gt_rows *rows, const uint32_t *order, size_t count)
 {
     for (int c = 0; c < rows->columns; c++) {
         struct gt_rows_column *column = &rows->column[c];
@@ -390,7 +416,7 @@ void gt_rows_sort(struct gt_rows *rows, const char *columns)
 {
     const uint32_t *order = find_order(rows, columns);
     if (order)
-        gather(rows, order, rows->count);
+        gt_rows_gather(rows, order, rows->count);
     if (rows->query->status)
         rows->count = 0;
 }
@@ -403,14 +429,14 @@ struct gt_rows gt_rows_filter(const struct gt_rows *rows, const bool *is_wanted)
     for (size_t i = 0; order && i < rows->count; i++)
         if (is_wanted[i])
             order[count++] = (uint32_t)i;
-    gather(&ret, order, count);
+    gt_rows_gather(&ret, order, count);
     return ret;
 }
 
-static bool is_same(const struct gt_rows_column *const *key, int keys, size_t a, size_t b)
+bool gt_rows_is_same(const struct gt_rows_column *const *key, int keys, size_t a, size_t b)
 {
     for (int i = 0; i < keys; i++)
-        if (compare_cells(key[i], a, key[i], b))
+        if (gt_rows_compare(key[i], a, key[i], b))
             return false;
     return true;
 }
@@ -418,9 +444,9 @@ static bool is_same(const struct gt_rows_column *const *key, int keys, size_t a,
 size_t gt_rows_run(const struct gt_rows *rows, const char *keys, size_t from)
 {
     const struct gt_rows_column *key[GT_COLUMNS];
-    int count = columns_of(rows, keys, key);
+    int count = gt_rows_list(rows, keys, key);
     size_t to = from;
-    while (to < rows->count && is_same(key, count, from, to))
+    while (to < rows->count && gt_rows_is_same(key, count, from, to))
         to++;
     return to;
 }
@@ -448,7 +474,7 @@ static double mean_of(const struct grouping *grouping, size_t from, size_t to)
     int64_t whole = 0, count = 0;
     for (size_t i = from; i < to; i++) {
         size_t row = row_at(grouping, i);
-        if (is_missing(grouping->of, row))
+        if (gt_rows_is_missing(grouping->of, row))
             continue;
         count++;
         if (grouping->of->type == GT_WHOLE)
@@ -466,7 +492,7 @@ static void add_up(const struct grouping *grouping, size_t from, size_t to, stru
     int64_t whole = 0;
     for (size_t i = from; i < to; i++) {
         size_t row = row_at(grouping, i);
-        if (is_missing(of, row))
+        if (gt_rows_is_missing(of, row))
             continue;
         if (of->type == GT_REAL)
             sum += of->real[row];
@@ -493,7 +519,7 @@ static void sort_values(const struct grouping *grouping, double *values, size_t 
 {
     size_t known = 0;
     for (size_t i = from; i < to; i++)
-        if (!is_missing(grouping->of, row_at(grouping, i)))
+        if (!gt_rows_is_missing(grouping->of, row_at(grouping, i)))
             values[known++] = gt_rows_number(grouping->of, row_at(grouping, i)) / grouping->unit;
     qsort(values, known, sizeof *values, gt_order_doubles);
     for (size_t i = known; i < to - from; i++)
@@ -507,9 +533,9 @@ static size_t find_extreme(const struct grouping *grouping, size_t from, size_t 
     size_t best = row_at(grouping, from);
     for (size_t i = from + 1; i < to; i++) {
         size_t row = row_at(grouping, i);
-        if (is_missing(of, row))
+        if (gt_rows_is_missing(of, row))
             continue;
-        int order = is_missing(of, best) ? 2 : compare_cells(of, row, of, best);
+        int order = gt_rows_is_missing(of, best) ? 2 : gt_rows_compare(of, row, of, best);
         if (order == 2 || (is_min ? order < 0 : order > 0))
             best = row;
     }
@@ -523,10 +549,10 @@ static void aggregate(const struct grouping *grouping, enum gt_aggregate_kind ki
     case GT_AGGREGATE_COUNT: ret->whole[group] = (int64_t)(to - from); break;
     case GT_AGGREGATE_SUM: add_up(grouping, from, to, ret, group); break;
     case GT_AGGREGATE_MEAN: ret->real[group] = mean_of(grouping, from, to); break;
-    case GT_AGGREGATE_FIRST: copy_cell(ret, group, grouping->of, row_at(grouping, from)); break;
+    case GT_AGGREGATE_FIRST: gt_rows_copy(ret, group, grouping->of, row_at(grouping, from)); break;
     case GT_AGGREGATE_MIN:
     case GT_AGGREGATE_MAX:
-        copy_cell(ret, group, grouping->value, find_extreme(grouping, from, to, kind == GT_AGGREGATE_MIN));
+        gt_rows_copy(ret, group, grouping->value, find_extreme(grouping, from, to, kind == GT_AGGREGATE_MIN));
         break;
     case GT_AGGREGATE_QUANTILE: break; /* see add_quantiles */
     }
@@ -547,11 +573,11 @@ static enum gt_rows_type type_of(const struct gt_aggregate *wanted, const struct
 static size_t *find_groups(const struct gt_rows *rows, const uint32_t *order, const char *keys, size_t *count)
 {
     const struct gt_rows_column *key[GT_COLUMNS];
-    int key_count = columns_of(rows, keys, key);
+    int key_count = gt_rows_list(rows, keys, key);
     size_t *begin = gt_query_memory(rows->query, rows->count + 1, sizeof *begin);
     *count = 0;
     for (size_t i = 0; begin && i < rows->count; i++)
-        if (!i || !is_same(key, key_count, order ? order[i - 1] : i - 1, order ? order[i] : i))
+        if (!i || !gt_rows_is_same(key, key_count, order ? order[i - 1] : i - 1, order ? order[i] : i))
             begin[(*count)++] = i;
     if (begin)
         begin[*count] = rows->count;
@@ -562,12 +588,12 @@ static void add_keys(struct gt_rows *ret, const struct gt_rows *rows, const uint
                      const char *keys)
 {
     const struct gt_rows_column *key[GT_COLUMNS];
-    int count = columns_of(rows, keys, key);
+    int count = gt_rows_list(rows, keys, key);
     for (int i = 0; i < count; i++) {
-        struct gt_rows_column *column = add(ret, key[i]->name, strlen(key[i]->name), key[i]->type);
+        struct gt_rows_column *column = gt_rows_add(ret, key[i]->name, strlen(key[i]->name), key[i]->type);
         column->words = key[i]->words;
         for (size_t group = 0; group < ret->count; group++)
-            copy_cell(column, group, key[i], order ? order[begin[group]] : begin[group]);
+            gt_rows_copy(column, group, key[i], order ? order[begin[group]] : begin[group]);
     }
 }
 
@@ -600,10 +626,10 @@ struct gt_rows gt_rows_group(const struct gt_rows *rows, const char *keys, const
     struct grouping grouping = {.rows = rows, .order = order};
     add_keys(&ret, rows, order, begin, keys);
     for (const struct gt_aggregate *wanted = aggregates; wanted->as; wanted++) {
-        grouping.of = wanted->of ? need(rows, wanted->of, strlen(wanted->of)) : &none;
-        grouping.value = wanted->value ? need(rows, wanted->value, strlen(wanted->value)) : grouping.of;
+        grouping.of = wanted->of ? gt_rows_need(rows, wanted->of, strlen(wanted->of)) : &none;
+        grouping.value = wanted->value ? gt_rows_need(rows, wanted->value, strlen(wanted->value)) : grouping.of;
         grouping.unit = wanted->unit > 0 ? wanted->unit : 1;
-        struct gt_rows_column *column = add(&ret, wanted->as, strlen(wanted->as), type_of(wanted, &grouping));
+        struct gt_rows_column *column = gt_rows_add(&ret, wanted->as, strlen(wanted->as), type_of(wanted, &grouping));
         column->words = column->type == GT_KEY ? grouping.value->words : NULL;
         if (wanted->kind == GT_AGGREGATE_QUANTILE)
             add_quantiles(&grouping, wanted, begin, column, ret.count);
@@ -613,256 +639,4 @@ struct gt_rows gt_rows_group(const struct gt_rows *rows, const char *keys, const
     if (rows->query->status)
         ret.count = 0;
     return ret;
-}
-
-/* ---- Tables that belong together ---------------------------------------------------------------------------------- */
-
-static int compare_keys(const struct gt_rows_column *const *a, size_t row, const struct gt_rows_column *const *b,
-                        size_t other, int count)
-{
-    int result = 0;
-    for (int i = 0; i < count && !result; i++)
-        result = compare_cells(a[i], row, b[i], other);
-    return result;
-}
-
-/* Keys of two tables whose rows are brought together. */
-struct pairing {
-    const struct gt_rows_column *key[GT_COLUMNS], *with[GT_COLUMNS];
-    int keys;
-    size_t at; /* the last row of `with` that was found: the next one is often the same, or the one behind it */
-};
-
-static struct pairing pair(const struct gt_rows *rows, const struct gt_rows *with, const char *keys)
-{
-    struct pairing pairing = {.keys = columns_of(rows, keys, pairing.key)};
-    columns_of(with, keys, pairing.with);
-    return pairing;
-}
-
-/* Returns the first row of `with` that has the keys of `row`, or SIZE_MAX. */
-static size_t find_pair(struct pairing *pairing, const struct gt_rows *with, size_t row)
-{
-    for (size_t step = 0; step < 2 && pairing->at + step < with->count; step++) {
-        size_t at = pairing->at + step;
-        bool is_first = !at || compare_keys(pairing->with, at - 1, pairing->with, at, pairing->keys);
-        if (is_first && !compare_keys(pairing->with, at, pairing->key, row, pairing->keys))
-            return pairing->at = at;
-    }
-    size_t at = GT_SEARCH(0, with->count, i, compare_keys(pairing->with, i, pairing->key, row, pairing->keys) < 0);
-    if (at == with->count || compare_keys(pairing->with, at, pairing->key, row, pairing->keys))
-        return SIZE_MAX;
-    return pairing->at = at;
-}
-
-void gt_rows_join(struct gt_rows *rows, const struct gt_rows *with, const char *keys, const char *columns)
-{
-    struct pairing pairing = pair(rows, with, keys);
-    size_t *match = gt_query_memory(rows->query, rows->count, sizeof *match), length;
-    for (size_t i = 0; match && i < rows->count; i++)
-        match[i] = find_pair(&pairing, with, i);
-    for (const char *name; (name = next_name(&columns, &length));) {
-        const struct gt_rows_column *from = need(with, name, length);
-        struct gt_rows_column *column = add(rows, name, length, from->type);
-        column->words = from->words;
-        for (size_t i = 0; i < rows->count; i++)
-            if (match[i] != SIZE_MAX)
-                copy_cell(column, i, from, match[i]);
-            else if (from->type == GT_KEY)
-                column->key[i] = 0;
-            else if (from->type == GT_WHOLE)
-                column->whole[i] = 0;
-            else
-                column->real[i] = NAN;
-    }
-}
-
-struct gt_rows gt_rows_union(const struct gt_rows *rows, const struct gt_rows *others, const char *keys)
-{
-    const struct gt_rows_column *key[GT_COLUMNS], *other[GT_COLUMNS];
-    int count = columns_of(rows, keys, key);
-    struct gt_rows all = gt_rows_new(rows->query, rows->count + others->count);
-    columns_of(others, keys, other);
-    for (int i = 0; i < count; i++) {
-        struct gt_rows_column *column = add(&all, key[i]->name, strlen(key[i]->name), key[i]->type);
-        column->words = key[i]->words;
-        for (size_t row = 0; row < all.count; row++)
-            copy_cell(column, row, row < rows->count ? key[i] : other[i], row < rows->count ? row : row - rows->count);
-    }
-    return gt_rows_group(&all, keys, GT_AGGREGATES({.as = NULL}));
-}
-
-struct gt_rows gt_rows_complete(const struct gt_rows *rows, const char *one, const char *other)
-{
-    struct gt_rows ones = gt_rows_group(rows, one, GT_AGGREGATES({.as = NULL}));
-    struct gt_rows others = gt_rows_group(rows, other, GT_AGGREGATES({.as = NULL}));
-    struct gt_rows ret = gt_rows_new(rows->query, ones.count * others.count);
-    const struct gt_rows_column *a = need(&ones, one, strlen(one)), *b = need(&others, other, strlen(other));
-    struct gt_rows_column *first = add(&ret, one, strlen(one), a->type),
-                          *second = add(&ret, other, strlen(other), b->type);
-    char keys[128];
-    first->words = a->words;
-    second->words = b->words;
-    for (size_t i = 0; i < ret.count; i++) {
-        copy_cell(first, i, a, i / others.count);
-        copy_cell(second, i, b, i % others.count);
-    }
-    if (strlen(one) + strlen(other) + sizeof " " > sizeof keys) {
-        gt_query_fail(rows->query, -EINVAL);
-        return ret;
-    }
-    strcat(strcat(strcpy(keys, one), " "), other);
-    struct gt_rows sorted = *rows;
-    gt_rows_sort(&sorted, keys);
-    for (int i = 0; i < sorted.columns; i++)
-        if (!gt_rows_find(&ret, sorted.column[i].name))
-            gt_rows_join(&ret, &sorted, keys, sorted.column[i].name);
-    return ret;
-}
-
-void gt_rows_share(struct gt_rows *rows, const char *as, const char *of, const char *keys)
-{
-    struct gt_rows sums = gt_rows_group(rows, keys, GT_AGGREGATES(GT_SUM("sum", of)));
-    const struct gt_rows_column *column = need(rows, of, strlen(of)), *sum = need(&sums, "sum", strlen("sum"));
-    struct pairing pairing = pair(rows, &sums, keys);
-    double *share = gt_rows_add_reals(rows, as);
-    for (size_t i = 0; i < rows->count && sums.count; i++) {
-        double whole = gt_rows_number(sum, find_pair(&pairing, &sums, i));
-        share[i] = whole > 0 ? 100 * gt_rows_number(column, i) / whole : NAN;
-    }
-}
-
-uint32_t *gt_rows_asof(struct gt_rows *rows, const char *as, const char *time, const struct gt_rows *with,
-                       const char *keys, const char *begin)
-{
-    struct pairing pairing = pair(rows, with, keys);
-    const int64_t *at = gt_rows_wholes(rows, time), *from = gt_rows_wholes(with, begin);
-    uint32_t *ret = gt_rows_add_keys(rows, as, NULL);
-    for (size_t i = 0; i < rows->count; i++) {
-        size_t behind = GT_SEARCH(
-            0, with->count, k,
-            compare_keys(pairing.with, k, pairing.key, i, pairing.keys) < 0 ||
-                (!compare_keys(pairing.with, k, pairing.key, i, pairing.keys) && from[k] <= at[i]));
-        bool is_found = behind && !compare_keys(pairing.with, behind - 1, pairing.key, i, pairing.keys);
-        ret[i] = is_found ? (uint32_t)(behind - 1) : GT_NO_KEY;
-    }
-    return ret;
-}
-
-/* ---- Intervals ---------------------------------------------------------------------------------------------------- */
-
-/* Sorts by "KEYS REST". */
-static void sort_with(struct gt_rows *rows, const char *keys, const char *rest)
-{
-    char columns[256];
-    if (strlen(keys) + strlen(rest) + sizeof " " > sizeof columns) {
-        gt_query_fail(rows->query, -EINVAL);
-        return;
-    }
-    gt_rows_sort(rows, strcat(strcat(strcpy(columns, keys), " "), rest));
-}
-
-struct gt_rows gt_rows_unite(const struct gt_rows *rows, const char *keys)
-{
-    struct gt_rows sorted = *rows, ret = {.query = rows->query};
-    sort_with(&sorted, keys, "start");
-    const struct gt_rows_column *key[GT_COLUMNS];
-    int count = columns_of(&sorted, keys, key);
-    const int64_t *start = gt_rows_wholes(&sorted, "start"), *end = gt_rows_wholes(&sorted, "end");
-    uint32_t *first = gt_query_memory(rows->query, sorted.count, sizeof *first);
-    int64_t *last = gt_query_memory(rows->query, sorted.count, sizeof *last);
-    for (size_t i = 0; last && i < sorted.count; i++) {
-        bool is_new = !ret.count || start[i] > last[ret.count - 1] || !is_same(key, count, first[ret.count - 1], i);
-        if (is_new) {
-            first[ret.count] = (uint32_t)i;
-            last[ret.count++] = end[i];
-        } else if (end[i] > last[ret.count - 1]) {
-            last[ret.count - 1] = end[i];
-        }
-    }
-    for (int i = 0; i < count; i++) {
-        struct gt_rows_column *column = add(&ret, key[i]->name, strlen(key[i]->name), key[i]->type);
-        column->words = key[i]->words;
-        for (size_t row = 0; row < ret.count; row++)
-            copy_cell(column, row, key[i], first[row]);
-    }
-    int64_t *from = gt_rows_add_wholes(&ret, "start"), *to = gt_rows_add_wholes(&ret, "end");
-    for (size_t row = 0; row < ret.count; row++) {
-        from[row] = start[first[row]];
-        to[row] = last[row];
-    }
-    return ret;
-}
-
-struct gt_rows gt_rows_gaps(const struct gt_rows *rows, const char *keys, const char *kept)
-{
-    struct gt_rows ret = *rows;
-    char rest[80] = "start end ";
-    if (strlen(kept) + strlen(rest) >= sizeof rest)
-        gt_query_fail(rows->query, -EINVAL);
-    else
-        sort_with(&ret, keys, strcat(rest, kept));
-    const struct gt_rows_column *key[GT_COLUMNS], *of = need(&ret, kept, strlen(kept));
-    int count = columns_of(&ret, keys, key);
-    const int64_t *start = gt_rows_wholes(&ret, "start"), *end = gt_rows_wholes(&ret, "end");
-    uint32_t *behind = gt_query_memory(rows->query, ret.count, sizeof *behind);
-    int64_t *from = gt_query_memory(rows->query, ret.count, sizeof *from), latest = 0;
-    size_t gaps = 0;
-    for (size_t i = 0; from && i < ret.count; i++) {
-        bool is_first = !i || !is_same(key, count, i - 1, i);
-        if (!is_first && start[i] > latest) {
-            behind[gaps] = (uint32_t)i;
-            from[gaps++] = latest;
-        }
-        latest = is_first || end[i] > latest ? end[i] : latest;
-    }
-    struct gt_rows_column before = *of;
-    gather(&ret, behind, gaps);
-    struct gt_rows_column *column = add(&ret, "before", strlen("before"), before.type);
-    int64_t *begin = gt_rows_add_wholes(&ret, "from"), *until = gt_rows_add_wholes(&ret, "to");
-    for (size_t i = 0; i < ret.count; i++) {
-        copy_cell(column, i, &before, behind[i] - 1);
-        begin[i] = from[i];
-        until[i] = start[behind[i]];
-    }
-    return ret;
-}
-
-int64_t *gt_rows_overlap(struct gt_rows *rows, const char *as, const char *from, const char *to,
-                         const struct gt_rows *with, const char *keys)
-{
-    struct pairing pairing = pair(rows, with, keys);
-    const int64_t *begin = gt_rows_wholes(rows, from), *until = gt_rows_wholes(rows, to);
-    const int64_t *start = gt_rows_wholes(with, "start"), *end = gt_rows_wholes(with, "end");
-    int64_t *ret = gt_rows_add_wholes(rows, as);
-    for (size_t i = 0; i < rows->count; i++) {
-        size_t at = GT_SEARCH(0, with->count, k,
-                              compare_keys(pairing.with, k, pairing.key, i, pairing.keys) < 0 ||
-                                  (!compare_keys(pairing.with, k, pairing.key, i, pairing.keys) && end[k] <= begin[i]));
-        for (; at < with->count && start[at] < until[i]; at++) {
-            if (compare_keys(pairing.with, at, pairing.key, i, pairing.keys))
-                break;
-            int64_t first = start[at] > begin[i] ? start[at] : begin[i], last = end[at] < until[i] ? end[at] : until[i];
-            ret[i] += last > first ? last - first : 0;
-        }
-    }
-    return ret;
-}
-
-uint32_t *gt_rows_nest(struct gt_rows *rows, const char *as, const char *keys)
-{
-    const struct gt_rows_column *key[GT_COLUMNS];
-    sort_with(rows, keys, "start -end");
-    int count = columns_of(rows, keys, key);
-    const int64_t *end = gt_rows_wholes(rows, "end");
-    uint32_t *parent = gt_rows_add_keys(rows, as, NULL), around = GT_NO_KEY;
-    for (size_t i = 0; i < rows->count; i++) {
-        if (i && !is_same(key, count, i - 1, i))
-            around = GT_NO_KEY;
-        while (around != GT_NO_KEY && end[around] < end[i])
-            around = parent[around];
-        parent[i] = around;
-        around = (uint32_t)i;
-    }
-    return parent;
 }

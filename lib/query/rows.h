@@ -64,6 +64,18 @@ struct gt_rows gt_rows_new(struct gt_query *query, size_t count);
 uint32_t *gt_rows_add_keys(struct gt_rows *rows, const char *name, const char *const *words);
 int64_t *gt_rows_add_wholes(struct gt_rows *rows, const char *name);
 double *gt_rows_add_reals(struct gt_rows *rows, const char *name);
+/* Make rows of an array of structures. */
+struct gt_rows_field {
+    const char *name; /* of the column; NULL behind the last */
+    enum gt_rows_type type;
+    size_t offset;
+};
+#define GT_FIELD(type, structure, member)          \
+    {                                              \
+#member, type, offsetof(structure, member) \
+    }
+struct gt_rows gt_rows_of_records(struct gt_query *query, const void *array, size_t count, size_t size,
+                                  const struct gt_rows_field *fields);
 /* Return the cells of a column of this type. */
 uint32_t *gt_rows_keys(const struct gt_rows *rows, const char *name);
 int64_t *gt_rows_wholes(const struct gt_rows *rows, const char *name);
@@ -126,10 +138,14 @@ struct gt_rows gt_rows_group(const struct gt_rows *rows, const char *keys, const
 struct gt_rows gt_rows_union(const struct gt_rows *rows, const struct gt_rows *others, const char *keys);
 /* Add the rows that make each value of one key appear with each of the other, with 0 in the columns behind these two keys. */
 struct gt_rows gt_rows_complete(const struct gt_rows *rows, const char *one, const char *other);
+/* Replace missing values of columns by 0. */
+void gt_rows_fill(struct gt_rows *rows, const char *columns);
+/* Add one column in percent of another; missing where that is not above 0. */
+double *gt_rows_percent(struct gt_rows *rows, const char *as, const char *part, const char *whole);
 /* Add the percentage of a column in its sum over rows with the same keys; missing where that is not above 0. */
 void gt_rows_share(struct gt_rows *rows, const char *as, const char *of, const char *keys);
-/* Add columns of the row of `with` that has the same keys. `with` has one row for each, sorted by these; where it has none, 0, and NaN
- * in columns of GT_REAL. */
+/* Add columns of the row of `with` that has the same keys. `with` has one row for each, sorted by these; where it has none, they are
+ * missing. */
 void gt_rows_join(struct gt_rows *rows, const struct gt_rows *with, const char *keys, const char *columns);
 /* Add the row number in `with` of the last that has the same keys and whose `begin` is no later than `time`, or GT_NO_KEY. `with` is sorted
  * by keys and `begin`. */
@@ -140,8 +156,8 @@ uint32_t *gt_rows_asof(struct gt_rows *rows, const char *as, const char *time, c
 
 /* Returns keys, start and end of the united intervals of each key: those that touch or overlap are one. */
 struct gt_rows gt_rows_unite(const struct gt_rows *rows, const char *keys);
-/* Returns the times between united intervals of one key, each as the row behind it, with the columns from, to, and `before`, the value
- * that the column `kept` has in the row before it. Rows are taken by keys, start, end, and `kept`. */
+/* Returns the times between united intervals of one key, each as the row behind it with the columns `from` and `to`. For each column X of
+ * `kept`, X_before is its value in the row before. Rows are taken by keys, start, end, and the first of `kept`. */
 struct gt_rows gt_rows_gaps(const struct gt_rows *rows, const char *keys, const char *kept);
 /* Add how much of each row's from..to lies in intervals of `with`, which gt_rows_unite has made, that have the same keys. */
 int64_t *gt_rows_overlap(struct gt_rows *rows, const char *as, const char *from, const char *to,

@@ -207,12 +207,18 @@ static void a_join_finds_rows_by_their_keys(void **state)
     }
     gt_rows_join(&rows, &with, "node", "kind count mean");
     assert_int_equal(gt_rows_wholes(&rows, "count")[0], 11);
-    assert_int_equal(gt_rows_wholes(&rows, "count")[1], 0); /* there is none */
+    assert_true(gt_rows_wholes(&rows, "count")[1] == GT_NO_WHOLE);
+    assert_int_equal(gt_rows_keys(&rows, "kind")[1], GT_NO_KEY);
     assert_int_equal(gt_rows_wholes(&rows, "count")[2], 11);
     assert_int_equal(gt_rows_wholes(&rows, "count")[3], 10);
     assert_close(gt_rows_reals(&rows, "mean")[1], NAN, 0);
     assert_close(gt_rows_reals(&rows, "mean")[3], 0.5, 0);
     assert_string_equal(gt_rows_find(&rows, "kind")->words[gt_rows_keys(&rows, "kind")[2]], "all");
+    gt_rows_fill(&rows, "count mean");
+    assert_int_equal(gt_rows_wholes(&rows, "count")[1], 0);
+    assert_close(gt_rows_reals(&rows, "mean")[1], 0, 0);
+    assert_close(gt_rows_percent(&rows, "percent", "mean", "count")[0], 100 * 1.5 / 11, 1e-12);
+    assert_close(gt_rows_reals(&rows, "percent")[1], NAN, 0);
 }
 
 static void pairs_that_are_not_there_are_completed(void **state)
@@ -274,7 +280,7 @@ static void gaps_lie_between_them(void **state)
     assert_int_equal(gt_rows_wholes(&gaps, "from")[0], 10);
     assert_int_equal(gt_rows_wholes(&gaps, "to")[0], 15);
     assert_int_equal(gt_rows_keys(&gaps, "name")[0], 42);
-    assert_int_equal(gt_rows_keys(&gaps, "before")[0], 41);
+    assert_int_equal(gt_rows_keys(&gaps, "name_before")[0], 41);
 }
 
 /* What intervals cover and the gaps between them come to the whole; nanosecond by nanosecond. */

@@ -29,10 +29,10 @@ static void put_types(const struct gt_analysis_input *input, struct gt_node *roo
                       GT_ARG_MIN("min_node", "total", "node"), GT_ARG_MAX("max_node", "total", "node")));
     gt_rows_share(&types, "percent", "total", "");
     const int64_t *min = gt_rows_wholes(&types, "min"), *max = gt_rows_wholes(&types, "max");
-    const double *mean = gt_rows_reals(&types, "mean_us");
-    double *spread = gt_rows_add_reals(&types, "spread_percent");
+    double *spread = gt_rows_add_reals(&types, "spread");
     for (size_t i = 0; i < types.count; i++)
-        spread[i] = gt_percent((double)(max[i] - min[i]), 1e3 * mean[i]);
+        spread[i] = (double)(max[i] - min[i]) / 1e3;
+    gt_rows_percent(&types, "spread_percent", "spread", "mean_us");
     gt_rows_rename(&types, "use", "type");
     gt_top_left_out(gt_rows_put(input, root, "types", "Types over ranks", &types,
                                 "text:type integer:ranks integer:count number:total_us number:percent number:mean_us "

@@ -207,25 +207,15 @@ const struct gt_analysis gt_analysis_steps = {
 
 static struct gt_rows find_arrivals(const struct gt_analysis_input *input)
 {
+    static const struct gt_rows_field fields[] = {
+        GT_FIELD(GT_KEY, struct gt_rank_clock, node),          GT_FIELD(GT_WHOLE, struct gt_rank_clock, collectives),
+        GT_FIELD(GT_WHOLE, struct gt_rank_clock, latest),      GT_FIELD(GT_REAL, struct gt_rank_clock, waited),
+        GT_FIELD(GT_REAL, struct gt_rank_clock, kept_waiting), {.name = NULL}};
     struct gt_collectives all = {0};
-    struct gt_query *query = gt_views_query(input);
     int status = gt_collectives_find(input, 0, &all);
     if (status < 0)
-        gt_query_fail(query, status);
-    struct gt_rows rows = gt_rows_new(query, all.ranks);
-    uint32_t *node = gt_rows_add_keys(&rows, "node", NULL);
-    double *collectives = gt_rows_add_reals(&rows, "collectives"), *last = gt_rows_add_reals(&rows, "last");
-    double *percent = gt_rows_add_reals(&rows, "last_percent");
-    double *waited = gt_rows_add_reals(&rows, "waited"), *kept = gt_rows_add_reals(&rows, "kept_waiting");
-    for (size_t i = 0; i < rows.count; i++) {
-        const struct gt_rank_clock *rank = &all.rank[i];
-        node[i] = rank->node;
-        collectives[i] = (double)rank->collectives;
-        last[i] = (double)rank->latest;
-        percent[i] = gt_percent(last[i], collectives[i]);
-        waited[i] = rank->waited;
-        kept[i] = rank->kept_waiting;
-    }
+        gt_query_fail(gt_views_query(input), status);
+    struct gt_rows rows = gt_rows_of_records(gt_views_query(input), all.rank, all.ranks, sizeof *all.rank, fields);
     gt_collectives_release(&all);
     return rows;
 }
@@ -252,25 +242,28 @@ static struct gt_rows find_shared_steps(const struct gt_analysis_input *input)
     return gt_rows_filter(&steps, is_shared);
 }
 
+static bool is_communication(const struct gt_analysis_input *input, size_t event)
+{
+    return gt_gpu_is_work(input, event) && gt_gpu_use(input, event) == GT_USE_COMMUNICATION;
+}
+
 static int build_stragglers(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    struct gt_rows steps = find_shared_steps(input), arrivals = find_arrivals(input), work = gt_view_work(input);
+    struct gt_rows steps = find_shared_steps(input), arrivals = find_arrivals(input);
+    struct gt_rows communication = gt_rows_of_events(input, is_communication);
     struct gt_rows ranks = gt_rows_group(
         &steps, "node",
         GT_AGGREGATES(GT_COUNT("steps"), GT_MEAN_US("mean_length_us", "length"), GT_SUM("slowest", "is_slowest"),
                       GT_MEAN_US("mean_late_us", "late"), GT_SUM("total_late", "late")));
-    struct gt_rows uses = gt_rows_group(&work, "use node", GT_AGGREGATES(GT_SUM("communication", "length")));
+    struct gt_rows uses = gt_rows_group(&communication, "node", GT_AGGREGATES(GT_SUM("communication", "length")));
     struct gt_rows all = gt_rows_union(&ranks, &arrivals, "node");
     gt_rows_join(&all, &ranks, "node", "steps mean_length_us slowest mean_late_us total_late");
-    gt_rows_add_keys(&all, "use", NULL);
-    for (size_t i = 0; i < all.count; i++)
-        gt_rows_keys(&all, "use")[i] = GT_USE_COMMUNICATION;
-    gt_rows_join(&all, &uses, "use node", "communication");
-    gt_rows_join(&all, &arrivals, "node", "collectives last last_percent waited kept_waiting");
-    const int64_t *count = gt_rows_wholes(&all, "steps"), *slowest = gt_rows_wholes(&all, "slowest");
-    double *percent = gt_rows_add_reals(&all, "slowest_percent");
-    for (size_t i = 0; i < all.count; i++)
-        percent[i] = gt_percent((double)slowest[i], (double)count[i]);
+    gt_rows_join(&all, &uses, "node", "communication");
+    gt_rows_fill(&all, "steps slowest total_late communication");
+    gt_rows_join(&all, &arrivals, "node", "collectives latest waited kept_waiting");
+    gt_rows_percent(&all, "slowest_percent", "slowest", "steps");
+    gt_rows_percent(&all, "last_percent", "latest", "collectives");
+    gt_rows_rename(&all, "latest", "last");
     gt_rows_put(input, root, "stragglers", "Stragglers", &all,
                 "text:node integer:steps number:mean_length_us integer:slowest number:slowest_percent "
                 "number:mean_late_us number:total_late_us number:communication_us integer:collectives "
