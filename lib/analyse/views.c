@@ -9,34 +9,11 @@
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/step_spans.h"
 
-struct gt_views {
-    struct gt_query *query;
-    struct gt_rows work, launched_work, steps, loading; /* without a query: not made yet */
-};
-
-struct gt_views *gt_views_new(void)
+/* Returns the place of a view, and whether it has yet to be made. */
+static bool is_new(const struct gt_analysis_input *input, enum gt_view view, struct gt_rows **ret)
 {
-    struct gt_views *views = calloc(1, sizeof *views);
-    struct gt_query *query = gt_query_new();
-    if (!views || !query) {
-        free(views);
-        gt_query_free(query);
-        return NULL;
-    }
-    views->query = query;
-    return views;
-}
-
-void gt_views_free(struct gt_views *views)
-{
-    if (views)
-        gt_query_free(views->query);
-    free(views);
-}
-
-struct gt_query *gt_views_query(const struct gt_analysis_input *input)
-{
-    return input->views->query;
+    *ret = &input->view[view];
+    return !(*ret)->query;
 }
 
 struct gt_rows gt_rows_of_events(const struct gt_analysis_input *input,
@@ -46,7 +23,7 @@ struct gt_rows gt_rows_of_events(const struct gt_analysis_input *input,
     size_t count = 0, row = 0;
     for (size_t i = 0; i < events->count; i++)
         count += is_wanted(input, i);
-    struct gt_rows rows = gt_rows_new(gt_views_query(input), count);
+    struct gt_rows rows = gt_rows_new(input->query, count);
     uint32_t *node = gt_rows_add_keys(&rows, "node", NULL), *track = gt_rows_add_keys(&rows, "track", NULL);
     uint32_t *name = gt_rows_add_keys(&rows, "name", NULL), *event = gt_rows_add_keys(&rows, "event", NULL);
     int64_t *start = gt_rows_add_wholes(&rows, "start"), *end = gt_rows_add_wholes(&rows, "end");
@@ -89,10 +66,10 @@ static struct gt_rows make_work(const struct gt_analysis_input *input)
 
 struct gt_rows gt_view_work(const struct gt_analysis_input *input)
 {
-    struct gt_views *views = input->views;
-    if (!views->work.query)
-        views->work = make_work(input);
-    return views->work;
+    struct gt_rows *view;
+    if (is_new(input, GT_VIEW_WORK, &view))
+        *view = make_work(input);
+    return *view;
 }
 
 /* CUPTI counts from 1. */
@@ -115,7 +92,7 @@ static struct gt_rows calls_of(const struct gt_analysis_input *input)
     size_t count = 0, row = 0;
     for (size_t i = 0; i < events->count; i++)
         count += is_call(input, i);
-    struct gt_rows rows = gt_rows_new(gt_views_query(input), count);
+    struct gt_rows rows = gt_rows_new(input->query, count);
     uint32_t *file = gt_rows_add_keys(&rows, "file", NULL), *event = gt_rows_add_keys(&rows, "call", NULL);
     int64_t *id = gt_rows_add_wholes(&rows, "id"), *start = gt_rows_add_wholes(&rows, "launched");
     for (size_t i = 0; i < events->count && row < rows.count; i++) {
@@ -156,10 +133,10 @@ static struct gt_rows make_launched_work(const struct gt_analysis_input *input)
 
 struct gt_rows gt_view_launched_work(const struct gt_analysis_input *input)
 {
-    struct gt_views *views = input->views;
-    if (!views->launched_work.query)
-        views->launched_work = make_launched_work(input);
-    return views->launched_work;
+    struct gt_rows *view;
+    if (is_new(input, GT_VIEW_LAUNCHED_WORK, &view))
+        *view = make_launched_work(input);
+    return *view;
 }
 
 /* ---- The host ----------------------------------------------------------------------------------------------------- */
@@ -169,8 +146,8 @@ static struct gt_rows rows_of_spans(const struct gt_analysis_input *input, int s
                                     const char *const *names)
 {
     if (status < 0)
-        gt_query_fail(gt_views_query(input), status);
-    struct gt_rows rows = gt_rows_new(gt_views_query(input), spans->count);
+        gt_query_fail(input->query, status);
+    struct gt_rows rows = gt_rows_new(input->query, spans->count);
     for (int k = 0; names[k]; k++) {
         uint32_t *key = gt_rows_add_keys(&rows, names[k], NULL);
         for (size_t i = 0; i < rows.count; i++)
@@ -190,25 +167,25 @@ static struct gt_rows rows_of_spans(const struct gt_analysis_input *input, int s
 struct gt_rows gt_view_steps(const struct gt_analysis_input *input)
 {
     static const char *const names[] = {"mode", "step", "node", NULL};
-    struct gt_views *views = input->views;
     struct gt_spans spans = {0};
-    if (!views->steps.query) {
+    struct gt_rows *view;
+    if (is_new(input, GT_VIEW_STEPS, &view)) {
         int status = gt_skewed_steps(input, &spans);
-        views->steps = rows_of_spans(input, status, &spans, names);
+        *view = rows_of_spans(input, status, &spans, names);
     }
-    return views->steps;
+    return *view;
 }
 
 struct gt_rows gt_view_loading(const struct gt_analysis_input *input)
 {
     static const char *const names[] = {"node", NULL};
-    struct gt_views *views = input->views;
     struct gt_spans spans = {0};
-    if (!views->loading.query) {
+    struct gt_rows *view;
+    if (is_new(input, GT_VIEW_LOADING, &view)) {
         int status = gt_loader_waits(input, &spans);
-        views->loading = rows_of_spans(input, status, &spans, names);
+        *view = rows_of_spans(input, status, &spans, names);
     }
-    return views->loading;
+    return *view;
 }
 
 /* ---- Tables ------------------------------------------------------------------------------------------------------- */

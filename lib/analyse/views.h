@@ -8,13 +8,6 @@
 #include "analyse/trace/analysis.h"
 #include "query/rows.h"
 
-struct gt_views;
-
-struct gt_views *gt_views_new(void);
-void gt_views_free(struct gt_views *views);
-/* Owns what analyses make from views. */
-struct gt_query *gt_views_query(const struct gt_analysis_input *input);
-
 /* Events for which `is_wanted`: node track name event start end length. It is asked twice. */
 struct gt_rows gt_rows_of_events(const struct gt_analysis_input *input,
                                  bool (*is_wanted)(const struct gt_analysis_input *input, size_t event));

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "query/column.h"
-
 /* ---- Tables that belong together ---------------------------------------------------------------------------------- */
 
 static int compare_keys(const struct gt_rows_column *const *a, size_t row, const struct gt_rows_column *const *b,

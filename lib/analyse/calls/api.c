@@ -187,7 +187,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
     struct gt_table *calls = put_calls(input, root);
     gt_analysis_empty(root, calls, "no calls of a GPU's runtime or driver (cuda_runtime, cuda_driver, hip_runtime)");
     put_copies(input, root);
-    return gt_query_status(gt_views_query(input));
+    return gt_query_status(input->query);
 }
 
 const struct gt_analysis gt_analysis_api = {

@@ -9,7 +9,6 @@
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/inputs.h"
 #include "analyse/trace/shown.h"
-#include "analyse/views.h"
 #include "base/number.h"
 #include "trace/profile_maker.h"
 
@@ -216,9 +215,10 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
     input->counted = calloc(files, 1);
     input->recording = calloc(files, sizeof *input->recording);
     input->pause = calloc(files, sizeof *input->pause);
-    input->views = gt_views_new();
+    input->query = gt_query_new();
+    input->view = calloc(GT_VIEWS, sizeof *input->view);
     if (!input->place || !input->text || !input->work || !input->usage || !input->loader || !input->hidden ||
-        !input->node || !input->counted || !input->recording || !input->pause || !input->views)
+        !input->node || !input->counted || !input->recording || !input->pause || !input->query || !input->view)
         return -ENOMEM;
     sort_texts(input);
     classify(input);
@@ -240,7 +240,8 @@ void gt_analysis_close(struct gt_analysis_input *input)
     free(input->counted);
     free(input->recording);
     free(input->pause);
-    gt_views_free(input->views);
+    free(input->view);
+    gt_query_free(input->query);
 }
 
 int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *trace, const struct gt_trace *other,

@@ -214,8 +214,8 @@ static struct gt_rows find_arrivals(const struct gt_analysis_input *input)
     struct gt_collectives all = {0};
     int status = gt_collectives_find(input, 0, &all);
     if (status < 0)
-        gt_query_fail(gt_views_query(input), status);
-    struct gt_rows rows = gt_rows_of_records(gt_views_query(input), all.rank, all.ranks, sizeof *all.rank, fields);
+        gt_query_fail(input->query, status);
+    struct gt_rows rows = gt_rows_of_records(input->query, all.rank, all.ranks, sizeof *all.rank, fields);
     gt_collectives_release(&all);
     return rows;
 }
