@@ -24,9 +24,7 @@ struct drm_card {
     const struct drm_driver *driver;
     int device;       /* index in the frame */
     unsigned missing; /* bits of the sources that are not there */
-    struct gt_energy_counter energy;
-    struct gt_power_integral integral; /* where there is no counter */
-    int64_t read_ns;
+    struct gt_gpu_meter meter;
     bool is_asleep;  /* it was not asked */
     bool is_package; /* its power is that of a processor with a graphics unit: counted there */
     double value[GT_METRIC_COUNT];
@@ -294,13 +292,11 @@ static bool is_asleep(const struct drm *drm, const struct drm_card *card)
 
 static void drm_read_card(struct drm *drm, struct drm_card *card)
 {
-    int64_t now_ns = gt_clock_monotonic(drm->clock);
+    int64_t now_ns = card->meter.read_ns = gt_clock_monotonic(drm->clock);
     gt_values_clear(card->value);
-    card->read_ns = now_ns;
     card->is_asleep = is_asleep(drm, card);
     if (card->is_asleep) {
-        if (!isnan(card->integral.watts))
-            gt_power_integrate(&card->integral, now_ns, 0);
+        gt_gpu_meter_rest(&card->meter, now_ns);
         return;
     }
     for (int i = 0; i < SOURCES; i++)
@@ -308,9 +304,8 @@ static void drm_read_card(struct drm *drm, struct drm_card *card)
             card->value[sources[i].metric] = read_source(drm, card, i);
     if (card->value[GT_GPU_UTILIZATION] > 1)
         card->value[GT_GPU_UTILIZATION] = NAN;
-    card->value[GT_GPU_ENERGY] = gt_energy_counter_read(&card->energy, card->value[GT_GPU_ENERGY]);
-    if (isnan(card->energy.last) && !card->is_package) /* it has no counter */
-        card->value[GT_GPU_ENERGY] = gt_power_integrate(&card->integral, now_ns, card->value[GT_GPU_POWER]);
+    card->value[GT_GPU_ENERGY] = gt_gpu_meter_read(&card->meter, now_ns, card->value[GT_GPU_ENERGY],
+                                                   card->is_package ? NAN : card->value[GT_GPU_POWER]);
 }
 
 /* The value of a line "KEY=VALUE". */
@@ -393,7 +388,8 @@ static int add_card(struct drm *drm, int number, const struct gt_collect_options
 {
     struct drm_card *card = &drm->card[drm->card_count];
     char text[1024], driver[32] = "", pci[16] = "";
-    *card = (struct drm_card){.energy.last = NAN, .integral.watts = NAN};
+    *card = (struct drm_card){0};
+    gt_gpu_meter_init(&card->meter);
     snprintf(card->directory, sizeof card->directory, "sys/class/drm/card%d", number);
     char path[DRM_DIRECTORY + 16];
     snprintf(path, sizeof path, "%s/device/uevent", card->directory);
@@ -608,8 +604,8 @@ static int publish(struct drm *drm, struct gt_frame *frame, bool is_new)
             device->value[metrics[m]] = card->value[metrics[m]];
         device->is_resting = card->is_asleep;
         device->is_old = !is_new;
-        device->read_ns = card->read_ns;
-        device->doubt = gt_energy_counter_doubt(&card->energy) + gt_power_doubt(&card->integral);
+        device->read_ns = card->meter.read_ns;
+        device->doubt = gt_gpu_meter_doubt(&card->meter);
     }
     for (size_t i = 0; i < drm->clients.count; i++) {
         const struct drm_client *client = &drm->clients.client[i];

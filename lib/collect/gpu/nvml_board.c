@@ -1,4 +1,4 @@
-/* Power and energy of one board.
+/* One NVIDIA board: its states, power, energy and health.
  *
  * Fields, scopes and averaging: NVIDIA's NVML API reference (nvmlDeviceGetPowerUsage, nvmlFieldValueEnums, nvmlDeviceGetFieldValues).
  * A board answers any of the scopes: GPU, module (of a superchip: GPU and CPU), memory (a part of the GPU). Of two that contain
@@ -9,7 +9,7 @@
 
 #include "collect/gpu/nvml.h"
 
-double gt_nvml_number(const union nvml_value *value, int type)
+static double number_of(const union nvml_value *value, int type)
 {
     switch (type) {
     case NVML_DOUBLE: return value->as_double;
@@ -26,28 +26,24 @@ double gt_nvml_number(const union nvml_value *value, int type)
 static int read_field(struct nvml *nvml, struct nvml_gpu *gpu, unsigned field, unsigned scope, double *ret_watts)
 {
     struct nvml_field value = {.field = field, .scope = scope, .result = NVML_UNKNOWN};
-    if (!nvml->call.fields)
-        return NVML_FUNCTION_NOT_FOUND;
-    int result = nvml->call.fields(gpu->handle, 1, &value);
+    int result = NVML_CALL(fields, gpu->handle, 1, &value);
     if (result == NVML_SUCCESS)
         result = value.result;
     if (result == NVML_SUCCESS)
-        *ret_watts = gt_nvml_number(&value.value, value.type) / 1e3;
+        *ret_watts = number_of(&value.value, value.type) / 1e3;
     return result;
 }
 
 static int read_power_usage(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     unsigned milliwatts;
-    if (!nvml->call.power)
-        return NVML_FUNCTION_NOT_FOUND;
-    int result = nvml->call.power(gpu->handle, &milliwatts);
+    int result = NVML_CALL(power, gpu->handle, &milliwatts);
     if (result == NVML_SUCCESS)
         gpu->value[GT_GPU_POWER] = milliwatts / 1e3;
     return result;
 }
 
-static int nvml_read_power(struct nvml *nvml, struct nvml_gpu *gpu)
+static int read_power(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     switch (gpu->power) {
     case NVML_POWER_FIELD_INSTANT:
@@ -59,22 +55,22 @@ static int nvml_read_power(struct nvml *nvml, struct nvml_gpu *gpu)
     }
 }
 
-static int nvml_read_memory_power(struct nvml *nvml, struct nvml_gpu *gpu)
+static int read_memory_power(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     if (!gpu->memory_field)
         return NVML_NOT_SUPPORTED;
     return read_field(nvml, gpu, gpu->memory_field, NVML_SCOPE_MEMORY, &gpu->value[GT_GPU_MEMORY_POWER]);
 }
 
-/* Readings return the result of the driver. */
-static int nvml_read_energy(struct nvml *nvml, struct nvml_gpu *gpu)
+/* Readings return the result of the driver. This is the raw counter, see settle_energy. */
+static int read_energy(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     unsigned long long millijoules;
-    if (!nvml->call.energy || gpu->is_integrated)
+    if (gpu->is_integrated)
         return NVML_FUNCTION_NOT_FOUND;
-    int result = nvml->call.energy(gpu->handle, &millijoules);
+    int result = NVML_CALL(energy, gpu->handle, &millijoules);
     if (result == NVML_SUCCESS)
-        gpu->value[GT_GPU_ENERGY] = gt_energy_counter_read(&gpu->energy, (double)millijoules / 1e3);
+        gpu->value[GT_GPU_ENERGY] = (double)millijoules / 1e3;
     return result;
 }
 
@@ -92,50 +88,26 @@ static void probe_energy(struct nvml *nvml, struct nvml_gpu *gpu)
     bool has_counter = nvml->call.energy && nvml->call.energy(gpu->handle, &millijoules) != NVML_NOT_SUPPORTED;
     gpu->has_module = answers(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE);
     gpu->is_integrated = !has_counter || (gpu->has_module && gpu->power != NVML_POWER_MODULE);
-    if (!nvml->call.capability || nvml->call.capability(gpu->handle, &gpu->major, &gpu->minor) != NVML_SUCCESS)
+    if (NVML_CALL(capability, gpu->handle, &gpu->major, &gpu->minor) != NVML_SUCCESS)
         gpu->major = gpu->minor = 0;
     if (gpu->is_integrated)
-        gt_power_integrate(&gpu->integral, gt_clock_monotonic(nvml->clock), gpu->value[GT_GPU_POWER]);
-}
-
-/* A counter that was set back lost what was drawn between two readings; power has it. */
-static double bridge(struct nvml_gpu *gpu, double summed)
-{
-    bool was_set_back = gpu->energy.resets > gpu->resets;
-    if (was_set_back && summed > gpu->summed)
-        gpu->energy.total += summed - gpu->summed;
-    else if (was_set_back)
-        gpu->doubt = INFINITY;
-    gpu->resets = gpu->energy.resets;
-    gpu->summed = summed;
-    return isnan(gpu->value[GT_GPU_ENERGY]) ? NAN : gpu->energy.total;
+        gt_gpu_meter_read(&gpu->meter, gt_clock_monotonic(nvml->clock), NAN, gpu->value[GT_GPU_POWER]);
 }
 
 /* Work out the energy from the counter and the power that were just read. */
-static void nvml_settle_energy(struct nvml *nvml, struct nvml_gpu *gpu)
+static void settle_energy(const struct nvml *nvml, struct nvml_gpu *gpu)
 {
-    int64_t now_ns = gpu->read_ns = gt_clock_monotonic(nvml->clock);
-    double summed = gt_power_integrate(&gpu->integral, now_ns, gpu->value[GT_GPU_POWER]);
-    if (gpu->is_integrated) {
-        gpu->value[GT_GPU_ENERGY] = summed;
-    } else {
-        double counted = bridge(gpu, summed);
-        gt_energy_check_add(&gpu->check, now_ns, counted, gpu->value[GT_GPU_POWER]);
-        gpu->value[GT_GPU_ENERGY] = gt_energy_choose(&gpu->check, counted, summed);
-    }
-    if (gpu->is_left_out)
-        gpu->value[GT_GPU_ENERGY] = NAN;
+    double joules = gt_gpu_meter_read(&gpu->meter, gt_clock_monotonic(nvml->clock), gpu->value[GT_GPU_ENERGY],
+                                      gpu->value[GT_GPU_POWER]);
+    gpu->value[GT_GPU_ENERGY] = gpu->is_left_out ? NAN : joules;
 }
 
 void gt_nvml_rest(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     gt_values_clear(gpu->value);
     gpu->rows.count = 0;
-    if (gpu->parent >= 0)
-        return;
-    if (!isnan(gpu->integral.watts))
-        gt_power_integrate(&gpu->integral, gt_clock_monotonic(nvml->clock), 0);
-    gpu->check.joules = NAN; /* power and counter are compared anew once it is awake */
+    if (gpu->parent < 0)
+        gt_gpu_meter_rest(&gpu->meter, gt_clock_monotonic(nvml->clock));
 }
 
 /* nvmlDeviceGetPowerUsage averages over 1 s on Ampere but for GA100 (8.0), and on what came after it. */
@@ -147,24 +119,24 @@ static bool is_averaged(const struct nvml_gpu *gpu)
 /* Counters of all boards together; of several only one that contradicts its power is worth its numbers. */
 static int describe_counters(const struct nvml *nvml, char *text, size_t size)
 {
-    const struct gt_energy_check *told = NULL;
+    const struct gt_gpu_meter *shown = NULL;
     unsigned resets = 0;
     char comparison[160] = "";
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         const struct nvml_gpu *gpu = &nvml->gpu[i];
-        resets += gpu->energy.resets;
-        if (gpu->parent < 0 && !gpu->is_integrated && (!told || (gpu->check.is_wrong && !told->is_wrong)))
-            told = &gpu->check;
+        resets += gpu->meter.counter.resets;
+        if (gpu->parent < 0 && !gpu->is_integrated && (!shown || (gpu->meter.check.is_wrong && !shown->check.is_wrong)))
+            shown = &gpu->meter;
     }
-    if (told)
-        gt_energy_check_describe(told, comparison, sizeof comparison);
+    if (shown)
+        gt_gpu_meter_describe(shown, comparison, sizeof comparison);
     int length = snprintf(text, size, "%s%s", comparison, *comparison ? "; " : "");
     if (resets)
         length += snprintf(text + length, size - (size_t)length, "energy counters were set back %u times; ", resets);
     return length;
 }
 
-int gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size)
+void gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size)
 {
     bool integrated = false, averaged = false, module = false, left_out = false, part_time = false;
     for (size_t i = 0; i < nvml->gpu_count; i++) {
@@ -178,13 +150,11 @@ int gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size)
         part_time |= (gpu->major == 8 && gpu->minor == 0) || gpu->major == 9;
     }
     int length = describe_counters(nvml, text, size);
-    length += snprintf(text + length, size - (size_t)length, "%s%s%s%s%s",
-                       integrated ? "energy is power added up; " : "",
-                       averaged ? "power may be the driver's 1 s average; " : "",
-                       module ? "power is of the module, CPU included; " : "",
-                       left_out ? "a module's energy is left out, for its CPU is counted already; " : "",
-                       part_time ? "the sensor looks at 25 of each 100 ms; " : "");
-    return length;
+    snprintf(text + length, size - (size_t)length, "%s%s%s%s%s", integrated ? "energy is power added up; " : "",
+             averaged ? "power may be the driver's 1 s average; " : "",
+             module ? "power is of the module, CPU included; " : "",
+             left_out ? "a module's energy is left out, for its CPU is counted already; " : "",
+             part_time ? "the sensor looks at 25 of each 100 ms; " : "");
 }
 
 double gt_nvml_energy_refresh(const struct nvml *nvml)
@@ -200,7 +170,7 @@ double gt_nvml_energy_refresh(const struct nvml *nvml)
 void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     gt_values_clear(gpu->value);
-    gpu->energy.last = gpu->integral.watts = gpu->check.joules = NAN;
+    gt_gpu_meter_init(&gpu->meter);
     gpu->seen_power = gpu->seen_utilization = (unsigned long long)(gt_clock_real(nvml->clock) / 1000);
     if (gpu->parent >= 0)
         return;
@@ -229,9 +199,7 @@ static double percent(unsigned value)
 static int read_memory_v1(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     struct nvml_memory memory = {0};
-    if (!nvml->call.memory)
-        return NVML_FUNCTION_NOT_FOUND;
-    int result = nvml->call.memory(gpu->handle, &memory);
+    int result = NVML_CALL(memory, gpu->handle, &memory);
     if (result == NVML_SUCCESS && memory.total > 0)
         gpu->value[GT_GPU_RAM] = (double)memory.used;
     return result;
@@ -242,7 +210,7 @@ static int read_memory_v1(struct nvml *nvml, struct nvml_gpu *gpu)
 static int read_memory(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     struct nvml_memory_v2 memory = {.version = NVML_MEMORY_V2};
-    int result = nvml->call.memory_v2 ? nvml->call.memory_v2(gpu->handle, &memory) : NVML_FUNCTION_NOT_FOUND;
+    int result = NVML_CALL(memory_v2, gpu->handle, &memory);
     if (result == NVML_SUCCESS && memory.total > 0)
         gpu->value[GT_GPU_RAM] = (double)memory.used;
     if (result == NVML_FUNCTION_NOT_FOUND || result == NVML_ARGUMENT_VERSION_MISMATCH || result == NVML_NOT_SUPPORTED)
@@ -253,9 +221,7 @@ static int read_memory(struct nvml *nvml, struct nvml_gpu *gpu)
 static int read_utilization(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     struct nvml_utilization utilization;
-    if (!nvml->call.utilization)
-        return NVML_FUNCTION_NOT_FOUND;
-    int result = nvml->call.utilization(gpu->handle, &utilization);
+    int result = NVML_CALL(utilization, gpu->handle, &utilization);
     if (result == NVML_SUCCESS) {
         gpu->value[GT_GPU_UTILIZATION] = percent(utilization.gpu);
         gpu->value[GT_GPU_MEMORY_UTILIZATION] = percent(utilization.memory);
@@ -288,9 +254,7 @@ static int read_decoder(struct nvml *nvml, struct nvml_gpu *gpu)
 static int read_temperature(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     unsigned celsius;
-    if (!nvml->call.temperature)
-        return NVML_FUNCTION_NOT_FOUND;
-    int result = nvml->call.temperature(gpu->handle, NVML_TEMPERATURE_GPU, &celsius);
+    int result = NVML_CALL(temperature, gpu->handle, NVML_TEMPERATURE_GPU, &celsius);
     if (result == NVML_SUCCESS)
         gpu->value[GT_GPU_TEMPERATURE] = (double)(int)celsius;
     return result;
@@ -299,9 +263,7 @@ static int read_temperature(struct nvml *nvml, struct nvml_gpu *gpu)
 static int read_one_clock(struct nvml *nvml, struct nvml_gpu *gpu, int which, enum gt_metric_id metric)
 {
     unsigned megahertz;
-    if (!nvml->call.clock)
-        return NVML_FUNCTION_NOT_FOUND;
-    int result = nvml->call.clock(gpu->handle, which, &megahertz);
+    int result = NVML_CALL(clock, gpu->handle, which, &megahertz);
     if (result == NVML_SUCCESS)
         gpu->value[metric] = megahertz * 1e6;
     return result;
@@ -342,11 +304,8 @@ static double throttle_bits(unsigned long long reasons)
 static int read_throttle(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     unsigned long long reasons;
-    int (*call)(struct nvml_device *, unsigned long long *) = nvml->call.reasons ? nvml->call.reasons
-                                                                                 : nvml->call.reasons_old;
-    if (!call)
-        return NVML_FUNCTION_NOT_FOUND;
-    int result = call(gpu->handle, &reasons);
+    int result = nvml->call.reasons ? nvml->call.reasons(gpu->handle, &reasons)
+                                    : NVML_CALL(reasons_old, gpu->handle, &reasons);
     if (result == NVML_SUCCESS)
         gpu->value[GT_GPU_THROTTLE] = throttle_bits(reasons);
     return result;
@@ -356,8 +315,8 @@ static const struct reading {
     int (*read)(struct nvml *, struct nvml_gpu *);
     bool of_slices; /* the others exist for the whole board only */
 } readings[] = {
-    {nvml_read_energy, false}, {nvml_read_power, false},   {nvml_read_memory_power, false}, {read_memory, true},
-    {read_utilization, false}, {read_encoder, false},      {read_decoder, false},           {read_temperature, false},
+    {read_energy, false},      {read_power, false},        {read_memory_power, false}, {read_memory, true},
+    {read_utilization, false}, {read_encoder, false},      {read_decoder, false},      {read_temperature, false},
     {read_clock, false},       {read_memory_clock, false}, {read_throttle, false},
 };
 
@@ -384,7 +343,7 @@ void gt_nvml_read(struct nvml *nvml)
         }
     for (size_t k = 0; k < nvml->gpu_count; k++)
         if (nvml->gpu[k].parent < 0 && !nvml->gpu[k].is_lost && !nvml->gpu[k].is_asleep)
-            nvml_settle_energy(nvml, &nvml->gpu[k]);
+            settle_energy(nvml, &nvml->gpu[k]);
 }
 
 /* Largest value of the driver's ring newer than *seen, which moves on; NaN when there is none. */
@@ -408,7 +367,7 @@ static double highest_sample(struct nvml *nvml, struct nvml_gpu *gpu, int which,
         memcpy(&sample, nvml->buffer + i * sizeof sample, sizeof sample);
         if (sample.time <= after)
             continue;
-        highest = fmax(highest, gt_nvml_number(&sample.value, type));
+        highest = fmax(highest, number_of(&sample.value, type));
         if (sample.time > *seen)
             *seen = sample.time;
     }
@@ -424,4 +383,178 @@ void gt_nvml_read_samples(struct nvml *nvml, struct nvml_gpu *gpu)
     double power = highest_sample(nvml, gpu, NVML_SAMPLES_POWER, &gpu->seen_power);
     gpu->value[GT_GPU_UTILIZATION_PEAK] = utilization <= 100 ? utilization / 100 : NAN;
     gpu->value[GT_GPU_POWER_PEAK] = power / 1e3;
+}
+
+/* ---- Health --------------------------------------------------------------------------------------------------------- */
+
+/* What the driver counts of a board's errors: fields of nvmlDeviceGetFieldValues in one call, older functions where a driver has none,
+ * and events for XIDs, of the NVML API reference. XIDs: docs.nvidia.com/deploy/xid-errors. Errors of programs are among them. */
+static const int64_t HEALTH_NS = 60 * GT_SECOND;
+enum { MOST_EVENTS = 256 };
+
+static const struct {
+    unsigned field;
+    enum gt_metric_id metric;
+} fields[] = {
+    {NVML_FIELD_ECC_CORRECTED, GT_GPU_ECC_CORRECTED},
+    {NVML_FIELD_ECC_UNCORRECTED, GT_GPU_ECC_UNCORRECTED},
+    {NVML_FIELD_ECC_CORRECTED_TOTAL, GT_GPU_ECC_CORRECTED_TOTAL},
+    {NVML_FIELD_ECC_UNCORRECTED_TOTAL, GT_GPU_ECC_UNCORRECTED_TOTAL},
+    {NVML_FIELD_REMAPPED_CORRECTABLE, GT_GPU_REMAPPED_ROWS},
+    {NVML_FIELD_REMAPPED_UNCORRECTABLE, GT_GPU_REMAPPED_ROWS},
+    {NVML_FIELD_REMAP_PENDING, GT_GPU_REMAP_PENDING},
+    {NVML_FIELD_REMAP_FAILED, GT_GPU_REMAP_FAILED},
+    {NVML_FIELD_PCIE_REPLAYS, GT_GPU_PCIE_REPLAYS},
+    {NVML_FIELD_LINK_FLIT_ERRORS, GT_GPU_NVLINK_ERRORS},
+    {NVML_FIELD_LINK_DATA_ERRORS, GT_GPU_NVLINK_ERRORS},
+    {NVML_FIELD_LINK_REPLAYS, GT_GPU_NVLINK_ERRORS},
+    {NVML_FIELD_LINK_RECOVERIES, GT_GPU_NVLINK_ERRORS},
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+static double *health(struct nvml_gpu *gpu, enum gt_metric_id metric)
+{
+    return &gpu->health[metric - GT_GPU_ECC_CORRECTED];
+}
+
+static void add_count(struct nvml_gpu *gpu, enum gt_metric_id metric, double count)
+{
+    double *sum = health(gpu, metric);
+    if (!isnan(count))
+        *sum = isnan(*sum) ? count : *sum + count;
+}
+
+static void read_fields(struct nvml *nvml, struct nvml_gpu *gpu)
+{
+    struct nvml_field value[FIELDS];
+    for (int i = 0; i < FIELDS; i++)
+        value[i] = (struct nvml_field){.field = fields[i].field, .result = NVML_UNKNOWN};
+    if (NVML_CALL(fields, gpu->handle, FIELDS, value) != NVML_SUCCESS)
+        return;
+    for (int i = 0; i < FIELDS; i++)
+        if (value[i].result == NVML_SUCCESS)
+            add_count(gpu, fields[i].metric, number_of(&value[i].value, value[i].type));
+}
+
+static void read_ecc(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric, int error, int counter)
+{
+    unsigned long long count;
+    if (isnan(*health(gpu, metric)) && NVML_CALL(ecc_errors, gpu->handle, error, counter, &count) == NVML_SUCCESS)
+        *health(gpu, metric) = (double)count;
+}
+
+/* What no field told. */
+static void read_functions(struct nvml *nvml, struct nvml_gpu *gpu)
+{
+    unsigned correctable, uncorrectable, is_pending, has_failed, replays;
+    read_ecc(nvml, gpu, GT_GPU_ECC_CORRECTED, NVML_ECC_CORRECTED, NVML_ECC_VOLATILE);
+    read_ecc(nvml, gpu, GT_GPU_ECC_UNCORRECTED, NVML_ECC_UNCORRECTED, NVML_ECC_VOLATILE);
+    read_ecc(nvml, gpu, GT_GPU_ECC_CORRECTED_TOTAL, NVML_ECC_CORRECTED, NVML_ECC_AGGREGATE);
+    read_ecc(nvml, gpu, GT_GPU_ECC_UNCORRECTED_TOTAL, NVML_ECC_UNCORRECTED, NVML_ECC_AGGREGATE);
+    if (isnan(*health(gpu, GT_GPU_REMAPPED_ROWS)) &&
+        NVML_CALL(remapped_rows, gpu->handle, &correctable, &uncorrectable, &is_pending, &has_failed) == NVML_SUCCESS) {
+        *health(gpu, GT_GPU_REMAPPED_ROWS) = (double)correctable + uncorrectable;
+        *health(gpu, GT_GPU_REMAP_PENDING) = is_pending != 0;
+        *health(gpu, GT_GPU_REMAP_FAILED) = has_failed != 0;
+    }
+    if (isnan(*health(gpu, GT_GPU_PCIE_REPLAYS)) && NVML_CALL(pcie_replays, gpu->handle, &replays) == NVML_SUCCESS)
+        *health(gpu, GT_GPU_PCIE_REPLAYS) = replays;
+}
+
+static bool can_wait(const struct nvml *nvml)
+{
+    return nvml->call.events_new && nvml->call.events_register && nvml->call.events_wait && nvml->call.events_free;
+}
+
+/* A board whose driver tells of XIDs has had none yet. */
+static void register_events(struct nvml *nvml, struct nvml_gpu *gpu)
+{
+    if (gpu->was_registered)
+        return;
+    gpu->was_registered = true;
+    if (!nvml->events && (!can_wait(nvml) || nvml->call.events_new(&nvml->events) != NVML_SUCCESS))
+        nvml->events = NULL;
+    else if (nvml->call.events_register(gpu->handle, NVML_EVENT_XID, nvml->events) == NVML_SUCCESS)
+        *health(gpu, GT_GPU_XIDS) = *health(gpu, GT_GPU_XID) = 0;
+}
+
+static void take_event(struct nvml *nvml, const struct nvml_event *event)
+{
+    for (size_t i = 0; i < nvml->gpu_count; i++) {
+        struct nvml_gpu *gpu = &nvml->gpu[i];
+        if (gpu->handle != event->device || event->kind != NVML_EVENT_XID)
+            continue;
+        *health(gpu, GT_GPU_XIDS) += 1;
+        double *last = health(gpu, GT_GPU_XID), number = (double)event->number;
+        if (!(*last > 0) || gt_xid_is_of_program(*last) || !gt_xid_is_of_program(number))
+            *last = number; /* the programs of a GPU that fails get errors, too */
+    }
+}
+
+/* Those that came since the last time; nothing is waited for. */
+static void read_events(struct nvml *nvml)
+{
+    struct nvml_event event = {0};
+    for (int i = 0; nvml->events && i < MOST_EVENTS; i++) {
+        if (nvml->call.events_wait(nvml->events, &event, 0) != NVML_SUCCESS)
+            return;
+        take_event(nvml, &event);
+    }
+}
+
+static void read_board(struct nvml *nvml, struct nvml_gpu *gpu)
+{
+    for (int metric = GT_GPU_ECC_CORRECTED; metric < GT_GPU_XIDS; metric++)
+        *health(gpu, metric) = NAN;
+    register_events(nvml, gpu);
+    read_fields(nvml, gpu);
+    read_functions(nvml, gpu);
+}
+
+/* Slices have no counters of their own, and boards that sleep are not asked. */
+void gt_nvml_read_health(struct nvml *nvml, bool is_last, bool is_new)
+{
+    int64_t now_ns = gt_clock_monotonic(nvml->clock);
+    bool is_first = !nvml->health_ns, is_due = is_first || is_last || now_ns >= nvml->health_ns;
+    for (size_t i = 0; is_first && i < nvml->gpu_count; i++)
+        for (int k = 0; k < NVML_HEALTH; k++)
+            nvml->gpu[i].health[k] = NAN;
+    if (is_due)
+        nvml->health_ns = now_ns + HEALTH_NS;
+    if (is_due || is_new)
+        read_events(nvml);
+    for (size_t i = 0; i < nvml->gpu_count; i++) {
+        struct nvml_gpu *gpu = &nvml->gpu[i];
+        if (is_due && !gpu->is_lost && !gpu->is_asleep && gpu->parent < 0)
+            read_board(nvml, gpu);
+        for (int metric = GT_GPU_ECC_CORRECTED; metric <= GT_GPU_XID; metric++)
+            gpu->value[metric] = *health(gpu, metric);
+    }
+}
+
+static const struct {
+    enum gt_metric_id metric;
+    const char *name;
+} parts[] = {
+    {GT_GPU_ECC_UNCORRECTED, "ECC errors"},
+    {GT_GPU_REMAPPED_ROWS, "remapped rows"},
+    {GT_GPU_PCIE_REPLAYS, "PCIe replays"},
+    {GT_GPU_NVLINK_ERRORS, "NVLink errors"},
+    {GT_GPU_XIDS, "XIDs"},
+};
+
+void gt_nvml_survey_health(void *state, struct gt_availability *ret)
+{
+    enum { PARTS = sizeof parts / sizeof *parts };
+    struct nvml *nvml = state;
+    const char *names[PARTS];
+    bool is_told[PARTS] = {false};
+    if (nvml && !nvml->health_ns)
+        gt_nvml_read_health(nvml, false, false);
+    for (size_t part = 0; part < PARTS; part++) {
+        names[part] = parts[part].name;
+        for (size_t i = 0; nvml && i < nvml->gpu_count; i++)
+            is_told[part] |= !isnan(nvml->gpu[i].health[parts[part].metric - GT_GPU_ECC_CORRECTED]);
+    }
+    gt_gpu_survey_errors(ret, "counters of errors of the NVIDIA driver", names, is_told, PARTS);
 }
