@@ -49,57 +49,51 @@ const struct gt_origin *gt_combined_origin(enum gt_metric_id metric)
     return NULL;
 }
 
+/* Parts of a device's energy, the counter that each is taken from, and how. */
+static const struct {
+    enum gt_metric_id metric, whole;
+    const char *note;
+} energy_parts[] = {
+    {GT_ENERGY, GT_CPU_ENERGY, "sum of the shares of the devices that were measured"},
+    {GT_CPU_ENERGY_OTHER, GT_CPU_ENERGY, "the rest of the active energy"},
+    {GT_DRAM_ENERGY_OTHER, GT_DRAM_ENERGY, "the rest of the memory in use"},
+    {GT_GPU_ENERGY_OTHER, GT_GPU_ENERGY, "share of processes outside the job that can be seen from here"},
+#define IDLE "time without a user; with another policy than share, the lowest power seen while idle"
+    {GT_CPU_ENERGY_IDLE, GT_CPU_ENERGY, IDLE},
+    {GT_GPU_ENERGY_IDLE, GT_GPU_ENERGY, IDLE},
+#undef IDLE
+    {GT_CPU_ENERGY_IDLE_CHARGED, GT_CPU_ENERGY, "the same, of the job's share"},
+    {GT_GPU_ENERGY_IDLE_CHARGED, GT_GPU_ENERGY, "the same, of the job's share"},
+    {GT_CPU_ENERGY_MISSING, GT_CPU_ENERGY, "while the counter could not be read, stood still or was set back"},
+    {GT_DRAM_ENERGY_MISSING, GT_DRAM_ENERGY, "while the counter could not be read, stood still or was set back"},
+    {GT_GPU_ENERGY_MISSING, GT_GPU_ENERGY, "while the counter could not be read, stood still or was set back"},
+    {GT_CPU_ENERGY_UNATTRIBUTED, GT_CPU_ENERGY, "drawn while it was not known who used the device"},
+    {GT_DRAM_ENERGY_UNATTRIBUTED, GT_DRAM_ENERGY, "drawn while it was not known who used the device"},
+    {GT_GPU_ENERGY_UNATTRIBUTED, GT_GPU_ENERGY, "drawn while it was not known who used the device"},
+    {GT_CPU_ENERGY_PLACEMENT_ERROR, GT_CPU_ENERGY,
+     "if the CPU time of threads that moved between packages had all been where it costs most, or least"},
+    {GT_CPU_ENERGY_SHARE_ERROR, GT_CPU_ENERGY,
+     "two deviations of busy time counted in ticks; and, beside others, what changes of load and power together may come to"},
+};
+enum { ENERGY_PARTS = sizeof energy_parts / sizeof *energy_parts };
+
 const char *gt_energy_note(enum gt_scope scope, enum gt_metric_id metric, bool by_package)
 {
-    bool is_share = scope == GT_SCOPE_COMBINED;
-    switch (metric) {
-    case GT_CPU_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_CPU, by_package) : NULL;
-    case GT_DRAM_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_DRAM, false) : NULL;
-    case GT_GPU_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_GPU, false) : NULL;
-    case GT_CPU_ENERGY_PLACEMENT_ERROR:
-        return "if the CPU time of threads that moved between packages had all been where it costs most, or least";
-    case GT_CPU_ENERGY_SHARE_ERROR:
-        return "two deviations of busy time counted in ticks; and, beside others, what changes of load and power together may come to";
-    case GT_ENERGY: return "sum of the shares of the devices that were measured";
-    case GT_CPU_ENERGY_OTHER: return "the rest of the active energy";
-    case GT_DRAM_ENERGY_OTHER: return "the rest of the memory in use";
-    case GT_GPU_ENERGY_OTHER: return "share of processes outside the job that can be seen from here";
-    case GT_CPU_ENERGY_IDLE:
-    case GT_GPU_ENERGY_IDLE:
-        return "time without a user; with another policy than share, the lowest power seen while idle";
-    case GT_CPU_ENERGY_IDLE_CHARGED:
-    case GT_GPU_ENERGY_IDLE_CHARGED: return "the same, of the job's share";
-    case GT_CPU_ENERGY_MISSING:
-    case GT_DRAM_ENERGY_MISSING:
-    case GT_GPU_ENERGY_MISSING: return "while the counter could not be read, stood still or was set back";
-    case GT_CPU_ENERGY_UNATTRIBUTED:
-    case GT_DRAM_ENERGY_UNATTRIBUTED:
-    case GT_GPU_ENERGY_UNATTRIBUTED: return "drawn while it was not known who used the device";
-    default: return NULL;
-    }
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        if (metric == gt_energy_metrics[i])
+            return scope == GT_SCOPE_COMBINED ? gt_energy_method(i, by_package) : NULL;
+    for (int i = 0; i < ENERGY_PARTS; i++)
+        if (metric == energy_parts[i].metric)
+            return energy_parts[i].note;
+    return NULL;
 }
 
 enum gt_metric_id gt_energy_whole(enum gt_metric_id metric)
 {
-    switch (metric) {
-    case GT_CPU_ENERGY_OTHER:
-    case GT_CPU_ENERGY_IDLE:
-    case GT_CPU_ENERGY_IDLE_CHARGED:
-    case GT_CPU_ENERGY_PLACEMENT_ERROR:
-    case GT_CPU_ENERGY_SHARE_ERROR:
-    case GT_CPU_ENERGY_MISSING:
-    case GT_CPU_ENERGY_UNATTRIBUTED: return GT_CPU_ENERGY;
-    case GT_DRAM_ENERGY_OTHER:
-    case GT_DRAM_ENERGY_MISSING:
-    case GT_DRAM_ENERGY_UNATTRIBUTED: return GT_DRAM_ENERGY;
-    case GT_GPU_ENERGY_OTHER:
-    case GT_GPU_ENERGY_IDLE:
-    case GT_GPU_ENERGY_IDLE_CHARGED:
-    case GT_GPU_ENERGY_MISSING:
-    case GT_GPU_ENERGY_UNATTRIBUTED: return GT_GPU_ENERGY;
-    case GT_ENERGY: return GT_CPU_ENERGY;
-    default: return metric;
-    }
+    for (int i = 0; i < ENERGY_PARTS; i++)
+        if (metric == energy_parts[i].metric)
+            return energy_parts[i].whole;
+    return metric;
 }
 
 struct gt_process_rate {
