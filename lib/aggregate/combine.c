@@ -7,6 +7,7 @@
 
 #include "aggregate/attribute.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "collect/process/placement.h"
 
 double gt_rate_next(struct gt_rate *rate, double counter, int64_t now_ns, int64_t shortest_ns, double ceiling)
@@ -149,12 +150,6 @@ static void raise_above_zero(double *peak, double value)
         raise_to(peak, value);
 }
 
-static void add_known(double *sum, double value)
-{
-    if (!isnan(value))
-        *sum = (isnan(*sum) ? 0 : *sum) + value;
-}
-
 static void tally(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     struct gt_tally sums = {.threads = {NAN, NAN, NAN, NAN}, .swap = NAN, .rss = NAN};
@@ -163,10 +158,11 @@ static void tally(struct gt_combiner *combine, const struct gt_sampler *sampler)
         if (process->is_zombie)
             continue;
         sums.living++;
-        add_known(&sums.threads[process->is_main ? GT_SCOPE_MAIN : GT_SCOPE_DESCENDANTS], process->value[GT_THREADS]);
-        add_known(&sums.threads[GT_SCOPE_COMBINED], process->value[GT_THREADS]);
-        add_known(&sums.swap, process->value[GT_SWAP]);
-        add_known(&sums.rss, process->value[GT_RSS]);
+        gt_add_known(&sums.threads[process->is_main ? GT_SCOPE_MAIN : GT_SCOPE_DESCENDANTS],
+                     process->value[GT_THREADS]);
+        gt_add_known(&sums.threads[GT_SCOPE_COMBINED], process->value[GT_THREADS]);
+        gt_add_known(&sums.swap, process->value[GT_SWAP]);
+        gt_add_known(&sums.rss, process->value[GT_RSS]);
     }
     combine->tally = sums;
 }
@@ -265,7 +261,7 @@ static void keep_gpu_scope(struct gt_combiner *combine, const struct gt_sampler 
         const struct gt_gpu_mark *mark = &sampler->frame.mark[i];
         if (!(mark->pid == combine->main_pid ? with_main : with_rest))
             continue;
-        add_known(mark->is_past ? &past : &sum, mark->bound);
+        gt_add_known(mark->is_past ? &past : &sum, mark->bound);
         raise_to(&peak[GT_GPU_RAM_PEAK], mark->bytes);
     }
     combine->lacks_gpu_marks[scope] |= lacks_gpu_mark(sampler, with_main, with_rest);
@@ -584,11 +580,6 @@ static void combine_counts(const struct gt_combiner *combine, const struct gt_sa
     row[GT_SCOPE_COMBINED].value[GT_PROCESSES_STARTED] = gt_sampler_started(sampler);
 }
 
-static int make_rows(struct gt_combiner *combine, size_t count)
-{
-    return GT_GROW_TO(combine->row, combine->row_capacity, count);
-}
-
 static void clear_row(struct gt_row *row, enum gt_scope scope)
 {
     *row = (struct gt_row){.scope = scope, .device = -1};
@@ -666,7 +657,7 @@ static void show_process_energy(const struct gt_combiner *combine, const struct 
         if (!combine->attribution.energy[device].is_measured)
             continue;
         values[gt_energy_metrics[device]] = rate->energy[device];
-        values[GT_ENERGY] = (isnan(values[GT_ENERGY]) ? 0 : values[GT_ENERGY]) + rate->energy[device];
+        gt_add_known(&values[GT_ENERGY], rate->energy[device]);
     }
 }
 
@@ -692,8 +683,7 @@ static void process_row(struct gt_combiner *combine, const struct gt_sampler *sa
         if (share->pid != process->pid)
             continue;
         for (int id = 0; id < GT_METRIC_COUNT; id++)
-            if (!isnan(share->value[id]))
-                row->value[id] = (isnan(row->value[id]) ? 0 : row->value[id]) + share->value[id];
+            gt_add_known(&row->value[id], share->value[id]);
     }
 }
 
@@ -711,7 +701,8 @@ static size_t gpu_rows(const struct gt_sampler *sampler, struct gt_row *row)
 int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_sample *ret)
 {
     size_t processes = combine->detail ? sampler->tree.count : 0;
-    int status = make_rows(combine, GT_FIXED_ROWS + sampler->frame.device_count + processes);
+    size_t rows = GT_FIXED_ROWS + sampler->frame.device_count + processes;
+    int status = GT_GROW_TO(combine->row, combine->row_capacity, rows);
     if (status < 0)
         return status;
     status = gt_combine_keep(combine, sampler);

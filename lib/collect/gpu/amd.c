@@ -14,6 +14,7 @@
 
 #include "base/grow.h"
 #include "base/library.h"
+#include "base/number.h"
 #include "collect/gpu/gpu.h"
 
 enum { AMD_SUCCESS = 0, AMD_MISSING = -1 };
@@ -101,12 +102,8 @@ enum { AMD_RESIDENCIES = 5 };
 
 struct amd_card {
     void *handle;
-    int device; /* index in the frame */
-    struct gt_gpu_meter meter;
-    bool is_apu;      /* cores and GPU on one package, whose power it tells */
-    bool is_left_out; /* energy of a package whose cores are counted by another source */
-    bool is_asleep;   /* it is not asked anything */
-    double value[GT_METRIC_COUNT];
+    struct gt_gpu_base gpu;
+    bool is_apu; /* cores and GPU on one package, whose power it reports */
     struct amd_rows rows;
     int64_t rows_ns; /* when they were read */
     double health[AMD_HEALTH];
@@ -167,9 +164,8 @@ static struct amd_card *add_card(struct amd *amd, struct gt_frame *frame)
     struct gt_device *device = card ? gt_frame_device(frame) : NULL;
     if (!device)
         return NULL;
-    *card = (struct amd_card){.device = (int)frame->device_count - 1};
-    gt_gpu_meter_init(&card->meter);
-    gt_values_clear(card->value);
+    *card = (struct amd_card){.handle = NULL};
+    gt_gpu_begin(&card->gpu, frame);
     memset(card->residency, 0xff, sizeof card->residency);
     snprintf(device->brand, sizeof device->brand, "amd");
     snprintf(device->name, sizeof device->name, "AMD GPU");
@@ -208,7 +204,7 @@ static int list_socket(struct amd *amd, void *socket, struct gt_frame *frame)
             return -ENOMEM;
         card->handle = processor[i];
         card->is_apu = type == AMDSMI_TYPE_APU;
-        describe_device(amd, card, &frame->device[card->device]);
+        describe_device(amd, card, &frame->device[card->gpu.device]);
     }
     return 0;
 }
@@ -349,20 +345,19 @@ static double read_energy(const struct amd *amd, struct amd_card *card)
 {
     uint64_t count, time_ns;
     float unit;
-    double watts = card->value[GT_GPU_POWER], joules = NAN;
+    double watts = card->gpu.value[GT_GPU_POWER], joules = NAN;
     if (CALL(energy, card->handle, &count, &unit, &time_ns) == AMD_SUCCESS)
         joules = (double)count * (double)unit / 1e6;
     if (joules == 0 && !(watts > 0))
-        joules = card->value[GT_GPU_POWER] = NAN;
-    joules = gt_gpu_meter_read(&card->meter, gt_clock_monotonic(amd->clock), joules, card->value[GT_GPU_POWER]);
-    return card->is_left_out ? NAN : joules;
+        joules = card->gpu.value[GT_GPU_POWER] = NAN;
+    return gt_gpu_energy(&card->gpu, gt_clock_monotonic(amd->clock), joules, card->gpu.value[GT_GPU_POWER]);
 }
 
 static void read_card(const struct amd *amd, struct amd_card *card, const char *pci)
 {
     struct amdsmi_activity activity = {0};
     uint64_t bytes;
-    double *value = card->value;
+    double *value = card->gpu.value;
     int result = CALL(activity, card->handle, &activity);
     value[GT_GPU_UTILIZATION] = percent(result, activity.graphics);
     value[GT_GPU_MEMORY_UTILIZATION] = percent(result, activity.memory);
@@ -381,12 +376,11 @@ static void find_sleepers(struct amd *amd, const struct gt_frame *frame)
 {
     for (size_t i = 0; i < amd->card_count; i++) {
         struct amd_card *card = &amd->card[i];
-        card->is_asleep = gt_pci_is_asleep(amd->pids.root, frame->device[card->device].pci);
-        if (!card->is_asleep)
+        card->gpu.is_asleep = gt_pci_is_asleep(amd->pids.root, frame->device[card->gpu.device].pci);
+        if (!card->gpu.is_asleep)
             continue;
-        gt_values_clear(card->value);
         card->rows.count = 0;
-        gt_gpu_meter_rest(&card->meter, gt_clock_monotonic(amd->clock));
+        gt_gpu_rest(&card->gpu, gt_clock_monotonic(amd->clock));
     }
 }
 
@@ -396,8 +390,8 @@ static bool read_values(struct amd *amd, const struct gt_frame *frame)
     if (!gt_pace_due(&amd->values, frame, begin_ns))
         return false;
     for (size_t i = 0; i < amd->card_count; i++)
-        if (!amd->card[i].is_asleep)
-            read_card(amd, &amd->card[i], frame->device[amd->card[i].device].pci);
+        if (!amd->card[i].gpu.is_asleep)
+            read_card(amd, &amd->card[i], frame->device[amd->card[i].gpu.device].pci);
     gt_pace_spent(&amd->values, begin_ns, gt_clock_monotonic(amd->clock));
     return true;
 }
@@ -518,7 +512,7 @@ static int read_lists(struct amd *amd, const struct gt_frame *frame)
     if (!gt_pace_due(&amd->lists, frame, begin_ns))
         return 0;
     for (size_t i = 0; i < amd->card_count && status == 0; i++)
-        if (!amd->card[i].is_asleep)
+        if (!amd->card[i].gpu.is_asleep)
             status = read_card_rows(amd, &amd->card[i], frame);
     gt_pace_spent(&amd->lists, begin_ns, gt_clock_monotonic(amd->clock));
     return status;
@@ -533,11 +527,6 @@ static const int64_t HEALTH_NS = 60 * GT_SECOND;
 /* Blocks are bits. */
 enum { PCIE = 0x20, XGMI = 0x80, LAST = 0x40000 };
 
-static void add_errors(double *sum, uint64_t count)
-{
-    *sum = (isnan(*sum) ? 0 : *sum) + (double)count;
-}
-
 /* A block that a card does not count is asked for once. */
 static void read_blocks(struct amd *amd, struct amd_card *card, double *corrected, double *uncorrected, double *xgmi)
 {
@@ -548,11 +537,11 @@ static void read_blocks(struct amd *amd, struct amd_card *card, double *correcte
         if (CALL(errors, card->handle, block, &errors) != AMD_SUCCESS) {
             card->uncounted |= block;
         } else if (block == XGMI) {
-            add_errors(xgmi, errors.corrected);
-            add_errors(xgmi, errors.uncorrected);
+            gt_add_known(xgmi, (double)errors.corrected);
+            gt_add_known(xgmi, (double)errors.uncorrected);
         } else {
-            add_errors(corrected, errors.corrected);
-            add_errors(uncorrected, errors.uncorrected);
+            gt_add_known(corrected, (double)errors.corrected);
+            gt_add_known(uncorrected, (double)errors.uncorrected);
         }
     }
 }
@@ -581,10 +570,10 @@ static void read_health(struct amd *amd, bool is_last)
         struct amd_card *card = &amd->card[i];
         for (int k = 0; k < AMD_HEALTH && is_first; k++)
             card->health[k] = NAN;
-        if (is_due && !card->is_asleep)
+        if (is_due && !card->gpu.is_asleep)
             read_board(amd, card);
         for (int k = 0; k < AMD_HEALTH; k++)
-            card->value[counters[k]] = card->health[k];
+            card->gpu.value[counters[k]] = card->health[k];
     }
 }
 
@@ -705,7 +694,7 @@ static void settle_packages(struct amd *amd, struct gt_frame *frame)
 {
     for (size_t i = 0; i < amd->card_count; i++)
         if (amd->card[i].is_apu)
-            amd->card[i].is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_amd);
+            amd->card[i].gpu.is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_amd);
 }
 
 static void amd_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
@@ -740,16 +729,10 @@ static int amd_open(void **ret, const struct gt_collect_options *options, struct
 
 static int publish_card(struct amd_card *card, struct gt_frame *frame, bool is_new)
 {
-    struct gt_device *device = &frame->device[card->device];
-    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        device->value[metrics[i]] = card->value[metrics[i]];
-    device->is_resting = card->is_asleep;
-    device->is_old = !is_new;
-    device->read_ns = card->meter.read_ns;
-    device->doubt = gt_gpu_meter_doubt(&card->meter);
+    gt_gpu_publish(&card->gpu, frame, &gt_collector_amd, is_new);
     for (size_t i = 0; i < card->rows.count; i++) {
         const struct amd_row *row = &card->rows.row[i];
-        struct gt_share *share = row->id.pid ? gt_frame_share(frame, card->device, row->id.pid) : NULL;
+        struct gt_share *share = row->id.pid ? gt_frame_share(frame, card->gpu.device, row->id.pid) : NULL;
         if (row->id.pid && !share)
             return -ENOMEM;
         if (!share)
@@ -773,7 +756,7 @@ static int amd_collect(void *state, struct gt_frame *frame, struct gt_error *err
         struct amd_card *card = &amd->card[i];
         status = publish_card(card, frame, is_new);
         if (!warning)
-            warning = gt_gpu_meter_report(&card->meter, &frame->device[card->device], error);
+            warning = gt_gpu_meter_report(&card->gpu.meter, &frame->device[card->gpu.device], error);
     }
     return status < 0 ? gt_error_set(error, ENOMEM, "AMD SMI: no memory") : warning;
 }
@@ -785,7 +768,7 @@ static void amd_describe(const void *state, char *text, size_t size)
     gt_gpu_pids_describe(&amd->pids, pids, sizeof pids);
     bool left_out = false;
     for (size_t i = 0; i < amd->card_count; i++)
-        left_out |= amd->card[i].is_left_out;
+        left_out |= amd->card[i].gpu.is_left_out;
     int length = snprintf(text, size, "%s%s%s",
                           left_out ? "a package's energy is left out, for its cores are counted already; " : "", pids,
                           amd->has_unknown_rows ? "the library lists processes in an unknown form; " : "");

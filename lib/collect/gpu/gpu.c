@@ -100,6 +100,36 @@ bool gt_pci_known(const struct gt_frame *frame, const char *pci)
     return false;
 }
 
+void gt_gpu_begin(struct gt_gpu_base *gpu, const struct gt_frame *frame)
+{
+    *gpu = (struct gt_gpu_base){.device = (int)frame->device_count - 1};
+    gt_gpu_meter_init(&gpu->meter);
+    gt_values_clear(gpu->value);
+}
+
+void gt_gpu_rest(struct gt_gpu_base *gpu, int64_t now_ns)
+{
+    gt_values_clear(gpu->value);
+    gt_gpu_meter_rest(&gpu->meter, now_ns);
+}
+
+double gt_gpu_energy(struct gt_gpu_base *gpu, int64_t now_ns, double joules, double watts)
+{
+    double energy = gt_gpu_meter_read(&gpu->meter, now_ns, joules, watts);
+    return gpu->is_left_out ? NAN : energy;
+}
+
+void gt_gpu_publish(struct gt_gpu_base *gpu, struct gt_frame *frame, const struct gt_collector_type *type, bool is_new)
+{
+    struct gt_device *device = &frame->device[gpu->device];
+    for (size_t i = 0; i < type->metric_count; i++)
+        device->value[type->metrics[i]] = gpu->value[type->metrics[i]];
+    device->is_resting = gpu->is_asleep;
+    device->is_old = !is_new;
+    device->read_ns = gpu->meter.read_ns;
+    device->doubt = gt_gpu_meter_doubt(&gpu->meter);
+}
+
 /* ---- Choice of devices -------------------------------------------------------------------------------------------- */
 
 enum { MAX_NAME = 128 };

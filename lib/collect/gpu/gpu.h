@@ -71,6 +71,24 @@ bool gt_pci_is_asleep(const struct gt_root *root, const char *pci);
 /* Returns true where the frame already has the device at this address. */
 bool gt_pci_known(const struct gt_frame *frame, const char *pci);
 
+/* What each collector knows of a GPU. */
+struct gt_gpu_base {
+    int device;       /* index in the frame */
+    bool is_asleep;   /* it is not asked anything: it has no values and draws nothing */
+    bool is_left_out; /* its energy is that of a package or module whose CPU is counted by another source */
+    struct gt_gpu_meter meter;
+    double value[GT_METRIC_COUNT]; /* as last read */
+};
+
+/* Begins with the device that was added to the frame last. */
+void gt_gpu_begin(struct gt_gpu_base *gpu, const struct gt_frame *frame);
+/* Sets all values to NaN and the power to zero while it sleeps. */
+void gt_gpu_rest(struct gt_gpu_base *gpu, int64_t now_ns);
+/* Takes the counter, NaN where it has none, and the power. Returns joules. */
+double gt_gpu_energy(struct gt_gpu_base *gpu, int64_t now_ns, double joules, double watts);
+/* Publishes the metrics of the collector. */
+void gt_gpu_publish(struct gt_gpu_base *gpu, struct gt_frame *frame, const struct gt_collector_type *type, bool is_new);
+
 /* Select exactly the devices that `text` names, separated by commas: full UUIDs, UUID prefixes that fit one device only,
  * indices, "MIG-<uuid>" and the older "MIG-GPU-<uuid>/<gpu instance>/<compute instance>". A board that is named brings
  * its slices. NULL or blank selects all. -EINVAL names the part that fits no device, or more than one, and the known ones;

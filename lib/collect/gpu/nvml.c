@@ -156,7 +156,8 @@ static int add_gpu(struct nvml *nvml, struct nvml_device *handle, struct gt_fram
     struct gt_device *device = gpu ? gt_frame_device(frame) : NULL;
     if (!device)
         return -ENOMEM;
-    *gpu = (struct nvml_gpu){.handle = handle, .device = (int)frame->device_count - 1, .parent = -1};
+    *gpu = (struct nvml_gpu){.handle = handle, .parent = -1};
+    gt_gpu_begin(&gpu->gpu, frame);
     snprintf(device->brand, sizeof device->brand, "nvidia");
     if (NVML_CALL(name, handle, device->name, sizeof device->name) != NVML_SUCCESS)
         snprintf(device->name, sizeof device->name, "NVIDIA GPU");
@@ -182,15 +183,15 @@ static int add_slice(struct nvml *nvml, size_t board, struct nvml_device *handle
     if (index < 0)
         return index;
     struct nvml_gpu *slice = &nvml->gpu[index], *parent = &nvml->gpu[board];
-    struct gt_device *device = &frame->device[slice->device];
+    struct gt_device *device = &frame->device[slice->gpu.device];
     slice->parent = (int)board;
     slice->gpu_instance = slice->compute_instance = UINT32_MAX;
     parent->has_slices = true;
     memcpy(slice->file, parent->file, sizeof slice->file);
     NVML_CALL(gpu_instance, handle, &slice->gpu_instance);
     NVML_CALL(compute_instance, handle, &slice->compute_instance);
-    device->parent = parent->device;
-    device->index = frame->device[parent->device].index;
+    device->parent = parent->gpu.device;
+    device->index = frame->device[parent->gpu.device].index;
     device->gpu_instance = (int)slice->gpu_instance;
     device->compute_instance = (int)slice->compute_instance;
     device->memory = total_memory(nvml, handle);
@@ -220,7 +221,7 @@ static int add_board(struct nvml *nvml, unsigned number, struct nvml_device *han
     if (index < 0)
         return index;
     struct nvml_gpu *gpu = &nvml->gpu[index];
-    struct gt_device *device = &frame->device[gpu->device];
+    struct gt_device *device = &frame->device[gpu->gpu.device];
     device->index = (int)number;
     if (NVML_CALL(pci, handle, &pci) == NVML_SUCCESS)
         gt_pci_name(device->pci, pci.domain, pci.bus, pci.device, 0);
@@ -328,7 +329,7 @@ static void settle_modules(struct nvml *nvml, struct gt_frame *frame)
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         if (gpu->parent < 0 && gpu->power == NVML_POWER_MODULE)
-            gpu->is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_nvml);
+            gpu->gpu.is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_nvml);
     }
 }
 
@@ -380,7 +381,7 @@ static int read_lists(struct nvml *nvml, const struct gt_frame *frame)
 {
     bool slices_have_lists = true;
     for (size_t i = 0; i < nvml->gpu_count; i++)
-        if (nvml->gpu[i].parent >= 0 && !nvml->gpu[i].is_lost && !nvml->gpu[i].is_asleep) {
+        if (nvml->gpu[i].parent >= 0 && !nvml->gpu[i].is_lost && !nvml->gpu[i].gpu.is_asleep) {
             int status = gt_nvml_read_processes(nvml, &nvml->gpu[i], frame);
             slices_have_lists &= !nvml->gpu[i].lists_unsupported;
             if (status < 0)
@@ -388,7 +389,7 @@ static int read_lists(struct nvml *nvml, const struct gt_frame *frame)
         }
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
-        if (gpu->parent >= 0 || gpu->is_lost || gpu->is_asleep || (gpu->has_slices && slices_have_lists))
+        if (gpu->parent >= 0 || gpu->is_lost || gpu->gpu.is_asleep || (gpu->has_slices && slices_have_lists))
             continue;
         int status = gt_nvml_read_processes(nvml, gpu, frame);
         if (status < 0)
@@ -401,10 +402,12 @@ static void find_sleepers(struct nvml *nvml, const struct gt_frame *frame)
 {
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
-        gpu->is_asleep = gpu->parent >= 0 ? nvml->gpu[gpu->parent].is_asleep
-                                          : gt_pci_is_asleep(nvml->pids.root, frame->device[gpu->device].pci);
-        if (gpu->is_asleep)
-            gt_nvml_rest(nvml, gpu);
+        gpu->gpu.is_asleep = gpu->parent >= 0 ? nvml->gpu[gpu->parent].gpu.is_asleep
+                                              : gt_pci_is_asleep(nvml->pids.root, frame->device[gpu->gpu.device].pci);
+        if (!gpu->gpu.is_asleep)
+            continue;
+        gpu->rows.count = 0;
+        gt_gpu_rest(&gpu->gpu, gt_clock_monotonic(nvml->clock));
     }
 }
 
@@ -424,35 +427,26 @@ static void read_samples(struct nvml *nvml, const struct gt_frame *frame)
     bool is_due = gt_pace_due(&nvml->samples, frame, start);
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
-        gpu->value[GT_GPU_UTILIZATION_PEAK] = gpu->value[GT_GPU_POWER_PEAK] = NAN;
-        if (is_due && !gpu->is_lost && !gpu->is_asleep)
+        gpu->gpu.value[GT_GPU_UTILIZATION_PEAK] = gpu->gpu.value[GT_GPU_POWER_PEAK] = NAN;
+        if (is_due && !gpu->is_lost && !gpu->gpu.is_asleep)
             gt_nvml_read_samples(nvml, gpu);
     }
     if (is_due)
         gt_pace_spent(&nvml->samples, start, gt_clock_monotonic(nvml->clock));
 }
 
-/* What is known of the health of a board stays known when it is lost. */
-static double value_of(const struct nvml_gpu *gpu, enum gt_metric_id metric)
-{
-    bool is_health = metric >= GT_GPU_ECC_CORRECTED && metric <= GT_GPU_XID;
-    if (metric == GT_GPU_LOST)
-        return gpu->parent < 0 ? gpu->is_lost : NAN;
-    return gpu->is_lost && !is_health ? NAN : gpu->value[metric];
-}
-
+/* The health of a board stays known when it is lost. */
 static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
 {
     int status = 0;
     for (size_t i = 0; i < nvml->gpu_count && status == 0; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
-        struct gt_device *device = &frame->device[gpu->device];
-        for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
-            device->value[metrics[m]] = value_of(gpu, metrics[m]);
-        device->is_resting = gpu->is_asleep && !gpu->is_lost;
-        device->is_old = !is_new && !gpu->is_lost;
-        device->doubt = gt_gpu_meter_doubt(&gpu->meter);
-        device->read_ns = gpu->meter.read_ns;
+        for (size_t m = 0; gpu->is_lost && m < sizeof metrics / sizeof *metrics; m++)
+            if (metrics[m] < GT_GPU_ECC_CORRECTED || metrics[m] > GT_GPU_XID)
+                gpu->gpu.value[metrics[m]] = NAN;
+        gpu->gpu.value[GT_GPU_LOST] = gpu->parent < 0 ? gpu->is_lost : NAN;
+        gpu->gpu.is_asleep &= !gpu->is_lost;
+        gt_gpu_publish(&gpu->gpu, frame, &gt_collector_nvml, is_new || gpu->is_lost);
         if (!gpu->is_lost)
             status = gt_nvml_publish_processes(nvml, gpu, frame);
         if (status == 0)
@@ -472,7 +466,7 @@ static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct g
             gpu->is_lost = true;
         if (!gpu->is_lost || gpu->is_reported || gpu->parent >= 0)
             continue;
-        const struct gt_device *device = &frame->device[gpu->device];
+        const struct gt_device *device = &frame->device[gpu->gpu.device];
         gpu->is_reported = true;
         if (used < sizeof names)
             used += (size_t)snprintf(names + used, sizeof names - used, "%sGPU %d (%s, %s)", lost ? ", " : "",
@@ -512,7 +506,7 @@ static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *er
     gt_nvml_read_health(nvml, frame->is_last, is_new);
     int warning = report_lost(nvml, frame, error);
     for (size_t i = 0; i < nvml->gpu_count && warning == 0; i++)
-        warning = gt_gpu_meter_report(&nvml->gpu[i].meter, &frame->device[nvml->gpu[i].device], error);
+        warning = gt_gpu_meter_report(&nvml->gpu[i].gpu.meter, &frame->device[nvml->gpu[i].gpu.device], error);
     if (status == 0)
         status = publish(nvml, frame, is_new);
     return status < 0 ? gt_error_set(error, -status, "NVML: no memory") : warning;

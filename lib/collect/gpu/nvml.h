@@ -292,24 +292,20 @@ enum nvml_power { NVML_POWER_UNKNOWN, NVML_POWER_FIELD_INSTANT, NVML_POWER_USAGE
 
 struct nvml_gpu {
     struct nvml_device *handle;
-    int device; /* index in the frame */
+    struct gt_gpu_base gpu;
     int parent; /* index in nvml.gpu of a slice's board, else -1 */
     bool has_slices;
     unsigned gpu_instance, compute_instance; /* of a slice */
-    bool is_asleep;                          /* it is not asked anything */
     bool is_lost, is_reported;
     unsigned unsupported; /* bits of readings that the device does not have */
     enum nvml_power power;
-    struct gt_gpu_meter meter;
-    unsigned memory_field;         /* of the memory's power; 0: the board does not report it */
-    bool is_integrated;            /* there is no counter, or it counts the whole module: power is added up */
-    bool has_module;               /* a superchip: its counter, and power of the scope "module", contain its CPU */
-    bool is_left_out;              /* energy of a module whose CPU is counted by another source */
-    int major, minor;              /* compute capability, 0: not known */
-    char file[24];                 /* "/dev/nvidia0", "" unknown */
-    double value[GT_METRIC_COUNT]; /* as last read */
-    double health[NVML_HEALTH];    /* [metric - GT_GPU_ECC_CORRECTED] */
-    bool was_registered;           /* for events, or the driver has none */
+    unsigned memory_field;      /* of the memory's power; 0: the board does not report it */
+    bool is_integrated;         /* there is no counter, or it counts the whole module: power is added up */
+    bool has_module;            /* a superchip: its counter, and power of the scope "module", contain its CPU */
+    int major, minor;           /* compute capability, 0: not known */
+    char file[24];              /* "/dev/nvidia0", "" unknown */
+    double health[NVML_HEALTH]; /* [metric - GT_GPU_ECC_CORRECTED] */
+    bool was_registered;        /* for events, or the driver has none */
     bool lists_unsupported;
     bool utilization_unsupported;
     struct nvml_rows rows;
@@ -342,8 +338,6 @@ struct nvml {
 
 extern const struct gt_collector_type gt_collector_nvml;
 
-/* Set all figures to NaN and the power to zero while the board sleeps. */
-void gt_nvml_rest(struct nvml *nvml, struct nvml_gpu *gpu);
 /* Append clauses, each ended by "; ", about how the boards' energy comes about. */
 void gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
 /* Returns the seconds by which the figures of the least sharp board lag behind. */

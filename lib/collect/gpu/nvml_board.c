@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "collect/gpu/nvml.h"
 
 static double number_of(const union nvml_value *value, int type)
@@ -39,38 +40,38 @@ static int read_power_usage(struct nvml *nvml, struct nvml_gpu *gpu)
     unsigned milliwatts;
     int result = NVML_CALL(power, gpu->handle, &milliwatts);
     if (result == NVML_SUCCESS)
-        gpu->value[GT_GPU_POWER] = milliwatts / 1e3;
+        gpu->gpu.value[GT_GPU_POWER] = milliwatts / 1e3;
     return result;
 }
 
-static int read_power(struct nvml *nvml, struct nvml_gpu *gpu)
+static int read_power(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
 {
     switch (gpu->power) {
     case NVML_POWER_FIELD_INSTANT:
-        return read_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &gpu->value[GT_GPU_POWER]);
+        return read_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &gpu->gpu.value[metric]);
     case NVML_POWER_USAGE: return read_power_usage(nvml, gpu);
     case NVML_POWER_MODULE:
-        return read_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE, &gpu->value[GT_GPU_POWER]);
+        return read_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE, &gpu->gpu.value[metric]);
     default: return NVML_NOT_SUPPORTED;
     }
 }
 
-static int read_memory_power(struct nvml *nvml, struct nvml_gpu *gpu)
+static int read_memory_power(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
 {
     if (!gpu->memory_field)
         return NVML_NOT_SUPPORTED;
-    return read_field(nvml, gpu, gpu->memory_field, NVML_SCOPE_MEMORY, &gpu->value[GT_GPU_MEMORY_POWER]);
+    return read_field(nvml, gpu, gpu->memory_field, NVML_SCOPE_MEMORY, &gpu->gpu.value[metric]);
 }
 
 /* Readings return the result of the driver. This is the raw counter, see settle_energy. */
-static int read_energy(struct nvml *nvml, struct nvml_gpu *gpu)
+static int read_energy(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
 {
     unsigned long long millijoules;
     if (gpu->is_integrated)
         return NVML_FUNCTION_NOT_FOUND;
     int result = NVML_CALL(energy, gpu->handle, &millijoules);
     if (result == NVML_SUCCESS)
-        gpu->value[GT_GPU_ENERGY] = (double)millijoules / 1e3;
+        gpu->gpu.value[metric] = (double)millijoules / 1e3;
     return result;
 }
 
@@ -91,23 +92,14 @@ static void probe_energy(struct nvml *nvml, struct nvml_gpu *gpu)
     if (NVML_CALL(capability, gpu->handle, &gpu->major, &gpu->minor) != NVML_SUCCESS)
         gpu->major = gpu->minor = 0;
     if (gpu->is_integrated)
-        gt_gpu_meter_read(&gpu->meter, gt_clock_monotonic(nvml->clock), NAN, gpu->value[GT_GPU_POWER]);
+        gt_gpu_meter_read(&gpu->gpu.meter, gt_clock_monotonic(nvml->clock), NAN, gpu->gpu.value[GT_GPU_POWER]);
 }
 
 /* Work out the energy from the counter and the power that were just read. */
 static void settle_energy(const struct nvml *nvml, struct nvml_gpu *gpu)
 {
-    double joules = gt_gpu_meter_read(&gpu->meter, gt_clock_monotonic(nvml->clock), gpu->value[GT_GPU_ENERGY],
-                                      gpu->value[GT_GPU_POWER]);
-    gpu->value[GT_GPU_ENERGY] = gpu->is_left_out ? NAN : joules;
-}
-
-void gt_nvml_rest(struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    gt_values_clear(gpu->value);
-    gpu->rows.count = 0;
-    if (gpu->parent < 0)
-        gt_gpu_meter_rest(&gpu->meter, gt_clock_monotonic(nvml->clock));
+    gpu->gpu.value[GT_GPU_ENERGY] = gt_gpu_energy(&gpu->gpu, gt_clock_monotonic(nvml->clock),
+                                                  gpu->gpu.value[GT_GPU_ENERGY], gpu->gpu.value[GT_GPU_POWER]);
 }
 
 /* nvmlDeviceGetPowerUsage averages over 1 s on Ampere but for GA100 (8.0), and on what came after it. */
@@ -124,9 +116,10 @@ static int describe_counters(const struct nvml *nvml, char *text, size_t size)
     char comparison[160] = "";
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         const struct nvml_gpu *gpu = &nvml->gpu[i];
-        resets += gpu->meter.counter.resets;
-        if (gpu->parent < 0 && !gpu->is_integrated && (!shown || (gpu->meter.check.is_wrong && !shown->check.is_wrong)))
-            shown = &gpu->meter;
+        resets += gpu->gpu.meter.counter.resets;
+        if (gpu->parent < 0 && !gpu->is_integrated &&
+            (!shown || (gpu->gpu.meter.check.is_wrong && !shown->check.is_wrong)))
+            shown = &gpu->gpu.meter;
     }
     if (shown)
         gt_gpu_meter_describe(shown, comparison, sizeof comparison);
@@ -146,7 +139,7 @@ void gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size)
         integrated |= gpu->is_integrated && gpu->power != NVML_POWER_UNKNOWN;
         averaged |= is_averaged(gpu);
         module |= gpu->power == NVML_POWER_MODULE;
-        left_out |= gpu->is_left_out;
+        left_out |= gpu->gpu.is_left_out;
         part_time |= (gpu->major == 8 && gpu->minor == 0) || gpu->major == 9;
     }
     int length = describe_counters(nvml, text, size);
@@ -169,16 +162,14 @@ double gt_nvml_energy_refresh(const struct nvml *nvml)
 /* Each scope of each source is tried: boards answer any of them. */
 void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu)
 {
-    gt_values_clear(gpu->value);
-    gt_gpu_meter_init(&gpu->meter);
     gpu->seen_power = gpu->seen_utilization = (unsigned long long)(gt_clock_real(nvml->clock) / 1000);
     if (gpu->parent >= 0)
         return;
-    if (read_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &gpu->value[GT_GPU_POWER]) == NVML_SUCCESS)
+    if (read_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &gpu->gpu.value[GT_GPU_POWER]) == NVML_SUCCESS)
         gpu->power = NVML_POWER_FIELD_INSTANT;
     else if (read_power_usage(nvml, gpu) == NVML_SUCCESS)
         gpu->power = NVML_POWER_USAGE;
-    else if (read_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE, &gpu->value[GT_GPU_POWER]) ==
+    else if (read_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE, &gpu->gpu.value[GT_GPU_POWER]) ==
              NVML_SUCCESS)
         gpu->power = NVML_POWER_MODULE;
     static const unsigned memory_fields[] = {NVML_FIELD_POWER_AVERAGE, NVML_FIELD_POWER_INSTANT};
@@ -196,153 +187,124 @@ static double percent(unsigned value)
     return value <= 100 ? value / 100.0 : NAN;
 }
 
-static int read_memory_v1(struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    struct nvml_memory memory = {0};
-    int result = NVML_CALL(memory, gpu->handle, &memory);
-    if (result == NVML_SUCCESS && memory.total > 0)
-        gpu->value[GT_GPU_RAM] = (double)memory.used;
-    return result;
-}
-
-/* Version 2 tells what the driver reserves for itself apart from what is used. A device that shares the memory of the
- * machine has a total of 0 or does not answer. */
-static int read_memory(struct nvml *nvml, struct nvml_gpu *gpu)
+/* Version 2 separates what the driver reserves for itself from what is used. A device that shares the memory of the machine has
+ * a total of 0 or does not answer. */
+static int read_memory(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
 {
     struct nvml_memory_v2 memory = {.version = NVML_MEMORY_V2};
+    struct nvml_memory older = {0};
     int result = NVML_CALL(memory_v2, gpu->handle, &memory);
+    if (result == NVML_FUNCTION_NOT_FOUND || result == NVML_ARGUMENT_VERSION_MISMATCH || result == NVML_NOT_SUPPORTED) {
+        result = NVML_CALL(memory, gpu->handle, &older);
+        memory.total = older.total;
+        memory.used = older.used;
+    }
     if (result == NVML_SUCCESS && memory.total > 0)
-        gpu->value[GT_GPU_RAM] = (double)memory.used;
-    if (result == NVML_FUNCTION_NOT_FOUND || result == NVML_ARGUMENT_VERSION_MISMATCH || result == NVML_NOT_SUPPORTED)
-        result = read_memory_v1(nvml, gpu);
+        gpu->gpu.value[metric] = (double)memory.used;
     return result;
 }
 
-static int read_utilization(struct nvml *nvml, struct nvml_gpu *gpu)
+static int read_utilization(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
 {
     struct nvml_utilization utilization;
     int result = NVML_CALL(utilization, gpu->handle, &utilization);
     if (result == NVML_SUCCESS) {
-        gpu->value[GT_GPU_UTILIZATION] = percent(utilization.gpu);
-        gpu->value[GT_GPU_MEMORY_UTILIZATION] = percent(utilization.memory);
+        gpu->gpu.value[metric] = percent(utilization.gpu);
+        gpu->gpu.value[GT_GPU_MEMORY_UTILIZATION] = percent(utilization.memory);
     }
     return result;
 }
 
-static int read_video(int (*call)(struct nvml_device *, unsigned *, unsigned *), struct nvml_gpu *gpu,
-                      enum gt_metric_id metric)
+static int read_video(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
 {
     unsigned value, period_us;
-    if (!call)
-        return NVML_FUNCTION_NOT_FOUND;
-    int result = call(gpu->handle, &value, &period_us);
+    int result = metric == GT_GPU_ENCODER ? NVML_CALL(encoder, gpu->handle, &value, &period_us)
+                                          : NVML_CALL(decoder, gpu->handle, &value, &period_us);
     if (result == NVML_SUCCESS)
-        gpu->value[metric] = percent(value);
+        gpu->gpu.value[metric] = percent(value);
     return result;
 }
 
-static int read_encoder(struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    return read_video(nvml->call.encoder, gpu, GT_GPU_ENCODER);
-}
-
-static int read_decoder(struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    return read_video(nvml->call.decoder, gpu, GT_GPU_DECODER);
-}
-
-static int read_temperature(struct nvml *nvml, struct nvml_gpu *gpu)
+static int read_temperature(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
 {
     unsigned celsius;
     int result = NVML_CALL(temperature, gpu->handle, NVML_TEMPERATURE_GPU, &celsius);
     if (result == NVML_SUCCESS)
-        gpu->value[GT_GPU_TEMPERATURE] = (double)(int)celsius;
+        gpu->gpu.value[metric] = (double)(int)celsius;
     return result;
 }
 
-static int read_one_clock(struct nvml *nvml, struct nvml_gpu *gpu, int which, enum gt_metric_id metric)
+static int read_clock(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
 {
     unsigned megahertz;
+    int which = metric == GT_GPU_CLOCK ? NVML_CLOCK_SM : NVML_CLOCK_MEMORY;
     int result = NVML_CALL(clock, gpu->handle, which, &megahertz);
     if (result == NVML_SUCCESS)
-        gpu->value[metric] = megahertz * 1e6;
+        gpu->gpu.value[metric] = megahertz * 1e6;
     return result;
-}
-
-static int read_clock(struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    return read_one_clock(nvml, gpu, NVML_CLOCK_SM, GT_GPU_CLOCK);
-}
-
-static int read_memory_clock(struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    return read_one_clock(nvml, gpu, NVML_CLOCK_MEMORY, GT_GPU_MEMORY_CLOCK);
 }
 
 /* The bits of GT_GPU_THROTTLE. An idle GPU lowers its clock, too, and is not throttled. */
 static double throttle_bits(unsigned long long reasons)
 {
     enum { POWER = 1, HEAT = 2, HARDWARE = 4, OTHER = 8 };
-    static const struct {
-        unsigned long long reason;
-        unsigned bit;
-    } table[] = {
-        {NVML_REASON_POWER_CAP | NVML_REASON_POWER_BRAKE, POWER},
-        {NVML_REASON_HEAT_SOFTWARE | NVML_REASON_HEAT_HARDWARE, HEAT},
-        {NVML_REASON_HARDWARE_SLOWDOWN, HARDWARE},
-    };
-    unsigned bits = 0;
-    unsigned long long left = reasons & ~(unsigned long long)NVML_REASON_IDLE;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        if (left & table[i].reason)
-            bits |= table[i].bit;
-        left &= ~table[i].reason;
-    }
-    return bits | (left ? OTHER : 0);
+    static const unsigned long long power = NVML_REASON_POWER_CAP | NVML_REASON_POWER_BRAKE,
+                                    heat = NVML_REASON_HEAT_SOFTWARE | NVML_REASON_HEAT_HARDWARE,
+                                    hardware = NVML_REASON_HARDWARE_SLOWDOWN, idle = NVML_REASON_IDLE;
+    return (reasons & power ? POWER : 0) + (reasons & heat ? HEAT : 0) + (reasons & hardware ? HARDWARE : 0) +
+           (reasons & ~(power | heat | hardware | idle) ? OTHER : 0);
 }
 
-static int read_throttle(struct nvml *nvml, struct nvml_gpu *gpu)
+static int read_throttle(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
 {
     unsigned long long reasons;
     int result = nvml->call.reasons ? nvml->call.reasons(gpu->handle, &reasons)
                                     : NVML_CALL(reasons_old, gpu->handle, &reasons);
     if (result == NVML_SUCCESS)
-        gpu->value[GT_GPU_THROTTLE] = throttle_bits(reasons);
+        gpu->gpu.value[metric] = throttle_bits(reasons);
     return result;
 }
 
 static const struct reading {
-    int (*read)(struct nvml *, struct nvml_gpu *);
-    bool of_slices; /* the others exist for the whole board only */
+    int (*read)(struct nvml *, struct nvml_gpu *, enum gt_metric_id);
+    enum gt_metric_id metric;
 } readings[] = {
-    {read_energy, false},      {read_power, false},        {read_memory_power, false}, {read_memory, true},
-    {read_utilization, false}, {read_encoder, false},      {read_decoder, false},      {read_temperature, false},
-    {read_clock, false},       {read_memory_clock, false}, {read_throttle, false},
+    {read_energy, GT_GPU_ENERGY},
+    {read_power, GT_GPU_POWER},
+    {read_memory_power, GT_GPU_MEMORY_POWER},
+    {read_memory, GT_GPU_RAM},
+    {read_utilization, GT_GPU_UTILIZATION},
+    {read_video, GT_GPU_ENCODER},
+    {read_video, GT_GPU_DECODER},
+    {read_temperature, GT_GPU_TEMPERATURE},
+    {read_clock, GT_GPU_CLOCK},
+    {read_clock, GT_GPU_MEMORY_CLOCK},
+    {read_throttle, GT_GPU_THROTTLE},
 };
 
 static bool can_read(const struct nvml_gpu *gpu, size_t reading)
 {
-    return !gpu->is_asleep && !gpu->is_lost && !(gpu->unsupported & 1u << reading) &&
-           (gpu->parent < 0 || readings[reading].of_slices);
+    return !gpu->gpu.is_asleep && !gpu->is_lost && !(gpu->unsupported & 1u << reading) &&
+           (gpu->parent < 0 || readings[reading].read == read_memory); /* slices have nothing else of their own */
 }
 
 /* Each reading of all devices before the next one: their energy is then of nearly the same moment. */
 void gt_nvml_read(struct nvml *nvml)
 {
     for (size_t k = 0; k < nvml->gpu_count; k++)
-        if (!nvml->gpu[k].is_asleep)
-            gt_values_clear(nvml->gpu[k].value);
+        if (!nvml->gpu[k].gpu.is_asleep)
+            gt_values_clear(nvml->gpu[k].gpu.value);
     for (size_t i = 0; i < sizeof readings / sizeof *readings; i++)
         for (size_t k = 0; k < nvml->gpu_count; k++) {
             struct nvml_gpu *gpu = &nvml->gpu[k];
-            int result = can_read(gpu, i) ? readings[i].read(nvml, gpu) : NVML_SUCCESS;
+            int result = can_read(gpu, i) ? readings[i].read(nvml, gpu, readings[i].metric) : NVML_SUCCESS;
             if (result == NVML_NOT_SUPPORTED || result == NVML_FUNCTION_NOT_FOUND)
                 gpu->unsupported |= 1u << i;
             else if (gt_nvml_lost(gpu, result))
-                gt_values_clear(gpu->value);
+                gt_values_clear(gpu->gpu.value);
         }
     for (size_t k = 0; k < nvml->gpu_count; k++)
-        if (nvml->gpu[k].parent < 0 && !nvml->gpu[k].is_lost && !nvml->gpu[k].is_asleep)
+        if (nvml->gpu[k].parent < 0 && !nvml->gpu[k].is_lost && !nvml->gpu[k].gpu.is_asleep)
             settle_energy(nvml, &nvml->gpu[k]);
 }
 
@@ -381,8 +343,8 @@ void gt_nvml_read_samples(struct nvml *nvml, struct nvml_gpu *gpu)
         return;
     double utilization = highest_sample(nvml, gpu, NVML_SAMPLES_UTILIZATION, &gpu->seen_utilization);
     double power = highest_sample(nvml, gpu, NVML_SAMPLES_POWER, &gpu->seen_power);
-    gpu->value[GT_GPU_UTILIZATION_PEAK] = utilization <= 100 ? utilization / 100 : NAN;
-    gpu->value[GT_GPU_POWER_PEAK] = power / 1e3;
+    gpu->gpu.value[GT_GPU_UTILIZATION_PEAK] = utilization <= 100 ? utilization / 100 : NAN;
+    gpu->gpu.value[GT_GPU_POWER_PEAK] = power / 1e3;
 }
 
 /* ---- Health --------------------------------------------------------------------------------------------------------- */
@@ -417,13 +379,6 @@ static double *health(struct nvml_gpu *gpu, enum gt_metric_id metric)
     return &gpu->health[metric - GT_GPU_ECC_CORRECTED];
 }
 
-static void add_count(struct nvml_gpu *gpu, enum gt_metric_id metric, double count)
-{
-    double *sum = health(gpu, metric);
-    if (!isnan(count))
-        *sum = isnan(*sum) ? count : *sum + count;
-}
-
 static void read_fields(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     struct nvml_field value[FIELDS];
@@ -433,7 +388,7 @@ static void read_fields(struct nvml *nvml, struct nvml_gpu *gpu)
         return;
     for (int i = 0; i < FIELDS; i++)
         if (value[i].result == NVML_SUCCESS)
-            add_count(gpu, fields[i].metric, number_of(&value[i].value, value[i].type));
+            gt_add_known(health(gpu, fields[i].metric), number_of(&value[i].value, value[i].type));
 }
 
 static void read_ecc(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric, int error, int counter)
@@ -461,18 +416,14 @@ static void read_functions(struct nvml *nvml, struct nvml_gpu *gpu)
         *health(gpu, GT_GPU_PCIE_REPLAYS) = replays;
 }
 
-static bool can_wait(const struct nvml *nvml)
-{
-    return nvml->call.events_new && nvml->call.events_register && nvml->call.events_wait && nvml->call.events_free;
-}
-
-/* A board whose driver tells of XIDs has had none yet. */
+/* A board whose driver reports XIDs has had none yet. */
 static void register_events(struct nvml *nvml, struct nvml_gpu *gpu)
 {
+    bool can_wait = nvml->call.events_register && nvml->call.events_wait && nvml->call.events_free;
     if (gpu->was_registered)
         return;
     gpu->was_registered = true;
-    if (!nvml->events && (!can_wait(nvml) || nvml->call.events_new(&nvml->events) != NVML_SUCCESS))
+    if (!nvml->events && (!can_wait || NVML_CALL(events_new, &nvml->events) != NVML_SUCCESS))
         nvml->events = NULL;
     else if (nvml->call.events_register(gpu->handle, NVML_EVENT_XID, nvml->events) == NVML_SUCCESS)
         *health(gpu, GT_GPU_XIDS) = *health(gpu, GT_GPU_XID) = 0;
@@ -525,10 +476,10 @@ void gt_nvml_read_health(struct nvml *nvml, bool is_last, bool is_new)
         read_events(nvml);
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
-        if (is_due && !gpu->is_lost && !gpu->is_asleep && gpu->parent < 0)
+        if (is_due && !gpu->is_lost && !gpu->gpu.is_asleep && gpu->parent < 0)
             read_board(nvml, gpu);
         for (int metric = GT_GPU_ECC_CORRECTED; metric <= GT_GPU_XID; metric++)
-            gpu->value[metric] = *health(gpu, metric);
+            gpu->gpu.value[metric] = *health(gpu, metric);
     }
 }
 

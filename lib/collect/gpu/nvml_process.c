@@ -345,9 +345,9 @@ static int slice_of(const struct nvml *nvml, const struct nvml_gpu *gpu, const s
         const struct nvml_gpu *slice = &nvml->gpu[i];
         if (slice->parent == (int)(gpu - nvml->gpu) && slice->gpu_instance == row->gpu_instance &&
             (row->compute_instance == UINT32_MAX || slice->compute_instance == row->compute_instance))
-            return slice->device;
+            return slice->gpu.device;
     }
-    return gpu->device;
+    return gpu->gpu.device;
 }
 
 static void fill_utilization(const struct nvml_row *row, int64_t now, double values[GT_METRIC_COUNT])
@@ -456,7 +456,7 @@ static void read_account(struct nvml *nvml, struct nvml_gpu *gpu, struct nvml_ma
 int gt_nvml_read_marks(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame, bool is_due)
 {
     struct nvml_marks *marks = &gpu->marks;
-    if (!gpu->has_accounting || gpu->is_asleep)
+    if (!gpu->has_accounting || gpu->gpu.is_asleep)
         return 0;
     for (size_t i = 0; i < marks->count; i++)
         marks->mark[i].is_there = false;
@@ -500,7 +500,8 @@ static int publish_past(const struct nvml *nvml, const struct nvml_gpu *gpu, con
     if (!mark)
         return -ENOMEM;
     double bytes = (double)account.most_bytes;
-    *mark = (struct gt_gpu_mark){gpu->device, past->pid, account.start_us < nvml->opened_us ? NAN : bytes, bytes, true};
+    *mark = (struct gt_gpu_mark){gpu->gpu.device, past->pid, account.start_us < nvml->opened_us ? NAN : bytes, bytes,
+                                 true};
     return 0;
 }
 
@@ -523,7 +524,7 @@ static int list_accounts(const struct nvml *nvml, const struct nvml_gpu *gpu, st
 static int find_past(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame)
 {
     if (!frame->is_last || !frame->past_count || !nvml->call.accounting_pids || !nvml->pids.is_initial ||
-        !gpu->has_accounting || gpu->is_asleep || gpu->is_lost)
+        !gpu->has_accounting || gpu->gpu.is_asleep || gpu->is_lost)
         return 0;
     struct gt_map accounts = {0};
     int status = list_accounts(nvml, gpu, &accounts);
@@ -555,7 +556,7 @@ int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct 
         struct nvml_mark *mark = &marks->mark[i];
         struct gt_gpu_mark *told = isnan(mark->bytes) ? NULL : GT_GROW(frame, mark);
         if (told)
-            *told = (struct gt_gpu_mark){gpu->device, mark->pid, mark->bytes > mark->before ? mark->bytes : NAN,
+            *told = (struct gt_gpu_mark){gpu->gpu.device, mark->pid, mark->bytes > mark->before ? mark->bytes : NAN,
                                          mark->bytes, false};
         else if (!isnan(mark->bytes))
             return -ENOMEM;
