@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/sample_course.h"
+#include "aggregate/course.h"
 #include "base/number.h"
 #include "report/brief.h"
 #include "schema/human.h"
