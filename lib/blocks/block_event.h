@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "blocks/interval.h"
 
+struct sqlite3_stmt;
 struct gt_block_event_reader;
 
 /* Opens a file and never creates one. -EINVAL: the suffix is neither .csv nor .sqlite; -EBADMSG: it is no sub-tracking file. */
@@ -41,6 +42,10 @@ struct gt_block_event_list {
     int64_t last_call;           /* the largest call number of any file */
     struct gt_buffer complaints; /* one line for each of the first bad rows and foreign files */
 };
+
+/* Insert a row with a prepared GT_BLOCK_SQLITE_INSERT. Returns a status of SQLite. */
+#define GT_BLOCK_SQLITE_INSERT "INSERT INTO blocks VALUES (?,?,?,?,?,?,?,?,?)"
+int gt_block_sqlite_insert(struct sqlite3_stmt *insert, const struct gt_block_event *event, const char *name);
 
 /* Append a file, or every sub-tracking file of a folder. -EINVAL: this file was added before. */
 int gt_block_event_list_add(struct gt_block_event_list *list, const char *path, struct gt_error *error);

@@ -46,8 +46,7 @@ static bool begins_so(int fd, bool may_be_empty)
 {
     struct gt_buffer line = {0};
     char text[256];
-    for (int i = 0; i < GT_BLOCK_EVENT_COLUMNS; i++)
-        gt_buffer_printf(&line, "%s%s", i ? "," : "", gt_block_event_columns[i]);
+    gt_block_csv_header(&line);
     ssize_t length = pread(fd, text, sizeof text, 0);
     bool is = !line.failed && length >= (ssize_t)line.length && memcmp(text, line.data, line.length) == 0;
     gt_buffer_release(&line);
