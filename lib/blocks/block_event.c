@@ -286,32 +286,6 @@ void gt_block_event_close(struct gt_block_event_reader *reader)
 
 enum { COMPLAINTS = 5 };
 
-static int keep(struct gt_block_event_list *list, const struct gt_block_event *event)
-{
-    struct gt_block_event *place = GT_GROW_LIST(list, event);
-    if (!place)
-        return -ENOMEM;
-    *place = *event;
-    return 0;
-}
-
-/* Rows that were paired become rows again. */
-static int unpair(struct gt_block_event_list *list)
-{
-    int status = 0;
-    struct gt_open_calls *calls = list->calls;
-    for (size_t i = 0; i < calls->interval_count && status == 0; i++) {
-        struct gt_block_event start, stop;
-        gt_open_calls_row(&calls->interval[i], GT_START, &start);
-        status = keep(list, &start);
-        if (status == 0 && gt_open_calls_row(&calls->interval[i], GT_STOP, &stop))
-            status = keep(list, &stop);
-    }
-    gt_open_calls_release(calls);
-    list->calls = NULL;
-    return status;
-}
-
 static double later(double a, double b)
 {
     return isnan(a) || b > a ? b : a;
@@ -323,14 +297,11 @@ static int append(struct gt_block_event_list *list, const struct gt_block_event 
     list->last = later(is_first ? NAN : list->last, event->timestamp);
     list->last_monotonic = later(is_first ? NAN : list->last_monotonic, event->monotonic);
     list->last_call = event->call > list->last_call ? event->call : list->last_call;
-    if (list->calls) {
-        int status = gt_open_calls_add(list->calls, event);
-        if (status == 0)
-            status = unpair(list);
-        if (status != 0)
-            return status < 0 ? status : 0;
-    }
-    return keep(list, event);
+    struct gt_block_event *place = GT_GROW_LIST(list, event);
+    if (!place)
+        return -ENOMEM;
+    *place = *event;
+    return 0;
 }
 
 static void complain(struct gt_block_event_list *list, const struct gt_error *bad)
@@ -445,11 +416,7 @@ int gt_block_event_list_add(struct gt_block_event_list *list, const char *path, 
 
 int gt_block_event_list_pair(struct gt_block_event_list *list, struct gt_intervals *ret)
 {
-    int status = 0;
-    if (list->calls)
-        gt_open_calls_take(list->calls, ret);
-    else
-        status = gt_intervals_pair(ret, list->event, list->count);
+    int status = gt_intervals_pair(ret, list->event, list->count);
     free(list->event);
     list->event = NULL;
     list->count = list->capacity = 0;

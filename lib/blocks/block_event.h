@@ -29,9 +29,6 @@ void gt_block_event_close(struct gt_block_event_reader *reader);
 struct gt_block_event_list {
     struct gt_block_event *event;
     size_t count, capacity;
-    /* Set by the caller who wants calls and not rows, or NULL: rows are paired and not kept, unless one comes that can only be placed
-     * among all; this is NULL then, and all rows are kept. */
-    struct gt_open_calls *calls;
     uint64_t rows;               /* that were read, */
     double last, last_monotonic; /* and the latest of them; NaN when no row has that clock */
     struct gt_strings names;
