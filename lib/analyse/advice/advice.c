@@ -219,7 +219,8 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
     if (next->count && !has_gpu_work(adviser->input, node)) {
         bool told = gt_advise(adviser, gain, "dataloader",
                               "%s: %.0f %% of the time waiting for data%s, %s in the median of %zu fetches%s: %s", name,
-                              gt_gain_of(waits, whole).percent, late > 0 ? " (what makes the others wait apart)" : "",
+                              gt_gain_of(waits, whole).percent,
+                              gt_advice_is_worth_naming(late, whole) ? " (what makes the others wait apart)" : "",
                               GT_TIME_WORDS(next->median), next->count, workers,
                               most == 0 ? "load in workers (num_workers)" : "more workers, or a faster source");
         gt_advice_is(adviser, told, loss);
