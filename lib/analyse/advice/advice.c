@@ -703,5 +703,6 @@ const struct gt_analysis gt_analysis_advice = {
     .compares = true,
     .of_calls = true,
     .of_all = true,
+    .judges = true,
     .build = build,
 };

@@ -72,6 +72,7 @@ struct gt_analysis {
     bool joins;                      /* it joins events with others, which need not be selected */
     bool of_selected;                /* its shares and spans are of what is selected alone */
     bool of_all;                     /* it judges all that ran: no part of it can be selected by name */
+    bool judges;                     /* that it finds nothing is a result */
     bool compares;                   /* it compares nodes with one another, also those that are not shown */
     int (*build)(const struct gt_analysis_input *input, struct gt_node *root);
 };
