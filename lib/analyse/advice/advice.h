@@ -65,7 +65,8 @@ struct gt_held_steps {
 struct gt_adviser {
     const struct gt_analysis_input *input;
     struct gt_rank_figures *rank;
-    double *time; /* of each: what its costs are shares of; NaN not known */
+    unsigned char *found; /* of each place of a node: bits for the parts of names that its events have */
+    double *time;         /* of each: what its costs are shares of; NaN not known */
     size_t ranks;
     struct gt_advice *advice;
     size_t count, capacity;

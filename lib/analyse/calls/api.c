@@ -60,14 +60,14 @@ struct thread {
     bool is_seen, calls;
 };
 
-int64_t gt_api_host_time(const struct gt_analysis_input *input, uint32_t node)
+int64_t *gt_api_host_times(const struct gt_analysis_input *input)
 {
     const struct gt_trace *trace = input->trace;
     struct thread *thread = calloc(trace->track_count + 1, sizeof *thread);
-    int64_t sum = 0;
+    int64_t *sum = calloc(trace->strings.count + (size_t)1, sizeof *sum);
     for (size_t i = 0; thread && i < trace->events.count; i++) {
         int64_t start = trace->events.start[i], end = start + gt_trace_duration(&trace->events, i);
-        if (!gt_trace_lasts(trace, i) || gt_analysis_node(input, i) != node)
+        if (!gt_trace_lasts(trace, i))
             continue;
         struct thread *of = &thread[trace->events.track[i]];
         of->first = !of->is_seen || start < of->first ? start : of->first;
@@ -75,8 +75,15 @@ int64_t gt_api_host_time(const struct gt_analysis_input *input, uint32_t node)
         of->is_seen = true;
         of->calls |= gt_analysis_work(input, i) == GT_WORK_RUNTIME;
     }
-    for (size_t i = 0; thread && i < trace->track_count; i++)
-        sum += thread[i].calls ? thread[i].last - thread[i].first : 0;
+    for (size_t i = 0; thread && sum && i < trace->track_count; i++) {
+        uint32_t node = input->node[trace->process[trace->track[i].process].file];
+        if (thread[i].calls && node != GT_TRACE_NONE)
+            sum[node] += thread[i].last - thread[i].first;
+    }
+    if (!thread) {
+        free(sum);
+        sum = NULL;
+    }
     free(thread);
     return sum;
 }
@@ -85,21 +92,22 @@ static int add_calls(const struct gt_analysis_input *input, struct gt_table *tab
 {
     size_t count;
     int status;
-    int64_t host = 0;
+    int64_t *host = gt_api_host_times(input);
     struct gt_numbers lengths = {0};
     struct gt_list_row *row = gt_list_rows(input, spans, 2, &count, &status);
+    status = status < 0 || host ? status : -ENOMEM;
     for (size_t i = 0; row && i < count && status >= 0; i++) {
         const struct gt_keyed_span *span = &spans->span[row[i].from];
-        if (!i || span->key[0] != spans->span[row[i - 1].from].key[0])
-            host = gt_api_host_time(input, span->key[0]);
         status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to, 1e3);
         GT_CELLS(table, gt_analysis_text(input, span->key[0]), gt_analysis_text(input, span->key[1]), lengths.count,
-                 row[i].total / 1e3, gt_percent(row[i].total, (double)host));
+                 row[i].total / 1e3,
+                 gt_percent(row[i].total, span->key[0] == GT_TRACE_NONE ? NAN : (double)host[span->key[0]]));
         gt_numbers_cells(table, &lengths);
     }
     gt_top_shown(table, GT_LIST_SHOWN);
     gt_numbers_release(&lengths);
     free(row);
+    free(host);
     return status;
 }
 

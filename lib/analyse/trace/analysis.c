@@ -223,6 +223,8 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
     find_origin(input);
     place_blocks(input);
     hide_nodes(input);
+    for (size_t i = 0; i < trace->step_count && !input->has_whole_steps; i++)
+        input->has_whole_steps = gt_steps_is_whole(trace, &trace->step[i]);
     return find_recordings(input);
 }
 

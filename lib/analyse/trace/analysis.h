@@ -45,6 +45,7 @@ struct gt_analysis_input {
     unsigned char *hidden;  /* of a string: it is a node that is not shown */
     unsigned char *counted; /* of a file: its clock agrees with the others' */
     uint32_t *recording;    /* of a file: files of a node whose times overlap are one recording */
+    bool has_whole_steps;   /* ("Step:...", ProfilerStep): only those count as steps */
     int64_t *pause;         /* of a file: ns before it in which nothing of its node was recorded */
 };
 
