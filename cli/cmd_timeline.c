@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -71,7 +72,8 @@ static int export(const struct options *options, int count, char **operands)
     what.output = options->exported;
     what.overwrite = options->overwrite;
     status = gt_timeline_export((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
-    return output_reading(&output, status, report, &error, operands[0]);
+    int exit_status = output_reading(&output, status, report, &error, operands[0]);
+    return status == -ENODATA ? EXIT_NOTHING : exit_status;
 }
 
 const struct command command_timeline_merge = {
