@@ -561,7 +561,7 @@ static int judge(const struct track *track, const struct options *options)
     if (!options->limits.count)
         return 0;
     if (!track->watch.tracker) {
-        say("nothing was measured, which counts as a violation of '%s'", options->limits.value[0]);
+        say("nothing was measured, which breaks '%s'", options->limits.value[0]);
         return EXIT_BROKEN_RULE;
     }
     int broken = gt_tracker_judge(track->watch.tracker, options->limits.value, say_warning, NULL, &error);
