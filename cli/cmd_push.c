@@ -66,7 +66,10 @@ static int init(const struct options *options, int count, char **operands)
     if (count > 1 || (!count && !options->explain))
         return say_usage(
             "push: --init takes the address of one server, as in gpu-tracker push --init clickhouse://HOST/DATABASE");
-    int status = gt_engine_schema(count ? operands[0] : NULL, &files, !options->explain, &sql, &error);
+    int has_job;
+    if (count && !gt_server_is_address(operands[0], &has_job))
+        return say_usage("push: '%s' is not the address of a server, clickhouse://HOST/DATABASE", operands[0]);
+    int status = gt_engine_schema(options->explain ? NULL : operands[0], &files, !options->explain, &sql, &error);
     if (status < 0)
         return say_failure(status, &error);
     fputs(sql, stdout);

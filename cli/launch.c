@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "gpu_tracker.h"
 #include "message.h"
+#include "schema/unit.h"
 #include "signals.h"
 
 /* 0 when `path` can be executed, else the errno that says why not. */
@@ -56,6 +57,9 @@ static const char *hint_for(const char *program)
 {
     static const char *const of_shells[] = {"cd",   "export", "source", ".",    "alias", "ulimit", "set",   "eval",
                                             "exec", "wait",   "umask",  "time", "if",    "for",    "while", "module"};
+    double factor;
+    if (gt_unit_time(program, &factor, NULL) >= 0)
+        return ": a number and its unit are one word, as in --sleep-time 100ms";
     if (strchr(program, ' '))
         return ": the command and its arguments are words of their own, without quotes around them";
     for (size_t i = 0; i < sizeof of_shells / sizeof *of_shells; i++)

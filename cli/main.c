@@ -17,6 +17,7 @@
 #include "message.h"
 #include "option.h"
 #include "privilege.h"
+#include "schema/unit.h"
 
 /* ---- files that a command reads ---- */
 
@@ -212,7 +213,11 @@ static int unknown_command(const char *word)
     static const char *const recordings[] = {".sqlite", ".csv", NULL};
     if (has_suffix(word, recordings))
         return say_usage("unknown command '%s': did you mean 'report %s'? (see gpu-tracker --help)", word, word);
-    const char *near = near_name(word);
+    const char *near = near_name(word), *analysis, *help;
+    for (size_t i = 0; !near && (analysis = command_profile.choice(i, &help)); i++)
+        if (strcmp(analysis, word) == 0)
+            return say_usage("unknown command '%s': did you mean 'profile %s'? (see gpu-tracker profile --help)", word,
+                             word);
     if (near)
         return say_usage("unknown command '%s': did you mean '%s'? (see gpu-tracker --help)", word, near);
     struct suggestion suggestion = {.word = word};
@@ -232,11 +237,22 @@ static bool is_output(const struct command *command, const char *word)
     return takes_output && command->operand == OPERAND_FILE && has_suffix(word, made) && access(word, F_OK) < 0;
 }
 
-static int check_operands(const struct command *command, int count, char **operands)
+/* A unit as a word of its own: "--sleep-time 100 ms". */
+static bool is_unit_of_number(const struct options *options, const char *word)
+{
+    double factor;
+    return options->typed[OPTION_NUMBER_sleep_time] && gt_unit_time(word, &factor, NULL) >= 0 && access(word, F_OK) < 0;
+}
+
+static int check_operands(const struct options *options, const struct command *command, int count, char **operands)
 {
     char hint[80];
     help_hint(command, hint, sizeof hint);
     int used;
+    for (int i = 0; i < count && command->operand != OPERAND_PROGRAM; i++)
+        if (is_unit_of_number(options, operands[i]))
+            return say_usage("unexpected argument '%s': a number and its unit are one word: --sleep-time 100%s",
+                             operands[i], operands[i]);
     if (command->most >= 0 && count > command->most && !*command->name && command_find(count, operands, &used))
         return say_usage("'%s' is a command and comes before the options (%s)", operands[0], hint);
     if (count > command->least && count > 1 && is_output(command, operands[count - 1]))
@@ -276,7 +292,8 @@ static int run(struct options *options, const struct command *command, int count
         printf("gpu-tracker %s\n", gt_version());
         return 0;
     }
-    status = check_operands(command, operands, words);
+    memcpy(options->typed, options->given, sizeof options->typed);
+    status = check_operands(options, command, operands, words);
     if (!status)
         status = config_apply(options, command);
     if (!status)

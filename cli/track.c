@@ -76,6 +76,39 @@ static void note_launcher(struct watch *watch, char *const *words)
     }
 }
 
+/* ---- options behind the command ---- */
+
+/* Returns the first word with the name of an option that hardly any other program has, or NULL. */
+static const char *misplaced_option(char *const *words)
+{
+    for (words++; *words && strcmp(gt_file_name(*words), "gpu-tracker") != 0; words++) {
+        size_t length = strcspn(*words, "=");
+        for (int i = 0; i < OPTION_COUNT && strncmp(*words, "--", 2) == 0; i++) {
+            const struct option *option = &option_table[i];
+            bool is_own = option_is_listed(option, &command_run) &&
+                          (option == &option_table[OPTION_NUMBER_tracking_file] || strchr(option->name, '-'));
+            const char *const names[] = {option->name, option->short_word};
+            for (size_t k = 0; is_own && k < sizeof names / sizeof *names; k++)
+                if (names[k] && strlen(names[k]) == length - 2 && strncmp(*words + 2, names[k], length - 2) == 0)
+                    return names[k];
+        }
+    }
+    return NULL;
+}
+
+/* Behind "python3 x.py" the program gets "--tf x.csv", and nothing is recorded. */
+static void note_misplaced_option(struct watch *watch, char *const *words)
+{
+    char sentence[256];
+    const char *name = misplaced_option(words);
+    if (!name || strcmp(gt_file_name(words[0]), "gpu-tracker") == 0)
+        return;
+    snprintf(sentence, sizeof sentence,
+             "--%s is after the command, so %.100s gets it: options of gpu-tracker come before the command", name,
+             gt_file_name(words[0]));
+    watch_warn(watch, sentence);
+}
+
 /* ---- tracking ---- */
 
 enum { SURVIVORS_NAMED = 20 };
@@ -610,6 +643,7 @@ static int track_prepared(const struct options *given, char **words, bool as_ori
     track.settings.command = text.data;
     track.address = address;
     note_launcher(&track.watch, words);
+    note_misplaced_option(&track.watch, words);
     status = start(&track, options, words);
     if (!status) {
         if (watch(&track, options, words) < 0)
