@@ -338,8 +338,9 @@ int main(int count, char **words)
         return EXIT_USAGE;
     count--;
     words++;
-    bool is_agent = count && strcmp(words[0], "agent") == 0;
-    bool is_named = count && !is_agent && words[0][0] != '-';
+    bool is_agent = count && strcmp(words[0], "agent") == 0,
+         asks_for_words = count && strcmp(words[0], "complete") == 0;
+    bool is_named = count && !is_agent && !asks_for_words && words[0][0] != '-';
     if (!count) {
         help_print_overview(stderr);
         return EXIT_USAGE;
@@ -351,6 +352,8 @@ int main(int count, char **words)
         return privilege;
     if (is_agent)
         return agent_main(count - 1, words + 1);
+    if (asks_for_words)
+        return complete_main(count - 1, words + 1);
     if (is_named) {
         if (!command && command_is_group(words[0]))
             return incomplete_command(words[0], count > 1 ? words[1] : NULL);
