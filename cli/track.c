@@ -517,28 +517,6 @@ static bool has_children(void)
     return ended == 0;
 }
 
-static int cannot_execute(const char *program, int code)
-{
-    say("'%s': cannot execute: %s", program, strerror(code));
-    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-}
-
-/* No process can be made for the command, so it gets this one, and nobody is left to measure. Its exit status, if that fails, too. */
-static int run_instead(struct track *track, char **words, int code)
-{
-    if (track->is_strict) {
-        say("cannot start '%s': %s", words[0], strerror(code));
-        return EXIT_TRACKER;
-    }
-    say("nothing is measured: no process can be made for '%s', which gets this one: %s", words[0], strerror(code));
-    gt_group_close(track->group);
-    track->group = NULL;
-    give_name_back(track);
-    do_without_blocks(track);
-    prctl(PR_SET_CHILD_SUBREAPER, 0);
-    return cannot_execute(words[0], launch_instead(words, &track->watch.signals));
-}
-
 /* The child waits while the tracker is armed: 0, an exit status, or negative errno. */
 static int start(struct track *track, const struct options *options, char **words)
 {
@@ -553,8 +531,10 @@ static int start(struct track *track, const struct options *options, char **word
     gt_group_create(&track->group, NULL);
     track->settings.group = track->group;
     int status = launch_fork(&launch, words, &track->watch.signals, track->group);
-    if (status < 0)
-        return run_instead(track, words, -status);
+    if (status < 0) {
+        say("cannot start '%s': %s", words[0], strerror(-status));
+        return EXIT_TRACKER;
+    }
     privilege_seal();
     witness_start(&track->watch.witness, words, track->group);
     track->settings.aside = track->watch.witness.pid;
@@ -572,14 +552,13 @@ static int start(struct track *track, const struct options *options, char **word
     }
     if (status < 0)
         say("nothing is measured: %s", error.text);
-    else if (launch.gate < 0)
-        say("the system forbids to hold '%s' back until it is measured: its first moments are not", words[0]);
     witness_await(&track->watch.witness);
     int code = launch_release(&launch);
     if (!code)
         return 0;
     waitpid(launch.pid, NULL, 0);
-    return cannot_execute(words[0], code);
+    say("'%s': cannot execute: %s", words[0], strerror(code));
+    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
 static int watch(struct track *track, const struct options *options, char **words)
