@@ -17,6 +17,7 @@
 #include "message.h"
 #include "option.h"
 #include "output.h"
+#include "store/address.h"
 #include "store/store.h"
 
 static void show_progress(void *context, unsigned long long samples)
@@ -37,12 +38,12 @@ static int analyze_job(const struct options *options, const struct output *outpu
 {
     struct gt_error error = {0};
     struct gt_report *report = NULL;
-    struct gt_folder_options wanted = settings_job(options);
+    const struct gt_job_server_options server = settings_job(options);
+    const struct gt_job_options wanted = {.top = options->calls ? -1 : 0};
     if (options->sub_tracking_file.count || options->skip_bad_rows || options->carbon_intensity ||
         options->carbon_file || options->price)
         return say_usage("%s is a folder: sub-tracking files, bad rows and costs are for its files", folder);
-    wanted.top = options->calls ? -1 : 0;
-    int status = gt_folder_blocks(folder, &wanted, &report, &error);
+    int status = gt_folder_analyse(&gt_job_blocks, folder, &server, &wanted, &report, &error);
     status = status < 0 ? say_unread(status, &error, folder) : output_report(output, report);
     gt_report_free(report);
     return status;
@@ -91,8 +92,7 @@ static int analyze_as(const struct options *options, int count, char **operands,
     if (!is_original && !options->calls)
         output_begin_with_summary(&output, options);
     const char *path = count ? operands[0] : options->recording;
-    int has_job;
-    if (gt_server_is_address(path, &has_job) || gt_is_folder(path))
+    if (gt_is_address(path) || gt_is_folder(path))
         return analyze_job(options, &output, path);
     struct gt_blocks_options settings = GT_INIT(struct gt_blocks_options);
     settings.tracking_file = path;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "analyse/export/export.h"
 #include "api/program.h"
 #include "cmd_runs.h"
 #include "config.h"
@@ -18,6 +19,7 @@
 #include "option.h"
 #include "privilege.h"
 #include "schema/unit.h"
+#include "trace/source.h"
 
 /* ---- files that a command reads ---- */
 
@@ -90,8 +92,8 @@ static int data_check(const struct options *options, const struct command *comma
     if (!path || strcmp(path, "-") == 0 || (may_overwrite && options->overwrite))
         return 0;
     const char *kind = gt_recording_is_at(path) ? "recording"
-                       : gt_profile_is_at(path) ? "trace or profile"
-                       : gt_tables_are_at(path) ? "database or table of events"
+                       : gt_trace_is_at(path)   ? "trace or profile"
+                       : gt_export_is_at(path)  ? "database or table of events"
                                                 : NULL;
     if (!kind)
         return 0;

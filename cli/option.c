@@ -8,10 +8,14 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "api/program.h"
+#include "aggregate/attribute.h"
+#include "analyse/usage/next_time.h"
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/number.h"
+#include "blocks/block_source.h"
+#include "blocks/distribution.h"
+#include "collect/process/memory.h"
 #include "message.h"
 #include "schema/unit.h"
 
@@ -220,6 +224,25 @@ static const char *choice_format(size_t index)
         static const char *const names[] = {__VA_ARGS__};                  \
         return index < sizeof names / sizeof *names ? names[index] : NULL; \
     }
+
+/* A list of the library's as the choices of an option. */
+#define NAMES(what, names, count)                       \
+    static const char *choice_##what(size_t index)      \
+    {                                                   \
+        return index < (count) ? (names)[index] : NULL; \
+    }
+NAMES(statistic, gt_statistic_names, GT_STATISTICS)
+NAMES(idle, gt_idle_policy_names, GT_IDLE_POLICIES)
+
+/* The kinds of the library, and auto. */
+static const char *choice_request(size_t index)
+{
+    size_t count = 0;
+    while (gt_request_kinds[count])
+        count++;
+    return index < count ? gt_request_kinds[index] : index == count ? "auto" : NULL;
+}
+
 CHOICES(wait, "main", "all")
 CHOICES(yes, "yes", "no")
 CHOICES(allocator, "torch")
@@ -575,11 +598,8 @@ static void print_question(void *context, const char *sql)
     fflush(stdout);
 }
 
-struct gt_folder_options settings_job(const struct options *options)
+struct gt_job_server_options settings_job(const struct options *options)
 {
-    struct gt_folder_options settings = GT_INIT(struct gt_folder_options);
-    settings.netrc_file = options->netrc_file;
-    settings.token_file = options->token_file;
-    settings.explain = options->explain ? print_question : NULL;
-    return settings;
+    return (struct gt_job_server_options){.files = {options->netrc_file, options->token_file},
+                                          .explain = options->explain ? print_question : NULL};
 }

@@ -183,11 +183,6 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
     return status;
 }
 
-const char *gt_idle_policy(size_t index)
-{
-    return index < GT_IDLE_POLICIES ? gt_idle_policy_names[index] : NULL;
-}
-
 /* A job in numbers that mean other processes cannot be tracked. */
 static int check_machine(const struct gt_tracker_options *options, struct gt_error *error)
 {

@@ -72,7 +72,7 @@ MISTAKES = [
     ([*RUN, "-tf=x", "--", "true"], "'--tf=x'"), (["report", "a.sqlite", "--overwrite"], "--output replaces"),
     (["report", "a.sqlite", "-overwrite"], "'--overwrite'"), (["report", "a.sqlite", "-o", "a.html", "-o", "b.html"], "given twice"),
     ([*RUN, "--tf", "a", "--tracking-file=b", "--", "true"], "given twice, as 'a' and 'b'"),
-    (["attach", "--sleep-time", "100", "ms", "1"], "--sleep-time 100ms"), (["push", "--init", "--explain", "x"], "'x'"),
+    (["attach", "--sleep-time", "100", "ms", "1"], "--sleep-time 100ms"), (["push", "--init", "--explain", "x"], "clickhouse://[USER@]HOST"),
     # values
     ([*RUN, "--sleep-time", "abc", "--", "true"], "'abc'"), ([*RUN, "--sleep-time", "5m", "--", "true"], "min"),
     ([*RUN, "--sleep-time", "0", "--", "true"], "too small"), ([*RUN, "--sleep-time", "-1", "--", "true"], "too small"),
