@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -22,15 +21,13 @@ enum { MAIN, EVENTS, FIRST_OF_CALLER, SOURCES = FIRST_OF_CALLER + GT_RUN_FDS };
  * endless. */
 static const int64_t EVENTS_PAUSE_NS = 5000000, LONGEST_WAIT_NS = GT_SECOND;
 
-enum { ENDS, GOES_ON, DESCRIPTORS_LEFT_FREE = 64 };
+enum { ENDS, GOES_ON };
 
 struct loop {
     struct gt_tracker *tracker; /* NULL: nothing is sampled */
     struct gt_call call;
     struct gt_run_options options;
-    int pidfd; /* of the main process, until it has told of its end; then -1 */
-    int epoll; /* it waits for those of `watched`; negative: each wait names them anew */
-    int watched[SOURCES];
+    int pidfd;    /* of the main process, until it has told of its end; then -1 */
     bool samples; /* more will be sampled */
     bool pauses_events;
     bool main_ended, all_ended;
@@ -136,58 +133,6 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static void close_epoll(struct loop *loop)
-{
-    if (loop->epoll >= 0)
-        close(loop->epoll);
-    loop->epoll = -1;
-}
-
-/* Where descriptors are short they are for the processes. */
-static void open_epoll(struct loop *loop)
-{
-    struct rlimit limit;
-    for (int i = 0; i < SOURCES; i++)
-        loop->watched[i] = -1;
-    loop->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)loop->epoll + DESCRIPTORS_LEFT_FREE >= limit.rlim_cur)
-        close_epoll(loop);
-}
-
-/* From wait to wait they seldom change. */
-static int watch(struct loop *loop, const struct pollfd *source, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
-        if (source[i].fd == loop->watched[i])
-            continue;
-        if (loop->watched[i] >= 0)
-            epoll_ctl(loop->epoll, EPOLL_CTL_DEL, loop->watched[i], NULL);
-        loop->watched[i] = source[i].fd;
-        if (source[i].fd >= 0 && epoll_ctl(loop->epoll, EPOLL_CTL_ADD, source[i].fd, &event) < 0)
-            return -errno;
-    }
-    return 0;
-}
-
-/* As ppoll, which it falls back to for good where something is forbidden, or a descriptor is of a kind that is always ready. */
-static int wait_until(struct loop *loop, struct pollfd *source, size_t count, const struct timespec *timeout)
-{
-    struct epoll_event event[SOURCES];
-    int ready = -1;
-    if (loop->epoll >= 0 && watch(loop, source, count) == 0)
-        ready = (int)syscall(SYS_epoll_pwait2, loop->epoll, event, SOURCES, timeout, NULL, 0);
-    else
-        errno = ENOSYS;
-    if (ready < 0 && errno != EINTR) {
-        close_epoll(loop);
-        return ppoll(source, count, timeout, NULL);
-    }
-    for (int i = 0; i < ready; i++)
-        source[event[i].data.u32].revents = POLLIN;
-    return ready;
-}
-
 /* GOES_ON with the descriptors that have something to tell. */
 static int wait_for_something(struct loop *loop, struct pollfd source[SOURCES])
 {
@@ -207,7 +152,7 @@ static int wait_for_something(struct loop *loop, struct pollfd source[SOURCES])
     int64_t left = wake - now();
     left = left > 0 ? left : 0;
     const struct timespec timeout = {left / GT_SECOND, left % GT_SECOND};
-    if (wait_until(loop, source, FIRST_OF_CALLER + options->fd_count, &timeout) >= 0)
+    if (ppoll(source, FIRST_OF_CALLER + options->fd_count, &timeout, NULL) >= 0)
         return GOES_ON;
     for (size_t i = 0; i < FIRST_OF_CALLER + options->fd_count; i++)
         source[i].revents = 0;
@@ -248,12 +193,10 @@ int gt_tracker_run(struct gt_tracker *tracker, const struct gt_run_options *opti
         return gt_error_set(error, EINVAL, "a run without a tracker and without a child has no end");
     loop.pidfd = tracker ? tracker->pidfd : gt_pidfd_open(own.child);
     int own_pidfd = tracker ? -1 : loop.pidfd;
-    open_epoll(&loop);
     gt_call_begin(&loop.call, tracker);
     int status = tick(&loop);
     while (status > 0 && !is_over(&loop) && !is_dropped(&loop))
         status = step(&loop);
-    close_epoll(&loop);
     if (own_pidfd >= 0)
         close(own_pidfd);
     int closed = gt_call_end(&loop.call);
