@@ -8,6 +8,7 @@
 #include "api/program.h"
 #include "api/python.h"
 #include "api/tracker.h"
+#include "blocks/block_injection.h"
 #include "base/buffer.h"
 #include "collect/energy/rapl.h"
 #include "collect/gpu/amd.h"
