@@ -8,6 +8,7 @@
 #include "api/program.h"
 #include "api/python.h"
 #include "api/tracker.h"
+#include "blocks/block_injection.h"
 #include "base/buffer.h"
 #include "collect/energy/rapl.h"
 #include "collect/gpu/amd.h"
@@ -75,7 +76,7 @@ static void add_events(struct doctor *doctor, const struct gt_sampler *sampler)
 /* Each way to the processors' energy counters, and whether two of them agree. */
 static void add_rapl(struct doctor *doctor, const struct gt_sampler *sampler)
 {
-    static const char *const names[GT_RAPL_INTERFACES] = {"rapl: perf", "rapl: powercap", "rapl: msr"};
+    static const char *const names[GT_RAPL_INTERFACES] = {"rapl: perf", "rapl: powercap"};
     for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++) {
         struct gt_availability availability;
         gt_rapl_survey(interface, &sampler->root, &availability);
