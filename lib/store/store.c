@@ -31,9 +31,9 @@ struct gt_store {
     bool detail;
     pthread_t writer;
     bool has_writer, is_direct; /* without a thread, who writes waits for the disk */
-    enum trouble { NONE, RESTORED, FULL, REMOVED, DROPPED, STOPPED } told;
-    char trouble[700];    /* the owner's: what gt_store_trouble last said */
-    int64_t next_look_ns; /* the writer's */
+    enum trouble { NONE, FULL, DROPPED, STOPPED } told;
+    char trouble[700]; /* the owner's: what gt_store_trouble last said */
+    struct stat file;
 
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t wake;
@@ -44,8 +44,6 @@ struct gt_store {
     uint64_t dropped;
     bool is_full;            /* the spool that it lies in was, and samples were left out */
     struct gt_error failure; /* the first error of writing; nothing is written after it */
-    /* Why the file that was removed could not be written again; or 0 and a text that says it was. */
-    struct gt_error removal;
     bool has_outcome;
     struct gt_outcome outcome; /* what finish shall write */
 };
@@ -61,33 +59,13 @@ static void look_for_room(struct gt_store *store)
     pthread_mutex_unlock(&store->lock);
 }
 
-/* A file that somebody removed meanwhile is written again. That takes as long as a recording is large, so it is not tried for
- * ever: a folder that is gone is looked for at the end once more. */
-static void keep_in_place(struct gt_store *store, bool is_end)
-{
-    int64_t now = gt_clock_monotonic(&gt_clock_system);
-    struct gt_error removal = {0};
-    if (!is_end && (now < store->next_look_ns || store->removal.code))
-        return;
-    store->next_look_ns = now + FLUSH_NS;
-    if (!store->type->is_in_place || store->type->is_in_place(store->state))
-        return;
-    if (!store->type->restore)
-        gt_error_set(&removal, ENOENT, "what it held is kept nowhere else");
-    else if (store->type->restore(store->state, &removal) >= 0)
-        removal = (struct gt_error){.text = "restored"};
-    pthread_mutex_lock(&store->lock);
-    store->removal = removal;
-    pthread_mutex_unlock(&store->lock);
-}
-
 static void write_batch(struct gt_store *store, const struct slot *batch, struct gt_error *failure)
 {
     int status = 0;
     for (; batch && !failure->code && status >= 0; batch = batch->next)
         status = store->type->write(store->state, &batch->copy.sample, failure);
-    if (!failure->code && store->type->flush(store->state, failure) >= 0)
-        keep_in_place(store, false);
+    if (!failure->code)
+        store->type->flush(store->state, failure);
     look_for_room(store);
 }
 
@@ -131,10 +109,10 @@ static void wait_for_work(struct gt_store *store, int64_t not_before_ns)
 
 static void finish(struct gt_store *store, struct gt_error *failure)
 {
-    bool whole = !failure->code;
-    if (whole)
-        keep_in_place(store, true);
-    store->type->finish(store->state, store->has_outcome ? &store->outcome : NULL, whole, failure);
+    struct stat found = {0};
+    store->type->finish(store->state, store->has_outcome ? &store->outcome : NULL, !failure->code, failure);
+    if (store->file.st_ino && (stat(store->path, &found) < 0 || found.st_ino != store->file.st_ino))
+        gt_error_set(failure, ENOENT, "%s was removed or replaced while it was written", store->path);
 }
 
 static void *writer(void *argument)
@@ -250,6 +228,8 @@ int gt_store_open(struct gt_store **ret, const struct gt_store_options *options,
         release(store);
         return status;
     }
+    if (!is_handed_over && store->type->open)
+        stat(path, &store->file);
     *ret = store;
     return 0;
 }
@@ -302,9 +282,8 @@ static void write_directly(struct gt_store *store, const struct gt_sample *sampl
     struct gt_sample fixed = *sample;
     fixed.row_count = store->detail ? sample->row_count : GT_FIXED_ROWS;
     struct guard guard = begin_guard();
-    if (!store->failure.code && store->type->write(store->state, &fixed, &store->failure) >= 0 &&
-        store->type->flush(store->state, &store->failure) >= 0)
-        keep_in_place(store, false);
+    if (!store->failure.code && store->type->write(store->state, &fixed, &store->failure) >= 0)
+        store->type->flush(store->state, &store->failure);
     look_for_room(store);
     end_guard(&guard);
 }
@@ -342,12 +321,7 @@ void gt_store_write(struct gt_store *store, const struct gt_sample *sample)
 /* With the lock held: of several the worst. */
 static enum trouble trouble_of(const struct gt_store *store)
 {
-    return store->failure.code    ? STOPPED
-           : store->dropped       ? DROPPED
-           : store->removal.code  ? REMOVED
-           : store->is_full       ? FULL
-           : *store->removal.text ? RESTORED
-                                  : NONE;
+    return store->failure.code ? STOPPED : store->dropped ? DROPPED : store->is_full ? FULL : NONE;
 }
 
 static void describe_trouble(struct gt_store *store)
@@ -359,16 +333,11 @@ static void describe_trouble(struct gt_store *store)
     else if (store->told == DROPPED)
         snprintf(text, size, "%s: %llu samples were not recorded because writing is slower than sampling", store->path,
                  (unsigned long long)store->dropped);
-    else if (store->told == REMOVED)
-        snprintf(text, size, "%s was removed or changed while it was written, and cannot be written again: %s",
-                 store->path, store->removal.text);
     else if (store->told == FULL)
         snprintf(text, size,
                  "%s: its spool is full, as the server does not take what waits in it (spool-limit): until it does, "
                  "minutes and final figures are recorded, and no samples",
                  store->path);
-    else if (store->told == RESTORED)
-        snprintf(text, size, "%s was removed while it was written: it has been written again", store->path);
 }
 
 const char *gt_store_trouble(struct gt_store *store)
@@ -390,8 +359,8 @@ static int whole_or_not(struct gt_store *store, struct gt_error *error)
     describe_trouble(store);
     if (store->told == STOPPED)
         return gt_error_copy(error, &store->failure);
-    if (store->told == DROPPED || store->told == REMOVED)
-        return gt_error_set(error, store->told == DROPPED ? EOVERFLOW : store->removal.code, "%s", store->trouble);
+    if (store->told == DROPPED)
+        return gt_error_set(error, EOVERFLOW, "%s", store->trouble);
     return 0;
 }
 
