@@ -33,7 +33,7 @@ static void record(const char *path, bool has_gpus, const struct gt_outcome *out
         struct gt_sample sample = *recorder_sample(i);
         int seconds = i < first_of[1] ? 14 * i : i < first_of[2] ? 60 + 5 * (i - first_of[1]) : i;
         sample.real_ns = FIRST_NS + seconds * GT_SECOND;
-        gt_store_write(store, &sample);
+        recorder_send(store, &sample);
     }
     assert_int_equal(gt_store_close(store, outcome, &error), 0);
 }
