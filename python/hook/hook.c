@@ -1,5 +1,6 @@
 /* Extension module that makes functions of an unchanged Python program blocks.
- * share/gpu-tracker/python/sitecustomize.py loads it into any CPython from 3.8 on. It never raises an exception into the program: an error turns it off.
+ * share/gpu-tracker/python/sitecustomize.py loads it into any CPython from 3.8 on.
+ * It never raises an exception into the program: an error turns it off.
  *
  * From 3.12 on, sys.monitoring asks once for each function if it is a block. In older versions, the module replaces the
  * function that evaluates frames (PEP 523) and looks up the code of each frame. Open calls are found by their frames,
