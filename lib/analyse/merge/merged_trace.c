@@ -444,17 +444,31 @@ struct sample {
 
 struct counters {
     struct gt_merged_trace *merged;
-    struct sample *sample;
+    uint32_t *order; /* of the wanted samples, by time and series: a recording may have many millions */
     size_t count;
     char **key;   /* of each series; NULL: not wanted */
     int64_t *pid; /* of each series */
     int64_t mark_pid;
 };
 
-static int compare_samples(const void *a, const void *b)
+static int compare_samples(const void *a, const void *b, void *context)
 {
-    const struct sample *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->time, y->time), GT_ORDER(x->series, y->series));
+    const struct gt_trace_samples *samples = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return GT_ORDER_BY(GT_ORDER(samples->time[x], samples->time[y]), GT_ORDER(samples->series[x], samples->series[y]),
+                       GT_ORDER(x, y));
+}
+
+static struct sample sample_at(const struct counters *counters, size_t number)
+{
+    const struct gt_trace_samples *samples = &counters->merged->trace->samples;
+    uint32_t at = counters->order[number];
+    return (struct sample){samples->time[at], samples->value[at], samples->series[at]};
+}
+
+static int64_t time_at(const struct counters *counters, size_t number)
+{
+    return counters->merged->trace->samples.time[counters->order[number]];
 }
 
 /* "gpu0_GPUUtilization_algo-1" */
@@ -497,14 +511,16 @@ static int name_series(struct counters *counters, const regex_t *wanted, struct 
 static int collect(struct counters *counters)
 {
     const struct gt_trace_samples *samples = &counters->merged->trace->samples;
-    counters->sample = malloc((samples->count + 1) * sizeof *counters->sample);
-    if (!counters->sample)
+    if (samples->count > UINT32_MAX)
+        return -EOVERFLOW;
+    counters->order = malloc((samples->count + 1) * sizeof *counters->order);
+    if (!counters->order)
         return -ENOMEM;
     for (size_t i = 0; i < samples->count; i++)
         if (counters->key[samples->series[i]])
-            counters->sample[counters->count++] = (struct sample){samples->time[i], samples->value[i],
-                                                                  samples->series[i]};
-    GT_SORT(counters->sample, counters->count, compare_samples);
+            counters->order[counters->count++] = (uint32_t)i;
+    if (counters->count)
+        qsort_r(counters->order, counters->count, sizeof *counters->order, compare_samples, (void *)(uintptr_t)samples);
     return 0;
 }
 
@@ -527,18 +543,18 @@ static int write_counters(struct counters *counters, struct gt_error *error)
             write_process(merged, told, "System metrics", node, node, -1, NULL);
         }
     for (size_t i = 0; i < counters->count; i++) {
-        const struct sample *sample = &counters->sample[i];
+        struct sample sample = sample_at(counters, i);
         gt_merged_begin(out);
         gt_buffer_text(out, "{\"name\": ");
-        gt_json_quote(out, counters->key[sample->series]);
-        gt_buffer_printf(out, ", \"ph\": \"C\", \"pid\": %" PRId64 ", \"ts\": ", counters->pid[sample->series]);
-        gt_merged_time(out, sample->time - merged->base);
+        gt_json_quote(out, counters->key[sample.series]);
+        gt_buffer_printf(out, ", \"ph\": \"C\", \"pid\": %" PRId64 ", \"ts\": ", counters->pid[sample.series]);
+        gt_merged_time(out, sample.time - merged->base);
         gt_buffer_text(out, ", \"args\": {\"value\": ");
-        write_number(out, sample->value);
+        write_number(out, sample.value);
         gt_buffer_text(out, "}}");
-        touch(merged, sample->time, sample->time);
+        touch(merged, sample.time, sample.time);
         merged->counters++;
-        int status = gt_sorted_text_add(merged->sorted, sample->time, 0, error);
+        int status = gt_sorted_text_add(merged->sorted, sample.time, 0, error);
         if (status < 0)
             return status;
     }
@@ -565,8 +581,8 @@ static void write_mark(struct counters *counters, size_t from, size_t to, int64_
     bool any = false;
     memset(nearest, 0, merged->trace->series_count * sizeof *nearest);
     for (size_t i = from; i < to; i++) {
-        size_t *best = &nearest[counters->sample[i].series];
-        if (!*best || llabs(counters->sample[i].time - time) < llabs(counters->sample[*best - 1].time - time))
+        size_t *best = &nearest[sample_at(counters, i).series];
+        if (!*best || llabs(time_at(counters, i) - time) < llabs(time_at(counters, *best - 1) - time))
             *best = i + 1;
     }
     gt_merged_begin(out);
@@ -580,7 +596,7 @@ static void write_mark(struct counters *counters, size_t from, size_t to, int64_
         gt_buffer_text(out, any ? ", " : "");
         gt_json_quote(out, counters->key[i]);
         gt_buffer_text(out, ": ");
-        write_number(out, counters->sample[nearest[i] - 1].value);
+        write_number(out, sample_at(counters, nearest[i] - 1).value);
         any = true;
     }
     gt_buffer_text(out, "}}");
@@ -595,14 +611,15 @@ static int write_marks(struct counters *counters, struct gt_error *error)
     int64_t last = INT64_MIN;
     int status = nearest ? 0 : gt_error_system(error, ENOMEM, "merging");
     for (size_t i = 0; i < counters->count && status >= 0; i++) {
-        int64_t time = counters->sample[i].time;
-        if (!is_low(counters, &counters->sample[i]) || (last != INT64_MIN && time - last <= NEAR))
+        struct sample sample = sample_at(counters, i);
+        int64_t time = sample.time;
+        if (!is_low(counters, &sample) || (last != INT64_MIN && time - last <= NEAR))
             continue;
         if (last == INT64_MIN)
             write_process(merged, counters->mark_pid, mark_name, "", "", -1, NULL);
-        for (; from < counters->count && counters->sample[from].time < time - NEAR; from++)
+        for (; from < counters->count && time_at(counters, from) < time - NEAR; from++)
             ;
-        for (; to < counters->count && counters->sample[to].time <= time + NEAR; to++)
+        for (; to < counters->count && time_at(counters, to) <= time + NEAR; to++)
             ;
         write_mark(counters, from, to, time, nearest);
         last = time;
@@ -630,7 +647,7 @@ int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error)
         free(counters.key[i]);
     free(counters.key);
     free(counters.pid);
-    free(counters.sample);
+    free(counters.order);
     return status;
 }
 
