@@ -149,7 +149,7 @@ def test_rules(cli, sessions, rule, broken):
     ("combined_ram.max", "has neither > nor <"),
     ("combined_ram.max>much", "'much' is not a limit"),
     ("combined_ram.max>5s", "the value is not measured in 's': write the limit in "),
-    ("cpu>50%", "the value is not measured in '%': write it as in 2cores"),
+    ("cpu>50%", "cpu is not measured in '%': write it as in 2cores"),
     ("duration>50%", "the value is not measured in '%': write the limit in seconds"),
     ("block:train.py:9.num_calls>2GB", "the value is not measured in 'GB': write a number without a unit"),
     ("combined_rum.max>5", "'combined_rum' is not a figure of any session; these are: memory, time, cpu, cpu-time, "),
