@@ -175,8 +175,8 @@ static int collect(const struct gt_analysis_input *input, uint32_t first, struct
 }
 
 /* ---- Horovod's timelines ----
- * They contain when each rank has a tensor ready: within NEGOTIATE_ALLREDUCE, ticks named by the ranks' numbers; the operation itself
- * follows on the same track. All times are those of the rank that wrote the file. */
+ * They contain when each rank has a tensor ready: within NEGOTIATE_ALLREDUCE, ticks named by the ranks' numbers; the
+ * operation itself follows on the same track. All times are those of the rank that wrote the file. */
 
 struct horovod_arrival {
     uint32_t track, rank; /* index, and the string of its number */
@@ -432,7 +432,8 @@ static size_t absent_from(const struct part *part, size_t ranks, size_t most)
     return size > (double)ranks && size < UINT32_MAX ? (size_t)size - ranks : 0;
 }
 
-/* `known` ranks of the communicator have a trace: if no other takes part, the trace of one of them ends earlier or begins later. */
+/* `known` ranks of the communicator have a trace: if no other takes part, the trace of one of them ends earlier or
+ * begins later. */
 static void count_absent(struct gt_collectives *ret, const struct part *part, size_t ranks, size_t known)
 {
     bool is_alone = ranks < 2;
