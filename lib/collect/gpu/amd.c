@@ -493,12 +493,7 @@ static int read_card_rows(struct amd *amd, struct amd_card *card, const struct g
     int64_t now_ns = gt_clock_monotonic(amd->clock);
     int status = read_rows(amd, card, &fresh);
     compare_rows(card, &fresh, now_ns);
-    unsigned unknown = 0;
-    for (size_t i = 0; i < fresh.count && status == 0; i++) {
-        gt_gpu_pids_resolve(&amd->pids, frame, NULL, &fresh.row[i].id, 1);
-        unknown += amd->pids.unknown;
-    }
-    amd->pids.unknown = unknown;
+    gt_gpu_pids_resolve(&amd->pids, frame, NULL, fresh.row, fresh.count, sizeof *fresh.row);
     free(card->rows.row);
     card->rows = fresh;
     card->rows_ns = now_ns;

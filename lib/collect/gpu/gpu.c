@@ -134,47 +134,23 @@ void gt_gpu_publish(struct gt_gpu_base *gpu, struct gt_frame *frame, const struc
 
 enum { MAX_NAME = 128 };
 
-static bool is_index(const struct gt_device *device, const char *name)
+/* A name may be a UUID, the first part of one, the index of a board, or "MIG-GPU-<uuid of the board>/<gpu instance>/<compute
+ * instance>", as drivers before R470 named slices. */
+enum fit { NO_FIT, PREFIX, EXACT, FITS };
+
+static enum fit fit_of(const struct gt_frame *frame, const struct gt_device *device, const char *name)
 {
+    char slice[MAX_NAME] = "";
     int64_t index;
-    return device->parent < 0 && isdigit((unsigned char)*name) && gt_number_i64(name, &index) == 0 &&
-           index == device->index;
-}
-
-/* "MIG-GPU-<uuid of the board>/<gpu instance>/<compute instance>", as drivers before R470 named slices. */
-static bool is_old_slice(const struct gt_frame *frame, const struct gt_device *device, const char *name)
-{
-    char known[MAX_NAME];
-    if (device->parent < 0 || device->gpu_instance < 0)
-        return false;
-    snprintf(known, sizeof known, "MIG-%s/%d/%d", frame->device[device->parent].uuid, device->gpu_instance,
-             device->compute_instance);
-    return !strcasecmp(known, name);
-}
-
-static bool is_exact(const struct gt_frame *frame, const struct gt_device *device, const char *name)
-{
-    return !strcasecmp(device->uuid, name) || is_index(device, name) || is_old_slice(frame, device, name);
-}
-
-static bool is_prefix(const struct gt_frame *frame, const struct gt_device *device, const char *name)
-{
-    (void)frame;
     size_t length = strlen(name);
-    bool is_number = strspn(name, "0123456789") == length;
-    return !is_number && !strncasecmp(device->uuid, name, length);
-}
-
-static int count_matches(const struct gt_frame *frame, const char *name, int *ret_last,
-                         bool (*matches)(const struct gt_frame *, const struct gt_device *, const char *))
-{
-    int count = 0;
-    for (size_t i = 0; i < frame->device_count; i++)
-        if (matches(frame, &frame->device[i], name)) {
-            *ret_last = (int)i;
-            count++;
-        }
-    return count;
+    if (device->parent >= 0 && device->gpu_instance >= 0)
+        snprintf(slice, sizeof slice, "MIG-%s/%d/%d", frame->device[device->parent].uuid, device->gpu_instance,
+                 device->compute_instance);
+    if (!strcasecmp(device->uuid, name) || !strcasecmp(slice, name))
+        return EXACT;
+    if (strspn(name, "0123456789") == length)
+        return device->parent < 0 && gt_number_i64(name, &index) == 0 && index == device->index ? EXACT : NO_FIT;
+    return strncasecmp(device->uuid, name, length) ? NO_FIT : PREFIX;
 }
 
 static int refuse(const struct gt_frame *frame, const char *name, const char *why, struct gt_error *error)
@@ -188,15 +164,18 @@ static int refuse(const struct gt_frame *frame, const char *name, const char *wh
 
 static int find(const struct gt_frame *frame, const char *name, int *ret, struct gt_error *error)
 {
-    int found = 0;
-    int count = count_matches(frame, name, &found, is_exact);
-    if (!count)
-        count = count_matches(frame, name, &found, is_prefix);
-    if (!count)
+    int count[FITS] = {0}, last[FITS] = {0};
+    for (size_t i = 0; i < frame->device_count; i++) {
+        enum fit fit = fit_of(frame, &frame->device[i], name);
+        count[fit]++;
+        last[fit] = (int)i;
+    }
+    enum fit best = count[EXACT] ? EXACT : PREFIX;
+    if (!count[best])
         return refuse(frame, name, "is not there", error);
-    if (count > 1)
+    if (count[best] > 1)
         return refuse(frame, name, "fits more than one device", error);
-    *ret = found;
+    *ret = last[best];
     return 0;
 }
 
@@ -341,25 +320,25 @@ static pid_t find_in_namespaces(const struct gt_gpu_pids *map, const struct gt_f
     return found;
 }
 
-static bool is_placed(const struct gt_pid_entry *entries, size_t count, pid_t pid)
+static struct gt_pid_entry *entry_at(void *rows, size_t size, size_t number)
 {
-    for (size_t i = 0; i < count; i++)
-        if (entries[i].pid == pid)
-            return true;
-    return false;
+    return (void *)((char *)rows + number * size);
 }
 
-static pid_t find_only_holder(const struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
-                              const struct gt_pid_entry *entries, size_t count)
+static pid_t find_only_holder(const struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file, void *rows,
+                              size_t count, size_t size)
 {
     pid_t found = 0;
     for (size_t i = 0; i < frame->process_count; i++) {
         pid_t pid = frame->process[i]->pid;
-        if (holds_file(map->root, (unsigned)pid, file) == HOLDS && !is_placed(entries, count, pid)) {
-            if (found)
-                return 0;
-            found = pid;
-        }
+        bool is_placed = false;
+        for (size_t k = 0; k < count && !is_placed; k++)
+            is_placed = entry_at(rows, size, k)->pid == pid;
+        if (is_placed || holds_file(map->root, (unsigned)pid, file) != HOLDS)
+            continue;
+        if (found)
+            return 0;
+        found = pid;
     }
     return found;
 }
@@ -371,13 +350,13 @@ static void place(struct gt_gpu_pids *map, struct gt_pid_entry *entry, pid_t pid
         map->methods |= method;
 }
 
-void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
-                         struct gt_pid_entry *entries, size_t count)
+void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file, void *rows,
+                         size_t count, size_t size)
 {
     struct gt_pid_entry *left = NULL;
     map->unknown = 0;
     for (size_t i = 0; i < count; i++) {
-        struct gt_pid_entry *entry = &entries[i];
+        struct gt_pid_entry *entry = entry_at(rows, size, i);
         if (!entry->pid)
             place(map, entry, find_same(map, file, entry->driver_pid), GT_PID_SAME);
         if (!entry->pid)
@@ -388,7 +367,7 @@ void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, 
         }
     }
     if (map->unknown == 1 && file && !map->is_initial) {
-        place(map, left, find_only_holder(map, frame, file, entries, count), GT_PID_EXCLUSIVE);
+        place(map, left, find_only_holder(map, frame, file, rows, count, size), GT_PID_EXCLUSIVE);
         map->unknown = !left->pid;
     }
 }

@@ -55,9 +55,10 @@ struct gt_pid_entry {
 };
 
 void gt_gpu_pids_open(struct gt_gpu_pids *map, const struct gt_root *root);
-/* Fill in `pid` of the entries that have none. `file` is the device's, "/dev/nvidia0"; NULL when it is not known. */
-void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
-                         struct gt_pid_entry *entries, size_t count);
+/* Fill in `pid` where there is none, of rows of `size` bytes that begin with a struct gt_pid_entry. `file` is the device's,
+ * "/dev/nvidia0"; NULL when it is not known. */
+void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file, void *rows,
+                         size_t count, size_t size);
 /* Write the methods that were needed: "as they are visible", "by NSpid", ... */
 void gt_gpu_pids_describe(const struct gt_gpu_pids *map, char *text, size_t size);
 

@@ -192,20 +192,6 @@ static void carry_over(const struct nvml_rows *old, struct nvml_rows *fresh)
     }
 }
 
-static int resolve(struct nvml *nvml, const struct nvml_gpu *gpu, struct nvml_rows *rows, const struct gt_frame *frame)
-{
-    struct gt_pid_entry *entries = calloc(rows->count + 1, sizeof *entries);
-    if (!entries)
-        return -ENOMEM;
-    for (size_t i = 0; i < rows->count; i++)
-        entries[i] = rows->row[i].id;
-    gt_gpu_pids_resolve(&nvml->pids, frame, gpu->file[0] ? gpu->file : NULL, entries, rows->count);
-    for (size_t i = 0; i < rows->count; i++)
-        rows->row[i].id = entries[i];
-    free(entries);
-    return 0;
-}
-
 static struct nvml_row *find_row(const struct nvml_rows *rows, unsigned driver_pid)
 {
     size_t low = 0, high = rows->count;
@@ -333,10 +319,11 @@ int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct
     struct nvml_rows old = gpu->rows;
     gpu->rows = nvml->fresh;
     nvml->fresh = old;
-    status = resolve(nvml, gpu, &gpu->rows, frame);
-    if (status == 0 && gpu->parent < 0 && !gpu->has_slices && gpu->rows.count > 0)
+    gt_gpu_pids_resolve(&nvml->pids, frame, gpu->file[0] ? gpu->file : NULL, gpu->rows.row, gpu->rows.count,
+                        sizeof *gpu->rows.row);
+    if (gpu->parent < 0 && !gpu->has_slices && gpu->rows.count > 0)
         read_samples(nvml, gpu);
-    return status;
+    return 0;
 }
 
 static int slice_of(const struct nvml *nvml, const struct nvml_gpu *gpu, const struct nvml_row *row)
