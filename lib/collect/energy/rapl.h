@@ -87,11 +87,9 @@ extern const struct gt_rapl_source gt_rapl_sources[GT_RAPL_INTERFACES];
 
 /* Write the sentence of `doctor` about zones of both that were read twice, some seconds apart. Returns false where they disagree. */
 bool gt_rapl_judge(const struct gt_rapl_zones *zones, double seconds, struct gt_availability *availability);
-/* Find the zones of both, read them, wait, read them again and judge. */
-void gt_rapl_survey_both(const struct gt_root *root, struct gt_availability *availability);
-
-/* Find the zones of one source, and say whether they can be read, and if not, why. */
-void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root, struct gt_availability *availability);
+/* Find the zones and say whether each interface can be read, and if not, why, and whether both agree. */
+void gt_rapl_survey(const struct gt_root *root, struct gt_availability each[GT_RAPL_INTERFACES],
+                    struct gt_availability *both);
 
 /* The first tells that there are zones of the domain and all can be read; the second that one of the interface may not be read. */
 bool gt_rapl_has(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
