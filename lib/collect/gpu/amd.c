@@ -64,25 +64,9 @@ struct amd_errors {
 };
 
 struct amdsmi_functions {
-    int (*init)(uint64_t flags);
-    int (*shutdown)(void);
-    int (*version)(struct amdsmi_version *);
-    int (*sockets)(uint32_t *count, void **sockets);
-    int (*processors)(void *socket, uint32_t *count, void **processors);
-    int (*type)(void *processor, int *type);
-    int (*bdf)(void *processor, uint64_t *bdf); /* function 3 bits, device 5, bus 8, domain 48 */
-    int (*uuid)(void *processor, unsigned *length, char *text);
-    int (*asic)(void *processor, void *info); /* begins with the name */
-    int (*memory_total)(void *processor, int type, uint64_t *bytes);
-    int (*memory_usage)(void *processor, int type, uint64_t *bytes);
-    int (*activity)(void *processor, struct amdsmi_activity *);
-    int (*temperature)(void *processor, int sensor, int metric, int64_t *celsius);
-    int (*clock)(void *processor, int type, struct amdsmi_clock *);
-    int (*power)(void *processor, void *info);
-    int (*energy)(void *processor, uint64_t *count, float *microjoules_per_count, uint64_t *time_ns);
-    int (*processes)(void *processor, uint32_t *count, void *rows);
-    int (*errors)(void *processor, uint64_t block, struct amd_errors *);
-    int (*replays)(void *processor, uint64_t *count);
+#define AMDSMI(member, symbol, is_required, ...) int (*member)(__VA_ARGS__);
+#include "collect/gpu/amd.def"
+#undef AMDSMI
 };
 
 struct amd_row {
@@ -130,29 +114,10 @@ struct amd {
 
 enum { MOST_SOCKETS = 64, MOST_PROCESSORS = 64, FIRST_ROWS = 64, MOST_ROWS = 1 << 16, LARGEST_ROW = 1024 };
 
-#define OPTIONAL(member, symbol) GT_SYMBOL(amdsmi_functions, member, symbol, false)
-#define REQUIRED(member, symbol) GT_SYMBOL(amdsmi_functions, member, symbol, true)
-
 static const struct gt_symbol symbols[] = {
-    REQUIRED(init, "amdsmi_init"),
-    OPTIONAL(shutdown, "amdsmi_shut_down"),
-    OPTIONAL(version, "amdsmi_get_lib_version"),
-    REQUIRED(sockets, "amdsmi_get_socket_handles"),
-    REQUIRED(processors, "amdsmi_get_processor_handles"),
-    OPTIONAL(type, "amdsmi_get_processor_type"),
-    OPTIONAL(bdf, "amdsmi_get_gpu_device_bdf"),
-    OPTIONAL(uuid, "amdsmi_get_gpu_device_uuid"),
-    OPTIONAL(asic, "amdsmi_get_gpu_asic_info"),
-    OPTIONAL(memory_total, "amdsmi_get_gpu_memory_total"),
-    OPTIONAL(memory_usage, "amdsmi_get_gpu_memory_usage"),
-    OPTIONAL(activity, "amdsmi_get_gpu_activity"),
-    OPTIONAL(temperature, "amdsmi_get_temp_metric"),
-    OPTIONAL(clock, "amdsmi_get_clock_info"),
-    OPTIONAL(power, "amdsmi_get_power_info"),
-    OPTIONAL(energy, "amdsmi_get_energy_count"),
-    OPTIONAL(processes, "amdsmi_get_gpu_process_list"),
-    OPTIONAL(errors, "amdsmi_get_gpu_ecc_count"),
-    OPTIONAL(replays, "amdsmi_get_gpu_pci_replay_counter"),
+#define AMDSMI(member, symbol, is_required, ...) GT_SYMBOL(amdsmi_functions, member, #symbol, is_required),
+#include "collect/gpu/amd.def"
+#undef AMDSMI
 };
 
 static const char *const files[] = {

@@ -180,58 +180,13 @@ struct nvml_event {
 };
 
 struct nvml_functions {
-    int (*init_v2)(void);
-    int (*init)(void);
-    int (*shutdown)(void);
+#define NVML(member, symbol, ...) int (*member)(__VA_ARGS__);
+#include "collect/gpu/nvml.def"
+#undef NVML
     const char *(*error_string)(int result);
-    int (*driver_version)(char *text, unsigned size);
-    int (*library_version)(char *text, unsigned size);
-    int (*count_v2)(unsigned *count);
-    int (*count)(unsigned *count);
-    int (*handle_v2)(unsigned index, struct nvml_device **handle);
-    int (*handle)(unsigned index, struct nvml_device **handle);
-    int (*name)(struct nvml_device *, char *text, unsigned size);
-    int (*uuid)(struct nvml_device *, char *text, unsigned size);
-    int (*pci)(struct nvml_device *, struct nvml_pci *);
-    int (*minor)(struct nvml_device *, unsigned *minor);
-    int (*mig_mode)(struct nvml_device *, unsigned *current, unsigned *pending);
-    int (*mig_count)(struct nvml_device *, unsigned *most);
-    int (*mig_handle)(struct nvml_device *, unsigned index, struct nvml_device **slice);
-    int (*gpu_instance)(struct nvml_device *, unsigned *instance);
-    int (*compute_instance)(struct nvml_device *, unsigned *instance);
-    int (*memory_v2)(struct nvml_device *, struct nvml_memory_v2 *);
-    int (*memory)(struct nvml_device *, struct nvml_memory *);
-    int (*utilization)(struct nvml_device *, struct nvml_utilization *);
-    int (*encoder)(struct nvml_device *, unsigned *percent, unsigned *period_us);
-    int (*decoder)(struct nvml_device *, unsigned *percent, unsigned *period_us);
-    int (*temperature)(struct nvml_device *, int sensor, unsigned *celsius);
-    int (*clock)(struct nvml_device *, int which, unsigned *megahertz);
-    int (*reasons)(struct nvml_device *, unsigned long long *bits);
-    int (*reasons_old)(struct nvml_device *, unsigned long long *bits);
-    int (*power)(struct nvml_device *, unsigned *milliwatts);
-    int (*energy)(struct nvml_device *, unsigned long long *millijoules);
-    int (*capability)(struct nvml_device *, int *major, int *minor);
-    int (*fields)(struct nvml_device *, int count, struct nvml_field *);
-    int (*samples)(struct nvml_device *, int which, unsigned long long last_seen, int *type, unsigned *count,
-                   struct nvml_sample *);
-    int (*process_detail)(struct nvml_device *, struct nvml_process_list *);
     int (*processes_v3[NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
     int (*processes_v2[NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
     int (*processes_v1[NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
-    int (*processes_utilization)(struct nvml_device *, struct nvml_processes_utilization *);
-    int (*accounting_mode)(struct nvml_device *, unsigned *mode);
-    int (*accounting)(struct nvml_device *, unsigned pid, struct nvml_accounting *);
-    int (*accounting_pids)(struct nvml_device *, unsigned *count, unsigned *pids);
-    int (*ecc_errors)(struct nvml_device *, int error, int counter, unsigned long long *count);
-    int (*remapped_rows)(struct nvml_device *, unsigned *correctable, unsigned *uncorrectable, unsigned *is_pending,
-                         unsigned *has_failed);
-    int (*pcie_replays)(struct nvml_device *, unsigned *count);
-    int (*events_new)(struct nvml_events **events);
-    int (*events_register)(struct nvml_device *, unsigned long long kinds, struct nvml_events *events);
-    int (*events_wait)(struct nvml_events *events, struct nvml_event *event, unsigned timeout_ms);
-    int (*events_free)(struct nvml_events *events);
-    int (*process_utilization)(struct nvml_device *, struct nvml_process_utilization *, unsigned *count,
-                               unsigned long long last_seen);
 };
 
 _Static_assert(sizeof(struct nvml_memory_v2) == 40, "nvmlMemory_v2_t");
