@@ -179,14 +179,6 @@ static int find(const struct gt_frame *frame, const char *name, int *ret, struct
     return 0;
 }
 
-static void mark(const struct gt_frame *frame, bool *chosen, int device)
-{
-    chosen[device] = true;
-    for (size_t i = 0; i < frame->device_count; i++)
-        if (frame->device[i].parent == device)
-            chosen[i] = true;
-}
-
 /* Copy the next name of the list without the blanks around it; where the list goes on, or NULL at its end. */
 static const char *next_name(const char *list, char name[MAX_NAME])
 {
@@ -208,8 +200,8 @@ static int choose(const struct gt_frame *frame, const char *text, bool *chosen, 
         list = next_name(list, name);
         status = *name ? find(frame, name, &device, error)
                        : gt_error_set(error, EINVAL, "GPU list \"%.100s\": a name is missing", text);
-        if (status == 0)
-            mark(frame, chosen, device);
+        for (size_t i = 0; i < frame->device_count && status == 0; i++)
+            chosen[i] |= (int)i == device || frame->device[i].parent == device;
     }
     return status;
 }
@@ -245,16 +237,6 @@ void gt_gpu_pids_open(struct gt_gpu_pids *map, const struct gt_root *root)
     *map = (struct gt_gpu_pids){.root = root, .is_initial = gt_pid_namespace_is_initial(root)};
 }
 
-static bool is_visible(const struct gt_root *root, unsigned pid)
-{
-    char path[32];
-    snprintf(path, sizeof path, "proc/%u", pid);
-    int fd = gt_root_open_directory(root, path);
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0;
-}
-
 enum holds { HOLDS_NOT, HOLDS, HOLDS_UNKNOWN };
 
 static enum holds holds_file(const struct gt_root *root, unsigned pid, const char *file)
@@ -278,11 +260,11 @@ static enum holds holds_file(const struct gt_root *root, unsigned pid, const cha
 
 static pid_t find_same(const struct gt_gpu_pids *map, const char *file, unsigned driver_pid)
 {
-    if (!is_visible(map->root, driver_pid))
-        return 0;
-    if (!map->is_initial && holds_file(map->root, driver_pid, file) == HOLDS_NOT)
-        return 0;
-    return (pid_t)driver_pid;
+    char path[32];
+    snprintf(path, sizeof path, "proc/%u", driver_pid);
+    bool is_visible = gt_root_access(map->root, path, F_OK) == 0;
+    bool is_same = map->is_initial || (is_visible && holds_file(map->root, driver_pid, file) != HOLDS_NOT);
+    return is_visible && is_same ? (pid_t)driver_pid : 0;
 }
 
 /* Returns true where one of the numbers that a process has in the namespaces below the tracker's is `wanted`. The first number of the
