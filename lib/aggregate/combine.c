@@ -439,7 +439,7 @@ static void forget_ended(struct gt_combiner *combine)
     combine->next_rate = 0;
 }
 
-/* Without rows of processes nobody else forgets those that ended. */
+/* Without rows of processes, those that ended are forgotten here. */
 static void keep_ranks(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     gt_local_ranks_add(sampler);
@@ -522,7 +522,7 @@ static void combine_memory(const struct gt_combiner *combine, const struct gt_sa
     row[GT_SCOPE_COMBINED].value[GT_SWAP] = combine->tally.swap;
 }
 
-/* The machine's CPU time comes in clock ticks: below some of them an interval tells nothing, and the last one stands. */
+/* The machine's CPU time comes in clock ticks: an interval below some of them is noise, and the last value stays. */
 static double system_utilization(struct gt_combiner *combine, const struct gt_sampler *sampler,
                                  const struct gt_row *row)
 {
@@ -566,7 +566,7 @@ static void clear_row(struct gt_row *row, enum gt_scope scope)
     gt_values_clear(row->value);
 }
 
-/* A counter that could not be read this time has no figure in this row; the next one that can covers the gap. */
+/* A counter that could not be read this time is missing in this row; its next value covers the gap. */
 static void hide(struct gt_row *row, struct gt_energy_reading *energy, enum gt_energy_device device)
 {
     enum gt_metric_id counter = gt_energy_metrics[device];

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A counter may stand still for so many refreshes, and for so long at least. */
+/* A counter may stand still for this number of refreshes, and for at least this time. */
 static const double PATIENT_REFRESHES = 20, LEAST_PATIENCE = 0.5;
 static const double SAME_MOMENT = 0.1; /* a reading is that of a sample so soon after it */
-/* Shorter times tell more about clocks than about power. */
+/* Power over shorter times would mostly be errors of clocks. */
 static const double LEAST_SECONDS = 0.01;
 
 static double seconds_between(int64_t from_ns, int64_t to_ns)
@@ -141,7 +141,7 @@ void gt_coverage_gap(const struct gt_coverage *coverage, int64_t now_ns, struct 
     ret->cause = cause;
 }
 
-/* A tenth of a second tells moments of one job apart, and more digits those of a short one. */
+/* A tenth of a second is enough for a long job; a short one gets more digits. */
 static void put_moment(char *text, size_t size, const char *before, double seconds)
 {
     snprintf(text, size, seconds < 100 ? "%s%.3g s" : "%s%.1f s", before, seconds);

@@ -72,7 +72,7 @@ size_t gt_time_stretches_merge(struct gt_time_stretch *stretch, size_t count)
 enum { MISSING = GT_ENERGY_PARTS, CPU_SECONDS, PLACEMENT_ERROR, SHARE_ERROR };
 _Static_assert(SHARE_ERROR + 1 == GT_ENERGY_QUANTITIES, "quantities");
 
-/* CPU time and energy are compared over so many of the times that a share is a mean of. */
+/* CPU time and energy are compared over this number of the times that a share is a mean of. */
 static const double SHARES = 3, PARTS = 2;
 
 static void init_device(struct gt_device_curve *device, bool is_cpu, const struct gt_energy_source *source)
@@ -114,7 +114,7 @@ void gt_energy_curve_release(struct gt_energy_curve *curve)
         gt_curve_release(&curve->device[i].curve);
 }
 
-/* A counter that stands still was not read, or asked more often than it is renewed: what it has at its next move was drawn
+/* A counter that does not move was not read, or is read more often than it is renewed: the joules of its next move were drawn
  * in all the time since its last. */
 static int add(struct gt_device_curve *device, double time, const struct gt_energy *energy,
                const double now[GT_ENERGY_QUANTITIES])
@@ -190,7 +190,7 @@ static int add_guess(struct gt_device_curve *device, size_t last, double seconds
     return gt_curve_add(&device->curve, gt_curve_time(&device->curve, last) + seconds, point);
 }
 
-/* Within one refresh a counter that stands still may be late: power is as before. Beyond that it stands still in truth. The time in
+/* Within one refresh a counter that stands still may be late: power is as before. Beyond that nothing was drawn. The time in
  * which it could not be read any more is missing. */
 static int finish(struct gt_device_curve *device, double end)
 {
@@ -500,7 +500,7 @@ void gt_energy_curve_take(struct gt_energy_curve *curve, struct gt_energy_drawn 
 
 /* ---- CPU energy by CPU time ---- */
 
-/* A stretch around a shorter one in which CPU time and energy tell enough of each other: the one is counted in ticks, the other a mean. */
+/* A stretch around a shorter one that is long enough to compare CPU time and energy: the one is counted in ticks, the other a mean. */
 static struct gt_time_stretch around(const struct gt_device_curve *device, struct gt_time_stretch stretch)
 {
     double more = fmax(0, SHARES * device->share_seconds - (stretch.stop - stretch.start)) / 2;

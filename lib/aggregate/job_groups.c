@@ -154,7 +154,7 @@ static int classify(struct gt_job_groups *groups, const struct gt_root *root, st
 
 /* ---- Counters ---------------------------------------------------------------------------------------------------- */
 
-/* For bytes the kernel does not tell children that were waited for apart from the process's own. */
+/* The kernel adds bytes of children that were waited for to the process's own. */
 static bool holds_children(int k)
 {
     return gt_accounted[k] == GT_READ_BYTES || gt_accounted[k] == GT_WRITTEN_BYTES ||

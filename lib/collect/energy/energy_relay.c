@@ -110,7 +110,7 @@ extern const struct gt_collector_type gt_collector_relay;
 /* A relay that does not answer holds up a sample so long, and is left alone afterwards. */
 enum { PATIENCE_MS = 50 };
 static const int64_t AGAIN_NS = GT_SECOND;
-/* One that was just started may have no figure yet: a counter has one once it was seen to move. It has new ones each period. */
+/* A relay that was just started may have no value yet: a counter has one once it has moved. Values are new each period. */
 enum { FIRST_LOOKS = 4 };
 static const double LONGEST_WAIT = 0.25;
 
@@ -155,7 +155,7 @@ static int ask(int fd, struct gt_relay_answer *ret)
     return (size_t)length > sizeof text ? -EMSGSIZE : gt_relay_parse(text, (size_t)length, ret);
 }
 
-/* The first answer with a figure in it. -ENODATA: none had one. */
+/* Gets the first answer with a value. -ENODATA: none had one. */
 static int ask_first(int fd, struct gt_relay_answer *ret)
 {
     for (int look = 0; look < FIRST_LOOKS; look++) {
@@ -290,7 +290,7 @@ static int relay_collect(void *opaque, struct gt_frame *frame, struct gt_error *
     advance(state, &answer);
     for (int k = 0; k < GT_RELAY_FIGURES; k++)
         if (state->is_wanted[k] && answer.has[k]) {
-            /* A counter that stands still measures nothing. */
+            /* A counter that does not move measures nothing. */
             frame->system[gt_relay_metrics[k]] = state->joules[k] > 0 ? state->joules[k] : NAN;
             frame->doubt[gt_relay_metrics[k]] = state->is_anew ? INFINITY : 0;
         }

@@ -19,7 +19,7 @@ extern const struct gt_collector_type gt_collector_hwmon;
 
 static const char directory[] = "sys/class/hwmon";
 
-/* The driver and the beginning of its label tell what a sensor is about. The first that fits counts. */
+/* The driver and the beginning of its label say what a sensor measures. The first that fits counts. */
 static const struct kind {
     const char *driver, *label;
     enum gt_metric_id metric; /* GT_METRIC_COUNT: a part of something else */
@@ -57,8 +57,8 @@ struct state {
     const struct gt_clock *clock;
     struct sensor sensor[MOST_SENSORS];
     int count;
-    double interval;  /* seconds over which a meter takes its average, NaN: not told */
-    bool has_several; /* meters without a label, of which nobody knows what contains what */
+    double interval;  /* seconds over which a meter takes its average, NaN: unknown */
+    bool has_several; /* meters without a label, which may contain each other */
     bool is_denied;
     char unknown[64]; /* a sensor of which it is not known what it is about */
 };
@@ -73,7 +73,7 @@ static double advance(struct sensor *sensor, double counted, int64_t now_ns)
     }
     sensor->last_ns = now_ns;
     double joules = gt_energy_counter_read(&sensor->counter, counted);
-    return joules > 0 ? joules : NAN; /* a counter that stands still measures nothing */
+    return joules > 0 ? joules : NAN; /* a counter that does not move measures nothing */
 }
 
 static double read_sensor(struct sensor *sensor, int64_t now_ns)
@@ -156,7 +156,7 @@ static int add_sensor(struct state *state, const struct gt_root *root, const cha
     return 0;
 }
 
-/* Of what the meter tells of a battery, the battery tells more. */
+/* A battery reports more about itself than the meter does. */
 static void add_meter(struct state *state, const struct gt_root *root, const char *entry, const char *driver)
 {
     char label[64], text[32];

@@ -240,7 +240,7 @@ extern const struct gt_collector_type gt_collector_estimate;
 
 static const enum gt_metric_id metrics[] = {GT_CPU_ENERGY, GT_DRAM_ENERGY};
 
-/* CPU time of the machine comes in ticks of 10 ms: a ratio over less than some of them tells little. */
+/* CPU time of the machine comes in ticks of 10 ms: a ratio over fewer than some of them is noise. */
 static const int64_t STRETCH_NS = GT_SECOND / 10;
 
 struct state {

@@ -193,8 +193,8 @@ static const int64_t REOPEN_NS = GT_SECOND;
 
 struct state {
     struct gt_rapl_zones zones;
-    int from[GT_RAPL_DOMAINS];       /* the source of the figure; -1: none has moved yet */
-    double carried[GT_RAPL_DOMAINS]; /* joules, where the source was changed: the figure does not step back */
+    int from[GT_RAPL_DOMAINS];       /* the source of the value; -1: none has moved yet */
+    double carried[GT_RAPL_DOMAINS]; /* joules, where the source was changed: the value does not step back */
     double package_carried[GT_RAPL_DOMAINS][GT_PACKAGES];
     int package_count, package[GT_PACKAGES]; /* as found; the frame may have given them up */
     const struct gt_clock *clock;
@@ -217,7 +217,7 @@ static bool any_has(const struct gt_rapl_zones *zones, enum gt_rapl_domain domai
     return gt_rapl_has(zones, GT_RAPL_PERF, domain) || gt_rapl_has(zones, GT_RAPL_POWERCAP, domain);
 }
 
-/* `doctor` has no later sample that would tell, and a model is to stand in for a counter that measures nothing. */
+/* `doctor` takes no later sample, and a model replaces a counter that measures nothing. */
 static bool must_know_now(const struct gt_collect_options *options)
 {
     return options->root->is_machine && (options->pid == 0 || options->power_model || options->cpu_tdp > 0);
@@ -263,7 +263,7 @@ static int explain_none(const struct gt_rapl_zones *zones, const struct gt_root 
     return gt_unavailable(availability, GT_ABSENT, NULL, "this machine shows no energy counters of its processors");
 }
 
-/* With one package there is nothing to tell apart. */
+/* A single package is not declared. */
 static int find_packages(struct state *state, struct gt_frame *frame, struct gt_topology *topology)
 {
     state->package_count = gt_rapl_packages(&state->zones, state->package);
@@ -350,7 +350,7 @@ static void judge_platform(struct state *state)
     state->is_platform_wrong |= total_of(state, GT_RAPL_PLATFORM) < least;
 }
 
-/* The first source in the order of preference whose counters move gives the figure. */
+/* The value comes from the first source in the order of preference whose counters move. */
 static double figure(struct state *state, int domain)
 {
     for (int interface = 0; state->from[domain] < 0 && interface < GT_RAPL_INTERFACES; interface++)
@@ -361,7 +361,7 @@ static double figure(struct state *state, int domain)
     return total_of(state, domain) + state->carried[domain];
 }
 
-/* The packages' parts of a figure of the machine. */
+/* The packages' parts of a value of the machine. */
 static void show_packages(const struct state *state, int domain, struct gt_frame *frame)
 {
     for (size_t i = 0; i < frame->package_count; i++)

@@ -295,7 +295,7 @@ static const double SAME_JOULES = 1;
 
 /* Over less than that a refresh more or less would look like a great power. */
 static const double SHORT_SECONDS = 0.05;
-/* One that stands still for so long, hundreds of refreshes, has stopped. */
+/* A counter that does not move for this time, hundreds of refreshes, has stopped. */
 static const int64_t STILL_NS = GT_SECOND / 2;
 
 /* The platform holds GPUs as well. Between the moment that is taken for a reading's and the reading itself we may not have run. */

@@ -91,7 +91,7 @@ struct amd_card {
     struct amd_rows rows;
     int64_t rows_ns; /* when they were read */
     double health[AMD_HEALTH];
-    uint64_t uncounted;                  /* blocks of the chip whose errors nobody counts */
+    uint64_t uncounted;                  /* blocks of the chip without a counter of errors */
     uint32_t residency[AMD_RESIDENCIES]; /* as read last; UINT32_MAX: not known */
 };
 
@@ -103,7 +103,7 @@ struct amd {
     const struct gt_clock *clock;
     struct amd_card *card;
     size_t card_count;
-    struct gt_pace values, lists;
+    struct gt_rate_limit values, lists;
     int64_t health_ns; /* when health is read next; 0: it has not been */
     struct gt_gpu_pids pids;
     unsigned char *buffer;
@@ -245,7 +245,7 @@ static const struct revision {
     size_t residency; /* offset of the first counter */
 } revisions[] = {{120, 1, 3, 112, 0}, {1664, 1, 6, 0, 36}, {2208, 1, 7, 0, 44}};
 
-/* In the order of the file: the processor is hot (told from outside), power, the socket, its regulators, its memory. */
+/* In the order of the file: the processor is hot (an outside signal), power, the socket, its regulators, its memory. */
 static const unsigned causes[AMD_RESIDENCIES] = {HARDWARE, POWER, HEAT, HEAT, HEAT};
 
 static const struct revision *revision_of(const unsigned char *file, size_t length)
@@ -352,12 +352,12 @@ static void find_sleepers(struct amd *amd, const struct gt_frame *frame)
 static bool read_values(struct amd *amd, const struct gt_frame *frame)
 {
     int64_t begin_ns = gt_clock_monotonic(amd->clock);
-    if (!gt_pace_due(&amd->values, frame, begin_ns))
+    if (!gt_rate_limit_due(&amd->values, frame, begin_ns))
         return false;
     for (size_t i = 0; i < amd->card_count; i++)
         if (!amd->card[i].gpu.is_asleep)
             read_card(amd, &amd->card[i], frame->device[amd->card[i].gpu.device].pci);
-    gt_pace_spent(&amd->values, begin_ns, gt_clock_monotonic(amd->clock));
+    gt_rate_limit_spent(&amd->values, begin_ns, gt_clock_monotonic(amd->clock));
     return true;
 }
 
@@ -430,7 +430,7 @@ static const struct amd_row *find_row(const struct amd_rows *rows, unsigned driv
     return NULL;
 }
 
-/* Engine time is not counted for compute queues: a total of 0 tells nothing. */
+/* Engine time is not counted for compute queues: a total of 0 means unknown. */
 static double engine_share(uint64_t now, uint64_t before, double seconds)
 {
     if (now == 0 || now < before || seconds <= 0)
@@ -469,12 +469,12 @@ static int read_lists(struct amd *amd, const struct gt_frame *frame)
 {
     int64_t begin_ns = gt_clock_monotonic(amd->clock);
     int status = 0;
-    if (!gt_pace_due(&amd->lists, frame, begin_ns))
+    if (!gt_rate_limit_due(&amd->lists, frame, begin_ns))
         return 0;
     for (size_t i = 0; i < amd->card_count && status == 0; i++)
         if (!amd->card[i].gpu.is_asleep)
             status = read_card_rows(amd, &amd->card[i], frame);
-    gt_pace_spent(&amd->lists, begin_ns, gt_clock_monotonic(amd->clock));
+    gt_rate_limit_spent(&amd->lists, begin_ns, gt_clock_monotonic(amd->clock));
     return status;
 }
 
@@ -543,13 +543,13 @@ void gt_amd_survey_health(void *state, struct gt_availability *ret)
     static const int parts[] = {AMD_ECC_UNCORRECTED, AMD_XGMI_ERRORS, AMD_PCIE_REPLAYS};
     enum { PARTS = sizeof parts / sizeof *parts };
     struct amd *amd = state;
-    bool is_told[PARTS] = {false};
+    bool is_counted[PARTS] = {false};
     if (amd && !amd->health_ns)
         read_health(amd, false);
     for (int part = 0; part < PARTS; part++)
         for (size_t i = 0; amd && i < amd->card_count; i++)
-            is_told[part] |= !isnan(amd->card[i].health[parts[part]]);
-    gt_gpu_survey_errors(ret, "counters of errors of the AMD driver", names, is_told, PARTS);
+            is_counted[part] |= !isnan(amd->card[i].health[parts[part]]);
+    gt_gpu_survey_errors(ret, "counters of errors of the AMD driver", names, is_counted, PARTS);
 }
 
 /* ---- The collector -------------------------------------------------------------------------------------------------- */
@@ -649,7 +649,7 @@ static void amd_close(void *state)
     free(amd);
 }
 
-/* What contains the cores is not added to a figure of them, whoever has it. */
+/* Energy that contains the cores is not added to a value of the cores from another source. */
 static void settle_packages(struct amd *amd, struct gt_frame *frame)
 {
     for (size_t i = 0; i < amd->card_count; i++)

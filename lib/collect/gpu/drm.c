@@ -37,7 +37,7 @@ struct drm {
     const struct gt_clock *clock;
     struct drm_card card[DRM_MOST_CARDS];
     size_t card_count;
-    struct gt_pace values, lists;
+    struct gt_rate_limit values, lists;
     struct drm_clients clients, previous;
     struct drm_usage *usage; /* one for each client */
     size_t usage_capacity;
@@ -49,7 +49,7 @@ static const char *const memory_keys[] = {"drm-resident-", "drm-memory-", "drm-t
 enum { MEMORY_KEYS = sizeof memory_keys / sizeof *memory_keys };
 
 struct memory {
-    double local[MEMORY_KEYS], system[MEMORY_KEYS]; /* bytes, NaN not told */
+    double local[MEMORY_KEYS], system[MEMORY_KEYS]; /* bytes, NaN: missing */
 };
 
 static const char *after(const char *text, const char *prefix)
@@ -171,7 +171,7 @@ bool gt_drm_parse(const char *text, struct drm_client *client)
 
 enum engine_kind { GRAPHICS, ENCODER, DECODER, OTHER };
 
-/* One engine of Intel's both encodes and decodes; it is told as the decoder. */
+/* One engine of Intel's both encodes and decodes; it counts as the decoder. */
 static enum engine_kind kind_of(const char *name)
 {
     static const struct {
@@ -325,7 +325,7 @@ static void find_hwmon(const struct drm *drm, struct drm_card *card)
     closedir(directory);
 }
 
-/* The power that amdgpu tells of a processor with a graphics unit includes its cores. Only these have a voltage "vddnb", in1; of
+/* The power that amdgpu shows for a processor with a graphics unit includes its cores. Only these have a voltage "vddnb", in1; of
  * them only Van Gogh has limits by the names "slowPPT" and "fastPPT", others "PPT" (amdgpu_pm.c, "hwmon interfaces for GPU power"
  * and hwmon_attributes_visible). Neither file wakes the card when it is looked at so. */
 static bool is_of_package(const struct drm *drm, const struct drm_card *card)
@@ -417,7 +417,7 @@ static int find_cards(const struct gt_root *root, int number[DRM_MOST_CARDS])
     return count;
 }
 
-/* GPUs by what the kernel's own drivers tell in /sys and in the fdinfo files of the job's processes; no library. */
+/* GPUs by files of the kernel's own drivers: /sys, and fdinfo of the job's processes; no library. */
 
 static const enum gt_metric_id metrics[] = {
     GT_GPU_RAM,         GT_GPU_UTILIZATION, GT_GPU_MEMORY_UTILIZATION, GT_GPU_ENCODER, GT_GPU_DECODER,
@@ -524,7 +524,7 @@ static int read_clients(struct drm *drm, const struct gt_frame *frame)
 {
     int64_t now_ns = gt_clock_monotonic(drm->clock);
     int status = 0;
-    if (!gt_pace_due(&drm->lists, frame, now_ns))
+    if (!gt_rate_limit_due(&drm->lists, frame, now_ns))
         return 0;
     struct drm_clients old = drm->previous;
     drm->previous = drm->clients;
@@ -544,7 +544,7 @@ static int read_clients(struct drm *drm, const struct gt_frame *frame)
         drm->usage[i] = gt_drm_usage(client, find_client(&drm->previous, client), seconds);
     }
     drm->clients_ns = now_ns;
-    gt_pace_spent(&drm->lists, now_ns, gt_clock_monotonic(drm->clock));
+    gt_rate_limit_spent(&drm->lists, now_ns, gt_clock_monotonic(drm->clock));
     return 0;
 }
 
@@ -577,11 +577,11 @@ static int drm_collect(void *state, struct gt_frame *frame, struct gt_error *err
 {
     struct drm *drm = state;
     int64_t start = gt_clock_monotonic(drm->clock);
-    bool is_due = gt_pace_due(&drm->values, frame, start);
+    bool is_due = gt_rate_limit_due(&drm->values, frame, start);
     if (is_due) {
         for (size_t i = 0; i < drm->card_count; i++)
             drm_read_card(drm, &drm->card[i]);
-        gt_pace_spent(&drm->values, start, gt_clock_monotonic(drm->clock));
+        gt_rate_limit_spent(&drm->values, start, gt_clock_monotonic(drm->clock));
     }
     int status = read_clients(drm, frame);
     if (status == 0)

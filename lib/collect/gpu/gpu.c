@@ -19,20 +19,20 @@ enum { MAX_PID = 4194304 }; /* PID_MAX_LIMIT of the kernel */
 
 static const int64_t longest_wait_ns = 10 * GT_SECOND;
 
-bool gt_pace_due(const struct gt_pace *pace, const struct gt_frame *frame, int64_t now_ns)
+bool gt_rate_limit_due(const struct gt_rate_limit *limit, const struct gt_frame *frame, int64_t now_ns)
 {
-    return frame->is_last || now_ns >= pace->next_ns;
+    return frame->is_last || now_ns >= limit->next_ns;
 }
 
-void gt_pace_spent(struct gt_pace *pace, int64_t start_ns, int64_t end_ns)
+void gt_rate_limit_spent(struct gt_rate_limit *limit, int64_t start_ns, int64_t end_ns)
 {
     int64_t spent = end_ns - start_ns;
-    if (pace->cost_ns && spent > 4 * pace->cost_ns)
-        spent = 4 * pace->cost_ns;
-    pace->cost_ns = spent;
-    pace->first_ns = pace->first_ns ? pace->first_ns : start_ns;
-    double wait = fmin((double)spent / pace->share, (double)(end_ns - pace->first_ns));
-    pace->next_ns = start_ns + (wait < (double)longest_wait_ns ? (int64_t)wait : longest_wait_ns);
+    if (limit->cost_ns && spent > 4 * limit->cost_ns)
+        spent = 4 * limit->cost_ns;
+    limit->cost_ns = spent;
+    limit->first_ns = limit->first_ns ? limit->first_ns : start_ns;
+    double wait = fmin((double)spent / limit->share, (double)(end_ns - limit->first_ns));
+    limit->next_ns = start_ns + (wait < (double)longest_wait_ns ? (int64_t)wait : longest_wait_ns);
 }
 
 uint32_t gt_row_u32(const unsigned char *row, size_t offset)
@@ -389,15 +389,15 @@ const struct gt_remedy gt_gpu_remedies[] = {
 };
 
 void gt_gpu_survey_errors(struct gt_availability *ret, const char *source, const char *const *names,
-                          const bool *is_told, size_t count)
+                          const bool *is_counted, size_t count)
 {
     int length = 0;
     bool is_any = false;
     *ret = (struct gt_availability){.state = GT_ABSENT, .refresh = NAN};
     snprintf(ret->source, sizeof ret->source, "%s", source);
     for (size_t i = 0; i < count; i++) {
-        is_any |= is_told[i];
-        if (!is_told[i] && (size_t)length < sizeof ret->reason)
+        is_any |= is_counted[i];
+        if (!is_counted[i] && (size_t)length < sizeof ret->reason)
             length += snprintf(ret->reason + length, sizeof ret->reason - (size_t)length, "%s%s",
                                length ? ", " : "missing: ", names[i]);
     }

@@ -251,9 +251,9 @@ static void see_accounting(struct nvml *nvml)
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         unsigned mode = 0;
-        gpu->tells_accounting = gpu->parent < 0 && !gpu->has_slices &&
-                                NVML_CALL(accounting_mode, gpu->handle, &mode) == NVML_SUCCESS;
-        gpu->has_accounting = gpu->tells_accounting && nvml->call.accounting && mode == NVML_ACCOUNTING_ENABLED;
+        gpu->reports_accounting = gpu->parent < 0 && !gpu->has_slices &&
+                                  NVML_CALL(accounting_mode, gpu->handle, &mode) == NVML_SUCCESS;
+        gpu->has_accounting = gpu->reports_accounting && nvml->call.accounting && mode == NVML_ACCOUNTING_ENABLED;
     }
     nvml->opened_us = nvml->collected_us = (uint64_t)gt_clock_real(nvml->clock) / 1000;
 }
@@ -278,7 +278,7 @@ static void nvml_close(void *state)
     free(nvml);
 }
 
-/* What contains the CPU is not added to a figure of the CPU, whoever has it. */
+/* Energy that contains the CPU is not added to a value of the CPU from another source. */
 static void settle_modules(struct nvml *nvml, struct gt_frame *frame)
 {
     for (size_t i = 0; i < nvml->gpu_count; i++) {
@@ -370,7 +370,7 @@ static void find_sleepers(struct nvml *nvml, const struct gt_frame *frame)
 static void read_samples(struct nvml *nvml, const struct gt_frame *frame)
 {
     int64_t start = gt_clock_monotonic(nvml->clock);
-    bool is_due = gt_pace_due(&nvml->samples, frame, start);
+    bool is_due = gt_rate_limit_due(&nvml->samples, frame, start);
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         gpu->gpu.value[GT_GPU_UTILIZATION_PEAK] = gpu->gpu.value[GT_GPU_POWER_PEAK] = NAN;
@@ -378,7 +378,7 @@ static void read_samples(struct nvml *nvml, const struct gt_frame *frame)
             gt_nvml_read_samples(nvml, gpu);
     }
     if (is_due)
-        gt_pace_spent(&nvml->samples, start, gt_clock_monotonic(nvml->clock));
+        gt_rate_limit_spent(&nvml->samples, start, gt_clock_monotonic(nvml->clock));
 }
 
 /* The health of a board stays known when it is lost. */
@@ -430,19 +430,19 @@ static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *er
     struct nvml *nvml = state;
     find_sleepers(nvml, frame);
     int64_t start = gt_clock_monotonic(nvml->clock);
-    bool is_new = gt_pace_due(&nvml->values, frame, start);
+    bool is_new = gt_rate_limit_due(&nvml->values, frame, start);
     if (is_new) {
         gt_nvml_read(nvml);
-        gt_pace_spent(&nvml->values, start, gt_clock_monotonic(nvml->clock));
+        gt_rate_limit_spent(&nvml->values, start, gt_clock_monotonic(nvml->clock));
     }
     start = gt_clock_monotonic(nvml->clock);
-    bool is_due = gt_pace_due(&nvml->lists, frame, start);
+    bool is_due = gt_rate_limit_due(&nvml->lists, frame, start);
     int status = is_due ? read_lists(nvml, frame) : 0;
     for (size_t i = 0; i < nvml->gpu_count && status == 0; i++)
         status = gt_nvml_read_marks(nvml, &nvml->gpu[i], frame, is_due);
     nvml->collected_us = (uint64_t)gt_clock_real(nvml->clock) / 1000;
     if (is_due)
-        gt_pace_spent(&nvml->lists, start, gt_clock_monotonic(nvml->clock));
+        gt_rate_limit_spent(&nvml->lists, start, gt_clock_monotonic(nvml->clock));
     read_samples(nvml, frame);
     gt_nvml_read_health(nvml, frame->is_last, is_new);
     int warning = report_lost(nvml, frame, error);

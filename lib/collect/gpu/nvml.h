@@ -226,8 +226,8 @@ struct nvml_mark {
     bool is_there;               /* it lives */
 };
 
-/* A process whose mark has been told for the last time. */
-struct nvml_told {
+/* A process whose mark has been published for the last time. */
+struct nvml_published {
     pid_t pid;
     unsigned long long start_us;
 };
@@ -236,8 +236,8 @@ struct nvml_marks {
     struct nvml_mark *mark;
     size_t count, capacity;
     struct gt_map number; /* by PID */
-    struct nvml_told *told;
-    size_t told_count, told_capacity;
+    struct nvml_published *published;
+    size_t published_count, published_capacity;
 };
 
 /* What the driver counts of a board's health, as last read. */
@@ -264,8 +264,8 @@ struct nvml_gpu {
     bool lists_unsupported;
     bool utilization_unsupported;
     struct nvml_rows rows;
-    bool tells_accounting; /* the driver says whether it is on, */
-    bool has_accounting;   /* and it is */
+    bool reports_accounting; /* the driver says whether it is on, */
+    bool has_accounting;     /* and it is */
     struct nvml_marks marks;
     unsigned long long seen_process, seen_power, seen_utilization; /* us: newest sample that was taken */
 };
@@ -276,13 +276,13 @@ struct nvml {
     const struct gt_clock *clock;
     struct nvml_gpu *gpu;
     size_t gpu_count;
-    struct gt_pace values, lists, samples;
+    struct gt_rate_limit values, lists, samples;
     int64_t health_ns;          /* when health is read again, */
-    struct nvml_events *events; /* which XIDs are a part of; NULL: they are not told */
+    struct nvml_events *events; /* among them XIDs; NULL: the driver reports none */
     struct gt_gpu_pids pids;
     uint64_t opened_us;     /* us since 1970 */
     uint64_t collected_us;  /* us since 1970: when it was asked before, or opened */
-    bool has_unknown_rows;  /* the driver's row layout could not be told */
+    bool has_unknown_rows;  /* the driver's row layout is unknown */
     struct nvml_rows fresh; /* scratch of one listing */
     unsigned char *buffer;  /* what the driver writes lists into */
     size_t buffer_size;
@@ -295,7 +295,7 @@ extern const struct gt_collector_type gt_collector_nvml;
 
 /* Append clauses, each ended by "; ", about how the boards' energy comes about. */
 void gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
-/* Returns the seconds by which the figures of the least sharp board lag behind. */
+/* Returns the refresh of the slowest board, seconds. */
 double gt_nvml_energy_refresh(const struct nvml *nvml);
 void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu);
 
@@ -325,7 +325,7 @@ void gt_nvml_survey_health(void *state, struct gt_availability *ret);
 
 /* Make room for at least `size` bytes in nvml->buffer. */
 int gt_nvml_buffer(struct nvml *nvml, size_t size);
-/* Note a result that tells that the device is gone. Returns true once one did. */
+/* Note a result which means that the device is gone. Returns true once one did. */
 bool gt_nvml_lost(struct nvml_gpu *gpu, int result);
 
 #endif

@@ -75,14 +75,14 @@ static int read_energy(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_i
     return result;
 }
 
-/* Where a scope is not there some drivers tell 0 W. */
+/* Some drivers report 0 W for a scope that is missing. */
 static bool answers(struct nvml *nvml, struct nvml_gpu *gpu, unsigned field, unsigned scope)
 {
     double watts = 0;
     return read_field(nvml, gpu, field, scope, &watts) == NVML_SUCCESS && watts > 0;
 }
 
-/* The counter of a superchip is that of its module, CPU included; where the GPU alone tells its power, that is added up. */
+/* The counter of a superchip is that of its module, CPU included; if the GPU alone reports its power, that is added up. */
 static void probe_energy(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     unsigned long long millijoules;
@@ -398,7 +398,7 @@ static void read_ecc(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id 
         *health(gpu, metric) = (double)count;
 }
 
-/* What no field told. */
+/* Counters that no field has. */
 static void read_functions(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     unsigned correctable, uncorrectable, is_pending, has_failed, replays;
@@ -499,13 +499,13 @@ void gt_nvml_survey_health(void *state, struct gt_availability *ret)
     enum { PARTS = sizeof parts / sizeof *parts };
     struct nvml *nvml = state;
     const char *names[PARTS];
-    bool is_told[PARTS] = {false};
+    bool is_counted[PARTS] = {false};
     if (nvml && !nvml->health_ns)
         gt_nvml_read_health(nvml, false, false);
     for (size_t part = 0; part < PARTS; part++) {
         names[part] = parts[part].name;
         for (size_t i = 0; nvml && i < nvml->gpu_count; i++)
-            is_told[part] |= !isnan(nvml->gpu[i].health[parts[part].metric - GT_GPU_ECC_CORRECTED]);
+            is_counted[part] |= !isnan(nvml->gpu[i].health[parts[part].metric - GT_GPU_ECC_CORRECTED]);
     }
-    gt_gpu_survey_errors(ret, "counters of errors of the NVIDIA driver", names, is_told, PARTS);
+    gt_gpu_survey_errors(ret, "counters of errors of the NVIDIA driver", names, is_counted, PARTS);
 }

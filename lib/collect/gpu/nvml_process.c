@@ -390,7 +390,7 @@ static struct nvml_mark *add_mark(struct nvml_marks *marks, pid_t pid)
     return mark;
 }
 
-/* Processes that are met. In a container only the lists tell by which number the driver knows one. */
+/* Processes that are met. In a container only the lists have the number by which the driver knows one. */
 static int meet(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame)
 {
     struct nvml_marks *marks = &gpu->marks;
@@ -457,13 +457,13 @@ int gt_nvml_read_marks(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_
 
 /* ---- Processes that no look met ---------------------------------------------------------------------------------- */
 
-static bool was_told(const struct nvml_marks *marks, pid_t pid, unsigned long long start_us)
+static bool was_published(const struct nvml_marks *marks, pid_t pid, unsigned long long start_us)
 {
     const struct nvml_mark *mark = find_mark(marks, pid);
     if (mark && mark->start_us == start_us)
         return true;
-    for (size_t i = 0; i < marks->told_count; i++)
-        if (marks->told[i].pid == pid && marks->told[i].start_us == start_us)
+    for (size_t i = 0; i < marks->published_count; i++)
+        if (marks->published[i].pid == pid && marks->published[i].start_us == start_us)
             return true;
     return false;
 }
@@ -481,7 +481,7 @@ static int publish_past(const struct nvml *nvml, const struct nvml_gpu *gpu, con
     struct nvml_accounting account = {0};
     if (nvml->call.accounting(gpu->handle, (unsigned)past->pid, &account) != NVML_SUCCESS || !account.most_bytes ||
         account.most_bytes == NVML_NOT_AVAILABLE || !has_lived(nvml->clock, past, account.start_us) ||
-        was_told(&gpu->marks, past->pid, account.start_us))
+        was_published(&gpu->marks, past->pid, account.start_us))
         return 0;
     struct gt_gpu_mark *mark = GT_GROW(frame, mark);
     if (!mark)
@@ -492,7 +492,7 @@ static int publish_past(const struct nvml *nvml, const struct nvml_gpu *gpu, con
     return 0;
 }
 
-/* The processes of which the driver has accounts: 1; 0 where it does not tell; -ENOMEM. */
+/* Lists the processes that the driver has accounts of. Returns 1, 0 if it does not answer, or -ENOMEM. */
 static int list_accounts(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_map *ret)
 {
     enum { MOST = 1 << 16 }; /* drivers keep some thousand */
@@ -507,7 +507,7 @@ static int list_accounts(const struct nvml *nvml, const struct nvml_gpu *gpu, st
     return status;
 }
 
-/* In containers nothing tells by which number the driver knew a process that has ended. */
+/* In containers the driver's number of a process that has ended is unknown. */
 static int find_past(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame)
 {
     if (!frame->is_last || !frame->past_count || !nvml->call.accounting_pids || !nvml->pids.is_initial ||
@@ -524,12 +524,12 @@ static int find_past(const struct nvml *nvml, const struct nvml_gpu *gpu, struct
 }
 
 /* It has ended and is asked about no more. */
-static int note_told(struct nvml_marks *marks, const struct nvml_mark *mark)
+static int note_published(struct nvml_marks *marks, const struct nvml_mark *mark)
 {
-    struct nvml_told *told = isnan(mark->bytes) ? NULL : GT_GROW(marks, told);
-    if (told)
-        *told = (struct nvml_told){mark->pid, mark->start_us};
-    return told || isnan(mark->bytes) ? 0 : -ENOMEM;
+    struct nvml_published *published = isnan(mark->bytes) ? NULL : GT_GROW(marks, published);
+    if (published)
+        *published = (struct nvml_published){mark->pid, mark->start_us};
+    return published || isnan(mark->bytes) ? 0 : -ENOMEM;
 }
 
 int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct gt_frame *frame)
@@ -541,14 +541,14 @@ int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct 
     gt_map_clear(&marks->number);
     for (size_t i = 0; i < marks->count; i++) {
         struct nvml_mark *mark = &marks->mark[i];
-        struct gt_gpu_mark *told = isnan(mark->bytes) ? NULL : GT_GROW(frame, mark);
-        if (told)
-            *told = (struct gt_gpu_mark){gpu->gpu.device, mark->pid, mark->bytes > mark->before ? mark->bytes : NAN,
-                                         mark->bytes, false};
+        struct gt_gpu_mark *published = isnan(mark->bytes) ? NULL : GT_GROW(frame, mark);
+        if (published)
+            *published = (struct gt_gpu_mark){gpu->gpu.device, mark->pid,
+                                              mark->bytes > mark->before ? mark->bytes : NAN, mark->bytes, false};
         else if (!isnan(mark->bytes))
             return -ENOMEM;
         if (!mark->is_there) {
-            if (note_told(marks, mark) < 0)
+            if (note_published(marks, mark) < 0)
                 return -ENOMEM;
             continue;
         }
@@ -563,7 +563,7 @@ int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct 
 void gt_nvml_marks_release(struct nvml_marks *marks)
 {
     free(marks->mark);
-    free(marks->told);
+    free(marks->published);
     gt_map_release(&marks->number);
 }
 
@@ -575,7 +575,7 @@ void gt_nvml_survey_marks(const void *state, struct gt_availability *ret)
     snprintf(ret->reason, sizeof ret->reason, "no GPU keeps accounts of its processes");
     for (size_t i = 0; nvml && i < nvml->gpu_count; i++) {
         const struct nvml_gpu *gpu = &nvml->gpu[i];
-        boards += gpu->tells_accounting;
+        boards += gpu->reports_accounting;
         on += gpu->has_accounting;
     }
     if (!boards)

@@ -134,7 +134,7 @@ static double cpu_stat_read(struct gt_cpu_stat *stat, struct gt_frame *frame)
     return is_read && !strncmp(stat->text, "cpu ", 4) ? busy_time(stat->text + 4) : NAN;
 }
 
-/* The kernel counts CPU time of the machine in clock ticks: faster readings would tell nothing new, and cost a third of a fast
+/* The kernel counts CPU time of the machine in clock ticks: faster readings would have nothing new, and cost a third of a fast
  * sample. */
 static const int64_t PERIOD_NS = GT_SECOND / 50 - GT_SECOND / 500;
 
