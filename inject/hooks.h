@@ -1,7 +1,7 @@
-/* What hooks in interpreters call, from a library of their own or by ctypes: which functions are blocks, and the marks of their calls.
- * Nothing here ends or disturbs the program, whatever is missing. */
-#ifndef INJECT_FUNCTIONS_H
-#define INJECT_FUNCTIONS_H
+/* Functions for hooks in interpreters, which call them from a library of their own or by ctypes: which functions are blocks, the marks of
+ * their calls, and the memory of a framework's allocator. Nothing here ends or disturbs the program, whatever is missing. */
+#ifndef INJECT_HOOKS_H
+#define INJECT_HOOKS_H
 
 #include "gpu_tracker.h"
 
@@ -24,8 +24,13 @@ struct gt_block gt_hook_begin_of(const char *name, uint64_t total);
 void gt_hook_end_with_children(struct gt_block *block, double cpu_seconds);
 /* A function of the program by its name; NULL: it has none. */
 void *gt_hook_symbol(const char *name);
-/* A line for the run to tell at its end. */
+/* A note for the end of the run, see block_notes.h. */
 void gt_hook_note(const char *line);
+
+/* At the beginning of a call of a block whose name stays, in bytes: what lives in the allocator, what it has from the driver, and the most
+ * that has lived in it so far. Returns what gt_hook_memory_end takes, or NULL. The greatest values of each block become notes. */
+void *gt_hook_memory_begin(const char *name, long long allocated, long long reserved, long long peak);
+void gt_hook_memory_end(void *call, long long allocated, long long reserved, long long peak);
 
 #pragma GCC visibility pop
 

@@ -1,4 +1,4 @@
-#include "functions.h"
+#include "hooks.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -8,14 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
 #include "base/map.h"
 #include "blocks/block.h"
 #include "blocks/block_notes.h"
 #include "blocks/block_source.h"
-#include "process.h"
+#include "ranges.h"
 
-enum { MOST_NAMES = 10000, MOST_COMPARED = 20000, NEAREST = 3, LENGTH = 1000, COMPARED_LENGTH = 100 };
+enum {
+    MOST_NAMES = 10000,
+    MOST_COMPARED = 20000,
+    NEAREST = 3,
+    LENGTH = 1000,
+    COMPARED_LENGTH = 100,
+    NOTE_NS = 1000000000
+};
+
+/* The greatest figures of an allocator at the borders of all calls of a block, in bytes; -1: not known. */
+struct memory {
+    long long allocated, reserved, least, most;
+    bool is_changed; /* since the last note */
+};
 
 struct near_name {
     char *name; /* NULL: none */
@@ -25,6 +39,7 @@ struct near_name {
 struct kept_name {
     char *text;
     bool is_judged, is_off; /* by --blocks-names */
+    struct memory memory;
 };
 
 struct pattern {
@@ -42,6 +57,7 @@ static size_t pattern_count;
 static struct kept_name *names;
 static size_t name_count, name_capacity;
 static struct gt_map numbers; /* of names, by hash */
+static int64_t noted_ns;      /* the last notes on memory */
 
 /* ---- names that stay ---- */
 
@@ -64,20 +80,8 @@ static struct kept_name *keep_name(const char *name)
     }
     names[name_count++] = (struct kept_name){.text = copy};
     if (name_count == MOST_NAMES)
-        gt_hook_notes_add("names %d", MOST_NAMES);
+        gt_block_note("names %d", MOST_NAMES);
     return &names[name_count - 1];
-}
-
-/* What frameworks mark is in no domain. */
-static bool is_wanted(const char *name)
-{
-    struct gt_range_process *process = gt_range_process();
-    if (!process)
-        return true;
-    pthread_mutex_lock(&process->mutex);
-    bool is = gt_range_domain_is_wanted(process, "") && gt_range_name_is_wanted(process, name);
-    pthread_mutex_unlock(&process->mutex);
-    return is;
 }
 
 const char *gt_hook_name(const char *name)
@@ -85,7 +89,7 @@ const char *gt_hook_name(const char *name)
     pthread_mutex_lock(&mutex);
     struct kept_name *kept = keep_name(name);
     if (kept && !kept->is_judged) {
-        kept->is_off = !is_wanted(name);
+        kept->is_off = !gt_range_is_wanted(name);
         kept->is_judged = true;
     }
     const char *text = kept && !kept->is_off ? kept->text : NULL;
@@ -182,16 +186,6 @@ static void compare(struct pattern *with, const char *full, const char *qualifie
     with->near[at] = found;
 }
 
-/* At a normal end of the process. */
-__attribute__((destructor)) static void tell_nearest(void)
-{
-    pthread_mutex_lock(&mutex);
-    for (size_t i = 0; i < pattern_count; i++)
-        for (size_t j = 0; j < NEAREST && !pattern[i].is_matched && pattern[i].near[j].name; j++)
-            gt_hook_notes_add("near %zu %u %s", i, pattern[i].near[j].distance, pattern[i].near[j].name);
-    pthread_mutex_unlock(&mutex);
-}
-
 /* ---- functions ---- */
 
 /* The name is "outer.inner" for a function "outer.<locals>.inner". */
@@ -230,7 +224,7 @@ static bool is_chosen(const char *full, const char *qualified)
         struct pattern *one = &pattern[i];
         if (gt_name_pattern_matches(&one->regex, full) || gt_name_pattern_matches(&one->regex, qualified)) {
             if (!one->is_matched)
-                gt_hook_notes_add("matched %zu", i);
+                gt_block_note("matched %zu", i);
             one->is_matched = is = true;
         } else if (!one->is_matched) {
             compare(one, full, qualified);
@@ -262,8 +256,7 @@ const char *gt_hook_function(const char *module, const char *qualified_name)
 /* --blocks-most counts these with the ranges of other sources. */
 struct gt_block gt_hook_begin(const char *name)
 {
-    struct gt_range_process *process = gt_range_process();
-    return !process || gt_range_admit_call(process) ? gt_block_begin(name) : (struct gt_block){0};
+    return gt_range_admit_call() ? gt_block_begin(name) : (struct gt_block){0};
 }
 
 void *gt_hook_enter(const char *name)
@@ -306,5 +299,90 @@ void *gt_hook_symbol(const char *name)
 
 void gt_hook_note(const char *line)
 {
-    gt_hook_notes_add("%s", line);
+    gt_block_note("%s", line);
+}
+
+/* ---- memory: what PyTorch's allocator holds at the borders of calls ---- */
+
+struct call {
+    const char *name;
+    long long allocated, reserved, peak;
+};
+
+void *gt_hook_memory_begin(const char *name, long long allocated, long long reserved, long long peak)
+{
+    struct call *call = malloc(sizeof *call);
+    if (call)
+        *call = (struct call){name, allocated, reserved, peak};
+    return call;
+}
+
+static long long greater(long long a, long long b)
+{
+    return a > b ? a : b;
+}
+
+static void raise_to(struct memory *memory, long long *figure, long long value)
+{
+    memory->is_changed |= value > *figure;
+    *figure = greater(*figure, value);
+}
+
+/* The peak is the program's, which may set it back. Where it has grown inside the call, it is the call's; else that lies between what was
+ * seen at the borders and the old peak. Where it was set back inside, nobody knows what was before. */
+static void add_memory(struct memory *memory, const struct call *call, long long allocated, long long reserved,
+                       long long peak)
+{
+    bool has_grown = peak > call->peak, was_reset = peak < call->peak;
+    long long seen = greater(call->allocated, allocated);
+    raise_to(memory, &memory->allocated, seen);
+    raise_to(memory, &memory->reserved, greater(call->reserved, reserved));
+    raise_to(memory, &memory->least, has_grown || was_reset ? greater(seen, peak) : seen);
+    if (was_reset)
+        memory->is_changed |= memory->most >= 0;
+    if (was_reset || memory->most < 0)
+        memory->most = -1;
+    else
+        raise_to(memory, &memory->most, peak);
+}
+
+/* Caller holds the mutex. */
+static void note_memory(void)
+{
+    for (size_t i = 0; i < name_count; i++) {
+        struct memory *memory = &names[i].memory;
+        if (memory->is_changed)
+            gt_block_note("memory %lld %lld %lld %lld %s", memory->allocated, memory->reserved, memory->least,
+                          memory->most, names[i].text);
+        memory->is_changed = false;
+    }
+}
+
+void gt_hook_memory_end(void *call, long long allocated, long long reserved, long long peak)
+{
+    const struct call *begun = call;
+    if (!begun)
+        return;
+    pthread_mutex_lock(&mutex);
+    struct kept_name *name = peak || begun->peak ? keep_name(begun->name) : NULL; /* none before a GPU is used */
+    int64_t now_ns = gt_clock_ns(CLOCK_MONOTONIC);
+    if (name)
+        add_memory(&name->memory, begun, allocated, reserved, peak);
+    if (now_ns - noted_ns > NOTE_NS) { /* most are noted when the process is killed */
+        noted_ns = now_ns;
+        note_memory();
+    }
+    pthread_mutex_unlock(&mutex);
+    free(call);
+}
+
+/* At a normal end of the process. */
+__attribute__((destructor)) static void note_last(void)
+{
+    pthread_mutex_lock(&mutex);
+    note_memory();
+    for (size_t i = 0; i < pattern_count; i++)
+        for (size_t j = 0; j < NEAREST && !pattern[i].is_matched && pattern[i].near[j].name; j++)
+            gt_block_note("near %zu %u %s", i, pattern[i].near[j].distance, pattern[i].near[j].name);
+    pthread_mutex_unlock(&mutex);
 }

@@ -9,7 +9,10 @@
 
 #include "analyse/blocks/results.h"
 #include "analyse/compare/statistics.h"
+#include "analyse/usage/warning.h"
+#include "base/file.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "blocks/distribution.h"
 #include "schema/unit.h"
 #include "store/store.h"
@@ -125,23 +128,6 @@ double gt_compare_run(const struct gt_comparison *comparison, const struct gt_fi
     return value * (figure->factor > 0 ? figure->factor : 1) * unit_factor(comparison, figure, run);
 }
 
-double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
-                        size_t *ret_runs)
-{
-    double sum = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < comparison->runs; i++) {
-        double value = comparison->session_of_run[i] == session ? gt_compare_run(comparison, figure, i) : NAN;
-        if (isnan(value))
-            continue;
-        sum += value;
-        count++;
-    }
-    if (ret_runs)
-        *ret_runs = count;
-    return count ? sum / (double)count : NAN;
-}
-
 /* Puts the values of a session's runs that have the figure into `ret`, and returns how many there are. */
 static size_t values_of(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
                         double *ret)
@@ -155,19 +141,28 @@ static size_t values_of(const struct gt_comparison *comparison, const struct gt_
     return count;
 }
 
-int gt_compare_interval(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t baseline,
-                        size_t session, double *ret_low, double *ret_high)
+static double mean_of(const double *value, size_t count)
 {
-    double *value = calloc(2 * comparison->runs, sizeof *value);
-    *ret_low = *ret_high = NAN;
-    if (!value)
-        return -ENOMEM;
-    double *other = value + comparison->runs;
-    size_t values = values_of(comparison, figure, baseline, value);
-    size_t others = values_of(comparison, figure, session, other);
-    gt_welch_interval(value, values, other, others, ret_low, ret_high);
-    free(value);
-    return 0;
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += value[i];
+    return count ? sum / (double)count : NAN;
+}
+
+double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session)
+{
+    return mean_of(comparison->scratch, values_of(comparison, figure, session, comparison->scratch));
+}
+
+struct gt_compared gt_compare_session(const struct gt_comparison *comparison, const struct gt_figure *figure,
+                                      size_t session)
+{
+    double *own = comparison->scratch, *baseline = own + comparison->runs;
+    size_t runs = values_of(comparison, figure, session, own);
+    struct gt_compared ret = {mean_of(own, runs), runs, NAN, NAN, NAN};
+    if (session)
+        gt_welch_interval(baseline, values_of(comparison, figure, 0, baseline), own, runs, &ret.low, &ret.high);
+    return ret;
 }
 
 /* ---- runs that failed ---- */
@@ -229,7 +224,7 @@ struct gt_figure gt_compare_block_cpu_time(const struct gt_comparison *compariso
     return own;
 }
 
-bool gt_compare_cpu_time_is_estimated(const struct gt_comparison *comparison, const struct gt_figure *figure)
+static bool cpu_time_is_estimated(const struct gt_comparison *comparison, const struct gt_figure *figure)
 {
     static const char *const keys[] = {"cpu_time", "known", NULL};
     for (size_t i = 0; i < comparison->runs; i++) {
@@ -303,6 +298,21 @@ static bool is_given_already(const struct gt_comparison *comparison, size_t inde
     return false;
 }
 
+/* The final values of a recording tell it; results have no such values. */
+static double others_in(const char *path)
+{
+    struct gt_recording *recording = NULL;
+    double others = NAN;
+    if (gt_given_file_check(path, NULL) < 0 || gt_recording_open(&recording, path, NULL) < 0) /* a pipe is read once */
+        return NAN;
+    const struct gt_outcome *outcome = gt_recording_outcome(recording);
+    if (outcome && isfinite(outcome->value[GT_SCOPE_SYSTEM][GT_CPU_TIME]) &&
+        isfinite(outcome->value[GT_SCOPE_COMBINED][GT_CPU_TIME]))
+        others = gt_usage_others(&(struct gt_usage){.machine = gt_recording_machine(recording), .outcome = outcome});
+    gt_recording_close(recording);
+    return others;
+}
+
 static int load_run(struct gt_comparison *comparison, const char *mapping, struct gt_error *error)
 {
     const struct gt_compare_options *options = comparison->options;
@@ -320,6 +330,7 @@ static int load_run(struct gt_comparison *comparison, const char *mapping, struc
     }
     session->runs++;
     comparison->session_of_run[comparison->runs] = (size_t)(session - comparison->session);
+    comparison->others[comparison->runs] = others_in(mapping + length + 1);
     comparison->run[comparison->runs++] = results;
     return 0;
 }
@@ -338,7 +349,11 @@ static int load(struct gt_comparison *comparison, struct gt_error *error)
     comparison->session = calloc(count, sizeof *comparison->session);
     comparison->run = calloc(count, sizeof *comparison->run);
     comparison->session_of_run = calloc(count, sizeof *comparison->session_of_run);
-    if (!comparison->session || !comparison->run || !comparison->session_of_run)
+    comparison->order = calloc(count, sizeof *comparison->order);
+    comparison->scratch = calloc(2 * count, sizeof *comparison->scratch);
+    comparison->others = calloc(count, sizeof *comparison->others);
+    if (!comparison->session || !comparison->run || !comparison->session_of_run || !comparison->scratch ||
+        !comparison->order || !comparison->others)
         return gt_error_system(error, ENOMEM, "sessions");
     int status = 0;
     for (size_t i = 0; i < count && status == 0; i++)
@@ -597,6 +612,9 @@ void gt_comparison_close(struct gt_comparison *comparison)
     free(comparison->slot);
     free(comparison->run);
     free(comparison->session_of_run);
+    free(comparison->others);
+    free(comparison->scratch);
+    free(comparison->order);
     free(comparison->session);
 }
 
@@ -608,4 +626,217 @@ int gt_comparison_open(struct gt_comparison *comparison, const struct gt_compare
     if (status == 0)
         status = load(comparison, error);
     return status == 0 ? match_blocks(comparison, error) : status;
+}
+
+/* ---- lines of the summary ---- */
+
+enum { KEYS = 4 };
+
+/* A figure stands in results of the run and of a block under these keys, and rules name it there. */
+static const struct measure {
+    const char *title, *unit, *unit_key; /* `unit_key` names in "static_data" what people see bytes in */
+    bool is_original;                    /* of memory: in that unit in results, too */
+    const char *run[KEYS], *run_name;
+    const char *block[KEYS], *block_name;
+} measures[] = {
+/* A statistic of a column of samples. */
+#define COLUMN(name, statistic) \
+    {"overall", name, statistic}, name "." statistic, {"resource_usage", name, statistic}, name "." statistic
+#define COUNTER(name) \
+    {"overall_counters", name, "total"}, "counters." name, {"counters", name, "total"}, "counters." name
+    {"Time", "seconds", NULL, false, {"duration"}, "duration", {"compute_time", "total"}, "compute_time.total"},
+    {"CPU time", "seconds", NULL, false, COUNTER("combined_cpu_time")},
+    {"Mean CPU", "percent", NULL, false, COLUMN("cpu_combined_sum_utilization_percent", "mean")},
+    {"Peak RAM", "bytes", "ram_unit", false, {"peaks", "combined_ram_peak"}, "combined_ram_peak", {NULL}, NULL},
+    /* what samples saw: for the whole job only where a session has no peak */
+    {"Max RAM", "bytes", "ram_unit", true, COLUMN("combined_ram", "max")},
+    {"Max GPU RAM", "bytes", "gpu_ram_unit", true, COLUMN("combined_gpu_ram", "max")},
+    {"Mean GPU", "percent", NULL, false, COLUMN("gpu_sum_utilization_percent", "mean")},
+    {"Energy", "joules", NULL, false, {"energy", "job"}, "energy.total", {"energy", "total", "energy"}, "energy.total"},
+};
+
+enum { MEASURES = sizeof measures / sizeof *measures, TIME = 0, CPU_TIME, MEAN_CPU, PEAK_RAM, MAX_RAM };
+
+static const char *chosen_unit(const struct gt_comparison *comparison, const struct measure *measure, double *ret_bytes)
+{
+    const char *unit = measure->unit_key ? gt_results_static(gt_compare_results(comparison, 0), measure->unit_key)
+                                         : NULL;
+    *ret_bytes = 1;
+    return unit && gt_unit_memory(unit, ret_bytes, NULL) >= 0 ? unit : measure->unit;
+}
+
+static struct gt_compare_line make_line(const struct gt_comparison *comparison, const struct measure *measure,
+                                        const struct gt_slot *slot)
+{
+    double bytes;
+    const char *display_unit = chosen_unit(comparison, measure, &bytes);
+    struct gt_compare_line line = {.slot = slot,
+                                   .title = measure->title,
+                                   .name = slot ? measure->block_name : measure->run_name,
+                                   .unit = measure->unit,
+                                   .display_unit = display_unit,
+                                   .display_factor = 1 / bytes,
+                                   .figure = {.slot = slot, .factor = measure->is_original ? bytes : 1}};
+    memcpy(line.figure.keys, slot ? measure->block : measure->run, sizeof measure->run);
+    return line;
+}
+
+/* Short runs have no sample of utilization, and all have their CPU time: the mean of a run is that over its length. */
+static void choose_exact(struct gt_compare_line *line, const struct gt_comparison *comparison,
+                         const struct measure *measure)
+{
+    struct gt_figure exact = {
+        .keys = {"overall_counters", "combined_cpu_time", "total"}, .factor = 100, .is_rate = true};
+    if (line->slot || measure != &measures[MEAN_CPU])
+        return;
+    for (size_t i = 0; i < comparison->runs; i++)
+        if (isnan(gt_compare_run(comparison, &exact, i)))
+            return;
+    line->figure = exact;
+}
+
+static void choose_cpu_time(struct gt_compare_line *line, const struct gt_comparison *comparison,
+                            const struct measure *measure)
+{
+    if (!line->slot || measure != &measures[CPU_TIME])
+        return;
+    line->figure = gt_compare_block_cpu_time(comparison, line->slot);
+    line->is_estimated = cpu_time_is_estimated(comparison, &line->figure);
+    if (strcmp(line->figure.keys[0], measure->block[0]) != 0)
+        line->name = "cpu_time.total";
+}
+
+/* Results have 0.0 also for GPUs that are not there: a figure that is 0 in every session says nothing. */
+static bool is_worth_a_line(const struct gt_comparison *comparison, const struct gt_figure *figure)
+{
+    for (size_t i = 0; figure->keys[0] && i < comparison->sessions; i++) {
+        double value = gt_compare_value(comparison, figure, i);
+        if (!isnan(value) && value != 0)
+            return true;
+    }
+    return false;
+}
+
+static void choose(struct gt_compare_lines *lines, const struct gt_comparison *comparison,
+                   const struct measure *measure, const struct gt_slot *slot)
+{
+    struct gt_compare_line line = make_line(comparison, measure, slot);
+    choose_exact(&line, comparison, measure);
+    choose_cpu_time(&line, comparison, measure);
+    if (is_worth_a_line(comparison, &line.figure))
+        lines->line[lines->count++] = line;
+}
+
+static bool is_known_to_all(const struct gt_comparison *comparison, const struct measure *measure)
+{
+    struct gt_compare_line line = make_line(comparison, measure, NULL);
+    for (size_t i = 0; i < comparison->sessions; i++)
+        if (isnan(gt_compare_value(comparison, &line.figure, i)))
+            return false;
+    return true;
+}
+
+/* ---- blocks, the longest first ---- */
+
+struct rank {
+    double time;
+    const struct gt_slot *slot;
+};
+
+static int by_longest(const void *a, const void *b)
+{
+    const struct rank *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(y->time, x->time), GT_ORDER(x->slot, y->slot));
+}
+
+static struct rank *rank_slots(const struct gt_comparison *comparison)
+{
+    struct rank *rank = calloc(comparison->slots + 1, sizeof *rank);
+    for (size_t i = 0; rank && i < comparison->slots; i++) {
+        struct gt_compare_line time = make_line(comparison, &measures[TIME], &comparison->slot[i]);
+        rank[i].slot = &comparison->slot[i];
+        for (size_t j = 0; j < comparison->sessions; j++)
+            rank[i].time = fmax(rank[i].time, gt_compare_value(comparison, &time.figure, j));
+    }
+    if (rank)
+        qsort(rank, comparison->slots, sizeof *rank, by_longest);
+    return rank;
+}
+
+static int choose_all(struct gt_compare_lines *lines, const struct gt_comparison *comparison)
+{
+    struct rank *rank = rank_slots(comparison);
+    lines->line = calloc((comparison->slots + 1) * MEASURES, sizeof *lines->line);
+    if (!rank || !lines->line) {
+        free(rank);
+        return -ENOMEM;
+    }
+    bool has_peaks = is_known_to_all(comparison, &measures[PEAK_RAM]);
+    for (size_t i = 0; i < MEASURES; i++)
+        if (i != (has_peaks ? MAX_RAM : PEAK_RAM))
+            choose(lines, comparison, &measures[i], NULL);
+    for (size_t i = 0; i < comparison->slots; i++)
+        for (size_t j = 0; j < MEASURES; j++)
+            choose(lines, comparison, &measures[j], rank[i].slot);
+    free(rank);
+    return 0;
+}
+
+/* ---- what differs ---- */
+
+/* All lines of one session against the baseline are tested together. */
+static int judge_session(struct gt_compare_lines *lines, const struct gt_comparison *comparison, size_t session)
+{
+    size_t first = comparison->session[0].runs, runs = first + comparison->session[session].runs;
+    double *value = calloc(lines->count * runs + 1, sizeof *value), *p = calloc(lines->count + 1, sizeof *p);
+    int status = value && p ? 0 : -ENOMEM;
+    for (size_t i = 0; i < lines->count && status == 0; i++) {
+        double *baseline = value + i * runs, *own = baseline + first;
+        for (size_t run = 0; run < comparison->runs; run++)
+            if (comparison->session_of_run[run] == 0)
+                *baseline++ = gt_compare_run(comparison, &lines->line[i].figure, run);
+            else if (comparison->session_of_run[run] == session)
+                *own++ = gt_compare_run(comparison, &lines->line[i].figure, run);
+    }
+    if (status == 0)
+        status = gt_permutation_test(value, lines->count, first, runs, p);
+    for (size_t i = 0; i < lines->count && status == 0; i++)
+        lines->line[i].session[session].p = p[i];
+    free(value);
+    free(p);
+    return status;
+}
+
+int gt_compare_lines(struct gt_compare_lines *ret, const struct gt_comparison *comparison)
+{
+    *ret = (struct gt_compare_lines){0};
+    int status = choose_all(ret, comparison);
+    for (size_t i = 0; i < ret->count && status == 0; i++) {
+        struct gt_compare_line *line = &ret->line[i];
+        if (!(line->session = calloc(comparison->sessions, sizeof *line->session)))
+            status = -ENOMEM;
+        for (size_t session = 0; session < comparison->sessions && line->session; session++)
+            line->session[session] = gt_compare_session(comparison, &line->figure, session);
+    }
+    for (size_t i = 1; i < comparison->sessions && status == 0; i++)
+        status = judge_session(ret, comparison, i);
+    if (status < 0)
+        gt_compare_lines_release(ret);
+    return status;
+}
+
+void gt_compare_lines_release(struct gt_compare_lines *lines)
+{
+    for (size_t i = 0; i < lines->count; i++)
+        free(lines->line[i].session);
+    free(lines->line);
+    *lines = (struct gt_compare_lines){0};
+}
+
+const char *gt_compare_verdict(const struct gt_compare_line *line, size_t session)
+{
+    const struct gt_compared *own = &line->session[session];
+    if (!own->runs || !line->session[0].runs)
+        return NULL;
+    return isnan(own->p) ? "too few runs" : own->p <= 0.05 ? "yes" : "no";
 }
