@@ -57,13 +57,7 @@ double gt_course_rate_next(struct gt_course_rate *rate, double at, double counte
 struct gt_course *gt_course_new(int64_t shortest_ns, size_t spans, size_t lines, bool keeps_samples);
 struct gt_course *gt_course_keep(struct gt_course *course);
 void gt_course_release(struct gt_course *course); /* accepts NULL */
-/* Returns the number of the new line, or -ENOMEM. */
-int gt_course_line_add(struct gt_course *course);
 
-/* Begins a sample, `since_ns` after the begin. Returns 1, 0 when it lies before the begin, or -ENOMEM. */
-int gt_course_sample_begin(struct gt_course *course, int64_t since_ns);
-/* Adds the value of a line in the sample begun last; NaN: it is not known. Returns 0 or -ENOMEM. */
-int gt_course_add(struct gt_course *course, size_t line, double value);
 /* Does both with a value for every line. Returns 0 or -ENOMEM. */
 int gt_course_take(struct gt_course *course, int64_t since_ns, const double *value);
 

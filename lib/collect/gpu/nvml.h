@@ -286,6 +286,7 @@ struct nvml {
     struct nvml_rows fresh; /* scratch of one listing */
     unsigned char *buffer;  /* what the driver writes lists into */
     size_t buffer_size;
+    int sample_type; /* of the samples in it */
 };
 
 /* Functions that a driver lacks are not found. */
@@ -319,12 +320,13 @@ void gt_nvml_survey_marks(const void *state, struct gt_availability *ret);
 
 /* Read the health of all boards: counters once a minute and at the end, XIDs with the other values. */
 void gt_nvml_read_health(struct nvml *nvml, bool is_last, bool is_new);
-void gt_nvml_close_health(struct nvml *nvml);
 /* Tells which of it there is, and reads it where that was not done. `state` is the collector's, NULL when it is not open. */
 void gt_nvml_survey_health(void *state, struct gt_availability *ret);
 
-/* Make room for at least `size` bytes in nvml->buffer. */
-int gt_nvml_buffer(struct nvml *nvml, size_t size);
+/* Call `ask`, which fills nvml->buffer with up to *count rows of `row` bytes, until all rows fit: a list may grow between two calls.
+ * Returns the result, NVML_UNKNOWN for an impossible count, or -ENOMEM. */
+int gt_nvml_list(struct nvml *nvml, struct nvml_gpu *gpu, int which, size_t row, unsigned *ret_count,
+                 int (*ask)(struct nvml *, struct nvml_gpu *, int which, unsigned *count));
 /* Note a result which means that the device is gone. Returns true once one did. */
 bool gt_nvml_lost(struct nvml_gpu *gpu, int result);
 

@@ -308,20 +308,24 @@ void gt_nvml_read(struct nvml *nvml)
             settle_energy(nvml, &nvml->gpu[k]);
 }
 
-/* Largest value of the driver's ring newer than *seen, which moves on; NaN when there is none. */
-static double highest_sample(struct nvml *nvml, struct nvml_gpu *gpu, int which, unsigned long long *seen)
+static unsigned long long *seen_of(struct nvml_gpu *gpu, int which)
 {
-    enum { FIRST = 256, MOST = 16384 };
-    int type = NVML_UNSIGNED, result = NVML_INSUFFICIENT_SIZE;
-    unsigned count = FIRST;
-    for (unsigned capacity = FIRST; capacity <= MOST && result == NVML_INSUFFICIENT_SIZE; capacity *= 2) {
-        if (gt_nvml_buffer(nvml, capacity * sizeof(struct nvml_sample)) < 0)
-            return NAN;
-        count = capacity;
-        result = nvml->call.samples(gpu->handle, which, *seen, &type, &count, (void *)nvml->buffer);
-        if (count > capacity)
-            count = capacity;
-    }
+    return which == NVML_SAMPLES_POWER ? &gpu->seen_power : &gpu->seen_utilization;
+}
+
+static int ask_samples(struct nvml *nvml, struct nvml_gpu *gpu, int which, unsigned *count)
+{
+    nvml->sample_type = NVML_UNSIGNED;
+    return NVML_CALL(samples, gpu->handle, which, *seen_of(gpu, which), &nvml->sample_type, count,
+                     (void *)nvml->buffer);
+}
+
+/* Returns the largest value of the driver's ring that is newer than those seen before; NaN when there is none. */
+static double highest_sample(struct nvml *nvml, struct nvml_gpu *gpu, int which)
+{
+    unsigned count = 0;
+    unsigned long long *seen = seen_of(gpu, which);
+    int result = gt_nvml_list(nvml, gpu, which, sizeof(struct nvml_sample), &count, ask_samples);
     double highest = NAN;
     unsigned long long after = *seen;
     for (unsigned i = 0; result == NVML_SUCCESS && i < count; i++) {
@@ -329,7 +333,7 @@ static double highest_sample(struct nvml *nvml, struct nvml_gpu *gpu, int which,
         memcpy(&sample, nvml->buffer + i * sizeof sample, sizeof sample);
         if (sample.time <= after)
             continue;
-        highest = fmax(highest, number_of(&sample.value, type));
+        highest = fmax(highest, number_of(&sample.value, nvml->sample_type));
         if (sample.time > *seen)
             *seen = sample.time;
     }
@@ -341,8 +345,8 @@ void gt_nvml_read_samples(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     if (!nvml->call.samples || gpu->parent >= 0)
         return;
-    double utilization = highest_sample(nvml, gpu, NVML_SAMPLES_UTILIZATION, &gpu->seen_utilization);
-    double power = highest_sample(nvml, gpu, NVML_SAMPLES_POWER, &gpu->seen_power);
+    double utilization = highest_sample(nvml, gpu, NVML_SAMPLES_UTILIZATION);
+    double power = highest_sample(nvml, gpu, NVML_SAMPLES_POWER);
     gpu->gpu.value[GT_GPU_UTILIZATION_PEAK] = utilization <= 100 ? utilization / 100 : NAN;
     gpu->gpu.value[GT_GPU_POWER_PEAK] = power / 1e3;
 }

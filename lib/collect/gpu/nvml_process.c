@@ -18,11 +18,6 @@ static const struct gt_row_layout layouts[] = {
     {32, offsetof(struct nvml_process, pid), offsetof(struct nvml_process, bytes)},
 };
 
-int gt_nvml_buffer(struct nvml *nvml, size_t size)
-{
-    return GT_GROW_TO(nvml->buffer, nvml->buffer_size, size);
-}
-
 bool gt_nvml_lost(struct nvml_gpu *gpu, int result)
 {
     if (result == NVML_GPU_IS_LOST || result == NVML_GPU_NOT_FOUND || result == NVML_RESET_REQUIRED)
@@ -30,7 +25,7 @@ bool gt_nvml_lost(struct nvml_gpu *gpu, int result)
     return gpu->is_lost;
 }
 
-static int ask_old(const struct nvml *nvml, struct nvml_gpu *gpu, enum nvml_process_mode mode, unsigned *count)
+static int ask_old(struct nvml *nvml, struct nvml_gpu *gpu, int mode, unsigned *count)
 {
     int (*ask)(struct nvml_device *, unsigned *, void *) = nvml->call.processes_v3[mode];
     if (!ask)
@@ -40,28 +35,27 @@ static int ask_old(const struct nvml *nvml, struct nvml_gpu *gpu, enum nvml_proc
     return ask ? ask(gpu->handle, count, nvml->buffer) : NVML_FUNCTION_NOT_FOUND;
 }
 
-static int ask_detail(const struct nvml *nvml, struct nvml_gpu *gpu, enum nvml_process_mode mode, unsigned *count)
+static int ask_detail(struct nvml *nvml, struct nvml_gpu *gpu, int mode, unsigned *count)
 {
-    struct nvml_process_list list = {NVML_PROCESS_LIST_V1, mode, *count, (void *)nvml->buffer};
+    struct nvml_process_list list = {NVML_PROCESS_LIST_V1, (unsigned)mode, *count, (void *)nvml->buffer};
     int result = NVML_CALL(process_detail, gpu->handle, &list);
     *count = list.count;
     return result;
 }
 
-/* Call until the buffer is large enough: the list may grow between two calls. */
-static int ask_until_it_fits(struct nvml *nvml, struct nvml_gpu *gpu, enum nvml_process_mode mode, unsigned *ret_count,
-                             int (*ask)(const struct nvml *, struct nvml_gpu *, enum nvml_process_mode, unsigned *))
+int gt_nvml_list(struct nvml *nvml, struct nvml_gpu *gpu, int which, size_t row, unsigned *ret_count,
+                 int (*ask)(struct nvml *, struct nvml_gpu *, int which, unsigned *count))
 {
-    size_t rows = nvml->buffer_size / sizeof(struct nvml_process);
-    if (rows < FIRST_ROWS)
-        rows = FIRST_ROWS;
+    size_t rows = nvml->buffer_size / row > FIRST_ROWS ? nvml->buffer_size / row : FIRST_ROWS;
     int result = NVML_INSUFFICIENT_SIZE;
     for (int try = 0; try < TRIES && result == NVML_INSUFFICIENT_SIZE && rows <= MOST_ROWS; try++) {
-        if (gt_nvml_buffer(nvml, rows * sizeof(struct nvml_process)) < 0)
+        if (GT_GROW_TO(nvml->buffer, nvml->buffer_size, rows * row) < 0)
             return -ENOMEM;
         memset(nvml->buffer, GT_ROW_PATTERN, nvml->buffer_size);
         *ret_count = (unsigned)rows;
-        result = ask(nvml, gpu, mode, ret_count);
+        result = ask(nvml, gpu, which, ret_count);
+        if (result == NVML_SUCCESS && *ret_count > rows)
+            return NVML_UNKNOWN;
         rows = rows * 2 > *ret_count ? rows * 2 : (size_t)*ret_count + *ret_count / 2;
     }
     return result;
@@ -92,15 +86,13 @@ static int add_list(struct nvml *nvml, struct nvml_gpu *gpu, enum nvml_process_m
 {
     unsigned count = 0;
     const struct gt_row_layout *layout = &layouts[2];
-    int result = ask_until_it_fits(nvml, gpu, mode, &count, ask_detail);
+    int result = gt_nvml_list(nvml, gpu, mode, sizeof(struct nvml_process), &count, ask_detail);
     if (result == NVML_FUNCTION_NOT_FOUND || result == NVML_NOT_SUPPORTED || result == NVML_ARGUMENT_VERSION_MISMATCH) {
-        result = ask_until_it_fits(nvml, gpu, mode, &count, ask_old);
+        result = gt_nvml_list(nvml, gpu, mode, sizeof(struct nvml_process), &count, ask_old);
         layout = NULL;
     }
     if (result != NVML_SUCCESS || count == 0)
         return result;
-    if (count > nvml->buffer_size / sizeof(struct nvml_process))
-        return NVML_UNKNOWN;
     if (!layout)
         layout = gt_row_layout_find(nvml->buffer, nvml->buffer_size, count, 1, layouts,
                                     sizeof layouts / sizeof *layouts);
@@ -162,8 +154,6 @@ static int list_rows(struct nvml *nvml, struct nvml_gpu *gpu)
  *
  * The driver's samples have a row only for processes that were busy in its last period (1 s or less), so a process without
  * a new row keeps its figures for that long and is idle afterwards. */
-
-enum { FIRST_SAMPLES = 128, SAMPLE_TRIES = 6 };
 
 static const int64_t sample_life_us = 1000000;
 static const int64_t clock_slack_us = 1000000; /* a sample may not be newer than now by more than this */
@@ -250,12 +240,13 @@ static void take_samples(struct nvml *nvml, struct nvml_gpu *gpu, const struct n
 }
 
 /* The two functions fill the same part of nvml->buffer in the form of the older one. */
-static int ask_new(struct nvml *nvml, struct nvml_gpu *gpu, unsigned *count)
+static int ask_new(struct nvml *nvml, struct nvml_gpu *gpu, int which, unsigned *count)
 {
     struct nvml_process_utilization_v1 *rows = (void *)nvml->buffer;
     struct nvml_processes_utilization list = {NVML_PROCESSES_UTILIZATION_V1, *count, gpu->seen_process, rows};
     unsigned capacity = *count;
-    int result = nvml->call.processes_utilization(gpu->handle, &list);
+    int result = NVML_CALL(processes_utilization, gpu->handle, &list);
+    (void)which;
     *count = list.count;
     for (unsigned i = 0; result == NVML_SUCCESS && i < list.count && i < capacity; i++) {
         struct nvml_process_utilization_v1 row = rows[i];
@@ -265,39 +256,21 @@ static int ask_new(struct nvml *nvml, struct nvml_gpu *gpu, unsigned *count)
     return result;
 }
 
-static int ask_old_samples(struct nvml *nvml, struct nvml_gpu *gpu, unsigned *count)
+static int ask_old_samples(struct nvml *nvml, struct nvml_gpu *gpu, int which, unsigned *count)
 {
-    return nvml->call.process_utilization(gpu->handle, (void *)nvml->buffer, count, gpu->seen_process);
-}
-
-static int ask_samples(struct nvml *nvml, struct nvml_gpu *gpu, unsigned *ret_count,
-                       int (*ask)(struct nvml *, struct nvml_gpu *, unsigned *))
-{
-    unsigned rows = FIRST_SAMPLES;
-    int result = NVML_INSUFFICIENT_SIZE;
-    for (int try = 0; try < SAMPLE_TRIES && result == NVML_INSUFFICIENT_SIZE; try++) {
-        if (gt_nvml_buffer(nvml, rows * sizeof(struct nvml_process_utilization_v1)) < 0)
-            return NVML_UNKNOWN;
-        memset(nvml->buffer, 0, rows * sizeof(struct nvml_process_utilization_v1));
-        *ret_count = rows;
-        result = ask(nvml, gpu, ret_count);
-        if (result == NVML_SUCCESS && *ret_count > rows)
-            return NVML_UNKNOWN;
-        rows = *ret_count > rows && *ret_count < 1u << 20 ? *ret_count + *ret_count / 2 : rows * 2;
-    }
-    return result;
+    (void)which;
+    return NVML_CALL(process_utilization, gpu->handle, (void *)nvml->buffer, count, gpu->seen_process);
 }
 
 static void read_samples(struct nvml *nvml, struct nvml_gpu *gpu)
 {
+    const size_t row = sizeof(struct nvml_process_utilization_v1);
     unsigned count = 0;
-    int result = NVML_FUNCTION_NOT_FOUND;
     if (gpu->seen_process == 0)
         gpu->seen_process = (unsigned long long)(now_us(nvml) - sample_life_us);
-    if (nvml->call.processes_utilization)
-        result = ask_samples(nvml, gpu, &count, ask_new);
-    if (result != NVML_SUCCESS && result != NVML_NOT_FOUND && nvml->call.process_utilization)
-        result = ask_samples(nvml, gpu, &count, ask_old_samples);
+    int result = gt_nvml_list(nvml, gpu, 0, row, &count, ask_new);
+    if (result != NVML_SUCCESS && result != NVML_NOT_FOUND)
+        result = gt_nvml_list(nvml, gpu, 0, row, &count, ask_old_samples);
     gpu->utilization_unsupported = result != NVML_SUCCESS && result != NVML_NOT_FOUND;
     if (result == NVML_SUCCESS)
         take_samples(nvml, gpu, (void *)nvml->buffer, count);
