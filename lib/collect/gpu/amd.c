@@ -599,7 +599,7 @@ static bool load(struct amd *amd, const struct gt_collect_options *options, stru
         gt_unavailable(availability, GT_BROKEN, NULL, "%s", why.text);
     else if (has_rocm_smi())
         gt_unavailable(availability, GT_ABSENT, "install the package amd-smi-lib of ROCm 6 or later",
-                       "only ROCm SMI is installed, which is not read; AMD SMI is");
+                       "only ROCm SMI is installed, and it is not read");
     else
         gt_unavailable(availability, GT_ABSENT, NULL, "AMD SMI is not installed");
     return false;
