@@ -639,8 +639,8 @@ static void amd_close(void *state)
     struct amd *amd = state;
     if (!amd)
         return;
-    if (amd->library.handle)
-        CALL(shutdown);
+    if (amd->library.handle && amd->call.shutdown)
+        amd->call.shutdown();
     for (size_t i = 0; i < amd->card_count; i++)
         free(amd->card[i].rows.row);
     free(amd->card);

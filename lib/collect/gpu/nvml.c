@@ -272,8 +272,8 @@ static void nvml_close(void *state)
     free(nvml->gpu);
     free(nvml->fresh.row);
     free(nvml->buffer);
-    if (nvml->library.handle)
-        NVML_CALL(shutdown);
+    if (nvml->library.handle && nvml->call.shutdown)
+        nvml->call.shutdown();
     gt_library_close(&nvml->library);
     free(nvml);
 }
