@@ -318,7 +318,7 @@ static double starved_share(const struct gt_gpu_use_time *time)
 
 static double slowed_share(const struct gt_gpu_use_time *time)
 {
-    return time->slowed / time->told;
+    return time->slowed / time->reported;
 }
 
 /* Names the GPUs to which a rule applies: "gpu 1", "gpus 1, 3"; returns the largest share, NaN: none. */
