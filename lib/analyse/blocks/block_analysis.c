@@ -351,14 +351,6 @@ static int count_all_calls(struct gt_block_analysis *analysis)
 /* ---- energy of each block: of the CPU by the CPU time of its processes where the file has it, of the rest by time
  * ---- */
 
-struct call {
-    uint32_t name;
-    uint16_t source;
-    int64_t process;
-    struct gt_time_stretch stretch;
-    double cpu_start, cpu_stop;
-};
-
 struct gt_time_stretch gt_block_analysis_stretch(const struct gt_block_analysis *analysis,
                                                  const struct gt_interval *interval)
 {
@@ -369,13 +361,30 @@ struct gt_time_stretch gt_block_analysis_stretch(const struct gt_block_analysis 
 
 static int by_start(const void *a, const void *b)
 {
-    const struct call *x = a, *y = b;
+    const struct gt_block_call *x = a, *y = b;
     return GT_ORDER_BY(GT_ORDER(x->name, y->name), GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process),
-                       GT_ORDER(x->stretch.start, y->stretch.start));
+                       GT_ORDER(x->stretch.start, y->stretch.start), GT_ORDER(x->stretch.stop, y->stretch.stop));
+}
+
+struct gt_block_call *gt_block_calls(const struct gt_block_analysis *analysis, size_t *ret_count)
+{
+    struct gt_block_call *call = calloc(analysis->intervals.count + 1, sizeof *call);
+    size_t count = 0;
+    for (size_t i = 0; call && i < analysis->intervals.count; i++) {
+        const struct gt_interval *interval = &analysis->intervals.interval[i];
+        if (!interval->unfinished)
+            call[count++] = (struct gt_block_call){interval->name,      interval->source,
+                                                   interval->process,   gt_block_analysis_stretch(analysis, interval),
+                                                   interval->cpu_start, interval->cpu_stop};
+    }
+    if (call)
+        qsort(call, count, sizeof *call, by_start);
+    *ret_count = count;
+    return call;
 }
 
 /* The calls from `first` on that overlap, of one process, as one; returns the number behind the last. */
-static size_t join_overlapping(const struct call *call, size_t first, size_t end, struct call *ret)
+static size_t join_overlapping(const struct gt_block_call *call, size_t first, size_t end, struct gt_block_call *ret)
 {
     size_t next = first + 1;
     *ret = call[first];
@@ -390,14 +399,14 @@ static size_t join_overlapping(const struct call *call, size_t first, size_t end
 }
 
 /* Joined calls go into `stretch`, whose beginning becomes the block's time. */
-static void count_block(const struct gt_energy_curve *curve, const struct call *call, size_t first, size_t end,
+static void count_block(const struct gt_energy_curve *curve, const struct gt_block_call *call, size_t first, size_t end,
                         struct gt_time_stretch *stretch, struct gt_block_energy *ret)
 {
     size_t count = 0;
     struct gt_spent cpu = {.joules = NAN, .error = NAN};
     bool by_cpu_time = true;
     for (size_t i = first; i < end; count++) {
-        struct call joined;
+        struct gt_block_call joined;
         i = join_overlapping(call, i, end, &joined);
         double used = joined.cpu_stop - joined.cpu_start;
         by_cpu_time &= !isnan(used);
@@ -413,24 +422,6 @@ static void count_block(const struct gt_energy_curve *curve, const struct call *
         ret->device[GT_ENERGY_CPU] = cpu;
 }
 
-/* Those that ended. */
-static struct call *sorted_calls(const struct gt_block_analysis *analysis, size_t *ret_count)
-{
-    struct call *call = calloc(analysis->intervals.count + 1, sizeof *call);
-    size_t count = 0;
-    for (size_t i = 0; call && i < analysis->intervals.count; i++) {
-        const struct gt_interval *interval = &analysis->intervals.interval[i];
-        if (!interval->unfinished)
-            call[count++] = (struct call){interval->name,      interval->source,
-                                          interval->process,   gt_block_analysis_stretch(analysis, interval),
-                                          interval->cpu_start, interval->cpu_stop};
-    }
-    if (call)
-        qsort(call, count, sizeof *call, by_start);
-    *ret_count = count;
-    return call;
-}
-
 static int count_energy(struct gt_block_analysis *analysis)
 {
     static const struct gt_spent unknown = {.joules = NAN, .error = NAN};
@@ -443,7 +434,7 @@ static int count_energy(struct gt_block_analysis *analysis)
             analysis->energy[i].device[device] = unknown;
     if (!gt_energy_curve_is_measured(&analysis->curve))
         return 0;
-    struct call *call = sorted_calls(analysis, &calls);
+    struct gt_block_call *call = gt_block_calls(analysis, &calls);
     struct gt_time_stretch *stretch = calloc(calls + 1, sizeof *stretch);
     for (size_t first = 0, end; call && stretch && first < calls; first = end) {
         for (end = first + 1; end < calls && call[end].name == call[first].name;)

@@ -96,6 +96,16 @@ int gt_block_analysis_begin(struct gt_block_analysis *analysis, const struct gt_
 int gt_block_analysis_add(struct gt_block_analysis *analysis, const struct gt_sample *sample, struct gt_error *error);
 int gt_block_analysis_end(struct gt_block_analysis *analysis, struct gt_error *error);
 void gt_block_analysis_close(struct gt_block_analysis *analysis);
+/* A call that ended. */
+struct gt_block_call {
+    uint32_t name;
+    uint16_t source;
+    int64_t process;
+    struct gt_time_stretch stretch; /* on the clock of the samples */
+    double cpu_start, cpu_stop;
+};
+/* Returns them by block, process and time, to be freed; NULL without memory. */
+struct gt_block_call *gt_block_calls(const struct gt_block_analysis *analysis, size_t *ret_count);
 /* Returns the time of a call that ended, on the clock of the samples. */
 struct gt_time_stretch gt_block_analysis_stretch(const struct gt_block_analysis *analysis,
                                                  const struct gt_interval *interval);
@@ -115,9 +125,5 @@ struct gt_spent gt_blocks_energy_of_call(const struct gt_block_analysis *analysi
 int gt_block_cpu_count(struct gt_block_analysis *analysis);
 /* Returns a counter of the block by its place: of CPU time in agreement with the above, any other as the samples tell. */
 double gt_block_cpu_counter(const struct gt_block_analysis *analysis, size_t block, size_t counter);
-
-/* Pages show the calls of code blocks above their charts: each thread has a lane for each depth at which calls nest. */
-
-void gt_lanes_add(struct gt_node *page, const struct gt_block_analysis *analysis);
 
 #endif

@@ -42,14 +42,6 @@ struct reading {
     double time, seconds;
 };
 
-/* A call that ended. */
-struct call {
-    int64_t process;
-    uint32_t name;
-    uint16_t source;
-    struct gt_time_stretch stretch;
-};
-
 /* What processes that the callers started did: seconds, the least and the most it may be. */
 struct others {
     double sum, least, most;
@@ -334,34 +326,15 @@ static int know(struct gt_block_analysis *analysis, const struct list *list)
 
 static int by_process(const void *a, const void *b)
 {
-    const struct call *x = a, *y = b;
+    const struct gt_block_call *x = a, *y = b;
     return GT_ORDER_BY(GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process),
                        GT_ORDER(x->stretch.start, y->stretch.start), GT_ORDER(x->stretch.stop, y->stretch.stop));
 }
 
-static int by_name(const void *a, const void *b)
-{
-    int order = GT_ORDER(((const struct call *)a)->name, ((const struct call *)b)->name);
-    return order ? order : by_process(a, b);
-}
-
-static struct call *make_calls(const struct gt_block_analysis *analysis, size_t *ret_count)
-{
-    struct call *call = calloc(analysis->intervals.count + 1, sizeof *call);
-    *ret_count = 0;
-    for (size_t i = 0; call && i < analysis->intervals.count; i++) {
-        const struct gt_interval *interval = &analysis->intervals.interval[i];
-        if (!interval->unfinished)
-            call[(*ret_count)++] = (struct call){interval->process, interval->name, interval->source,
-                                                 gt_block_analysis_stretch(analysis, interval)};
-    }
-    return call;
-}
-
 /* The time in which processes other than the main one have calls open, for each process on its own; `call` is in the order of
  * processes. Returns how many stretches. */
-static size_t stretches_by_process(const struct gt_block_analysis *analysis, const struct call *call, size_t calls,
-                                   struct gt_time_stretch *stretch)
+static size_t stretches_by_process(const struct gt_block_analysis *analysis, const struct gt_block_call *call,
+                                   size_t calls, struct gt_time_stretch *stretch)
 {
     size_t count = 0;
     for (size_t i = 0, next; i < calls; i = next) {
@@ -374,16 +347,21 @@ static size_t stretches_by_process(const struct gt_block_analysis *analysis, con
     return count;
 }
 
-static int split(struct gt_block_analysis *analysis, struct call *call, size_t calls, struct gt_time_stretch *stretch)
+static int split(struct gt_block_analysis *analysis, struct gt_time_stretch *stretch)
 {
+    size_t calls;
+    struct gt_block_call *call = gt_block_calls(analysis, &calls);
+    if (!call)
+        return -ENOMEM;
     qsort(call, calls, sizeof *call, by_process);
     size_t stretches = stretches_by_process(analysis, call, calls, stretch);
+    free(call);
     int status = gt_cpu_split_finish(&analysis->main_cpu, NULL, 0);
     return status < 0 ? status : gt_cpu_split_finish(&analysis->descendants_cpu, stretch, stretches);
 }
 
 /* The part of the rest that the callers of a block have; `call` has its calls in the order of processes. */
-static double rest_of(const struct gt_block_analysis *analysis, const struct call *call, size_t calls,
+static double rest_of(const struct gt_block_analysis *analysis, const struct gt_block_call *call, size_t calls,
                       struct gt_time_stretch *scratch)
 {
     size_t stretches = stretches_by_process(analysis, call, calls, scratch);
@@ -465,7 +443,7 @@ static struct gt_block_cpu count_block(const struct gt_block_analysis *analysis,
     return cpu;
 }
 
-static void count_blocks(struct gt_block_analysis *analysis, const struct call *call, size_t calls,
+static void count_blocks(struct gt_block_analysis *analysis, const struct gt_block_call *call, size_t calls,
                          struct gt_time_stretch *stretch, const struct list *list)
 {
     size_t first = 0, begin = 0;
@@ -488,15 +466,13 @@ static void count_blocks(struct gt_block_analysis *analysis, const struct call *
 static int count_all(struct gt_block_analysis *analysis, const struct list *list)
 {
     size_t count;
-    struct call *call = make_calls(analysis, &count);
+    struct gt_block_call *call = gt_block_calls(analysis, &count);
     struct gt_time_stretch *stretch = calloc(analysis->intervals.count + 1, sizeof *stretch);
     int status = call && stretch ? 0 : -ENOMEM;
     if (status == 0 && analysis->has_clocks)
-        status = split(analysis, call, count, stretch);
-    if (status == 0) {
-        qsort(call, count, sizeof *call, by_name);
+        status = split(analysis, stretch);
+    if (status == 0)
         count_blocks(analysis, call, count, stretch, list);
-    }
     free(stretch);
     free(call);
     return status;
