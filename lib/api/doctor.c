@@ -75,7 +75,7 @@ static void add_events(struct doctor *doctor, const struct gt_sampler *sampler)
 /* Each way to the processors' energy counters, and whether two of them agree. */
 static void add_rapl(struct doctor *doctor, const struct gt_sampler *sampler)
 {
-    static const char *const names[GT_RAPL_INTERFACES] = {"rapl: perf", "rapl: powercap", "rapl: msr"};
+    static const char *const names[GT_RAPL_INTERFACES] = {"rapl: perf", "rapl: powercap"};
     for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++) {
         struct gt_availability availability;
         gt_rapl_survey(interface, &sampler->root, &availability);

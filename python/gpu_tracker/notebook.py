@@ -29,7 +29,7 @@ from ._sampling import Sampling
 __all__ = ["Data", "IPyGPULogger", "load_ipython_extension", "unload_ipython_extension"]
 
 _GPU_PERIOD, _HISTORY_PERIOD, _CELL_PERIOD = 0.005, 0.5, 0.1
-_NO_GPUS = [f"{library}=/dev/null" for library in ("nvml", "amdsmi", "rocm_smi")]  # for a sampler without GPU values
+_NO_GPUS = [f"{library}=/dev/null" for library in ("nvml", "amdsmi")]  # for a sampler without GPU values
 _MEGABYTE = 10**6
 
 

@@ -343,7 +343,7 @@ def test_warnings_are_logged_unless_disabled(caplog):
 def test_a_machine_without_gpus_is_told_once(monkeypatch, caplog):
     monkeypatch.setattr(Tracker, "_has_warned", False)
     for disable_logs in (True, False, False):
-        with Tracker(libraries=[f"{name}=/dev/null" for name in ("nvml", "amdsmi", "rocm_smi")], disable_logs=disable_logs) as tracker:
+        with Tracker(libraries=[f"{name}=/dev/null" for name in ("nvml", "amdsmi")], disable_logs=disable_logs) as tracker:
             pass
     if not tracker.gpu_utilization.system_gpu_count:  # graphics cards need no library
         assert caplog.text.count("No GPU was found") == 1

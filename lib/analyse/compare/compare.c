@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/sample_course.h"
+#include "aggregate/course.h"
 #include "analyse/blocks/results.h"
 #include "analyse/compare/comparison.h"
 #include "analyse/display.h"

@@ -42,7 +42,7 @@ bool gt_gpu_has_node(const struct gt_analysis_input *input, const bool *nodes, u
     return nodes[index_of(input, node)];
 }
 
-static enum gt_use use_of(const struct gt_analysis_input *input, size_t event)
+enum gt_use gt_gpu_use(const struct gt_analysis_input *input, size_t event)
 {
     if (gt_analysis_work(input, event) != GT_WORK_KERNEL)
         return GT_USE_MEMORY;
@@ -61,7 +61,7 @@ static int collect_spans(const struct gt_analysis_input *input, struct gt_spans 
         status = gt_spans_add_event(spans, trace, i,
                                     GT_SPAN_KEY(gt_analysis_node(input, i),
                                                 gt_analysis_place(input, trace->process[track->process].own),
-                                                gt_analysis_place(input, track->tid), use_of(input, i)));
+                                                gt_analysis_place(input, track->tid), gt_gpu_use(input, i)));
     }
     return status;
 }

@@ -215,8 +215,10 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
     input->counted = calloc(files, 1);
     input->recording = calloc(files, sizeof *input->recording);
     input->pause = calloc(files, sizeof *input->pause);
+    input->query = gt_query_new();
+    input->view = calloc(GT_VIEWS, sizeof *input->view);
     if (!input->place || !input->text || !input->work || !input->usage || !input->loader || !input->hidden ||
-        !input->node || !input->counted || !input->recording || !input->pause)
+        !input->node || !input->counted || !input->recording || !input->pause || !input->query || !input->view)
         return -ENOMEM;
     sort_texts(input);
     classify(input);
@@ -238,6 +240,8 @@ void gt_analysis_close(struct gt_analysis_input *input)
     free(input->counted);
     free(input->recording);
     free(input->pause);
+    free(input->view);
+    gt_query_free(input->query);
 }
 
 int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *trace, const struct gt_trace *other,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analyse/display.h"
+#include "query/rows.h"
 #include "report/report.h"
 #include "trace/trace.h"
 
@@ -29,6 +30,9 @@ enum gt_work {
 /* GPUs are used for one of these. */
 enum gt_use { GT_USE_COMPUTE, GT_USE_COMMUNICATION, GT_USE_MEMORY, GT_USES };
 
+/* Views, see analyse/views.h. */
+enum gt_view { GT_VIEW_WORK, GT_VIEW_LAUNCHED_WORK, GT_VIEW_STEPS, GT_VIEW_LOADING, GT_VIEWS };
+
 struct gt_analysis_input {
     const struct gt_trace *trace;
     const struct gt_trace *other; /* diff: what is compared with `trace`; else NULL */
@@ -46,6 +50,8 @@ struct gt_analysis_input {
     unsigned char *counted; /* of a file: its clock agrees with the others' */
     uint32_t *recording;    /* of a file: files of a node whose times overlap are one recording */
     int64_t *pause;         /* of a file: ns before it in which nothing of its node was recorded */
+    struct gt_query *query; /* owns the views of analyse/views.h, and the rows that analyses make */
+    struct gt_rows *view;   /* without a query: not made yet */
 };
 
 /* An analysis takes these of struct gt_profile_options, and refuses the others. */
