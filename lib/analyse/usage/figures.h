@@ -7,22 +7,14 @@
 #include "report/report.h"
 #include "sample/machine.h"
 
-struct gt_usage_sources {
-    const struct gt_machine *machine;
-    const struct gt_summary *summary;
-    const struct gt_outcome *outcome;
-    const char *recording; /* the path of the tracking file; NULL: there is none */
-    const char *address;   /* of its job on a server, to which it is sent; NULL: it stays where it is */
-};
-
-/* The same with the units of the report, as its parts take them. */
 struct gt_usage {
     const struct gt_machine *machine;
     const struct gt_summary *summary;
     const struct gt_outcome *outcome;
-    const char *recording;                    /* the path of its tracking file; NULL: there is none */
-    const char *address;                      /* of its job on a server; NULL: it stays where it is */
-    double ram_unit, gpu_ram_unit, time_unit; /* bytes and seconds in one of the report's units */
+    const char *recording; /* the path of its tracking file; NULL: there is none */
+    const char *address;   /* of its job on a server, to which it is sent; NULL: it stays where it is */
+    double ram_unit, gpu_ram_unit,
+        time_unit; /* bytes and seconds in one of the report's units, filled in for its parts */
 };
 
 /* The largest memory of a scope, bytes: the best estimate, and what it certainly was not above. */

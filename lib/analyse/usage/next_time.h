@@ -34,6 +34,8 @@ void gt_next_time_kill(struct gt_next_time *next, double bytes);
 extern const char *const gt_request_kinds[];
 /* Appends the request in the words and units of that scheduler; 0, or -ENOENT for a kind that there is not. */
 int gt_next_time_request(struct gt_buffer *out, const struct gt_next_time *next, const char *kind);
+/* Adds the requests of all kinds to a section. */
+void gt_next_time_requests(struct gt_node *section, const struct gt_next_time *next);
 /* Appends what a run that was killed or throttled or failed, or a recording that was not finished, leaves open: "more than 16.0 GB; the
  * limit ended the run before its peak"; nothing where there is none. */
 void gt_next_time_doubt(struct gt_buffer *out, const struct gt_next_time *next);

@@ -211,44 +211,30 @@ struct gt_scaling_report {
     struct gt_next_time next;
 };
 
-static void add_row(struct gt_scaling_report *runs, const char *path, double size, double peak, double elapsed,
-                    bool counts)
-{
-    GT_CELLS(runs->table, path, size, peak, elapsed, counts ? NULL : "failed: left out");
-}
-
 /* What failed does not tell what it takes. */
-int gt_scaling_report_add(struct gt_scaling_report *runs, const char *path, const struct gt_usage_sources *sources,
+int gt_scaling_report_add(struct gt_scaling_report *runs, const char *path, const struct gt_usage *usage,
                           struct gt_error *error)
 {
-    const struct gt_usage usage = {
-        .machine = sources->machine, .summary = sources->summary, .outcome = sources->outcome};
-    double size, peak = gt_usage_peak(&usage), elapsed = usage.outcome->elapsed;
-    int status = size_of_run(&size, runs->variable, sources->recording, sources->machine, error);
+    double size, peak = gt_usage_peak(usage), elapsed = usage->outcome->elapsed;
+    int status = size_of_run(&size, runs->variable, usage->recording, usage->machine, error);
     if (status < 0)
         return status;
-    bool counts = usage.outcome->exit_status <= 0 && gt_usage_out_of_memory(&usage) == GT_MEMORY_SUFFICED;
+    bool counts = usage->outcome->exit_status <= 0 && gt_usage_out_of_memory(usage) == GT_MEMORY_SUFFICED;
     if (counts && !isnan(peak))
         runs->memory[runs->memories++] = (struct gt_scaling_point){size, peak};
     if (counts && !isnan(elapsed))
         runs->time[runs->times++] = (struct gt_scaling_point){size, elapsed};
     if (counts)
-        gt_next_time_add(&runs->next, &usage);
-    add_row(runs, path, size, peak, elapsed, counts);
+        gt_next_time_add(&runs->next, usage);
+    GT_CELLS(runs->table, path, size, peak, elapsed, counts ? NULL : "failed: left out");
     return 0;
-}
-
-/* So many that a step of size is one that people would take. */
-static double step_of(double size)
-{
-    return pow(1000, floor(log10(fmax(size, 1)) / 3));
 }
 
 /* "1.20 GB + 3.00 MB for each 1000", "grows with the power 2.01". */
 static void describe(const struct gt_scaling *scaling, char *(*human)(char *, double), char *text, size_t size)
 {
     char begin[GT_HUMAN_SIZE], slope[GT_HUMAN_SIZE], low[GT_HUMAN_SIZE], high[GT_HUMAN_SIZE], each[24] = "";
-    double step = step_of(scaling->centre);
+    double step = pow(1000, floor(log10(fmax(scaling->centre, 1)) / 3)); /* in which people count */
     if (step > 1)
         snprintf(each, sizeof each, " %.0f", step);
     if (scaling->is_power)
@@ -313,14 +299,7 @@ static void add_requests(struct gt_node *root, struct gt_scaling_report *runs, c
 {
     struct gt_node *section = gt_report_section(root, "next_time", "To ask for");
     gt_next_time_expect(&runs->next, gt_scaling_at(&scaling[0], size).high, gt_scaling_at(&scaling[1], size).high);
-    for (size_t i = 0; gt_request_kinds[i]; i++) {
-        struct gt_buffer line = {0};
-        gt_next_time_request(&line, &runs->next, gt_request_kinds[i]);
-        for (char *end; line.data && (end = strchr(line.data, '\n'));)
-            *end = ' ';
-        gt_report_text(section, gt_request_kinds[i], gt_request_kinds[i], line.data);
-        gt_buffer_release(&line);
-    }
+    gt_next_time_requests(section, &runs->next);
 }
 
 static void begin_table(struct gt_scaling_report *runs)

@@ -9,7 +9,6 @@
 #include "analyse/energy.h"
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/over_time.h"
-#include "analyse/usage/usage_brief.h"
 #include "analyse/usage/warning.h"
 #include "sample/life.h"
 #include "schema/unit.h"
@@ -609,22 +608,6 @@ static int add_process_list(const struct gt_usage *usage, struct gt_node *root)
 
 /* ---- the report ---- */
 
-static int find_units(struct gt_usage *ret, const struct gt_usage_sources *sources, struct gt_error *error)
-{
-    const struct gt_machine *machine = sources->machine;
-    *ret = (struct gt_usage){.machine = machine,
-                             .summary = sources->summary,
-                             .outcome = sources->outcome,
-                             .recording = sources->recording,
-                             .address = sources->address};
-    int status = gt_unit_memory(machine->ram_unit, &ret->ram_unit, error);
-    if (!status)
-        status = gt_unit_memory(machine->gpu_ram_unit, &ret->gpu_ram_unit, error);
-    if (!status)
-        status = gt_unit_time(machine->time_unit, &ret->time_unit, error);
-    return status;
-}
-
 /* All that is behind the summary. */
 static int add_all(const struct gt_usage *usage, struct gt_report *report)
 {
@@ -646,12 +629,15 @@ static int add_all(const struct gt_usage *usage, struct gt_report *report)
     return status;
 }
 
-static int build(struct gt_report **ret, const struct gt_usage_sources *sources, bool is_summary,
-                 struct gt_error *error)
+static int build(struct gt_report **ret, const struct gt_usage *sources, bool is_summary, struct gt_error *error)
 {
-    struct gt_usage usage;
+    struct gt_usage usage = *sources;
     struct gt_report *report;
-    int status = find_units(&usage, sources, error);
+    int status = gt_unit_memory(usage.machine->ram_unit, &usage.ram_unit, error);
+    if (!status)
+        status = gt_unit_memory(usage.machine->gpu_ram_unit, &usage.gpu_ram_unit, error);
+    if (!status)
+        status = gt_unit_time(usage.machine->time_unit, &usage.time_unit, error);
     if (!status)
         status = gt_report_new(&report, "resource_usage", error);
     if (status < 0)
@@ -662,12 +648,12 @@ static int build(struct gt_report **ret, const struct gt_usage_sources *sources,
     return gt_display_end(ret, report, status, "tracking report", error);
 }
 
-int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error)
+int gt_usage_report(struct gt_report **ret, const struct gt_usage *usage, struct gt_error *error)
 {
-    return build(ret, sources, false, error);
+    return build(ret, usage, false, error);
 }
 
-int gt_usage_summary(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error)
+int gt_usage_summary(struct gt_report **ret, const struct gt_usage *usage, struct gt_error *error)
 {
-    return build(ret, sources, true, error);
+    return build(ret, usage, true, error);
 }

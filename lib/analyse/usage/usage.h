@@ -14,9 +14,14 @@
 #include "analyse/usage/figures.h"
 #include "report/report.h"
 
+/* The brief of a run: how it ended, a line for each resource that it used, what is remarkable, what to ask for next time. Runs that were
+ * shorter than GT_BRIEF_SHORTEST get one line without any utilisation: the kernel counts in ticks of 10 ms. */
+#define GT_BRIEF_SHORTEST 0.05
+void gt_usage_brief(const struct gt_usage *usage, struct gt_node *root);
+
 /* Builds the report in the units of the machine; the error of -EINVAL names a wrong one. */
-int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error);
+int gt_usage_report(struct gt_report **ret, const struct gt_usage *usage, struct gt_error *error);
 /* The same with its summary alone. */
-int gt_usage_summary(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error);
+int gt_usage_summary(struct gt_report **ret, const struct gt_usage *usage, struct gt_error *error);
 
 #endif

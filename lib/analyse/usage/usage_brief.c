@@ -1,4 +1,4 @@
-#include "analyse/usage/usage_brief.h"
+#include "analyse/usage/usage.h"
 
 #include <math.h>
 #include <signal.h>
@@ -10,7 +10,6 @@
 #include "aggregate/coverage.h"
 #include "analyse/display.h"
 #include "analyse/energy.h"
-#include "analyse/usage/block_brief.h"
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/warning.h"
 #include "base/clock.h"

@@ -17,6 +17,15 @@ struct gt_warning {
 /* Returns how many there are; the dearest come first. `ret` has room for GT_WARNINGS. */
 size_t gt_warnings(const struct gt_usage *usage, struct gt_warning *ret);
 
+/* The code blocks of a run in a few words: which took the most of its time, and which one never ended. */
+struct gt_block_brief {
+    char shares[160];    /* "train 72 %   load 17 %"; "": there are none */
+    char unfinished[80]; /* the block that had begun last of those that never ended; "": there is none */
+};
+
+/* Reads what the run collected with its recording. What cannot be read is not told: sub-track analyze tells why. */
+void gt_block_brief(struct gt_block_brief *ret, const struct gt_usage *usage);
+
 /* The job ended because memory ran out: not, as far as can be told, or as the kernel said. */
 enum gt_out_of_memory { GT_MEMORY_SUFFICED, GT_MEMORY_PROBABLY_RAN_OUT, GT_MEMORY_RAN_OUT };
 enum gt_out_of_memory gt_usage_out_of_memory(const struct gt_usage *usage);
