@@ -423,6 +423,15 @@ int gt_block_event_list_pair(struct gt_block_event_list *list, struct gt_interva
     return status;
 }
 
+void gt_block_event_list_warn(const struct gt_block_event_list *list, void (*warn)(void *context, const char *sentence),
+                              void *context)
+{
+    for (const char *line = list->complaints.data, *end; line && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        gt_warn(warn, context, "%.*s: left out", (int)(end - line), line);
+    }
+}
+
 void gt_block_event_list_release(struct gt_block_event_list *list)
 {
     free(list->event);

@@ -48,6 +48,9 @@ int gt_block_sqlite_insert(struct sqlite3_stmt *insert, const struct gt_block_ev
 int gt_block_event_list_add(struct gt_block_event_list *list, const char *path, struct gt_error *error);
 /* Pairs what was read, as gt_intervals_pair does; the rows are gone then. 0 or -ENOMEM. */
 int gt_block_event_list_pair(struct gt_block_event_list *list, struct gt_intervals *ret);
+/* Warns of the first rows and files that were left out. */
+void gt_block_event_list_warn(const struct gt_block_event_list *list, void (*warn)(void *context, const char *sentence),
+                              void *context);
 void gt_block_event_list_release(struct gt_block_event_list *list);
 
 /* Checks that such a file may be made. -EINVAL: suffix; -EEXIST: it is there, and `overwrite` is not set. */

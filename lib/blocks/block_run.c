@@ -248,15 +248,6 @@ int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int 
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
 
-static void pass_on(struct gt_buffer *lines, void (*warn)(void *context, const char *sentence), void *context)
-{
-    const char *end;
-    for (const char *line = lines->data; line && *line; line = end + 1) {
-        end = strchr(line, '\n');
-        gt_warn(warn, context, "%.*s: left out", (int)(end - line), line);
-    }
-}
-
 int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
                       void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
 {
@@ -270,7 +261,7 @@ int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
     status = gt_store_path(file, sizeof file, tracking_file, pid, error);
     if (status >= 0)
         status = gt_block_event_list_add(&list, folder, error);
-    pass_on(&list.complaints, warn, context);
+    gt_block_event_list_warn(&list, warn, context);
     if (status >= 0)
         status = gt_block_event_list_attach(&list, file, error);
     int count = list.count < INT_MAX ? (int)list.count : INT_MAX;

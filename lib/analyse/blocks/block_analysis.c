@@ -568,10 +568,7 @@ static void warn_of_gaps(const struct gt_block_analysis *analysis)
         inside += gt_block_join_block(analysis->join, i).timepoints +
                   gt_block_join_unfinished(analysis->join, i).timepoints;
     }
-    for (char *line = events->complaints.data, *end; line && *line; line = end + 1) {
-        end = strchr(line, '\n');
-        WARN(analysis, "%.*s: left out", (int)(end - line), line);
-    }
+    gt_block_event_list_warn(events, analysis->options->warn, analysis->options->context);
     if (events->bad > 5 || analysis->bad_timepoints > 5)
         WARN(analysis, "%llu bad rows were left out in all",
              (unsigned long long)(events->bad + analysis->bad_timepoints));
