@@ -210,13 +210,6 @@ static bool is_part_of_function(const char *name)
     return false;
 }
 
-/* What runs while hooks begin. */
-static bool is_of_start(const char *module)
-{
-    return strcmp(module, "sitecustomize") == 0 ||
-           strncmp(module, "_frozen_importlib", strlen("_frozen_importlib")) == 0;
-}
-
 static bool is_chosen(const char *full, const char *qualified)
 {
     bool is = false;
@@ -238,7 +231,8 @@ const char *gt_hook_function(const char *module, const char *qualified_name)
     char full[2 * LENGTH + 2];
     size_t length = strlen(module);
     if (length > LENGTH || strlen(qualified_name) > LENGTH || is_part_of_function(qualified_name) ||
-        is_of_start(module))
+        strcmp(module, "sitecustomize") == 0 ||
+        strncmp(module, "_frozen_importlib", strlen("_frozen_importlib")) == 0) /* these run while hooks begin */
         return NULL;
     memcpy(full, module, length);
     full[length] = '.';

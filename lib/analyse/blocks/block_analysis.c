@@ -274,15 +274,6 @@ static void extend(struct stretch *stretch, const struct gt_interval *call)
     }
 }
 
-static void count_unfinished(struct gt_call_total *block, struct gt_process_total *process,
-                             const struct gt_interval *call)
-{
-    block->unfinished++;
-    block->unfinished_time += call->elapsed;
-    process->unfinished++;
-    process->unfinished_time += call->elapsed;
-}
-
 static int count_call(struct gt_call_total *block, struct gt_process_total *process, const struct gt_interval *call)
 {
     block->calls++;
@@ -298,18 +289,14 @@ static int count_call(struct gt_call_total *block, struct gt_process_total *proc
     return status ? -ENOMEM : 0;
 }
 
-static bool is_same_process(const struct gt_process_total *process, const struct gt_interval *call)
-{
-    return process->name == call->name && process->source == call->source && process->process == call->process;
-}
-
 static int count_each(struct gt_block_analysis *analysis, const struct gt_interval *const *call)
 {
     struct gt_process_total *process = NULL;
     struct stretch stretch = {0};
     int status = 0;
     for (size_t i = 0; i < analysis->intervals.count && status == 0; i++) {
-        bool is_next = !process || !is_same_process(process, call[i]);
+        bool is_next = !process || process->name != call[i]->name || process->source != call[i]->source ||
+                       process->process != call[i]->process;
         if (process && (is_next || gt_interval_begin(call[i]) > stretch.end))
             end_stretch(&stretch, &analysis->block[process->name], process);
         if (is_next) {
@@ -319,7 +306,10 @@ static int count_each(struct gt_block_analysis *analysis, const struct gt_interv
         }
         struct gt_call_total *block = &analysis->block[call[i]->name];
         if (call[i]->unfinished) {
-            count_unfinished(block, process, call[i]);
+            block->unfinished++;
+            block->unfinished_time += call[i]->elapsed;
+            process->unfinished++;
+            process->unfinished_time += call[i]->elapsed;
             continue;
         }
         extend(&stretch, call[i]);
@@ -505,14 +495,6 @@ static int close_intervals(struct gt_block_analysis *analysis)
 
 /* ---- the whole ---- */
 
-static int read_machine(struct gt_block_analysis *analysis, struct gt_error *error)
-{
-    const struct gt_blocks_options *options = analysis->options;
-    struct gt_cost cost = {options->carbon_intensity, options->carbon_file, options->price};
-    analysis->machine = *gt_recording_machine(analysis->recording);
-    return gt_cost_read(&analysis->machine, &cost, error);
-}
-
 /* Were all calls shorter than the time between two samples? */
 static bool are_samples_rare(const struct gt_block_analysis *analysis)
 {
@@ -615,9 +597,12 @@ void gt_block_analysis_close(struct gt_block_analysis *analysis)
 /* The recording is open. */
 static int prepare(struct gt_block_analysis *analysis, bool optional, struct gt_error *error)
 {
+    const struct gt_blocks_options *options = analysis->options;
+    struct gt_cost cost = {options->carbon_intensity, options->carbon_file, options->price};
     gt_energy_reading_clear(&analysis->last);
     analysis->last_real = NAN;
-    int status = read_machine(analysis, error);
+    analysis->machine = *gt_recording_machine(analysis->recording);
+    int status = gt_cost_read(&analysis->machine, &cost, error);
     if (status >= 0)
         status = read_blocks(analysis, optional, error);
     if (status >= 0 && choose_columns(analysis) < 0)

@@ -313,15 +313,6 @@ static int know_lives(struct gt_block_analysis *analysis, const struct list *lis
     return status;
 }
 
-static int know(struct gt_block_analysis *analysis, const struct list *list)
-{
-    size_t readings;
-    struct reading *reading = make_readings(analysis, &readings);
-    int status = reading ? know_clocks(analysis, reading, readings, list) : -ENOMEM;
-    free(reading);
-    return status < 0 ? status : know_lives(analysis, list);
-}
-
 /* ---- calls ---- */
 
 static int by_process(const void *a, const void *b)
@@ -481,10 +472,15 @@ static int count_all(struct gt_block_analysis *analysis, const struct list *list
 int gt_block_cpu_count(struct gt_block_analysis *analysis)
 {
     struct list list = {0};
+    size_t readings;
     analysis->cpu = calloc(analysis->events.names.count + 1, sizeof *analysis->cpu);
     int status = analysis->cpu ? make_list(&list, analysis) : -ENOMEM;
+    struct reading *reading = analysis->has_clocks ? make_readings(analysis, &readings) : NULL;
     if (status == 0 && analysis->has_clocks)
-        status = know(analysis, &list);
+        status = reading ? know_clocks(analysis, reading, readings, &list) : -ENOMEM;
+    free(reading);
+    if (status == 0 && analysis->has_clocks)
+        status = know_lives(analysis, &list);
     if (status == 0)
         status = count_all(analysis, &list);
     free(list.process);

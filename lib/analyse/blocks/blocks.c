@@ -85,12 +85,6 @@ static void add_gauges(struct gt_node *parent, const char *key, const char *titl
 
 enum { WHOLE_JOB = -1 };
 
-static double counter_of(const struct gt_block_analysis *analysis, const struct gt_block_total *total, int block,
-                         size_t counter)
-{
-    return block == WHOLE_JOB ? total->counter[counter] : gt_block_cpu_counter(analysis, (size_t)block, counter);
-}
-
 static void add_counters(struct gt_node *parent, const char *key, const char *title,
                          const struct gt_block_analysis *analysis, const struct gt_block_total *total, int block)
 {
@@ -98,7 +92,7 @@ static void add_counters(struct gt_node *parent, const char *key, const char *ti
     gt_table_column(table, "total", "total", GT_CELL_NUMBER, NULL);
     gt_table_column(table, "num_samples", "samples", GT_CELL_INTEGER, NULL);
     for (size_t i = 0; i < analysis->counters; i++) {
-        double value = counter_of(analysis, total, block, i);
+        double value = block == WHOLE_JOB ? total->counter[i] : gt_block_cpu_counter(analysis, (size_t)block, i);
         if (isnan(value))
             continue;
         begin_row(table, analysis, analysis->counter[i]->name);
@@ -293,11 +287,6 @@ static void add_method(struct gt_node *root, const struct gt_block_analysis *ana
     gt_node_flags(section, GT_ONLY_DATA);
 }
 
-static bool is_peak(const struct gt_column *column)
-{
-    return !column->is_original && column->scope >= 0 && gt_metrics[column->metric].kind == GT_PEAK;
-}
-
 /* Exact where the kernel keeps high-water marks: samples see less. */
 static void add_peaks(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
@@ -310,7 +299,8 @@ static void add_peaks(struct gt_node *root, const struct gt_block_analysis *anal
     gt_unit_memory(machine->ram_unit, &unit, NULL);
     for (size_t i = 0; outcome && i < columns->count; i++) {
         const struct gt_column *column = &columns->column[i];
-        double value = is_peak(column) ? outcome->value[column->scope][column->metric] : NAN;
+        bool is_peak = !column->is_original && column->scope >= 0 && gt_metrics[column->metric].kind == GT_PEAK;
+        double value = is_peak ? outcome->value[column->scope][column->metric] : NAN;
         if (isnan(value))
             continue;
         struct gt_node *number = gt_report_number(section, column->name, column->name, value, NULL);
@@ -346,29 +336,16 @@ static const struct figure {
     {"gpu_sum_utilization_percent", "mean_gpu_percent", "Mean GPU %", GT_STAT_MEAN, true},
 };
 
-static size_t column_index(const struct gt_column **columns, size_t count, const char *name)
-{
-    size_t i = 0;
-    while (i < count && strcmp(columns[i]->name, name) != 0)
-        i++;
-    return i;
-}
-
 static double figure_of(const struct gt_block_analysis *analysis, const struct gt_block_total *total,
                         const struct figure *figure)
 {
-    size_t index = column_index(analysis->gauge, analysis->gauges, figure->column);
+    size_t index = 0;
+    while (index < analysis->gauges && strcmp(analysis->gauge[index]->name, figure->column) != 0)
+        index++;
     bool is_absent = figure->is_of_gpus && !gt_recording_machine(analysis->recording)->gpu_count;
     if (index == analysis->gauges || !total->gauge || is_absent)
         return NAN;
     return gt_distribution_statistic(&total->gauge[index], figure->statistic);
-}
-
-static const char *unit_of(const struct gt_machine *machine, const struct figure *figure)
-{
-    if (figure->statistic == GT_STAT_MEAN)
-        return NULL;
-    return figure->is_of_gpus ? machine->gpu_ram_unit : machine->ram_unit;
 }
 
 /* Its job still runs, so that a call may yet end. */
@@ -399,8 +376,11 @@ static struct gt_table *add_summary_table(struct gt_node *root, const struct gt_
     gt_table_column(table, "total", "Total", GT_CELL_NUMBER, "seconds");
     gt_table_column(table, "self", "Self", GT_CELL_NUMBER, "seconds");
     gt_table_column(table, "mean", "Mean", GT_CELL_NUMBER, "seconds");
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_NUMBER, unit_of(machine, &figures[i]));
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        const char *memory = figures[i].is_of_gpus ? machine->gpu_ram_unit : machine->ram_unit;
+        gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_NUMBER,
+                        figures[i].statistic == GT_STAT_MEAN ? NULL : memory);
+    }
     gt_energy_columns(table, machine, gt_energy_curve_marks(&analysis->curve));
     const char *unfinished = is_live(analysis) ? "Running now" : "Never ended";
     gt_table_column(table, "unfinished_calls", unfinished, GT_CELL_INTEGER, NULL);

@@ -68,12 +68,6 @@ static int check(const struct gt_json_value *tree, const char *path, struct gt_e
 
 /* ---- results of earlier versions as those of this one ---- */
 
-static bool is_in_bytes(const char *name)
-{
-    struct gt_column column;
-    return gt_store_column_named(&column, name, NULL) == 0 && gt_metrics[column.metric].unit == GT_BYTES;
-}
-
 static int peaks_in_bytes(struct gt_json_value *tree)
 {
     const char *unit = gt_json_text_of(gt_json_member(gt_json_member(tree, "static_data"), "ram_unit"));
@@ -84,7 +78,9 @@ static int peaks_in_bytes(struct gt_json_value *tree)
     if (!unit || gt_unit_memory(unit, &bytes, NULL) < 0)
         return 0;
     gt_json_foreach_member (peaks, name, peak) {
-        if (gt_json_is_number(peak) && is_in_bytes(name))
+        struct gt_column column;
+        if (gt_json_is_number(peak) && gt_store_column_named(&column, name, NULL) == 0 &&
+            gt_metrics[column.metric].unit == GT_BYTES)
             status |= gt_json_set(peaks, name, gt_json_new_number(nearbyint(gt_json_number_of(peak) * bytes)));
     }
     return status;

@@ -183,26 +183,14 @@ static int read_data(struct array *array, const struct gt_pickle_value *data)
                                                                                         : -EBADMSG;
 }
 
-/* The state that _reconstruct's array gets: version, shape, type, order, data. */
-static int read_numpy(struct array *array, const struct gt_pickle_value *state)
+static int read_numpy(struct array *array, const struct gt_pickle_value *shape, const struct gt_pickle_value *type,
+                      const struct gt_pickle_value *data, bool is_fortran)
 {
-    const struct gt_pickle_value *order = gt_pickle_item(state, 3);
-    int status = read_shape(array, gt_pickle_item(state, 1));
+    int status = read_shape(array, shape);
+    array->is_fortran = is_fortran;
     if (status == 0)
-        status = read_type(array, gt_pickle_item(state, 2));
-    array->is_fortran = order && order->kind == GT_PICKLE_BOOL && order->integer;
-    return status < 0 ? status : read_data(array, gt_pickle_item(state, 4));
-}
-
-/* Protocol 5 has _frombuffer(data, type, shape, order). */
-static int read_buffer(struct array *array, const struct gt_pickle_value *arguments)
-{
-    const struct gt_pickle_value *order = gt_pickle_item(arguments, 3);
-    int status = read_shape(array, gt_pickle_item(arguments, 2));
-    if (status == 0)
-        status = read_type(array, gt_pickle_item(arguments, 1));
-    array->is_fortran = order && order->kind == GT_PICKLE_TEXT && order->length == 1 && *order->text == 'F';
-    return status < 0 ? status : read_data(array, gt_pickle_item(arguments, 0));
+        status = read_type(array, type);
+    return status < 0 ? status : read_data(array, data);
 }
 
 /* ---- texts of pyarrow ---- */
@@ -288,12 +276,21 @@ static const struct gt_pickle_value *backing(const struct gt_pickle_value *value
 /* Returns 0, -EBADMSG for anything else than an array, or -ENOMEM. The array is to be released in any case. */
 static int read_array(struct array *ret, const struct gt_pickle_value *value)
 {
+    const struct gt_pickle_value *items, *order;
     *ret = (struct array){0};
     if (gt_pickle_made_by(value) == GT_NAME_BACKED_ARRAY)
         value = backing(value);
     switch (gt_pickle_made_by(value)) {
-    case GT_NAME_ARRAY: return read_numpy(ret, value->state);
-    case GT_NAME_ARRAY_OF_BUFFER: return read_buffer(ret, value->arguments);
+    case GT_NAME_ARRAY: /* the state of _reconstruct's array: version, shape, type, order, data */
+        items = value->state;
+        order = gt_pickle_item(items, 3);
+        return read_numpy(ret, gt_pickle_item(items, 1), gt_pickle_item(items, 2), gt_pickle_item(items, 4),
+                          order && order->kind == GT_PICKLE_BOOL && order->integer);
+    case GT_NAME_ARRAY_OF_BUFFER: /* of protocol 5: _frombuffer(data, type, shape, order) */
+        items = value->arguments;
+        order = gt_pickle_item(items, 3);
+        return read_numpy(ret, gt_pickle_item(items, 2), gt_pickle_item(items, 1), gt_pickle_item(items, 0),
+                          order && order->kind == GT_PICKLE_TEXT && order->length == 1 && *order->text == 'F');
     case GT_NAME_ARROW_STRINGS: return read_arrow_strings(ret, value->state);
     default: return -EBADMSG;
     }

@@ -55,6 +55,9 @@ const struct gt_node *gt_compare_results(const struct gt_comparison *comparison,
 /* Returns the first measurement that the first run has in the section `key`; the others are its siblings. NULL when
  * there is none. */
 const struct gt_node *gt_compare_measurements(const struct gt_comparison *comparison, const char *key);
+/* Returns the unit of memory that a run names under `key` in "static_data", and its bytes; NULL and 1 when there is none. */
+const char *gt_compare_memory_unit(const struct gt_comparison *comparison, size_t run, const char *key,
+                                   double *ret_bytes);
 /* Returns the figure in one run, NaN where that has none. */
 double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run);
 /* Returns the same of a session's runs. */

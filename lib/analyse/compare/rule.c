@@ -192,14 +192,6 @@ static int parse_figure(struct rule *rule, const struct gt_comparison *compariso
 
 /* ---- limits ---- */
 
-/* The unit of memory that the sessions chose, and its bytes. */
-static const char *memory_unit(const struct gt_comparison *comparison, enum gt_metric_id metric, double *ret_bytes)
-{
-    const char *key = metric == GT_GPU_RAM ? "gpu_ram_unit" : "ram_unit";
-    const char *name = gt_results_static(gt_compare_results(comparison, 0), key);
-    return name && gt_unit_memory(name, ret_bytes, NULL) >= 0 ? name : NULL;
-}
-
 /* Columns of the original are in the units that the sessions chose, and so are limits of peaks, which results have in
  * bytes. */
 static bool unit_of_column(struct rule *rule, const struct gt_comparison *comparison, enum gt_unit *ret,
@@ -213,7 +205,8 @@ static bool unit_of_column(struct rule *rule, const struct gt_comparison *compar
     rule->unit = *ret == GT_RATIO && column.is_original ? "percent" : *ret == GT_COUNT ? NULL : gt_unit_name(*ret);
     if (*ret != GT_BYTES || !(column.is_original || is_peak))
         return true;
-    rule->unit = memory_unit(comparison, column.metric, ret_factor);
+    rule->unit = gt_compare_memory_unit(comparison, 0, column.metric == GT_GPU_RAM ? "gpu_ram_unit" : "ram_unit",
+                                        ret_factor);
     if (rule->unit && is_peak)
         rule->figure.factor = 1 / *ret_factor;
     return rule->unit;
