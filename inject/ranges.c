@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fork.h"
 #include "base/grow.h"
+#include "base/map.h"
 #include "base/utf8.h"
 #include "blocks/block.h"
 #include "blocks/block_notes.h"
@@ -301,20 +302,6 @@ static size_t without_tail(const char *text, size_t length)
     return length;
 }
 
-static uint64_t hash_of(const struct gt_range_domain *domain, const char *text, size_t length)
-{
-    uint64_t hash = (uint64_t)(uintptr_t)domain ^ length, word;
-    for (; length >= sizeof word; text += sizeof word, length -= sizeof word) {
-        memcpy(&word, text, sizeof word);
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
-    }
-    word = 0;
-    memcpy(&word, text, length);
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 32;
-}
-
 /* As it is written: valid, not too long, with its domain before it. The bytes that the program gave stand behind. */
 static struct gt_range_name *make_name(const struct gt_range_domain *domain, const char *text, size_t length)
 {
@@ -374,7 +361,7 @@ static struct gt_range_name *name_of(struct gt_range_domain *domain, const char 
     if (!gt_range_domain_is_on(domain) || !begin_process())
         return NULL;
     length = without_tail(text, length);
-    uint64_t hash = hash_of(domain, text, length);
+    uint64_t hash = gt_hash(text, length) ^ (uint64_t)(uintptr_t)domain >> 4;
     struct gt_range_name *name = find_name(domain, hash, text, length, &slot);
     if (name)
         return name;
