@@ -394,7 +394,7 @@ static void add_summary_row(struct gt_table *table, struct gt_block_analysis *an
     struct gt_block_total total = gt_block_join_block(analysis->join, number);
     GT_CELLS(table, gt_strings_text(&analysis->events.names, number), calls->calls,
              gt_distribution_total(&calls->elapsed), gt_distribution_total(&calls->self),
-             gt_distribution_mean(&calls->elapsed));
+             gt_distribution_statistic(&calls->elapsed, GT_STAT_MEAN));
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_table_number(table, figure_of(analysis, &total, &figures[i]));
     gt_energy_cells(table, &analysis->machine, gt_energy_curve_marks(&analysis->curve),
