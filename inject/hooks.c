@@ -322,8 +322,9 @@ static void raise_to(struct memory *memory, long long *figure, long long value)
     *figure = greater(*figure, value);
 }
 
-/* The peak is the program's, which may set it back. Where it has grown inside the call, it is the call's; else that lies between what was
- * seen at the borders and the old peak. Where it was set back inside, nobody knows what was before. */
+/* The peak is the program's, which may set it back. Where it has grown inside the call, it is the call's; else that
+ * lies between what was seen at the borders and the old peak. Where it was set back inside, nobody knows what was
+ * before. */
 static void add_memory(struct memory *memory, const struct call *call, long long allocated, long long reserved,
                        long long peak)
 {

@@ -448,7 +448,7 @@ static void add_significance(struct gt_node *root, const struct gt_comparison *c
             add_judgement(table, comparison, &lines->line[i], session);
 }
 
-/* ---- the page: the verdict, a forest plot of what changed, and the curves of the sessions on top of each other ---- */
+/* ---- the page: a verdict, a forest plot of changes, and curves of the sessions on top of each other ---- */
 
 enum { ROWS = 40 };
 

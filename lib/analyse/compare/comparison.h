@@ -55,7 +55,7 @@ const struct gt_node *gt_compare_results(const struct gt_comparison *comparison,
 /* Returns the first measurement that the first run has in the section `key`; the others are its siblings. NULL when
  * there is none. */
 const struct gt_node *gt_compare_measurements(const struct gt_comparison *comparison, const char *key);
-/* Returns the unit of memory that a run names under `key` in "static_data", and its bytes; NULL and 1 when there is none. */
+/* Returns the unit of memory that a run names under `key` in "static_data", and its bytes; else NULL and 1. */
 const char *gt_compare_memory_unit(const struct gt_comparison *comparison, size_t run, const char *key,
                                    double *ret_bytes);
 /* Returns the figure in one run, NaN where that has none. */
@@ -67,8 +67,8 @@ double gt_compare_session_covered(const struct gt_comparison *comparison, const 
 struct gt_compared {
     double value; /* the mean of its runs that have the figure, NaN when none has */
     size_t runs;  /* that have it */
-    double low,
-        high; /* 95 % confidence interval of the difference of the means, see gt_welch_interval; NaN with a single run */
+    /* The 95 % confidence interval of the difference of the means, see gt_welch_interval; NaN with a single run. */
+    double low, high;
     double p; /* see gt_permutation_test; NaN with too few runs, and where lines are not judged together */
 };
 struct gt_compared gt_compare_session(const struct gt_comparison *comparison, const struct gt_figure *figure,
@@ -76,7 +76,8 @@ struct gt_compared gt_compare_session(const struct gt_comparison *comparison, co
 /* Returns its value alone. */
 double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session);
 
-/* Returns the exit status of a run of one session that failed as no run of the other did, or 0. Figures of such a run end where it did. */
+/* Returns the exit status of a run of one session if it failed and no run of the other failed so, or 0. Values of a
+ * failed run end where the run did. */
 int gt_compare_failure(const struct gt_comparison *comparison, size_t session, size_t other);
 /* Returns how many runs of the session failed, and the exit status of the first of them. */
 size_t gt_compare_failed_runs(const struct gt_comparison *comparison, size_t session, int *ret_status);
@@ -84,7 +85,7 @@ size_t gt_compare_failed_runs(const struct gt_comparison *comparison, size_t ses
 /* Return where the joules of the job stand (`device` NULL: all), and of a block ("total": all). */
 struct gt_figure gt_compare_job_energy(const char *device);
 struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char *device);
-/* Returns where the CPU time of a block stands: as reports of blocks have it, and where a session has none that way, by samples. */
+/* Returns the CPU time of a block: as in reports of blocks, or from samples if a session has none there. */
 struct gt_figure gt_compare_block_cpu_time(const struct gt_comparison *comparison, const struct gt_slot *slot);
 /* Return true when energy of the session, or of any, rests on a model of the user's. */
 bool gt_compare_session_is_estimated(const struct gt_comparison *comparison, size_t session);

@@ -14,8 +14,8 @@
 #include "analyse/usage/figures.h"
 #include "report/report.h"
 
-/* The brief of a run: how it ended, a line for each resource that it used, what is remarkable, what to ask for next time. Runs that were
- * shorter than GT_BRIEF_SHORTEST get one line without any utilisation: the kernel counts in ticks of 10 ms. */
+/* Adds the brief of a run: its end, a line for each resource, warnings, and a request for next time. Runs shorter than
+ * GT_BRIEF_SHORTEST get one line without utilisation, because the kernel counts in ticks of 10 ms. */
 #define GT_BRIEF_SHORTEST 0.05
 void gt_usage_brief(const struct gt_usage *usage, struct gt_node *root);
 
