@@ -31,7 +31,7 @@ struct gt_block_event_reader {
     size_t columns;
     int column[GT_BLOCK_EVENT_COLUMNS]; /* its place in the row, or -1 */
     bool has_returns;                   /* the header ended in \r\n, so a row that does not was torn apart */
-    uint64_t torn;
+    uint64_t torn;                      /* rows that are left out because the kill of their process tore them apart */
     sqlite3 *database;
     sqlite3_stmt *select;
 };
@@ -219,11 +219,6 @@ int gt_block_event_next(struct gt_block_event_reader *reader, struct gt_block_ev
     return status < 0 ? status : 1;
 }
 
-uint64_t gt_block_event_torn(const struct gt_block_event_reader *reader)
-{
-    return reader->torn;
-}
-
 /* ---- opening ---- */
 
 /* `csv`: an open CSV file, or -1. */
@@ -350,7 +345,7 @@ static int add_file(struct gt_block_event_list *list, const char *path, struct g
     if (status < 0)
         return status;
     status = read_all(list, reader, (uint16_t)source, error);
-    list->torn += gt_block_event_torn(reader);
+    list->torn += reader->torn;
     gt_block_event_close(reader);
     return status;
 }

@@ -21,8 +21,6 @@ int gt_block_event_open_csv(struct gt_block_event_reader **ret, int fd, const ch
  * end the reading. `*name` is borrowed until the next call. ret->name and ret->source are not set. */
 int gt_block_event_next(struct gt_block_event_reader *reader, struct gt_block_event *ret, const char **name,
                         struct gt_error *error);
-/* Returns how many rows were left out because the kill of their process tore them apart. */
-uint64_t gt_block_event_torn(const struct gt_block_event_reader *reader);
 void gt_block_event_close(struct gt_block_event_reader *reader);
 
 /* All rows of some files. */
