@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include "api/program.h"
+#include "blocks/block_injection.h"
+#include "blocks/block_memory.h"
+#include "blocks/block_run.h"
 #include "base/file.h"
 #include "base/rank.h"
 #include "base/root.h"
@@ -74,6 +77,39 @@ static void note_launcher(struct watch *watch, char *const *words)
         watch_warn(watch, sentence);
         return;
     }
+}
+
+/* ---- options behind the command ---- */
+
+/* Returns the first word with the name of an option that hardly any other program has, or NULL. */
+static const char *misplaced_option(char *const *words)
+{
+    for (words++; *words && strcmp(gt_file_name(*words), "gpu-tracker") != 0; words++) {
+        size_t length = strcspn(*words, "=");
+        for (int i = 0; i < OPTION_COUNT && strncmp(*words, "--", 2) == 0; i++) {
+            const struct option *option = &option_table[i];
+            bool is_own = option_is_listed(option, &command_run) &&
+                          (option == &option_table[OPTION_NUMBER_tracking_file] || strchr(option->name, '-'));
+            const char *const names[] = {option->name, option->short_word};
+            for (size_t k = 0; is_own && k < sizeof names / sizeof *names; k++)
+                if (names[k] && strlen(names[k]) == length - 2 && strncmp(*words + 2, names[k], length - 2) == 0)
+                    return names[k];
+        }
+    }
+    return NULL;
+}
+
+/* Behind "python3 x.py" the program gets "--tf x.csv", and nothing is recorded. */
+static void note_misplaced_option(struct watch *watch, char *const *words)
+{
+    char sentence[256];
+    const char *name = misplaced_option(words);
+    if (!name || strcmp(gt_file_name(words[0]), "gpu-tracker") == 0)
+        return;
+    snprintf(sentence, sizeof sentence,
+             "--%s is after the command, so %.100s gets it: options of gpu-tracker come before the command", name,
+             gt_file_name(words[0]));
+    watch_warn(watch, sentence);
 }
 
 /* ---- tracking ---- */
@@ -463,28 +499,6 @@ static bool has_children(void)
     return ended == 0;
 }
 
-static int cannot_execute(const char *program, int code)
-{
-    say("'%s': cannot execute: %s", program, strerror(code));
-    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-}
-
-/* No process can be made for the command, so it gets this one, and nobody is left to measure. Its exit status, if that fails, too. */
-static int run_instead(struct track *track, char **words, int code)
-{
-    if (track->is_strict) {
-        say("cannot start '%s': %s", words[0], strerror(code));
-        return EXIT_TRACKER;
-    }
-    say("nothing is measured: no process can be made for '%s', which gets this one: %s", words[0], strerror(code));
-    gt_group_close(track->group);
-    track->group = NULL;
-    give_name_back(track);
-    do_without_blocks(track);
-    prctl(PR_SET_CHILD_SUBREAPER, 0);
-    return cannot_execute(words[0], launch_instead(words, &track->watch.signals));
-}
-
 /* The child waits while the tracker is armed: 0, an exit status, or negative errno. */
 static int start(struct track *track, const struct options *options, char **words)
 {
@@ -499,8 +513,10 @@ static int start(struct track *track, const struct options *options, char **word
     gt_group_create(&track->group, NULL);
     track->settings.group = track->group;
     int status = launch_fork(&launch, words, &track->watch.signals, track->group);
-    if (status < 0)
-        return run_instead(track, words, -status);
+    if (status < 0) {
+        say("cannot start '%s': %s", words[0], strerror(-status));
+        return EXIT_TRACKER;
+    }
     privilege_seal();
     witness_start(&track->watch.witness, words, track->group);
     track->settings.aside = track->watch.witness.pid;
@@ -518,14 +534,13 @@ static int start(struct track *track, const struct options *options, char **word
     }
     if (status < 0)
         say("nothing is measured: %s", error.text);
-    else if (launch.gate < 0)
-        say("the system forbids to hold '%s' back until it is measured: its first moments are not", words[0]);
     witness_await(&track->watch.witness);
     int code = launch_release(&launch);
     if (!code)
         return 0;
     waitpid(launch.pid, NULL, 0);
-    return cannot_execute(words[0], code);
+    say("'%s': cannot execute: %s", words[0], strerror(code));
+    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
 static int watch(struct track *track, const struct options *options, char **words)
@@ -561,7 +576,7 @@ static int judge(const struct track *track, const struct options *options)
     if (!options->limits.count)
         return 0;
     if (!track->watch.tracker) {
-        say("nothing was measured, which counts as a violation of '%s'", options->limits.value[0]);
+        say("nothing was measured, which breaks '%s'", options->limits.value[0]);
         return EXIT_BROKEN_RULE;
     }
     int broken = gt_tracker_judge(track->watch.tracker, options->limits.value, say_warning, NULL, &error);
@@ -589,6 +604,7 @@ static int track_prepared(const struct options *given, char **words, bool as_ori
     track.settings.command = text.data;
     track.address = address;
     note_launcher(&track.watch, words);
+    note_misplaced_option(&track.watch, words);
     status = start(&track, options, words);
     if (!status) {
         if (watch(&track, options, words) < 0)

@@ -1,6 +1,7 @@
 /* The calls of the CUDA or HIP runtime and driver by name, and how fast memory was copied. */
 #include "analyse/calls/api.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
@@ -60,14 +61,14 @@ struct thread {
     bool is_seen, calls;
 };
 
-int64_t gt_api_host_time(const struct gt_analysis_input *input, uint32_t node)
+int64_t *gt_api_host_times(const struct gt_analysis_input *input)
 {
     const struct gt_trace *trace = input->trace;
     struct thread *thread = calloc(trace->track_count + 1, sizeof *thread);
-    int64_t sum = 0;
+    int64_t *sum = calloc(trace->strings.count + (size_t)1, sizeof *sum);
     for (size_t i = 0; thread && i < trace->events.count; i++) {
         int64_t start = trace->events.start[i], end = start + gt_trace_duration(&trace->events, i);
-        if (!gt_trace_lasts(trace, i) || gt_analysis_node(input, i) != node)
+        if (!gt_trace_lasts(trace, i))
             continue;
         struct thread *of = &thread[trace->events.track[i]];
         of->first = !of->is_seen || start < of->first ? start : of->first;
@@ -75,8 +76,15 @@ int64_t gt_api_host_time(const struct gt_analysis_input *input, uint32_t node)
         of->is_seen = true;
         of->calls |= gt_analysis_work(input, i) == GT_WORK_RUNTIME;
     }
-    for (size_t i = 0; thread && i < trace->track_count; i++)
-        sum += thread[i].calls ? thread[i].last - thread[i].first : 0;
+    for (size_t i = 0; thread && sum && i < trace->track_count; i++) {
+        uint32_t node = input->node[trace->process[trace->track[i].process].file];
+        if (thread[i].calls && node != GT_TRACE_NONE)
+            sum[node] += thread[i].last - thread[i].first;
+    }
+    if (!thread) {
+        free(sum);
+        sum = NULL;
+    }
     free(thread);
     return sum;
 }
@@ -91,14 +99,14 @@ static struct gt_table *put_calls(const struct gt_analysis_input *input, struct 
     struct gt_rows all = gt_rows_of_events(input, is_call);
     struct gt_rows calls = gt_rows_group(
         &all, "node name", GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length"), GT_STATISTICS_US("length")));
+    int64_t *times = gt_api_host_times(input), *host = gt_rows_add_wholes(&calls, "host");
     const uint32_t *node = gt_rows_keys(&calls, "node");
-    const int64_t *total = gt_rows_wholes(&calls, "total");
-    double *percent = gt_rows_add_reals(&calls, "host_percent"), host = NAN;
-    for (size_t i = 0; i < calls.count; i++) {
-        if (!i || node[i] != node[i - 1])
-            host = (double)gt_api_host_time(input, node[i]);
-        percent[i] = gt_percent((double)total[i], host);
-    }
+    if (!times)
+        gt_query_fail(input->query, -ENOMEM);
+    for (size_t i = 0; i < calls.count && times; i++)
+        host[i] = node[i] == GT_NO_KEY ? GT_NO_WHOLE : times[node[i]];
+    free(times);
+    gt_rows_percent(&calls, "host_percent", "total", "host");
     gt_rows_sort_list(input, &calls, "node", "name");
     struct gt_table *table = gt_rows_put(
         input, root, "calls", "Calls", &calls,

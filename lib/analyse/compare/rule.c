@@ -253,8 +253,7 @@ static int scale_limit(struct rule *rule, const struct gt_comparison *comparison
         return 0;
     }
     if (rule->word)
-        return gt_error_set(error, EINVAL, "rule '%s': the value is not measured in '%s': write it as in %s",
-                            rule->text, name, rule->word->example);
+        return gt_rule_wrong_unit(rule->text, rule->word, name, error);
     return gt_error_set(error, EINVAL, "rule '%s': the value is not measured in '%s': write %s%s", rule->text, name,
                         rule->unit ? "the limit in " : "a number without a unit", rule->unit ? rule->unit : "");
 }

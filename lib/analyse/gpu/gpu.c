@@ -338,10 +338,9 @@ static struct gt_idle_time walk_gaps(const struct gt_analysis_input *input, cons
     struct gt_idle_time time = {.span = &spans->span[from]};
     int64_t end = spans->span[from].end, pauses = 0;
     struct gt_step_hull hull = gt_step_hull(input, time.span->key[GT_GPU_NODE]);
-    size_t first = 0, last;
-    while (first < loading->count && loading->span[first].key[0] != time.span->key[GT_GPU_NODE])
-        first++;
-    last = first < loading->count ? gt_spans_run(loading, first, 1) : first;
+    uint32_t node = time.span->key[GT_GPU_NODE];
+    size_t first = GT_SEARCH(0, loading->count, middle, loading->span[middle].key[0] < node);
+    size_t last = GT_SEARCH(first, loading->count, middle, loading->span[middle].key[0] == node);
     for (size_t i = from + 1; i < to; i++) {
         const struct gt_keyed_span *next = &spans->span[i];
         bool is_apart = gt_analysis_recording(input, next->event) != gt_analysis_recording(input, next[-1].event);

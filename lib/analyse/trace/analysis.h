@@ -49,6 +49,7 @@ struct gt_analysis_input {
     unsigned char *hidden;  /* of a string: it is a node that is not shown */
     unsigned char *counted; /* of a file: its clock agrees with the others' */
     uint32_t *recording;    /* of a file: files of a node whose times overlap are one recording */
+    bool has_whole_steps;   /* ("Step:...", ProfilerStep): only those count as steps */
     int64_t *pause;         /* of a file: ns before it in which nothing of its node was recorded */
     struct gt_query *query; /* owns the views of analyse/views.h, and the rows that analyses make */
     struct gt_rows *view;   /* without a query: not made yet */
@@ -78,6 +79,7 @@ struct gt_analysis {
     bool joins;                      /* it joins events with others, which need not be selected */
     bool of_selected;                /* its shares and spans are of what is selected alone */
     bool of_all;                     /* it judges all that ran: no part of it can be selected by name */
+    bool judges;                     /* that it finds nothing is a result */
     bool compares;                   /* it compares nodes with one another, also those that are not shown */
     int (*build)(const struct gt_analysis_input *input, struct gt_node *root);
 };

@@ -1,14 +1,13 @@
-"""Conversion between tables and pandas objects. pandas is imported only when a conversion needs it."""
+"""Tables: conversion to and from pandas objects, and display. pandas is imported only when a conversion needs it."""
 from __future__ import annotations
 
-from . import _core
+from collections.abc import Sequence
+from typing import Any
 
-TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+from ._core import Table
 
-    from ._core import Table
+_ENDS = 5  # rows at the start and at the end
+_WIDEST = 32
 
 
 def pandas() -> Any:
@@ -75,9 +74,9 @@ def _array(values: Any) -> Any:
 
 def table(frame: Any, names: Sequence[str]) -> Table:
     """Return the named columns of a DataFrame as a `Table`, without missing columns. A `Table` is returned unchanged."""
-    if isinstance(frame, _core.Table):
+    if isinstance(frame, Table):
         return frame
-    return _core.Table({name: _array(frame[name]) for name in names if name in frame.columns})
+    return Table({name: _array(frame[name]) for name in names if name in frame.columns})
 
 
 def series(values: dict[str, Any]) -> Any:
@@ -96,4 +95,67 @@ def statistics_table(tree: dict[str, Any], key: str = "measurement") -> Table:
     columns: dict[str, list[Any]] = {key: list(tree)}
     for name in names:
         columns[name] = [row.get(name) for row in tree.values()]
-    return _core.Table(columns)
+    return Table(columns)
+
+
+# ---- display: the first and last rows, and the columns that fit ----
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= _WIDEST else text[:_WIDEST - 3] + "..."
+
+
+def _shown(table: Table) -> list[tuple[Any, ...] | None]:
+    """Return the displayed rows, with None for the omitted rows."""
+    count = len(table)
+    if count <= 2 * _ENDS:
+        return list(table._rows(0, count))
+    return [*table._rows(0, _ENDS), None, *table._rows(count - _ENDS, count)]
+
+
+def _fitting(columns: list[list[str]], room: int) -> list[int]:
+    """Return the columns that fit. Columns with more different values have priority."""
+    kept: list[int] = []
+    different = [len(set(column[1:])) for column in columns]
+    for number in sorted(range(len(columns)), key=lambda number: -different[number]):
+        width = len(columns[number][0]) + 2
+        if room + 2 >= width or not kept:
+            kept.append(number)
+            room -= width
+    return sorted(kept)
+
+
+def text(table: Table) -> str:
+    """Return the table as text. The last line is its size."""
+    import shutil
+
+    rows = _shown(table)
+    lines = [[_cell(value) for value in row] if row else ["..."] * len(table.column_names) for row in rows]
+    room = shutil.get_terminal_size((100, 24)).columns
+    columns = []
+    for number, name in enumerate(table.column_names):
+        cells = [name, *(line[number] for line in lines)]
+        width = max(map(len, cells))
+        is_number = all(isinstance(row[number], (int, float)) or row[number] is None for row in rows if row)
+        columns.append([cell.rjust(width) if is_number else cell.ljust(width) for cell in cells])
+    kept = _fitting(columns, room)
+    left = [name for number, name in enumerate(table.column_names) if number not in kept]
+    body = ["  ".join(columns[number][line] for number in kept).rstrip() for line in range(len(lines) + 1)]
+    size = f"[{len(table)} rows x {len(columns)} columns" + (f"; not shown: {', '.join(left)}]" if left else "]")
+    return "\n".join([*(body if kept else []), size])
+
+
+def page(table: Table) -> str:
+    """Return the table as HTML."""
+    import html
+
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in table.column_names)
+    body = []
+    for row in _shown(table):
+        cells = [_cell(value) for value in row] if row else ["..."] * len(table.column_names)
+        body.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+    return (f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+            f"<p>{len(table)} rows x {len(table.column_names)} columns</p>")

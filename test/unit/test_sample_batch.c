@@ -5,12 +5,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "record/backlog.h"
+#include "store/sample_batch.h"
 
 enum { ROWS = GT_FIXED_ROWS + 3, LIVES = 2 };
 
@@ -41,15 +42,12 @@ static void fill(struct moment *moment, int number)
                                         .row = moment->row,
                                         .life_count = (size_t)(number % (LIVES + 1)),
                                         .life = moment->life};
-    gt_energy_reading_clear(&moment->sample.energy);
-    moment->sample.energy.platform = number;
 }
 
 static void assert_same(const struct gt_sample *is, const struct gt_sample *was)
 {
     assert_int_equal(is->real_ns, was->real_ns);
     assert_int_equal(is->monotonic_ns, was->monotonic_ns);
-    assert_memory_equal(&is->energy, &was->energy, sizeof is->energy);
     assert_int_equal(is->row_count, was->row_count);
     for (size_t i = 0; i < was->row_count; i++) {
         assert_memory_equal(&is->row[i], &was->row[i], offsetof(struct gt_row, value));
@@ -68,40 +66,42 @@ static void they_come_back_as_they_were(void **state)
 {
     (void)state;
     enum { SAMPLES = 12 };
-    struct gt_backlog backlog = {0};
+    struct gt_sample_batch batch = {0};
     struct moment moment;
-    const struct gt_sample *sample;
-    assert_int_equal(gt_backlog_take(&backlog, &sample), 0);
+    struct gt_sample_copy copy = {0};
+    assert_int_equal(gt_sample_batch_take(&batch, &copy), 0);
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < SAMPLES; i++) {
             fill(&moment, i);
-            assert_int_equal(gt_backlog_add(&backlog, &moment.sample), 0);
+            assert_int_equal(gt_sample_batch_add(&batch, &moment.sample), 0);
         }
         for (int i = 0; i < SAMPLES; i++) {
             fill(&moment, i);
-            assert_int_equal(gt_backlog_take(&backlog, &sample), 1);
-            assert_same(sample, &moment.sample);
+            assert_int_equal(gt_sample_batch_take(&batch, &copy), 1);
+            assert_same(&copy.sample, &moment.sample);
         }
-        assert_int_equal(gt_backlog_take(&backlog, &sample), 0);
+        assert_int_equal(gt_sample_batch_take(&batch, &copy), 0);
+        gt_sample_batch_clear(&batch);
     }
-    gt_backlog_release(&backlog);
+    gt_sample_copy_release(&copy);
+    free(batch.bytes);
 }
 
 /* Returns how many samples came together, by this period. */
 static int waiting(int64_t period_ns)
 {
-    struct gt_backlog backlog = {0};
+    struct gt_sample_batch batch = {0};
     struct moment moment;
     int count = 0;
     int64_t now = 5 * GT_SECOND;
     fill(&moment, 1);
     do {
         moment.sample.monotonic_ns = now;
-        assert_int_equal(gt_backlog_add(&backlog, &moment.sample), 0);
+        assert_int_equal(gt_sample_batch_add(&batch, &moment.sample), 0);
         now += period_ns;
         count++;
-    } while (!gt_backlog_is_due(&backlog, now - period_ns, period_ns));
-    gt_backlog_release(&backlog);
+    } while (!gt_sample_batch_is_due(&batch, now - period_ns, period_ns));
+    free(batch.bytes);
     return count;
 }
 
@@ -112,7 +112,7 @@ static void none_waits_for_longer_than_a_second(void **state)
     assert_int_equal(waiting(GT_SECOND), 1);
     assert_int_equal(waiting(GT_SECOND * 6 / 10), 2);
     assert_int_equal(waiting(GT_SECOND / 10), 10);
-    assert_in_range(waiting(GT_SECOND / 10000), 2, 100); /* more gain nothing */
+    assert_in_range(waiting(GT_SECOND / 10000), 100, 2000); /* more gain nothing */
 }
 
 int main(void)

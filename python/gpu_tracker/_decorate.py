@@ -1,24 +1,85 @@
-"""Calls of functions decorated with a `Tracker`."""
+"""Decorated functions: wrappers for each kind of function, and the calls of functions decorated with a `Tracker`."""
 from __future__ import annotations
 
 import atexit
 import contextlib
 import errno
+import functools
+import inspect
 import os
 import threading
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._core import SubTracker
 from ._names import is_worker
 
-TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-    from typing import Any
-
     from .tracker import Tracker
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Enter = Callable[[], AbstractContextManager[Any]]
 _TROUBLE = (OSError, RuntimeError, ValueError)
+
+
+def _generator(function: Callable[..., Any], enter: _Enter) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        with enter():
+            return (yield from function(*args, **kwargs))
+
+    return wrapper
+
+
+def _coroutine(function: Callable[..., Any], enter: _Enter) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with enter():
+            return await function(*args, **kwargs)
+
+    return wrapper
+
+
+def _asynchronous_generator(function: Callable[..., Any], enter: _Enter) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def wrapper(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        with enter():
+            inner = function(*args, **kwargs)
+            try:
+                value = await anext(inner)
+                while True:
+                    try:
+                        sent = yield value
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:
+                        value = await inner.athrow(error)
+                    else:
+                        value = await inner.asend(sent)
+            except StopAsyncIteration:
+                return
+            finally:
+                await inner.aclose()
+
+    return wrapper
+
+
+def _plain(function: Callable[..., Any], enter: _Enter) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with enter():
+            return function(*args, **kwargs)
+
+    return wrapper
+
+
+def wrap(function: _Function, enter: _Enter) -> _Function:
+    """Return `function` with `with enter():` around each call, for a generator from its first step to its end."""
+    kinds = ((inspect.isasyncgenfunction, _asynchronous_generator), (inspect.iscoroutinefunction, _coroutine),
+             (inspect.isgeneratorfunction, _generator))
+    make = next((make for is_kind, make in kinds if is_kind(function)), _plain)
+    return make(function, enter)  # type: ignore[return-value]
 
 
 class Call(contextlib.ExitStack):
