@@ -5,7 +5,7 @@
  *   dropped PROGRAM CALLS NAMES LEVELS   ranges not kept: beyond --blocks-most, too many names, too many levels;
  *                                        the last note of each program in the process counts
  *   lost CALLS CAUSE                     calls that could not be written; the last counts
- *   memory A B C D BLOCK                 see inject/memory.c
+ *   memory A B C D BLOCK                 see inject/hooks.c
  *   python, without, off, matched, near, names   of hooks in interpreters, see block_injection.c */
 #ifndef GT_BLOCKS_BLOCK_NOTES_H
 #define GT_BLOCKS_BLOCK_NOTES_H
