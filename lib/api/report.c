@@ -6,10 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analyse/blocks/block_analysis.h"
 #include "analyse/blocks/blocks.h"
 #include "analyse/compare/compare.h"
-#include "analyse/usage/next_time.h"
 #include "analyse/usage/scaling.h"
 #include "analyse/usage/usage.h"
 #include "analyse/usage/usage_rule.h"

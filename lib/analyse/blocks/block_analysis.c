@@ -1,4 +1,4 @@
-#include "analyse/blocks/block_analysis.h"
+#include "analyse/blocks/blocks.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/blocks/block_analysis.h"
 #include "analyse/display.h"
 #include "analyse/energy.h"
-#include "analyse/usage/over_time.h"
+#include "analyse/usage/usage.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/number.h"

@@ -8,7 +8,6 @@
 
 #include "aggregate/course.h"
 #include "analyse/blocks/results.h"
-#include "analyse/compare/comparison.h"
 #include "analyse/display.h"
 #include "base/number.h"
 #include "report/brief.h"

@@ -1,4 +1,4 @@
-#include "analyse/compare/comparison.h"
+#include "analyse/compare/compare.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "analyse/blocks/results.h"
 #include "analyse/compare/statistics.h"
-#include "analyse/usage/warning.h"
+#include "analyse/usage/usage.h"
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/number.h"

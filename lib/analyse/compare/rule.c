@@ -1,4 +1,4 @@
-#include "analyse/compare/comparison.h"
+#include "analyse/compare/compare.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "analyse/usage/figures.h"
+#include "analyse/usage/usage.h"
 
 #include <stdio.h>
 #include <string.h>

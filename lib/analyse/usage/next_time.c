@@ -1,10 +1,9 @@
-#include "analyse/usage/next_time.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "analyse/usage/warning.h"
+#include "analyse/usage/usage.h"
 #include "schema/human.h"
 
 static const double MIB = 1048576, GIB = 1073741824;

@@ -9,8 +9,7 @@
 #include <sys/stat.h>
 
 #include "analyse/display.h"
-#include "analyse/usage/next_time.h"
-#include "analyse/usage/warning.h"
+#include "analyse/usage/usage.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "schema/human.h"

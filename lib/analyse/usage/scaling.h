@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "analyse/usage/figures.h"
+#include "analyse/usage/usage.h"
 #include "report/report.h"
 
 /* ---- The fit ---- */

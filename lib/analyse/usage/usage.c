@@ -7,9 +7,6 @@
 
 #include "analyse/display.h"
 #include "analyse/energy.h"
-#include "analyse/usage/next_time.h"
-#include "analyse/usage/over_time.h"
-#include "analyse/usage/warning.h"
 #include "sample/life.h"
 #include "schema/unit.h"
 

@@ -11,8 +11,6 @@
 #include "aggregate/coverage.h"
 #include "analyse/display.h"
 #include "analyse/energy.h"
-#include "analyse/usage/next_time.h"
-#include "analyse/usage/warning.h"
 #include "base/clock.h"
 #include "report/brief.h"
 #include "schema/human.h"

@@ -1,4 +1,4 @@
-#include "analyse/usage/warning.h"
+#include "analyse/usage/usage.h"
 
 #include <limits.h>
 #include <math.h>
