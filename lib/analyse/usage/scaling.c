@@ -76,15 +76,6 @@ static bool are_positive(const struct gt_scaling_point *points, size_t count)
     return true;
 }
 
-static void fit_power(struct gt_scaling *ret, const struct gt_scaling_point *points, size_t count,
-                      struct gt_scaling_point *logarithms, double *scratch)
-{
-    for (size_t i = 0; i < count; i++)
-        logarithms[i] = (struct gt_scaling_point){log(points[i].x), log(points[i].y)};
-    fit_line(ret, logarithms, count, scratch);
-    ret->is_power = true;
-}
-
 int gt_scaling_fit(struct gt_scaling *ret, const struct gt_scaling_point *points, size_t count)
 {
     struct gt_scaling power = {0};
@@ -100,7 +91,10 @@ int gt_scaling_fit(struct gt_scaling *ret, const struct gt_scaling_point *points
     }
     fit_line(ret, points, count, scratch);
     if (are_positive(points, count)) {
-        fit_power(&power, points, count, logarithms, scratch);
+        for (size_t i = 0; i < count; i++)
+            logarithms[i] = (struct gt_scaling_point){log(points[i].x), log(points[i].y)};
+        fit_line(&power, logarithms, count, scratch);
+        power.is_power = true;
         double line = misfit(ret, points, count, scratch);
         if (misfit(&power, points, count, scratch) < 0.9 * line)
             *ret = power;
@@ -292,25 +286,6 @@ static int add_figure(struct gt_node *root, const struct figure *figure, const s
     return 0;
 }
 
-/* The upper ends of the intervals, and the most cores and GPUs that any run used. */
-static void add_requests(struct gt_node *root, struct gt_scaling_report *runs, const struct gt_scaling scaling[2],
-                         double size)
-{
-    struct gt_node *section = gt_report_section(root, "next_time", "To ask for");
-    gt_next_time_expect(&runs->next, gt_scaling_at(&scaling[0], size).high, gt_scaling_at(&scaling[1], size).high);
-    gt_next_time_requests(section, &runs->next);
-}
-
-static void begin_table(struct gt_scaling_report *runs)
-{
-    runs->table = gt_report_table(gt_report_root(runs->report), "runs", "Runs");
-    gt_table_column(runs->table, "recording", "Recording", GT_CELL_TEXT, NULL);
-    gt_table_column(runs->table, "size", "Size", GT_CELL_NUMBER, NULL);
-    gt_table_column(runs->table, "memory", "Memory, at most", GT_CELL_NUMBER, "bytes");
-    gt_table_column(runs->table, "time", "Time", GT_CELL_NUMBER, "seconds");
-    gt_table_column(runs->table, "remark", "Remark", GT_CELL_TEXT, NULL);
-}
-
 int gt_scaling_report_open(struct gt_scaling_report **ret, const char *variable, size_t count, struct gt_error *error)
 {
     struct gt_scaling_report *runs = calloc(1, sizeof *runs);
@@ -325,7 +300,12 @@ int gt_scaling_report_open(struct gt_scaling_report **ret, const char *variable,
     runs->memory = calloc(count + 1, sizeof *runs->memory);
     runs->time = calloc(count + 1, sizeof *runs->time);
     gt_next_time_init(&runs->next);
-    begin_table(runs);
+    runs->table = gt_report_table(gt_report_root(runs->report), "runs", "Runs");
+    gt_table_column(runs->table, "recording", "Recording", GT_CELL_TEXT, NULL);
+    gt_table_column(runs->table, "size", "Size", GT_CELL_NUMBER, NULL);
+    gt_table_column(runs->table, "memory", "Memory, at most", GT_CELL_NUMBER, "bytes");
+    gt_table_column(runs->table, "time", "Time", GT_CELL_NUMBER, "seconds");
+    gt_table_column(runs->table, "remark", "Remark", GT_CELL_TEXT, NULL);
     if (runs->memory && runs->time) {
         *ret = runs;
         return 0;
@@ -346,8 +326,10 @@ int gt_scaling_report_finish(struct gt_scaling_report *runs, double size, struct
         status = add_figure(root, &time, runs->time, runs->times, size, &scaling[1], error);
     if (status < 0)
         return status;
-    if (!isnan(size))
-        add_requests(root, runs, scaling, size);
+    if (!isnan(size)) { /* the upper ends of the intervals, and the most cores and GPUs that any run used */
+        gt_next_time_expect(&runs->next, gt_scaling_at(&scaling[0], size).high, gt_scaling_at(&scaling[1], size).high);
+        gt_next_time_requests(gt_report_section(root, "next_time", "To ask for"), &runs->next);
+    }
     *ret = runs->report;
     runs->report = NULL;
     return status;
