@@ -299,12 +299,6 @@ static int append(struct gt_block_event_list *list, const struct gt_block_event 
     return 0;
 }
 
-static void complain(struct gt_block_event_list *list, const struct gt_error *bad)
-{
-    if (list->bad++ < COMPLAINTS)
-        gt_buffer_printf(&list->complaints, "%s\n", bad->text);
-}
-
 static int read_all(struct gt_block_event_list *list, struct gt_block_event_reader *reader, uint16_t source,
                     struct gt_error *error)
 {
@@ -314,7 +308,8 @@ static int read_all(struct gt_block_event_list *list, struct gt_block_event_read
         struct gt_error bad = {0};
         int status = gt_block_event_next(reader, &event, &name, &bad);
         if (status == -EBADMSG && list->skip_bad) {
-            complain(list, &bad);
+            if (list->bad++ < COMPLAINTS)
+                gt_buffer_printf(&list->complaints, "%s\n", bad.text);
             continue;
         }
         if (status < 0)
