@@ -374,13 +374,6 @@ static struct working working_in(const struct gt_block_analysis *analysis, struc
     return (struct working){gt_cpu_split_all(&analysis->descendants_cpu, stretch), stretch.stop - stretch.start};
 }
 
-static double part_of(struct working part, struct working whole, size_t stretches)
-{
-    if (whole.descendants > 0)
-        return part.descendants / whole.descendants;
-    return whole.length > 0 ? part.length / whole.length : 1.0 / (double)stretches;
-}
-
 /* The energy of a block is that of all its CPU time. What samples estimate may as well have been used by nobody of it. */
 static void add_energy_of_others(struct gt_block_analysis *analysis, size_t number, const struct block *block)
 {
@@ -396,7 +389,10 @@ static void add_energy_of_others(struct gt_block_analysis *analysis, size_t numb
         whole.length += part.length;
     }
     for (size_t i = 0; i < block->stretches; i++) {
-        double part = part_of(working_in(analysis, block->stretch[i]), whole, block->stretches);
+        struct working one = working_in(analysis, block->stretch[i]);
+        double part = whole.descendants > 0 ? one.descendants / whole.descendants
+                      : whole.length > 0    ? one.length / whole.length
+                                            : 1.0 / (double)block->stretches;
         gt_spent_add(&others, gt_energy_curve_of_cpu(&analysis->curve, block->stretch[i], cpu->others * part));
     }
     if (strcmp(cpu->known, GT_CPU_EXACT) != 0)

@@ -311,16 +311,6 @@ static void add_peaks(struct gt_node *root, const struct gt_block_analysis *anal
         gt_node_flags(section, GT_ONLY_DATA);
 }
 
-/* The duration is that of the whole recording. */
-static void add_duration(struct gt_node *root, const struct gt_block_analysis *analysis)
-{
-    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
-    double seconds = outcome ? outcome->elapsed : gt_block_join_last(analysis->join) - analysis->first;
-    gt_node_flags(gt_report_number(root, "duration", "Duration", seconds, "seconds"), GT_ONLY_DATA);
-    double status = outcome && outcome->exit_status >= 0 ? outcome->exit_status : NAN;
-    gt_node_flags(gt_report_count(root, "exit_status", "Exit status", status, NULL), GT_ONLY_DATA);
-}
-
 /* ---- the summary: one line for each block, the longest first ---- */
 
 /* Columns of the recording add the largest or the mean value while the block ran to the table. */
@@ -718,7 +708,11 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
     if (status >= 0)
         status = add_memory(root, analysis->options->tracking_file, error);
     add_energy(root, analysis);
-    add_duration(root, analysis);
+    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
+    double seconds = outcome ? outcome->elapsed : gt_block_join_last(analysis->join) - analysis->first;
+    double exit_status = outcome && outcome->exit_status >= 0 ? outcome->exit_status : NAN;
+    gt_node_flags(gt_report_number(root, "duration", "Duration", seconds, "seconds"), GT_ONLY_DATA);
+    gt_node_flags(gt_report_count(root, "exit_status", "Exit status", exit_status, NULL), GT_ONLY_DATA);
     add_method(root, analysis);
     gt_node_flags(gt_report_integer(root, "results_version", "Results version", GT_RESULTS_VERSION, NULL),
                   GT_ONLY_DATA);
