@@ -349,15 +349,15 @@ static int report(struct gt_tracker *tracker, struct gt_outcome *outcome, bool i
     char address[1500];
     struct gt_recorder *recorder = &tracker->recorder;
     find_address(tracker, address, sizeof address);
-    struct gt_usage_sources sources = {.machine = &recorder->machine,
-                                       .summary = &recorder->summary,
-                                       .outcome = outcome,
-                                       .recording = gt_recorder_has_recording(recorder) ? recorder->path : NULL,
-                                       .address = *address ? address : NULL};
+    struct gt_usage usage = {.machine = &recorder->machine,
+                             .summary = &recorder->summary,
+                             .outcome = outcome,
+                             .recording = gt_recorder_has_recording(recorder) ? recorder->path : NULL,
+                             .address = *address ? address : NULL};
     int status = gt_recorder_explain(recorder, outcome, error);
     if (status < 0)
         return status;
-    return is_summary ? gt_usage_summary(ret, &sources, error) : gt_usage_report(ret, &sources, error);
+    return is_summary ? gt_usage_summary(ret, &usage, error) : gt_usage_report(ret, &usage, error);
 }
 
 static int report_now(struct gt_tracker *tracker, bool is_summary, struct gt_report **ret, struct gt_error *error)

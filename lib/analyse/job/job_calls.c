@@ -90,7 +90,7 @@ static int sum_up(struct gt_job_calls *ret, const struct gt_interval *call, size
     }
     ret->p50 = gt_distribution_percentile(&lengths, 50);
     ret->p95 = gt_distribution_percentile(&lengths, 95);
-    ret->longest = gt_distribution_max(&lengths);
+    ret->longest = gt_distribution_statistic(&lengths, GT_STAT_MAX);
     gt_distribution_release(&lengths);
     return status;
 }

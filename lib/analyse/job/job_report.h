@@ -5,7 +5,7 @@
 
 #include "analyse/job/job.h"
 #include "analyse/job/rank_scores.h"
-#include "analyse/usage/next_time.h"
+#include "analyse/usage/usage.h"
 #include "report/report.h"
 
 struct gt_job_report_options {
