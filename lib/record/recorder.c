@@ -176,8 +176,10 @@ int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const
 
 void gt_recorder_close(struct gt_recorder *recorder)
 {
-    if (recorder->store)
-        gt_store_close(recorder->store, NULL, NULL);
+    gt_store_close(recorder->store, NULL, NULL);
+    if (recorder->power_log)
+        gt_power_log_end(recorder->power_log, NULL);
+    free(recorder->power_log);
     if (recorder->own_window > 0)
         gt_own_peak_end(recorder->own_window);
     gt_sampler_close(&recorder->sampler);
@@ -211,24 +213,25 @@ static bool any_lives(const struct gt_tree *tree)
     return false;
 }
 
-static int open_store(struct gt_recorder *recorder, struct gt_error *error)
+static int open_recording(struct gt_recorder *recorder, struct gt_error *error)
 {
     const struct gt_tracker_options *options = recorder->options.tracker;
-    struct gt_store_readings readings = {
-        .sampler = &recorder->sampler,
-        .attribution = &recorder->combiner.attribution,
-        .context = options->context,
-    };
     struct gt_store_options store = {.path = recorder->path,
                                      .overwrite = options->overwrite,
                                      .detail = options->detail,
-                                     .names = names_of(options) > 0,
-                                     .readings = &readings};
-    if (options->experiment)
-        readings.experiment = *options->experiment;
-    if ((!options->tracking_file && !readings.experiment.record) || recorder->store)
+                                     .names = names_of(options) > 0};
+    if (recorder->store || recorder->power_log || (!options->tracking_file && !options->experiment))
         return 0;
-    return gt_store_open(&recorder->store, &store, &recorder->machine, error);
+    if (!options->experiment)
+        return gt_store_open(&recorder->store, &store, &recorder->machine, error);
+    recorder->power_log = calloc(1, sizeof *recorder->power_log);
+    if (!recorder->power_log)
+        return gt_error_system(error, ENOMEM, "%s", recorder->path);
+    recorder->power_log->window.sampler = &recorder->sampler;
+    recorder->power_log->window.attribution = &recorder->combiner.attribution;
+    recorder->power_log->options = options->experiment;
+    recorder->power_log->context = options->context;
+    return gt_power_log_begin(recorder->power_log, recorder->path, &recorder->machine, error);
 }
 
 /* Their memory lies cold after each rest, and is fetched once for all samples of a batch. */
@@ -246,12 +249,16 @@ static void hand_over(struct gt_recorder *recorder)
 {
     if (recorder->sampler.is_opening || !recorder->batch.count)
         return;
-    if (!recorder->store && !recorder->store_failure.code && open_store(recorder, &recorder->store_failure) < 0)
+    if (!recorder->store_failure.code && open_recording(recorder, &recorder->store_failure) < 0)
         gt_warn(recorder->options.warn, recorder->options.context, "nothing is recorded: %s",
                 recorder->store_failure.text); /* the job is measured all the same */
     if (recorder->store)
         gt_store_send(recorder->store, &recorder->batch);
     gt_sample_batch_clear(&recorder->batch);
+    if (recorder->power_log && !recorder->store_failure.code &&
+        gt_power_log_read(recorder->power_log, false, &recorder->store_failure) < 0)
+        gt_warn(recorder->options.warn, recorder->options.context, "The recording has stopped: %s",
+                recorder->store_failure.text);
 }
 
 /* The first is not to wait: it makes the file. Those of experiments are written with readings of their moment. */
@@ -481,18 +488,24 @@ bool gt_recorder_has_recording(const struct gt_recorder *recorder)
     return *recorder->path && !recorder->store_failure.code;
 }
 
-static int close_store(struct gt_recorder *recorder, struct gt_error *error)
+/* A job that ended before the first sample has a recording, too. */
+static int close_recording(struct gt_recorder *recorder, struct gt_error *error)
 {
+    struct gt_error *failure = &recorder->store_failure;
     hand_over(recorder);
-    if (!recorder->store_failure.code)
-        open_store(recorder, &recorder->store_failure);
-    int status = gt_error_copy(
-        error, &recorder->store_failure); /* a job that ended before the first sample has a recording, too */
-    if (!recorder->store)
-        return status;
+    if (!failure->code)
+        open_recording(recorder, failure);
+    if (recorder->power_log) {
+        if (!failure->code)
+            gt_power_log_read(recorder->power_log, true, failure);
+        gt_power_log_end(recorder->power_log, failure);
+        free(recorder->power_log);
+        recorder->power_log = NULL;
+    }
+    int status = gt_error_copy(error, failure);
     int closed = gt_store_close(recorder->store, &recorder->outcome, error);
     recorder->store = NULL;
-    return closed < 0 ? closed : status < 0 ? status : 0;
+    return closed < 0 ? closed : status;
 }
 
 int gt_recorder_finish(struct gt_recorder *recorder, struct gt_error *error)
@@ -506,7 +519,7 @@ int gt_recorder_finish(struct gt_recorder *recorder, struct gt_error *error)
         return status;
     recorder->outcome.complete = true;
     recorder->is_finished = true;
-    return close_store(recorder, error);
+    return close_recording(recorder, error);
 }
 
 /* ---- Who belongs to the job --------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "aggregate/combine.h"
 #include "aggregate/energy_curve.h"
 #include "aggregate/summary.h"
+#include "record/aipowermeter.h"
 #include "record/kernel_watch.h"
 #include "record/gap_watch.h"
 #include "store/store.h"
@@ -29,10 +30,11 @@ struct gt_recorder {
         batch; /* samples that the recording does not have yet; those behind `taken` are not in the summary */
     struct gt_sample_copy summed;
     struct gt_machine machine;
-    struct gt_store *store;
-    struct gt_energy_curve energy; /* since gt_recorder_take_energy was called */
-    struct gt_sample sample;       /* the latest; its rows belong to the combiner */
-    struct gt_outcome outcome;     /* once finished */
+    struct gt_store *store;         /* NULL: none, or an experiment's */
+    struct gt_power_log *power_log; /* of an experiment */
+    struct gt_energy_curve energy;  /* since gt_recorder_take_energy was called */
+    struct gt_sample sample;        /* the latest; its rows belong to the combiner */
+    struct gt_outcome outcome;      /* once finished */
     bool is_finished;
     uint64_t told_sources;         /* bits of the sampler's sources about which the caller was warned */
     struct gt_error store_failure; /* why there is no store */

@@ -39,13 +39,11 @@ static bool is_folder(const char *path)
 
 const struct gt_store_type *gt_store_type_of(const char *path, struct gt_error *error)
 {
-    const char *suffix = is_folder(path) ? "/" : suffix_of(path);
+    const char *suffix = suffix_of(path);
     char choices[200] = "";
     for (size_t i = 0; i < TYPE_COUNT; i++) {
         if (suffix && !strcmp(suffix, types[i]->suffix))
             return types[i];
-        if (is_folder(types[i]->suffix))
-            continue;
         size_t used = strlen(choices);
         snprintf(choices + used, sizeof choices - used, "%s%s", i ? " or " : "", types[i]->suffix);
     }
@@ -212,7 +210,7 @@ static int try_folder(const char *folder)
     return 0;
 }
 
-static int check_folder(const char *path, bool is_tried, struct gt_error *error)
+static int check_folder(const char *path, struct gt_error *error)
 {
     char copy[PATH_MAX];
     if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)
@@ -229,7 +227,7 @@ static int check_folder(const char *path, bool is_tried, struct gt_error *error)
     int code = -gt_access(AT_FDCWD, folder, W_OK | X_OK);
     if (code)
         return gt_error_system(error, code, "%s: folder %s", path, folder);
-    code = is_tried ? try_folder(folder) : 0;
+    code = try_folder(folder);
     return code ? gt_error_system(error, code, "%s: no file can be made in folder %s", path, folder) : 0;
 }
 
@@ -279,13 +277,12 @@ const char *gt_store_part(size_t index)
 
 int gt_store_check(const struct gt_store_options *options, struct gt_error *error)
 {
+    if (is_folder(options->path)) /* of an experiment */
+        return check_own_folder(options->path, error);
     const struct gt_store_type *type = gt_store_type_of(options->path, error);
     if (!type)
         return -EINVAL;
-    if (is_folder(options->path))
-        return check_own_folder(options->path, error);
-    bool is_made_now = options->readings; /* which will tell */
-    int status = check_folder(options->path, !is_made_now, error);
+    int status = check_folder(options->path, error);
     if (!status)
         status = check_file(options->path, options->overwrite, error);
     if (!status && type->check)

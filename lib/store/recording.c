@@ -49,12 +49,10 @@ int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_err
 {
     struct gt_error problem = {0};
     const struct gt_store_type *type = gt_store_type_of(path, &problem);
-    if ((!type || !type->open) && access(path, F_OK) < 0 && errno == ENOENT)
+    if (!type && access(path, F_OK) < 0 && errno == ENOENT)
         return gt_error_system(error, ENOENT, "%s", path);
     if (!type)
         return gt_error_copy(error, &problem);
-    if (!type->open)
-        return gt_error_set(error, EINVAL, "%s %s", path, type->unread);
     struct gt_recording *recording = calloc(1, sizeof *recording);
     if (!recording || !(recording->path = strdup(path))) {
         free(recording);

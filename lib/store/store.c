@@ -136,9 +136,8 @@ static void release(struct gt_store *store)
 int gt_store_open(struct gt_store **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error)
 {
-    bool is_handed_over = options->readings && options->readings->experiment.record;
-    int status = is_handed_over ? 0 : gt_store_check(options, error);
-    if (status >= 0 && !is_handed_over && gt_store_type_of(options->path, NULL)->suffix[0] != '/')
+    int status = gt_store_check(options, error);
+    if (status >= 0)
         status = gt_store_make_folder(options->path, error);
     if (status < 0)
         return status;
@@ -150,8 +149,7 @@ int gt_store_open(struct gt_store **ret, const struct gt_store_options *options,
         return gt_error_system(error, ENOMEM, "%s", options->path);
     }
     store->path = path;
-    store->type = gt_store_type_of(is_handed_over ? "/" : path, NULL);
-    store->is_direct = store->type->is_direct;
+    store->type = gt_store_type_of(path, NULL);
     pthread_mutex_init(&store->lock, NULL);
     pthread_cond_init(&store->wake, NULL);
     struct guard guard = begin_guard();
@@ -161,8 +159,7 @@ int gt_store_open(struct gt_store **ret, const struct gt_store_options *options,
         release(store);
         return status;
     }
-    if (!is_handed_over && store->type->open)
-        stat(path, &store->file);
+    stat(path, &store->file);
     *ret = store;
     return 0;
 }

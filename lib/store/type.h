@@ -7,14 +7,13 @@
 #include "store/store_options.h"
 
 struct gt_store_type {
-    const char *suffix; /* ".csv"; "/": a folder */
+    const char *suffix; /* ".csv" */
     const char *help;
     bool has_detail_files; /* GPU and PROCESS rows go to files beside the main one */
     bool lists_names;      /* has a place for processes by name without detail */
     bool keeps_provenance; /* has a place for where each figure comes from */
-    bool is_direct;        /* all of writing runs on the thread that calls, which waits for it */
 
-    /* Every store has create, write, flush and finish; with `open` the other functions of reading, too. Those that may be NULL say so. */
+    /* Those that may be NULL say so. */
 
     /* Before anything is written: may what lies beside the name be there? May be NULL. */
     int (*check)(const char *path, bool overwrite, struct gt_error *error);
@@ -31,8 +30,6 @@ struct gt_store_type {
     /* Reading: open; then begin, once; then next: 1 a sample, 0 the end. `copy` has its fixed rows, which keep their
      * values but for the wanted columns; `next` adds the detail rows. */
     int (*open)(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);
-    const char
-        *unread; /* where `open` is NULL: what a path is told to be instead, as "is a picture: a viewer shows it" */
     bool (*has)(const void *state, const char *column);
     int (*begin)(void *state, const struct gt_columns *columns, const bool wanted[], bool detail,
                  struct gt_error *error);
