@@ -50,7 +50,7 @@ int gt_recorder_path(const struct gt_tracker_options *options, pid_t pid, char *
 static size_t names_of(const struct gt_tracker_options *options)
 {
     const struct gt_store_type *type = options->tracking_file ? gt_store_type_of(options->tracking_file, NULL) : NULL;
-    return options->detail ? GT_ROSTER_MOST : type && type->lists_names ? GT_ROSTER_FEW : 0;
+    return options->detail ? GT_ROSTER_MOST : type && type->is_database ? GT_ROSTER_FEW : 0;
 }
 
 static int open_parts(struct gt_recorder *recorder, pid_t pid, struct gt_error *error)
@@ -513,7 +513,7 @@ int gt_recorder_finish(struct gt_recorder *recorder, struct gt_error *error)
     read_last(recorder);
     const struct gt_store_type *type = *recorder->path ? gt_store_type_of(recorder->path, NULL) : NULL;
     int status = gt_recorder_outcome(recorder, &recorder->outcome, error);
-    if (status >= 0 && type && type->keeps_provenance)
+    if (status >= 0 && type && type->is_database)
         status = gt_recorder_explain(recorder, &recorder->outcome, error);
     if (status < 0)
         return status;

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/rank.h"
 #include "store/address.h"
+#include "store/store.h"
 
 #define STORE(name) extern const struct gt_store_type gt_store_##name;
 #include "store/store.def"
@@ -287,7 +288,7 @@ int gt_store_check(const struct gt_store_options *options, struct gt_error *erro
         status = check_file(options->path, options->overwrite, error);
     if (!status && type->check)
         status = type->check(options->path, options->overwrite, error);
-    for (size_t i = 0; !status && options->detail && type->has_detail_files && i <= GT_DETAIL_COUNT; i++) {
+    for (size_t i = 0; !status && options->detail && !type->is_database && i <= GT_DETAIL_COUNT; i++) {
         char beside[PATH_MAX];
         if (gt_store_path_beside(beside, sizeof beside, options->path, gt_store_part(i)) < 0)
             return gt_error_system(error, ENAMETOOLONG, "%s", options->path);

@@ -423,15 +423,9 @@ int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error
 int gt_sqlite_flush(void *state, struct gt_error *error)
 {
     struct sqlite_writer *writer = state;
-    if (!writer->in_transaction)
-        return 0;
+    int status = writer->in_transaction ? gt_sqlite_run(writer->database, writer->path, "COMMIT", error) : 0;
     writer->in_transaction = false;
-    return gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
-}
-
-uint64_t gt_sqlite_left_out(const void *state)
-{
-    return ((const struct sqlite_writer *)state)->left_out;
+    return status < 0 ? status : writer->left_out > 0;
 }
 
 /* ---- The end ------------------------------------------------------------------------------------------------- */

@@ -38,7 +38,8 @@ struct gt_store {
 
 /* ---- The writer thread --------------------------------------------------------------------------------------- */
 
-static void write_batch(struct gt_store *store, struct gt_error *failure)
+/* Returns true if samples were left out because the spool is full. */
+static bool write_batch(struct gt_store *store, struct gt_error *failure)
 {
     int status = 1;
     while (status > 0 && !failure->code)
@@ -47,8 +48,9 @@ static void write_batch(struct gt_store *store, struct gt_error *failure)
     if (status < 0)
         gt_error_system(failure, ENOMEM, "%s", store->path);
     if (!failure->code)
-        store->type->flush(store->state, failure);
+        status = store->type->flush(store->state, failure);
     gt_sample_batch_clear(&store->writing);
+    return status > 0;
 }
 
 static void finish(struct gt_store *store)
@@ -71,8 +73,7 @@ static void *writer(void *argument)
         }
         gt_sample_batch_move(&store->writing, &store->queue);
         pthread_mutex_unlock(&store->lock);
-        write_batch(store, &failure);
-        bool is_full = store->type->left_out && store->type->left_out(store->state);
+        bool is_full = write_batch(store, &failure);
         pthread_mutex_lock(&store->lock);
         store->failure = failure;
         store->is_full = is_full;
@@ -171,7 +172,7 @@ void gt_store_send(struct gt_store *store, struct gt_sample_batch *batch)
     if (store->is_direct) {
         struct guard guard = begin_guard();
         gt_sample_batch_move(&store->writing, batch);
-        write_batch(store, &store->failure);
+        store->is_full = write_batch(store, &store->failure);
         end_guard(&guard);
         return;
     }

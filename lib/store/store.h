@@ -12,9 +12,27 @@
 #include "sample/sample.h"
 #include "store/sample_batch.h"
 #include "store/column.h"
-#include "store/store_options.h"
 
 struct gt_store;
+
+struct gt_store_options {
+    const char *path; /* after gt_store_path() */
+    bool overwrite;
+    bool detail; /* keep PROCESS and GPU rows too */
+    bool names;  /* keep a list of processes where the format has a place for it */
+};
+
+/* Recordings may wait in a folder until a server has them (engine/spool.h). As long as one is written a file with this end lies beside
+ * it, and as long as this file is in the folder there is no room for more samples: minutes and final figures alone are written. */
+#define GT_SPOOL_LOCK ".lock"
+#define GT_SPOOL_FULL ".full"
+
+/* Counts how far a recording was read: rows of the samples, of GPUs and of processes. A file that is written meanwhile is opened anew
+ * from time to time, for a moment, and read on from there: who held it open would hold up the tracker's end. */
+
+struct gt_recording_place {
+    int64_t row[3];
+};
 
 /* Fill in placeholders (%p pid, %h host, %j job id, %s step, %r rank, %% percent) and the suffix .sqlite when there is none.
  * -EINVAL names an unknown suffix or placeholder. */
