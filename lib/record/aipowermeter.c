@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "collect/process/memory.h"
 #include "collect/process/placement.h"
+#include "store/store.h"
 
 /* ---- processes --------------------------------------------------------------------------------------------------- */
 
@@ -696,19 +697,6 @@ void gt_experiment_date_text(char *text, size_t size, int64_t real_ns, bool has_
         snprintf(text + length, size - length, "%c%02ld:%02ld", minutes < 0 ? '-' : '+', positive / 60, positive % 60);
 }
 
-static int make_folders(const char *path)
-{
-    char part[4096];
-    snprintf(part, sizeof part, "%s", path);
-    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        if (mkdir(part, 0777) < 0 && errno != EEXIST)
-            return -errno;
-        *slash = '/';
-    }
-    return 0;
-}
-
 static int write_metadata(const char *folder, const char *description, struct gt_error *error)
 {
     char path[4200], date[64];
@@ -754,10 +742,9 @@ static int open_folder(struct gt_power_log *log, const char *folder, const char 
 {
     if (snprintf(log->path, sizeof log->path, "%spower_metrics.json", folder) >= PATH_MAX)
         return gt_error_set(error, ENAMETOOLONG, "the name of the folder is too long");
-    int status = make_folders(folder);
-    if (status < 0)
-        return gt_error_system(error, -status, "%s", folder);
-    status = write_metadata(folder, description, error);
+    int status = gt_store_make_folders(folder, 0777, error);
+    if (status >= 0)
+        status = write_metadata(folder, description, error);
     if (status < 0)
         return status;
     log->fd = open(log->path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);

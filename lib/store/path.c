@@ -242,6 +242,20 @@ int gt_store_make_folder(const char *path, struct gt_error *error)
     return is_there ? 0 : gt_error_system(error, errno, "%s: folder %s", path, folder);
 }
 
+int gt_store_make_folders(const char *path, mode_t mode, struct gt_error *error)
+{
+    char folder[PATH_MAX];
+    if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
+        return gt_error_system(error, ENAMETOOLONG, "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(folder, mode) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+            return gt_error_system(error, errno, "%s", folder);
+        *slash = '/';
+    }
+    return 0;
+}
+
 int gt_store_place(struct gt_new_file *file, const char *path, bool replace, struct gt_error *error)
 {
     int status = gt_new_file_place(file, replace);

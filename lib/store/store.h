@@ -45,6 +45,8 @@ int gt_store_check(const struct gt_store_options *options, struct gt_error *erro
 /* Make the folder that `path` stands in where it is missing; a thousand ranks may do so at once. The folder around it is not made: it
  * would hide a mistyped name. */
 int gt_store_make_folder(const char *path, struct gt_error *error);
+/* Make all folders around `path` that are missing. What may not be made shows when the file is. */
+int gt_store_make_folders(const char *path, mode_t mode, struct gt_error *error);
 struct gt_new_file;
 /* As gt_new_file_place. -EEXIST: another has made one at `path` since it was checked. */
 int gt_store_place(struct gt_new_file *file, const char *path, bool replace, struct gt_error *error);

@@ -16,7 +16,7 @@ struct gt_store_type {
 
     /* Before anything is written: may what lies beside the name be there? May be NULL. */
     int (*check)(const char *path, bool overwrite, struct gt_error *error);
-    /* Writing. `create` runs on the thread that opens the store, the others on the writer thread. */
+    /* Writing, on a thread of its own. */
     int (*create)(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error);
     int (*write)(void *state, const struct gt_sample *sample, struct gt_error *error);
