@@ -20,6 +20,7 @@ struct gt_store {
     const struct gt_store_options *options; /* until the file is there */
     const struct gt_machine *machine;
     pthread_t writer;
+    bool is_direct; /* no thread can be made, as where clone3 is forbidden: the owner waits for the disk */
     enum trouble { NONE, FULL, DROPPED, STOPPED } told;
     char trouble[700]; /* the owner's: what gt_store_trouble last said */
     struct stat file;
@@ -80,13 +81,19 @@ static void write_all(struct gt_store *store)
     }
 }
 
+static int create(struct gt_store *store, struct gt_error *failure)
+{
+    int status = store->type->create(&store->state, store->options, store->machine, failure);
+    if (status >= 0)
+        stat(store->path, &store->file);
+    return status;
+}
+
 static void *writer(void *argument)
 {
     struct gt_store *store = argument;
     struct gt_error failure = {0};
-    int status = store->type->create(&store->state, store->options, store->machine, &failure);
-    if (status >= 0)
-        stat(store->path, &store->file);
+    int status = create(store, &failure);
     pthread_mutex_lock(&store->lock);
     store->failure = failure;
     store->is_open = true;
@@ -100,14 +107,14 @@ static void *writer(void *argument)
 }
 
 /* The writer takes no signals: they are the program's. A file size limit (SIGXFSZ) then shows as an error of writing. */
-static int start_writer(struct gt_store *store, struct gt_error *error)
+static int start_writer(struct gt_store *store)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int code = pthread_create(&store->writer, NULL, writer, store);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return code ? gt_error_system(error, code, "%s: no thread for writing", store->path) : 0;
+    return -code;
 }
 
 /* ---- The owner's side ---------------------------------------------------------------------------------------- */
@@ -126,13 +133,13 @@ static void release(struct gt_store *store)
 /* The thread makes the file. */
 static int begin(struct gt_store *store, struct gt_error *error)
 {
-    int status = start_writer(store, error);
-    if (status < 0)
-        return status;
+    store->is_direct = start_writer(store) < 0;
+    if (store->is_direct)
+        return create(store, error);
     pthread_mutex_lock(&store->lock);
     while (!store->is_open)
         pthread_cond_wait(&store->wake, &store->lock);
-    status = gt_error_copy(error, &store->failure);
+    int status = gt_error_copy(error, &store->failure);
     pthread_mutex_unlock(&store->lock);
     if (status < 0)
         pthread_join(store->writer, NULL);
@@ -171,6 +178,11 @@ int gt_store_open(struct gt_store **ret, const struct gt_store_options *options,
 void gt_store_send(struct gt_store *store, struct gt_sample_batch *batch)
 {
     size_t count = batch->count;
+    if (store->is_direct) {
+        gt_sample_batch_move(&store->writing, batch);
+        store->is_full = write_batch(store, &store->failure);
+        return;
+    }
     pthread_mutex_lock(&store->lock);
     bool fits = !store->queue.count || store->queue.length + batch->length <= QUEUE_BYTES;
     if (!store->failure.code && (!fits || gt_sample_batch_move(&store->queue, batch) < 0))
@@ -223,7 +235,10 @@ int gt_store_close(struct gt_store *store, const struct gt_outcome *outcome, str
     store->closing = true;
     pthread_mutex_unlock(&store->lock);
     pthread_cond_signal(&store->wake);
-    pthread_join(store->writer, NULL);
+    if (store->is_direct)
+        finish(store);
+    else
+        pthread_join(store->writer, NULL);
     store->told = store->failure.code ? STOPPED : DROPPED;
     describe_trouble(store);
     int status = 0;
