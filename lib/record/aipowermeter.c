@@ -39,12 +39,6 @@ static struct gt_experiment_process *place_of(struct gt_experiment_window *windo
     return place;
 }
 
-static void note_packages(struct gt_experiment_process *place, const struct gt_placement *placement)
-{
-    for (int i = 0; placement && i < GT_PACKAGES; i++)
-        place->used_on[i] += placement->recent[i];
-}
-
 /* Sums for the mean over the readings of the window at which any process had memory. */
 static void note_memory(struct gt_experiment_window *window)
 {
@@ -70,7 +64,8 @@ static int read_processes(struct gt_experiment_window *window)
             return -ENOMEM;
         place->is_here = true;
         place->cpu_time = tree->process[i]->value[GT_CPU_TIME];
-        note_packages(place, tree->process[i]->placement);
+        for (int k = 0; tree->process[i]->placement && k < GT_PACKAGES; k++)
+            place->used_on[k] += tree->process[i]->placement->recent[k];
     }
     note_memory(window);
     return 0;
@@ -101,15 +96,6 @@ static void use_mean_memory(struct gt_experiment_window *window)
             return;
     for (size_t i = 0; i < window->process_count; i++)
         window->process[i].pss = window->memory_count ? window->process[i].rss_sum / window->memory_count : NAN;
-}
-
-static void drop_ended(struct gt_experiment_window *window)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < window->process_count; i++)
-        if (window->process[i].is_here)
-            window->process[kept++] = window->process[i];
-    window->process_count = kept;
 }
 
 /* ---- GPUs -------------------------------------------------------------------------------------------------------- */
@@ -257,17 +243,6 @@ static double job_cpu(const struct gt_experiment_window *window)
     return values[GT_CPU_TIME];
 }
 
-static void begin_packages(struct gt_experiment_window *window)
-{
-    const struct gt_frame *frame = &window->sampler->frame;
-    for (size_t i = 0; i < frame->package_count; i++)
-        for (int id = 0; id < GT_METRIC_COUNT; id++)
-            if (!isnan(frame->package[i].value[id]))
-                window->package[i].at_begin[id] = frame->package[i].value[id];
-    for (size_t i = 0; i < window->process_count; i++)
-        memset(window->process[i].used_on, 0, sizeof window->process[i].used_on);
-}
-
 static void conclude_packages(struct gt_experiment_window *window)
 {
     const struct gt_frame *frame = &window->sampler->frame;
@@ -284,7 +259,10 @@ static void conclude_packages(struct gt_experiment_window *window)
 void gt_experiment_window_next(struct gt_experiment_window *window)
 {
     const struct gt_frame *frame = &window->sampler->frame;
-    begin_packages(window);
+    for (size_t i = 0; i < frame->package_count; i++)
+        for (int id = 0; id < GT_METRIC_COUNT; id++)
+            if (!isnan(frame->package[i].value[id]))
+                window->package[i].at_begin[id] = frame->package[i].value[id];
     window->begin_ns = window->now_ns;
     window->begin_real_ns = window->now_real_ns;
     /* Counters begin at 0 with the recording; where one has no reading now, the next window covers the gap. */
@@ -294,11 +272,17 @@ void gt_experiment_window_next(struct gt_experiment_window *window)
     for (int id = 0; id < GT_METRIC_COUNT; id++)
         begin_counter(&window->counter[id], window->now_ns);
     window->job_at_begin = job_cpu(window);
+    size_t kept = 0;
     for (size_t i = 0; i < window->process_count; i++) {
-        window->process[i].at_begin = window->process[i].cpu_time;
-        window->process[i].rss_sum = 0;
+        if (!window->process[i].is_here)
+            continue;
+        struct gt_experiment_process *place = &window->process[kept++];
+        *place = window->process[i];
+        place->at_begin = place->cpu_time;
+        place->rss_sum = 0;
+        memset(place->used_on, 0, sizeof place->used_on);
     }
-    drop_ended(window);
+    window->process_count = kept;
     window->memory_count = 0;
     note_memory(window);
     for (size_t i = 0; i < frame->device_count; i++) {
@@ -334,16 +318,6 @@ int gt_experiment_window_read(struct gt_experiment_window *window)
     return read_processes(window) < 0 || read_gpus(window) < 0 ? -ENOMEM : 0;
 }
 
-static void conclude_gpus(struct gt_experiment_window *window)
-{
-    for (size_t i = 0; i < window->sampler->frame.device_count; i++) {
-        const struct gt_energy *energy = gt_attribution_gpu(window->attribution, i);
-        struct gt_experiment_gpu *gpu = &window->gpu[i];
-        gpu->joules = energy ? energy->total - gpu->joules_at_begin : NAN;
-        gpu->job_joules = energy ? energy->job - gpu->job_at_begin : NAN;
-    }
-}
-
 void gt_experiment_window_conclude(struct gt_experiment_window *window)
 {
     const struct gt_frame *frame = &window->sampler->frame;
@@ -366,7 +340,12 @@ void gt_experiment_window_conclude(struct gt_experiment_window *window)
             window->late_pid = window->sampler->tree.main;
     window->late = fmax(0, window->job_cpu - seen);
     conclude_packages(window);
-    conclude_gpus(window);
+    for (size_t i = 0; i < frame->device_count; i++) {
+        const struct gt_energy *energy = gt_attribution_gpu(window->attribution, i);
+        struct gt_experiment_gpu *gpu = &window->gpu[i];
+        gpu->joules = energy ? energy->total - gpu->joules_at_begin : NAN;
+        gpu->job_joules = energy ? energy->job - gpu->job_at_begin : NAN;
+    }
     window->temperature_count = gt_temperatures_read(&window->sampler->root, window->temperature,
                                                      GT_EXPERIMENT_TEMPERATURES);
 }
