@@ -104,13 +104,13 @@ static void read_events(const struct gt_made_groups *groups, struct gt_made_grou
     read_limit(groups, made, root);
 }
 
-static void take_name(struct gt_made_group *made, const struct gt_process *process)
+static void take_name(char ret[GT_LARGEST_NAME], const struct gt_process *process)
 {
-    ssize_t length = gt_process_read_text(process, "comm", made->largest_name, sizeof made->largest_name);
+    ssize_t length = gt_process_read_text(process, "comm", ret, GT_LARGEST_NAME);
     if (length <= 0)
-        snprintf(made->largest_name, sizeof made->largest_name, "%s", process->name);
-    else if (made->largest_name[length - 1] == '\n')
-        made->largest_name[length - 1] = '\0';
+        snprintf(ret, GT_LARGEST_NAME, "%s", process->name);
+    else if (ret[length - 1] == '\n')
+        ret[length - 1] = '\0';
 }
 
 /* One that was killed stays the largest: later ones may have more, and live. */
@@ -127,7 +127,7 @@ static void take_larger(struct gt_made_group *made, const struct gt_process *pro
     made->largest.pid = process->pid;
     made->largest.ram = ram;
     made->largest.is_gone = false;
-    take_name(made, process);
+    take_name(made->largest_name, process);
 }
 
 static void ask(struct gt_made_groups *groups, struct gt_process *process, const struct gt_root *root)
@@ -214,14 +214,6 @@ void gt_kernel_watch_release(struct gt_kernel_watch *watch)
     watch->made = (struct gt_made_groups){0};
 }
 
-static void read_name(struct gt_kernel_watch *watch, const struct gt_root *root)
-{
-    ssize_t length = gt_root_read_process(root, watch->largest_pid, "comm", watch->largest_name,
-                                          sizeof watch->largest_name);
-    if (length > 0 && watch->largest_name[length - 1] == '\n')
-        watch->largest_name[length - 1] = '\0';
-}
-
 void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *tree)
 {
     double before = watch->largest_ram;
@@ -238,8 +230,8 @@ void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *t
     const struct gt_process *largest = watch->largest_pid ? gt_tree_find(tree, watch->largest_pid) : NULL;
     if (largest)
         watch->largest_peak = fmax(watch->largest_peak, largest->value[GT_RAM_PEAK]);
-    if (watch->largest_ram > before)
-        read_name(watch, tree->root);
+    if (largest && watch->largest_ram > before)
+        take_name(watch->largest_name, largest);
 }
 
 /* Tells the limit of a group that the job made, and who was killed there. */

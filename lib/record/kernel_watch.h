@@ -8,7 +8,7 @@
 #include "sample/tree.h"
 
 /* Control groups that the job makes for its own processes, below its own or beside it: containers, scopes, scripts. */
-enum { GT_MADE_GROUPS = 32, GT_MADE_MEMBERSHIPS = 64 };
+enum { GT_MADE_GROUPS = 32, GT_MADE_MEMBERSHIPS = 64, GT_LARGEST_NAME = 32 };
 
 struct gt_made_group {
     struct gt_control_group group;
@@ -21,7 +21,7 @@ struct gt_made_group {
         double ram, peak; /* bytes: of a reading, and of its own high-water mark */
         bool is_gone;
     } largest;
-    char largest_name[32];
+    char largest_name[GT_LARGEST_NAME];
 };
 
 struct gt_made_groups {
@@ -43,7 +43,7 @@ struct gt_kernel_watch {
     struct gt_made_groups made;
     pid_t largest_pid;
     double largest_ram, largest_peak; /* bytes: of a reading, and of its own high-water mark */
-    char largest_name[32];
+    char largest_name[GT_LARGEST_NAME];
 };
 
 /* Count from now on; `groups` have been found. */

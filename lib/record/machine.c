@@ -63,7 +63,7 @@ static int read_command(const struct gt_recorder *recorder, struct gt_machine *m
     return status;
 }
 
-static void name_energy_sources(struct gt_recorder *recorder)
+int gt_recorder_describe_gpus(struct gt_recorder *recorder)
 {
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         const struct gt_sampler_source *source = gt_provenance_source(recorder, gt_energy_metrics[i]);
@@ -73,20 +73,7 @@ static void name_energy_sources(struct gt_recorder *recorder)
         snprintf(ret->name, sizeof ret->name, "%.95s", source->availability.source);
         ret->refresh = isnan(source->availability.refresh) ? 0 : source->availability.refresh;
     }
-}
-
-int gt_recorder_describe_gpus(struct gt_recorder *recorder)
-{
-    name_energy_sources(recorder);
     return copy_gpus(recorder);
-}
-
-static void tell_packages(struct gt_recorder *recorder)
-{
-    const struct gt_frame *frame = &recorder->sampler.frame;
-    recorder->machine.cpu_packages = (int)frame->package_count;
-    snprintf(recorder->machine.cpu_packages_missing, sizeof recorder->machine.cpu_packages_missing, "%s",
-             recorder->sampler.topology.why_no_packages);
 }
 
 /* A stored machine has its own name, if that was stored. */
@@ -122,7 +109,9 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     snprintf(machine->ram_method, sizeof machine->ram_method, "%s",
              gt_memory_method_label(gt_job_memory_method(recorder->sampler.memory)));
     snprintf(machine->idle_policy, sizeof machine->idle_policy, "%s", options->idle);
-    tell_packages(recorder);
+    machine->cpu_packages = (int)recorder->sampler.frame.package_count;
+    snprintf(machine->cpu_packages_missing, sizeof machine->cpu_packages_missing, "%s",
+             recorder->sampler.topology.why_no_packages);
     int status = gt_cost_read(
         machine, &(struct gt_cost){options->carbon_intensity, options->carbon_file, options->price}, error);
     if (status < 0)
@@ -174,15 +163,6 @@ static void read_node(struct gt_machine *machine, const struct gt_root *root,
         *machine->node = '\0';
 }
 
-/* "net:[4026531840]" */
-static void read_network(struct gt_machine *machine, const struct gt_root *root)
-{
-    char path[64], text[64];
-    snprintf(path, sizeof path, "proc/%d/ns/net", (int)machine->pid);
-    if (gt_root_readlink(root, path, text, sizeof text) > 0 && !strncmp(text, "net:[", 5))
-        machine->network = strtod(text + 5, NULL);
-}
-
 static void read_place(struct gt_machine *machine, const struct gt_root *root,
                        const struct gt_rank_environment *environment,
                        const struct gt_control_group groups[GT_CONTROLLERS])
@@ -190,7 +170,10 @@ static void read_place(struct gt_machine *machine, const struct gt_root *root,
     const struct gt_control_group *group = &groups[GT_CONTROLLER_MEMORY];
     read_rank(machine, environment);
     read_node(machine, root, environment);
-    read_network(machine, root);
+    char path[64], text[64];
+    snprintf(path, sizeof path, "proc/%d/ns/net", (int)machine->pid);
+    if (gt_root_readlink(root, path, text, sizeof text) > 0 && !strncmp(text, "net:[", 5)) /* "net:[4026531840]" */
+        machine->network = strtod(text + 5, NULL);
     if (group->version)
         snprintf(machine->control_group, sizeof machine->control_group, "%s", group->path + group->mount_length);
     machine->clock_error = clock_error(root);
@@ -267,22 +250,18 @@ static double number_of(const struct environment *environment, const char *name)
     return text && gt_number_double(text, &value) == 0 && value > 0 ? value : NAN;
 }
 
-static double length_of(const char *list)
-{
-    double count = *list != '\0';
-    for (; *list; list++)
-        count += *list == ',';
-    return count > 0 ? count : NAN;
-}
-
 static double value_of(const struct environment *environment, const struct allocation *allocation,
                        const struct gt_machine *machine)
 {
     const char *text = find(environment, allocation->variable);
     if (!text)
         return NAN;
-    if (allocation->reading == LIST)
-        return length_of(text);
+    if (allocation->reading == LIST) {
+        double count = *text != '\0';
+        for (; *text; text++)
+            count += *text == ',';
+        return count > 0 ? count : NAN;
+    }
     double value = number_of(environment, allocation->variable) * allocation->unit;
     if (allocation->reading == MOMENT)
         return value - (double)machine->start_real_ns / 1e9;
@@ -361,16 +340,6 @@ static void read_environment(struct gt_machine *machine, const struct environmen
             allocations[i].variable);
 }
 
-static void read_groups(struct gt_machine *machine, const struct gt_root *root,
-                        const struct gt_control_group groups[GT_CONTROLLERS])
-{
-    const struct gt_limit *memory = &machine->limit[GT_LIMIT_GROUP_MEMORY];
-    struct gt_limit cores;
-    gt_limit_cores(&cores, root, groups, machine->pid, machine->core_count);
-    set(&machine->limit[GT_LIMIT_MEMORY], memory->value, memory->source);
-    set(&machine->limit[GT_LIMIT_CORES], cores.value, cores.source);
-}
-
 void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root,
                         const struct gt_control_group groups[GT_CONTROLLERS])
 {
@@ -382,5 +351,9 @@ void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root,
         read_place(machine, root, &(struct gt_rank_environment){find, &environment, root, machine->pid}, groups);
     }
     free(environment.text);
-    read_groups(machine, root, groups);
+    const struct gt_limit *memory = &machine->limit[GT_LIMIT_GROUP_MEMORY];
+    struct gt_limit cores;
+    gt_limit_cores(&cores, root, groups, machine->pid, machine->core_count);
+    set(&machine->limit[GT_LIMIT_MEMORY], memory->value, memory->source);
+    set(&machine->limit[GT_LIMIT_CORES], cores.value, cores.source);
 }

@@ -61,14 +61,6 @@ static void final_counters(struct gt_recorder *recorder, struct gt_outcome *outc
     final_late_metrics(&recorder->sampler, outcome);
 }
 
-static void final_packages(const struct gt_recorder *recorder, struct gt_outcome *outcome)
-{
-    const struct gt_attribution *attribution = &recorder->combiner.attribution;
-    outcome->package_count = attribution->package_count;
-    for (size_t i = 0; i < attribution->package_count; i++)
-        gt_attribution_show_package(attribution, &recorder->sampler.frame, i, &outcome->package[i]);
-}
-
 static void final_peaks(struct gt_recorder *recorder, struct gt_outcome *outcome)
 {
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
@@ -103,12 +95,6 @@ static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outc
     outcome->peak_untold = (double)job->unknown;
 }
 
-/* Exit records lack what a process ran last and what the kernel needed to take it down; the job's total has both. */
-static bool lacks_ends_alone(const struct gt_sampler *sampler, const struct gt_outcome *outcome)
-{
-    return gt_job_finder_hears_all(&sampler->finder) && !sampler->tree.has_left_out && !outcome->processes_not_listed;
-}
-
 /* Where nobody waits for processes their ends are known of each alone: together they have used no less than each by itself. */
 static void count_all_cpu(const struct gt_sampler *sampler, struct gt_outcome *outcome)
 {
@@ -117,7 +103,9 @@ static void count_all_cpu(const struct gt_sampler *sampler, struct gt_outcome *o
     if (more > 0) {
         *combined += more;
         outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] += more;
-    } else if (lacks_ends_alone(sampler, outcome)) {
+    } else if (gt_job_finder_hears_all(&sampler->finder) && !sampler->tree.has_left_out &&
+               !outcome->processes_not_listed) {
+        /* Exit records lack what a process ran last and what the kernel needed to take it down; the job's total has both. */
         gt_lives_share_ends(&outcome->lives, sampler->tree.main, -more);
     }
 }
@@ -133,12 +121,6 @@ static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *ou
     gt_lives_end(&outcome->lives, outcome->elapsed);
     count_all_cpu(&recorder->sampler, outcome);
     return status;
-}
-
-/* The CPU time that tracking has cost this process, seconds. */
-static double own_cpu(const struct gt_recorder *recorder)
-{
-    return recorder->is_dedicated ? (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9 : recorder->own_cpu_spent;
 }
 
 /* As gt_energy_run_error: its counter is behind by its refresh, at up to twice the mean power, and that of RAPL may count whole joules. */
@@ -164,11 +146,14 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     ret->ending = recorder->ending;
     ret->missed = recorder->missed;
     ret->slowest_sample = recorder->slowest_sample;
-    ret->own_cpu_time = own_cpu(recorder);
+    ret->own_cpu_time = recorder->is_dedicated ? (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9
+                                               : recorder->own_cpu_spent;
     gt_kernel_watch_read(&recorder->kernel, &recorder->sampler.tree, &ret->events);
     final_counters(recorder, ret);
     ret->platform_error = platform_error(recorder, ret);
-    final_packages(recorder, ret);
+    ret->package_count = recorder->combiner.attribution.package_count;
+    for (size_t i = 0; i < ret->package_count; i++)
+        gt_attribution_show_package(&recorder->combiner.attribution, &recorder->sampler.frame, i, &ret->package[i]);
     final_peaks(recorder, ret);
     final_peak_fields(recorder, ret);
     final_unmapped(&recorder->sampler, ret);
@@ -233,18 +218,14 @@ static const struct gt_origin *told_origin(const struct gt_recorder *recorder, e
     return NULL;
 }
 
-static const struct gt_origin *find_origin(const struct gt_recorder *recorder, enum gt_scope scope,
-                                           enum gt_metric_id metric)
-{
-    const struct gt_origin *origin = scope == GT_SCOPE_SYSTEM ? told_origin(recorder, metric, true) : NULL;
-    if (!origin)
-        origin = gt_combined_origin(metric);
-    return origin ? origin : told_origin(recorder, metric, false);
-}
-
 static void describe_measured(const struct gt_recorder *recorder, struct gt_provenance *entry)
 {
-    const struct gt_origin *origin = find_origin(recorder, entry->scope, entry->metric);
+    const struct gt_origin *origin = entry->scope == GT_SCOPE_SYSTEM ? told_origin(recorder, entry->metric, true)
+                                                                     : NULL;
+    if (!origin)
+        origin = gt_combined_origin(entry->metric);
+    if (!origin)
+        origin = told_origin(recorder, entry->metric, false);
     const struct gt_sampler_source *source = gt_provenance_source(recorder, gt_energy_whole(entry->metric));
     if (origin) {
         restate(entry, origin->exactness, origin->source, origin->note);

@@ -145,15 +145,6 @@ static int open_late(struct gt_recorder *recorder, struct gt_error *error)
     return status < 0 ? gt_error_system(error, -status, "tracker") : 0;
 }
 
-static void warn_of_sources(struct gt_recorder *recorder)
-{
-    warn_of_collectors(recorder);
-    bool is_one_of_many = recorder->machine.world > 1; /* of which srun, or another, has started this one */
-    if (recorder->options.tracker->mark && !recorder->sampler.finder.slurm && !is_one_of_many)
-        warn_caller(recorder,
-                    "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
-}
-
 int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const struct gt_recorder_options *options,
                      struct gt_error *error)
 {
@@ -170,7 +161,11 @@ int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const
         return status;
     }
     begin(recorder);
-    warn_of_sources(recorder);
+    warn_of_collectors(recorder);
+    bool is_one_of_many = recorder->machine.world > 1; /* of which srun, or another, has started this one */
+    if (recorder->options.tracker->mark && !recorder->sampler.finder.slurm && !is_one_of_many)
+        warn_caller(recorder,
+                    "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
     return 0;
 }
 
@@ -280,13 +275,6 @@ static int take_sample(struct gt_recorder *recorder)
     return status;
 }
 
-/* 0 to 100. */
-static double covered_percent(const struct gt_coverage *coverage, int64_t now_ns)
-{
-    double seconds = (double)(now_ns - coverage->start_ns) / 1e9;
-    return 100 * (1 - gt_coverage_missing(coverage, now_ns) / seconds);
-}
-
 static void say_away(const char *name, const struct gt_gap *gap, char *sentence, size_t size)
 {
     char text[140];
@@ -307,7 +295,8 @@ static void say_back(const char *name, double began, int64_t now_ns, const struc
                  text);
     else
         snprintf(sentence, size, "Energy of the %s is known again, for %.3g %% of the time up to now: not %s", name,
-                 covered_percent(coverage, now_ns), text);
+                 100 * (1 - gt_coverage_missing(coverage, now_ns) / ((double)(now_ns - coverage->start_ns) / 1e9)),
+                 text);
 }
 
 bool gt_gap_watch_look(struct gt_gap_watch *watch, const char *name, const struct gt_coverage *coverage,
@@ -575,21 +564,14 @@ int gt_recorder_finish(struct gt_recorder *recorder, struct gt_error *error)
 
 enum { LONGEST_LINE_OF_ANCESTORS = 1024 };
 
-static pid_t parent_of(const struct gt_root *root, pid_t pid)
-{
-    struct gt_process_stat stat;
-    if (gt_process_stat_of(root, pid, &stat) < 0)
-        return 0;
-    return stat.parent;
-}
-
 /* As a subreaper the tracker's process is the ancestor of everything it has launched, and of nothing else. */
 bool gt_recorder_contains(const struct gt_recorder *recorder, pid_t pid)
 {
     for (int i = 0; i < LONGEST_LINE_OF_ANCESTORS && pid > 0; i++) {
         if (gt_tree_find(&recorder->sampler.tree, pid))
             return true;
-        pid = parent_of(&recorder->sampler.root, pid);
+        struct gt_process_stat stat;
+        pid = gt_process_stat_of(&recorder->sampler.root, pid, &stat) < 0 ? 0 : stat.parent;
         if (recorder->options.tracker->launched && pid == getpid())
             return true;
     }
