@@ -234,7 +234,7 @@ static int summarize(struct gt_summary *summary, struct gt_recording *recording,
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size)
 {
     const struct gt_store_type *type = gt_store_type_of(path, NULL);
-    const char *suffix = type && type->has_detail_files ? gt_store_part(index) : NULL;
+    const char *suffix = type && !type->is_database ? gt_store_part(index) : NULL;
     return suffix ? gt_store_path_beside(ret, size, path, suffix) : -ENOENT;
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "store/address.h"
-#include "store/store_options.h"
+#include "store/store.h"
 
 #define GT_SPOOL_REFUSED ".refused" /* in a folder: the server refuses, and to wait for it is no use */
 
