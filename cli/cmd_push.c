@@ -10,17 +10,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "api/program.h"
 #include "base/file.h"
 #include "base/rank.h"
 #include "cmd_push.h"
+#include "engine/push.h"
+#include "engine/spool.h"
+#include "engine/tables.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
 
 enum { PATIENCE = 60 };
 
-static void say_result(const struct gt_push_result *result, const char *address)
+static void say_result(const struct gt_push_figures *result, const char *address)
 {
     say("push: %zu of %zu recordings are at %s; %llu rows were sent in %llu requests, %.1f MB", result->shipped,
         result->recordings, address, result->rows, result->requests, (double)result->bytes / 1e6);
@@ -46,32 +48,45 @@ static void be_silent(void *context)
 static int follow(const struct options *options, int count, char **operands)
 {
     struct gt_error error = {0};
-    const struct gt_push_request request = {
-        .files = {options->netrc_file, options->token_file}, .warn = say_warning, .settled = be_silent};
+    const struct gt_login_files files = {options->netrc_file, options->token_file};
+    const struct gt_push_options request = {
+        .files = &files, .is_live = true, .warn = say_warning, .settled = be_silent};
     if (count != 2)
         return say_usage("push: --follow takes one folder and the address of a server");
     struct sigaction action = {.sa_handler = stop};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
-    int status = gt_engine_follow(operands[0], operands[1], &request, &is_stopped, &error);
+    int status = gt_push_follow(operands[0], operands[1], &request, &is_stopped, &error);
     return status < 0 ? say_failure(status, &error) : 0;
 }
 
-/* Creates the tables of a server, or prints the statements that do. */
+/* Creates the tables of a server and prints the statements; with --explain they are only printed. */
 static int init(const struct options *options, int count, char **operands)
 {
     const struct gt_login_files files = {options->netrc_file, options->token_file};
+    struct gt_dialect dialect = gt_dialect_today;
     struct gt_error error = {0};
-    char *sql = NULL;
+    struct gt_address address;
+    struct gt_server *server = NULL;
+    struct gt_buffer sql = {0};
     if (count > 1 || (!count && !options->explain))
         return say_usage(
             "push: --init takes the address of one server, as in gpu-tracker push --init clickhouse://HOST/DATABASE");
-    int status = gt_engine_schema(count ? operands[0] : NULL, &files, !options->explain, &sql, &error);
-    if (status < 0)
-        return say_failure(status, &error);
-    fputs(sql, stdout);
-    free(sql);
-    return 0;
+    int status = count ? gt_address_read(&address, operands[0], &error) : 0;
+    if (status >= 0 && count)
+        status = gt_server_open(&server, &address, &files, &error);
+    if (server)
+        gt_server_watch(server);
+    if (status >= 0 && server)
+        status = gt_server_dialect(server, &dialect, &error);
+    gt_engine_create_all(&sql, &dialect);
+    if (status >= 0 && server && !options->explain)
+        status = gt_engine_make(server, &error);
+    if (status >= 0)
+        fputs(sql.failed ? "" : sql.data, stdout);
+    gt_server_close(server);
+    gt_buffer_release(&sql);
+    return status < 0 ? say_failure(status, &error) : 0;
 }
 
 struct paths {
@@ -104,11 +119,14 @@ static int add_operand(struct paths *paths, const char *path, struct gt_error *e
     return count < 0 ? count : 0;
 }
 
-static int push(const char *address, const struct paths *paths, const struct gt_push_request *request,
-                struct gt_error *error)
+static int push(const struct options *options, const char *address, const struct paths *paths, struct gt_error *error)
 {
-    struct gt_push_result result = {0};
-    int status = gt_engine_push((const char *const *)paths->path, paths->count, address, request, &result, error);
+    const struct gt_login_files files = {options->netrc_file, options->token_file};
+    const struct gt_push_options wanted = {.files = &files, .warn = say_warning};
+    double patience = options->given[OPTION_NUMBER_patience] ? options->patience : PATIENCE;
+    struct gt_push_figures result = {0};
+    int status = gt_push_files((const char *const *)paths->path, paths->count, address, &wanted, patience, &result,
+                               error);
     if (result.recordings)
         say_result(&result, address);
     return status < 0 ? status : result.shipped < result.recordings;
@@ -118,13 +136,7 @@ static int run(const struct options *options, int count, char **operands)
 {
     struct gt_error error = {0};
     struct paths paths = {0};
-    int has_job;
     const char *address = count ? operands[count - 1] : NULL;
-    struct gt_push_request request = {
-        .files = {options->netrc_file, options->token_file},
-        .patience = options->given[OPTION_NUMBER_patience] ? options->patience : PATIENCE,
-        .warn = say_warning,
-    };
     if (options->init)
         return init(options, count, operands);
     if (options->explain)
@@ -134,7 +146,7 @@ static int run(const struct options *options, int count, char **operands)
     if (!count)
         return say_usage(
             "push: a recording and the address of a server are missing, as in gpu-tracker push run.sqlite clickhouse://HOST/DATABASE");
-    if (count < 2 && gt_server_is_address(address, &has_job))
+    if (count < 2 && gt_is_address(address))
         return say_usage("push: a recording is missing, as in gpu-tracker push run.sqlite %s", address);
     if (count < 2)
         return say_usage(
@@ -143,7 +155,7 @@ static int run(const struct options *options, int count, char **operands)
     for (int i = 0; i < count - 1 && status >= 0; i++)
         status = add_operand(&paths, operands[i], &error);
     if (status >= 0)
-        status = push(address, &paths, &request, &error);
+        status = push(options, address, &paths, &error);
     for (size_t i = 0; i < paths.count; i++)
         free(paths.path[i]);
     free(paths.path);
@@ -167,15 +179,14 @@ const struct command command_push = {
 enum { NICENESS = 10 };
 
 struct ship {
-    struct gt_spool *spool;
+    struct gt_spool spool;
     const char *netrc_file, *token_file;
     int shipper; /* a pipe that ends with the process that sends; -1: nothing tells */
 };
 
 static void become_shipper(const struct ship *ship, const struct options *options, int life)
 {
-    char *words[12] = {"gpu-tracker", "push", "--follow", (char *)gt_engine_spool_folder(ship->spool),
-                       (char *)gt_engine_spool_address(ship->spool)};
+    char *words[12] = {"gpu-tracker", "push", "--follow", (char *)ship->spool.folder, (char *)ship->spool.url};
     size_t count = 5;
     if (options->netrc_file) {
         words[count++] = "--netrc-file";
@@ -231,19 +242,18 @@ static int do_without(struct options *options, const struct gt_error *error)
 
 int ship_begin(struct ship **ret, struct options *options)
 {
-    int has_job;
     struct gt_error error = {0};
     *ret = NULL;
-    if (!options->tracking_file || !gt_server_is_address(options->tracking_file, &has_job))
+    if (!options->tracking_file || !gt_is_address(options->tracking_file))
         return 0;
     struct ship *ship = calloc(1, sizeof *ship);
-    int status = ship ? gt_engine_spool_open(&ship->spool, options->tracking_file, &error) : -ENOMEM;
+    int status = ship ? gt_spool_begin(&ship->spool, options->tracking_file, &error) : -ENOMEM;
     if (status < 0) {
         free(ship);
         bool is_dispensable = exit_status_of(status) != EXIT_USAGE && !options->strict_recording;
         return is_dispensable && gt_rank_has_others() ? do_without(options, &error) : say_failure(status, &error);
     }
-    options->tracking_file = (char *)gt_engine_spool_recording(ship->spool);
+    options->tracking_file = ship->spool.recording;
     ship->netrc_file = options->netrc_file;
     ship->token_file = options->token_file;
     start(ship, options);
@@ -253,7 +263,7 @@ int ship_begin(struct ship **ret, struct options *options)
 
 const char *ship_address(const struct ship *ship)
 {
-    return ship ? gt_engine_spool_address(ship->spool) : NULL;
+    return ship ? ship->spool.url : NULL;
 }
 
 /* The line to be typed logs in as this process did. */
@@ -262,7 +272,7 @@ static void say_unsent(const struct ship *ship, const char *saved)
     const char *netrc = ship->netrc_file, *token = ship->token_file, *end = "' ";
     say("the recording is not on the server yet; send it with: gpu-tracker push %s%s%s%s%s%s%s '%s'",
         netrc ? "--netrc-file '" : "", netrc ? netrc : "", netrc ? end : "", token ? "--token-file '" : "",
-        token ? token : "", token ? end : "", saved, gt_engine_spool_address(ship->spool));
+        token ? token : "", token ? end : "", saved, ship->spool.url);
 }
 
 void ship_end(struct ship *ship)
@@ -271,13 +281,14 @@ void ship_end(struct ship *ship)
     struct gt_error error = {0};
     if (!ship)
         return;
-    int status = gt_engine_spool_end(ship->spool, ship->shipper, saved, sizeof saved, &error);
+    gt_spool_end(&ship->spool);
+    bool is_sent = gt_spool_wait(&ship->spool, ship->spool.address.wait, ship->shipper);
+    int status = is_sent ? 0 : gt_spool_save(&ship->spool, saved, sizeof saved, &error);
     if (status < 0)
-        say("the recording is not on the server, and stays in %s: %s", gt_engine_spool_folder(ship->spool), error.text);
-    else if (status == 0)
+        say("the recording is not on the server, and stays in %s: %s", ship->spool.folder, error.text);
+    else if (!is_sent)
         say_unsent(ship, saved);
     if (ship->shipper >= 0)
         close(ship->shipper);
-    gt_engine_spool_close(ship->spool);
     free(ship);
 }

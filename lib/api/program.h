@@ -2,13 +2,11 @@
 #ifndef GT_API_PROGRAM_H
 #define GT_API_PROGRAM_H
 
-#include <signal.h>
 #include <stdbool.h>
 
 #include "blocks/block_injection.h"
 #include "blocks/block_memory.h"
 #include "blocks/block_run.h"
-#include "engine/http.h"
 #include "gpu_tracker.h"
 
 /* Get name `index` of the methods for shared memory, of the policies for idle energy, of the kinds of requests, and of the statistics
@@ -103,44 +101,6 @@ int gt_runs_report(const char *const *words, size_t count, size_t most, struct g
 /* Get the recording of run `back`: 1 is the latest. Free with free(). -ENOENT: there is no such run, or it kept no recording, or that
  * is gone, or its file holds another run by now. */
 int gt_run_recording(long long back, char **ret, struct gt_error *error);
-
-/* ---- A server of recordings ---------------------------------------------------------------------------------------- */
-/* The statements that make the tables of a server, of today's version where `address` is NULL; with `create` they are run there. Free
- * *ret with free(). */
-int gt_engine_schema(const char *address, const struct gt_login_files *files, bool create, char **ret,
-                     struct gt_error *error);
-
-struct gt_push_request {
-    struct gt_login_files files;
-    double patience; /* seconds after the last success until a server is given up */
-    void (*warn)(void *context, const char *sentence);
-    void (*settled)(void *context); /* gt_engine_follow: called when the first try is over */
-    void *context;
-};
-struct gt_push_result {
-    unsigned long long rows, requests, bytes;
-    size_t recordings, shipped;
-};
-/* Send recordings to a server, each row once, whatever it has of them. */
-int gt_engine_push(const char *const *paths, size_t count, const char *address, const struct gt_push_request *request,
-                   struct gt_push_result *ret, struct gt_error *error);
-
-/* Push all recordings of a folder while they are written, and remove what the server has; one process of several on a folder works. `stop`
- * asks to end after one more try. */
-int gt_engine_follow(const char *folder, const char *address, const struct gt_push_request *request,
-                     const volatile sig_atomic_t *stop, struct gt_error *error);
-
-/* A tracking file whose name is the address of a server is a recording in a folder of this machine, from which it is pushed. */
-struct gt_spool;
-int gt_engine_spool_open(struct gt_spool **ret, const char *address, struct gt_error *error);
-const char *gt_engine_spool_folder(const struct gt_spool *spool);
-const char *gt_engine_spool_recording(const struct gt_spool *spool);
-const char *gt_engine_spool_address(const struct gt_spool *spool); /* with its placeholders filled in */
-/* The recording is finished: wait until the server has it, as long as the address says. 1: it has, and 0: it has not, and the recording
- * was moved into the working folder, to `saved`. `shipper`: a descriptor that ends with the process that was started to send it; -1: not
- * known. Nobody is waited for when it has ended and no other sends. */
-int gt_engine_spool_end(struct gt_spool *spool, int shipper, char *saved, size_t size, struct gt_error *error);
-void gt_engine_spool_close(struct gt_spool *spool);
 
 /* What a tracker records is sent to this address, which outlives it: its report names the job there. */
 void gt_tracker_sent_to(struct gt_tracker *tracker, const char *url);

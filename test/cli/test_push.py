@@ -128,7 +128,7 @@ def test_a_recording_pushed_under_a_wrong_name_is_named(server, real, push, gpu_
     assert job["job"]["recordings"] == 2 and left_out["file"] == str(strange) and "job alps:92.0 by its own word" in left_out["reason"]
     server.ask("INSERT INTO trackers (job, source, version, facts) VALUES ('alps:91', 77, 1, 'no')")
     job = json.loads(report_of(gpu_tracker, ["report"], f"{server.url}/91"))
-    assert job["job"]["recordings"] == 2 and "no JSON" in " ".join(row["reason"] for row in job["left_out"])
+    assert job["job"]["recordings"] == 2 and "invalid JSON" in " ".join(row["reason"] for row in job["left_out"])
     push(*make_job(real, tmp_path / "other", ranks=1, rows=20, job="alps:93.0", seed=6), f"{server.url}/renamed")
     push(strange, f"{server.url}/renamed")  # who names both so means it
     assert json.loads(report_of(gpu_tracker, ["report"], f"{server.url}/renamed"))["job"]["recordings"] == 2
@@ -257,7 +257,7 @@ def test_what_cannot_be_done_is_said_once(server, real, push, tmp_path):
     assert "a password in the address" in push(real, "clickhouse://me:secret@127.0.0.1/default", expected=2)
     assert "doesn't exist" in push(real, f"clickhouse://127.0.0.1:{server.port}/nowhere", expected=125)
     assert "in readonly mode" in push(real, f"clickhouse://looker@127.0.0.1:{server.port}/default", expected=125)
-    assert "no option" in push(real, f"{server.url}?flash=1", expected=2)
+    assert "not an option" in push(real, f"{server.url}?flash=1", expected=2)
     assert "1 of 2 recordings could not be read" in push(real, tmp_path / "none.sqlite", f"{server.url}/some", expected=125)
     assert counts(server, "some")[0] == str(rows_of(real, "data"))
     said = push(real, f"clickhouse://127.0.0.1:{free_port()}/default", "--patience", "0.1", expected=125)
@@ -550,7 +550,7 @@ def test_jobs_are_found_and_questions_shown(server, job, gpu_tracker):
         assert question.startswith("SELECT")
         server.ask(question)
     assert "FROM samples" in questions
-    assert "is no job on a server" in ask("report", str(job), "--explain", expected=2)[1]
+    assert "is not a job on a server" in ask("report", str(job), "--explain", expected=2)[1]
 
 
 def test_a_run_is_sent_while_it_is_made(server, gpu_tracker, tmp_path):
@@ -595,7 +595,7 @@ def test_a_job_never_waits_for_a_server_that_is_not_there(real, gpu_tracker, tmp
     assert server.number("SELECT max(complete) FROM trackers WHERE job = 'away'") == 1
     refused = subprocess.run([*line[:5], f"{url}&flash=1", *line[6:]], cwd=tmp_path, capture_output=True, text=True, timeout=100,
                              check=False)
-    assert refused.returncode == 2 and '"flash" is no option' in refused.stderr
+    assert refused.returncode == 2 and '"flash" is not an option' in refused.stderr
 
 
 def test_a_spool_that_grows_is_bounded(gpu_tracker, tmp_path):

@@ -3,7 +3,7 @@
 #define GT_ANALYSE_JOB_JOB_SERVER_H
 
 #include "analyse/job/job.h"
-#include "engine/http.h"
+#include "engine/server.h"
 #include "report/report.h"
 
 struct gt_job_server_options {
