@@ -589,23 +589,14 @@ static int add_tracker(struct gt_push *push, struct gt_upload *upload, const str
     return status;
 }
 
-struct finals {
-    struct gt_push *push;
-    uint64_t count;
-    struct gt_error *error;
-};
-
-static int count_final(void *context, const struct gt_row_input *in)
+static int add_finals(struct gt_push *push, struct gt_upload *upload, const struct gt_outcome *outcome,
+                      struct gt_error *error)
 {
-    (void)in;
-    ((struct finals *)context)->count++;
-    return 0;
-}
-
-static int add_final(void *context, const struct gt_row_input *in)
-{
-    struct finals *finals = context;
-    return add_row(finals->push, GT_ENGINE_FINALS, in, finals->error);
+    struct gt_row_input in = {.upload = upload};
+    int status = 0;
+    for (size_t position = 0; status >= 0 && gt_final_next(outcome, &position, &in);)
+        status = add_row(push, GT_ENGINE_FINALS, &in, error);
+    return status;
 }
 
 /* Announce new trackers before their samples, so that others see which sources are taken. */
@@ -632,42 +623,28 @@ static int announce(struct gt_push *push, struct gt_error *error)
     return status;
 }
 
-/* Call `use` with the outcome of a recording, or with what its samples show. */
-static int with_outcome(struct gt_push *push, struct gt_upload *upload,
-                        int (*use)(struct gt_push *push, struct gt_upload *upload, struct gt_outcome *outcome,
-                                   struct gt_error *error),
+/* Get the outcome of a recording, or what its samples show. The caller closes the recording, also after an error. */
+static int read_outcome(const struct gt_upload *upload, struct gt_recording **recording, struct gt_outcome *ret,
                         struct gt_error *error)
 {
-    struct gt_recording *recording = NULL;
-    struct gt_outcome outcome;
     const struct gt_summary *summary = &upload->summary;
-    int status = gt_recording_open(&recording, upload->path, error);
+    *recording = NULL;
+    int status = gt_recording_open(recording, upload->path, error);
     if (status < 0)
         return status;
-    if (gt_recording_outcome(recording)) {
-        outcome = *gt_recording_outcome(recording);
-    } else {
-        gt_summary_outcome(summary, &outcome);
-        if (summary->samples)
-            outcome.elapsed = gt_seconds(summary->last_real_ns - upload->machine.start_real_ns);
-        if (isnan(outcome.value[GT_SCOPE_COMBINED][GT_RAM_PEAK]))
-            outcome.value[GT_SCOPE_COMBINED][GT_RAM_PEAK] = summary->of[GT_SCOPE_COMBINED][GT_RAM].max;
+    if (gt_recording_outcome(*recording)) {
+        *ret = *gt_recording_outcome(*recording);
+        return 0;
     }
-    status = use(push, upload, &outcome, error);
-    gt_recording_close(recording);
-    return status;
+    gt_summary_outcome(summary, ret);
+    if (summary->samples)
+        ret->elapsed = gt_seconds(summary->last_real_ns - upload->machine.start_real_ns);
+    if (isnan(ret->value[GT_SCOPE_COMBINED][GT_RAM_PEAK]))
+        ret->value[GT_SCOPE_COMBINED][GT_RAM_PEAK] = summary->of[GT_SCOPE_COMBINED][GT_RAM].max;
+    return 0;
 }
 
-static int add_progress(struct gt_push *push, struct gt_upload *upload, struct gt_outcome *outcome,
-                        struct gt_error *error)
-{
-    upload->version = 2 * upload->rows[GT_ENGINE_SAMPLES].read;
-    outcome->complete = false; /* until all rows are there */
-    int status = gt_upload_finals(upload, outcome, add_final, &(struct finals){push, 0, error});
-    return status < 0 ? status : add_tracker(push, upload, outcome, error);
-}
-
-/* Show the progress of jobs that are running. */
+/* Show the progress of recordings that grow. */
 static int send_heartbeat(struct gt_push *push, struct gt_error *error)
 {
     double now = gt_seconds(gt_clock_monotonic(&gt_clock_system));
@@ -676,8 +653,18 @@ static int send_heartbeat(struct gt_push *push, struct gt_error *error)
         return 0;
     for (size_t i = 0; status >= 0 && i < push->count; i++) {
         struct gt_upload *upload = push->upload[i];
-        if (!upload->is_left_out && !upload->has_ended && upload->rows[GT_ENGINE_SAMPLES].read)
-            status = with_outcome(push, upload, add_progress, error);
+        struct gt_recording *recording;
+        struct gt_outcome outcome;
+        if (upload->is_left_out || upload->has_ended || !upload->rows[GT_ENGINE_SAMPLES].read)
+            continue;
+        status = read_outcome(upload, &recording, &outcome, error);
+        upload->version = 2 * upload->rows[GT_ENGINE_SAMPLES].read;
+        outcome.complete = false; /* until all rows are there */
+        if (status >= 0)
+            status = add_finals(push, upload, &outcome, error);
+        if (status >= 0)
+            status = add_tracker(push, upload, &outcome, error);
+        gt_recording_close(recording);
     }
     if (status >= 0)
         status = send_all(push, error);
@@ -687,21 +674,29 @@ static int send_heartbeat(struct gt_push *push, struct gt_error *error)
 }
 
 /* Send the final values and the last row of `trackers`, unless the server has them, or those of a longer recording. */
-static int add_last(struct gt_push *push, struct gt_upload *upload, struct gt_outcome *outcome, struct gt_error *error)
+static int add_last(struct gt_push *push, struct gt_upload *upload, struct gt_error *error)
 {
-    struct finals finals = {push, 0, error};
-    upload->version = 2 * upload->rows[GT_ENGINE_SAMPLES].read + outcome->complete;
-    gt_upload_finals(upload, outcome, count_final, &finals);
-    bool has_finals = !finals.count ||
-                      (upload->finals_version == upload->version && upload->finals_count >= finals.count);
-    bool has_tracker = upload->known_version == upload->version;
-    upload->is_shipped = upload->known_version > upload->version || (has_finals && has_tracker);
-    if (upload->is_shipped)
-        return 0;
-    push->repairs += upload->is_last_sent;
-    upload->is_last_sent = true;
-    int status = has_finals ? 0 : gt_upload_finals(upload, outcome, add_final, &finals);
-    return status < 0 || has_tracker ? status : add_tracker(push, upload, outcome, error);
+    struct gt_recording *recording;
+    struct gt_outcome outcome;
+    struct gt_row_input in;
+    uint64_t count = 0;
+    int status = read_outcome(upload, &recording, &outcome, error);
+    if (status >= 0) {
+        upload->version = 2 * upload->rows[GT_ENGINE_SAMPLES].read + outcome.complete;
+        for (size_t position = 0; gt_final_next(&outcome, &position, &in);)
+            count++;
+        bool has_finals = !count || (upload->finals_version == upload->version && upload->finals_count >= count);
+        bool has_tracker = upload->known_version == upload->version;
+        upload->is_shipped = upload->known_version > upload->version || (has_finals && has_tracker);
+        push->repairs += upload->is_last_sent && !upload->is_shipped;
+        upload->is_last_sent = true;
+        if (!upload->is_shipped && !has_finals)
+            status = add_finals(push, upload, &outcome, error);
+        if (status >= 0 && !upload->is_shipped && !has_tracker)
+            status = add_tracker(push, upload, &outcome, error);
+    }
+    gt_recording_close(recording);
+    return status;
 }
 
 /* ---- Rounds ---- */
@@ -734,7 +729,7 @@ static int pass(struct gt_push *push, struct gt_error *error)
     for (size_t i = 0; status >= 0 && i < push->count; i++) {
         struct gt_upload *upload = push->upload[i];
         if (is_closing(upload) && upload->is_whole)
-            status = with_outcome(push, upload, add_last, error);
+            status = add_last(push, upload, error);
         if (is_closing(upload)) {
             is_any = true;
             upload->is_asked = false;

@@ -337,37 +337,24 @@ static int post(const struct gt_server *server, void *handle, const char *parame
 
 /* ---- Refusals ---- */
 
-/* Codes of ClickHouse's exceptions: src/Common/ErrorCodes.cpp. */
+/* Codes of ClickHouse's exceptions (src/Common/ErrorCodes.cpp) by their meaning. */
 enum { UNKNOWN_DATABASE = 81 };
 static const struct {
-    int code, meaning;
+    int meaning, code[9];
 } exceptions[] = {
-    {16, EINVAL},               /* NO_SUCH_COLUMN_IN_TABLE */
-    {47, EINVAL},               /* UNKNOWN_IDENTIFIER */
-    {53, EINVAL},               /* TYPE_MISMATCH */
-    {60, ENOENT},               /* UNKNOWN_TABLE */
-    {62, EINVAL},               /* SYNTAX_ERROR */
-    {UNKNOWN_DATABASE, ENOENT}, /* its message is different */
-    {115, EINVAL},              /* UNKNOWN_SETTING */
-    {164, EACCES},              /* READONLY */
-    {192, EACCES},              /* UNKNOWN_USER */
-    {193, EACCES},              /* WRONG_PASSWORD */
-    {194, EACCES},              /* REQUIRED_PASSWORD */
-    {195, EACCES},              /* IP_ADDRESS_NOT_ALLOWED */
-    {202, EAGAIN},              /* TOO_MANY_SIMULTANEOUS_QUERIES */
-    {216, EAGAIN},              /* QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING */
-    {252, EAGAIN},              /* TOO_MANY_PARTS */
-    {291, EACCES},              /* DATABASE_ACCESS_DENIED */
-    {497, EACCES},              /* ACCESS_DENIED */
-    {516, EACCES},              /* AUTHENTICATION_FAILED */
+    {EINVAL, {16, 47, 53, 62, 115}},                    /* unknown columns, types, syntax, settings */
+    {ENOENT, {60, UNKNOWN_DATABASE}},                   /* unknown tables */
+    {EACCES, {164, 192, 193, 194, 195, 291, 497, 516}}, /* read-only, users, passwords, addresses, rights */
+    {EAGAIN, {202, 216, 252}},                          /* too many queries, the same is running, too many parts */
 };
 
 /* EIO: the server may have done a part. */
 static int meaning_of(int code, int http)
 {
-    for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++)
-        if (exceptions[i].code == code)
-            return exceptions[i].meaning;
+    for (size_t i = 0; code && i < sizeof exceptions / sizeof *exceptions; i++)
+        for (int k = 0; exceptions[i].code[k]; k++)
+            if (exceptions[i].code[k] == code)
+                return exceptions[i].meaning;
     return code                         ? EIO
            : http == 401 || http == 403 ? EACCES
            : http == 404                ? ENOENT
@@ -490,27 +477,19 @@ static void add_parameter(struct gt_buffer *out, const char *name, const char *v
     }
 }
 
-int gt_server_ask(struct gt_server *server, const char *sql, struct gt_answer *ret, struct gt_error *error)
+int gt_server_query(struct gt_server *server, struct gt_buffer *sql, struct gt_answer *ret, struct gt_error *error)
 {
     struct gt_buffer parameters = {0};
     *ret = (struct gt_answer){0};
-    if (server->explain)
-        server->explain(server->context, sql);
+    if (server->explain && !sql->failed)
+        server->explain(server->context, sql->data);
     add_parameter(&parameters, "wait_end_of_query", "1"); /* else status 200 may precede a failure */
     add_parameter(&parameters, "database", server->address.database);
-    gt_buffer_clear(&server->connection->body);
-    gt_buffer_text(&server->connection->body, sql);
+    gt_buffer_release(&server->connection->body);
+    server->connection->body = *sql;
+    *sql = (struct gt_buffer){0};
     int status = request(server, &parameters, false, &ret->text, error);
     ret->next = status < 0 ? NULL : ret->text.data;
-    return status;
-}
-
-int gt_server_query(struct gt_server *server, struct gt_buffer *sql, struct gt_answer *ret, struct gt_error *error)
-{
-    *ret = (struct gt_answer){0};
-    int status = sql->failed ? gt_error_system(error, ENOMEM, "%s", server->name)
-                             : gt_server_ask(server, sql->data, ret, error);
-    gt_buffer_release(sql);
     return status;
 }
 
@@ -522,15 +501,28 @@ int gt_server_run(struct gt_server *server, struct gt_buffer *sql, struct gt_err
     return status;
 }
 
+/* Ask for one value. */
+static int ask_value(struct gt_server *server, const char *text, char *ret, size_t size, struct gt_error *error)
+{
+    struct gt_buffer sql = {0};
+    struct gt_answer answer;
+    char *field = NULL;
+    gt_buffer_text(&sql, text);
+    int status = gt_server_query(server, &sql, &answer, error);
+    if (status >= 0)
+        gt_answer_next(&answer, &field, 1);
+    snprintf(ret, size, "%s", field ? field : "");
+    gt_answer_release(&answer);
+    return status;
+}
+
 int gt_server_dialect(struct gt_server *server, struct gt_dialect *ret, struct gt_error *error)
 {
     struct gt_dialect *dialect = &server->connection->dialect;
-    struct gt_answer answer = {0};
-    int status = dialect->major ? 0 : gt_server_ask(server, "SELECT version()", &answer, error);
-    if (status >= 0 && !dialect->major &&
-        sscanf(answer.text.data ? answer.text.data : "", "%d.%d", &dialect->major, &dialect->minor) != 2)
+    char version[64];
+    int status = dialect->major ? 0 : ask_value(server, "SELECT version()", version, sizeof version, error);
+    if (status >= 0 && !dialect->major && sscanf(version, "%d.%d", &dialect->major, &dialect->minor) != 2)
         status = gt_error_set(error, EINVAL, "%s does not tell its version as ClickHouse does", server->name);
-    gt_answer_release(&answer);
     *ret = *dialect;
     return status;
 }
@@ -538,22 +530,20 @@ int gt_server_dialect(struct gt_server *server, struct gt_dialect *ret, struct g
 int gt_server_clock(struct gt_server *server, double *ret, struct gt_error *error)
 {
     struct gt_dialect dialect;
-    struct gt_answer answer;
-    char *field = NULL;
+    char text[64];
     double theirs;
     int status = gt_server_dialect(server, &dialect, error);
     if (status < 0)
         return status;
     bool is_modern = gt_dialect_is_modern(&dialect); /* else only whole seconds */
     int64_t before = gt_clock_real(&gt_clock_system);
-    status = gt_server_ask(
-        server, is_modern ? "SELECT toUnixTimestamp64Nano(now64(9)) / 1e9" : "SELECT toUInt32(now())", &answer, error);
+    status = ask_value(server, is_modern ? "SELECT toUnixTimestamp64Nano(now64(9)) / 1e9" : "SELECT toUInt32(now())",
+                       text, sizeof text, error);
     int64_t after = gt_clock_real(&gt_clock_system);
-    if (status >= 0 && (!gt_answer_next(&answer, &field, 1) || !field || gt_number_double(field, &theirs) < 0))
+    if (status >= 0 && gt_number_double(text, &theirs) < 0)
         status = gt_error_set(error, EIO, "%s does not tell the time", server->name);
     if (status >= 0)
         *ret = theirs + (is_modern ? 0 : 0.5) - (gt_seconds(before) + gt_seconds(after)) / 2;
-    gt_answer_release(&answer);
     return status;
 }
 

@@ -62,11 +62,9 @@ struct gt_answer {
     char *next;
 };
 
-/* Ask. The answer is released by gt_answer_release, also after an error. */
-int gt_server_ask(struct gt_server *server, const char *sql, struct gt_answer *ret, struct gt_error *error);
-/* The same for a statement in a buffer, which is released. */
+/* Ask. The statement is released. The answer is released by gt_answer_release, also after an error. */
 int gt_server_query(struct gt_server *server, struct gt_buffer *sql, struct gt_answer *ret, struct gt_error *error);
-/* Run a statement without an answer. The buffer is released. */
+/* The same without an answer. */
 int gt_server_run(struct gt_server *server, struct gt_buffer *sql, struct gt_error *error);
 /* Insert rows in the format RowBinary. `sql` precedes the rows. -EAGAIN, too, if an insert with this identity is
  * running. */

@@ -269,35 +269,31 @@ void gt_upload_facts(struct gt_buffer *out, const struct gt_upload *upload, cons
 
 /* ---- Final values ---- */
 
-static const struct gt_provenance *provenance_of(const struct gt_outcome *outcome, int scope, int metric)
+static const struct gt_provenance *provenance_of(const struct gt_outcome *outcome, size_t scope, size_t metric)
 {
     for (size_t i = 0; i < outcome->provenance_count; i++)
-        if ((int)outcome->provenance[i].scope == scope && (int)outcome->provenance[i].metric == metric)
+        if (outcome->provenance[i].scope == scope && outcome->provenance[i].metric == metric)
             return &outcome->provenance[i];
     return NULL;
 }
 
-int gt_upload_finals(const struct gt_upload *upload, const struct gt_outcome *outcome,
-                     int (*use)(void *context, const struct gt_row_input *in), void *context)
+bool gt_final_next(const struct gt_outcome *outcome, size_t *position, struct gt_row_input *in)
 {
-    int status = 0;
-    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
-        for (int metric = 0; metric < GT_METRIC_COUNT && status >= 0; metric++)
-            if (!isnan(outcome->value[scope][metric]))
-                status = use(context, &(struct gt_row_input){.upload = upload,
-                                                             .scope = gt_scope_name((enum gt_scope)scope),
-                                                             .metric = gt_metrics[metric].name,
-                                                             .value = outcome->value[scope][metric],
-                                                             .provenance = provenance_of(outcome, scope, metric)});
-    for (size_t i = 0; i < outcome->package_count; i++) {
-        char scope[32];
-        snprintf(scope, sizeof scope, "package:%d", outcome->package[i].number);
-        for (int figure = 0; figure < GT_PACKAGE_FIGURES && status >= 0; figure++)
-            if (!isnan(outcome->package[i].value[figure]))
-                status = use(context, &(struct gt_row_input){.upload = upload,
-                                                             .scope = scope,
-                                                             .metric = gt_package_figure_names[figure],
-                                                             .value = outcome->package[i].value[figure]});
+    size_t fixed = GT_FIXED_ROWS * GT_METRIC_COUNT, end = fixed + outcome->package_count * GT_PACKAGE_FIGURES;
+    for (; *position < end; ++*position) {
+        size_t at = *position, package = (at - fixed) / GT_PACKAGE_FIGURES, figure = (at - fixed) % GT_PACKAGE_FIGURES;
+        size_t scope = at / GT_METRIC_COUNT, metric = at % GT_METRIC_COUNT;
+        in->value = at < fixed ? outcome->value[scope][metric] : outcome->package[package].value[figure];
+        if (isnan(in->value))
+            continue;
+        if (at < fixed)
+            snprintf(in->scope, sizeof in->scope, "%s", gt_scope_name((enum gt_scope)scope));
+        else
+            snprintf(in->scope, sizeof in->scope, "package:%d", outcome->package[package].number);
+        in->metric = at < fixed ? gt_metrics[metric].name : gt_package_figure_names[figure];
+        in->provenance = at < fixed ? provenance_of(outcome, scope, metric) : NULL;
+        ++*position;
+        return true;
     }
-    return status;
+    return false;
 }

@@ -71,7 +71,8 @@ struct gt_row_input {
     int64_t ended; /* of the tracker; 0: unknown */
     double clock_server;
     const char *facts;
-    const char *scope, *metric;
+    char scope[32]; /* of a final value */
+    const char *metric;
     double value;
     const struct gt_provenance *provenance;
 };
@@ -81,8 +82,7 @@ void gt_row_write(struct gt_buffer *out, enum gt_engine_table table, const struc
                   const struct gt_row_input *in);
 /* Append everything that a recording knows besides samples, as JSON. */
 void gt_upload_facts(struct gt_buffer *out, const struct gt_upload *upload, const struct gt_outcome *outcome);
-/* Call `use` for each final value. Returns the first negative status. */
-int gt_upload_finals(const struct gt_upload *upload, const struct gt_outcome *outcome,
-                     int (*use)(void *context, const struct gt_row_input *in), void *context);
+/* Get the next final value of an outcome from position 0 on. Returns false at the end. */
+bool gt_final_next(const struct gt_outcome *outcome, size_t *position, struct gt_row_input *in);
 
 #endif
