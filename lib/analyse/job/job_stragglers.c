@@ -56,7 +56,7 @@ static int add_found(const struct stragglers *stragglers, const struct figure *f
                      const struct gt_rank_figures *figures)
 {
     struct gt_rank_score *score = calloc(figures->ranks + 1, sizeof *score);
-    int status = score ? gt_rank_scores_within(figures, stragglers->launch, stragglers->job->launches, score) : -ENOMEM;
+    int status = score ? gt_rank_scores(figures, NULL, score, NULL) : -ENOMEM;
     for (size_t i = 0; i < figures->ranks && !status; i++) {
         if (!score[i].is_off)
             continue;
@@ -102,7 +102,8 @@ static int add_course(const struct stragglers *stragglers, const struct gt_job_c
     int status = value && part ? 0 : -ENOMEM;
     if (!status)
         take_figures(value, part, course);
-    const struct gt_rank_figures figures = {job->members, course->columns, job->nodes, value, part, stragglers->node};
+    const struct gt_rank_figures figures = {job->members, course->columns,  job->nodes,         value,
+                                            part,         stragglers->node, stragglers->launch, job->launches};
     gt_job_metric_words(words, course->subject.metric);
     if (!status)
         status = add_found(stragglers, &(struct figure){course->name, words, gt_job_course_unit(course)}, &figures);
@@ -198,10 +199,13 @@ static int end_block(struct block_ranks *block)
         status = add_block(block, i);
     if (status < 0)
         return status;
-    return add_found(
-        block->stragglers, &(struct figure){block->name, block->name, "seconds"},
-        &(struct gt_rank_figures){
-            .ranks = job->all_members, .nodes = job->nodes, .value = block->mean, .node = block->stragglers->node});
+    return add_found(block->stragglers, &(struct figure){block->name, block->name, "seconds"},
+                     &(struct gt_rank_figures){.ranks = job->all_members,
+                                               .nodes = job->nodes,
+                                               .value = block->mean,
+                                               .node = block->stragglers->node,
+                                               .group = block->stragglers->launch,
+                                               .groups = job->launches});
 }
 
 static int take_calls(void *context, const struct gt_job_calls *calls)

@@ -143,16 +143,17 @@ static int list_ranks(struct gt_node *root, const struct gt_job_course *course, 
     return status;
 }
 
-/* Each node, or each rank among those of its own step. */
+/* Score nodes, or ranks within their steps. */
 static int find_scores(struct gt_rank_score *ret, const struct gt_job_course *course, const double *mean,
                        const size_t *node)
 {
-    const struct gt_rank_figures figures = {course->count, course->columns,        course->job->nodes,
-                                            mean,          course->columns_of_all, node};
+    const struct gt_job *job = course->job;
     size_t *launch = calloc(course->count + 1, sizeof *launch);
     for (size_t i = 0; i < course->count && launch && course->subject.scope != GT_SCOPE_SYSTEM; i++)
-        launch[i] = gt_job_member_launch(course->job, course->row[i].member);
-    int status = launch ? gt_rank_scores_within(&figures, launch, course->job->launches, ret) : -ENOMEM;
+        launch[i] = gt_job_member_launch(job, course->row[i].member);
+    const struct gt_rank_figures figures = {course->count, course->columns, job->nodes,   mean, course->columns_of_all,
+                                            node,          launch,          job->launches};
+    int status = launch ? gt_rank_scores(&figures, NULL, ret, NULL) : -ENOMEM;
     free(launch);
     return status;
 }

@@ -32,6 +32,8 @@ struct gt_rank_figures {
     const double *value; /* of each rank, NaN: not known */
     const double *part;  /* [rank][part], NaN: not known; NULL without parts */
     const size_t *node;  /* of each rank; NULL: not by node */
+    const size_t *group; /* of each rank, which is compared within its group; NULL: one group */
+    size_t groups;
 };
 
 struct gt_rank_score {
@@ -43,12 +45,10 @@ struct gt_rank_score {
     bool with_node; /* the median of its node is off likewise, and the node has other ranks */
 };
 
-/* `nodes`, which may be NULL, gets the score of the median of each node. -ENOMEM. */
+/* Score all ranks. `spread` and `nodes`, which may be NULL, get the spread of the last group, and the score of the median of
+ * each of its nodes. -ENOMEM. */
 int gt_rank_scores(const struct gt_rank_figures *figures, struct gt_spread *spread, struct gt_rank_score *ranks,
                    struct gt_rank_score *nodes);
-/* Each rank among those of its own group alone: `group` of each rank, counted from 0. -ENOMEM. */
-int gt_rank_scores_within(const struct gt_rank_figures *figures, const size_t *group, size_t groups,
-                          struct gt_rank_score *ranks);
 
 /* ---- Which ranks of a job differ from the others, and in what ---- */
 
