@@ -6,6 +6,7 @@
 #ifndef GT_ANALYSE_JOB_JOB_H
 #define GT_ANALYSE_JOB_JOB_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -228,6 +229,11 @@ int gt_job_read_memory(struct gt_job *job, struct gt_error *error);
 int gt_job_count_gpus(struct gt_job *job, struct gt_error *error);
 int gt_job_count_once(struct gt_job *job, struct gt_error *error);
 
+/* Returns the sum of two values; NaN is missing and adds nothing. */
+static inline double gt_job_add(double sum, double value)
+{
+    return isnan(value) ? sum : isnan(sum) ? value : sum + value;
+}
 /* The final value of a rank's own metric over all ranks that have it, added up; NaN: none has. Of those that metric.def calls BOUND it is
  * the upper bound. */
 double gt_job_sum(const struct gt_job *job, enum gt_metric_id metric);

@@ -7,26 +7,18 @@
 
 #include "analyse/job/job_analysis.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "blocks/distribution.h"
-
-/* The calls of a recording, by name, then by the rank that made them, then by their beginnings. In the place of the process that made it
- * each has the index into gt_job.member. */
-struct rank_calls {
-    struct gt_calls_of_rank calls;
-};
 
 static int compare_calls(const void *left, const void *right)
 {
     const struct gt_interval *a = left, *b = right;
-    if (a->name != b->name)
-        return a->name < b->name ? -1 : 1;
-    if (a->process != b->process)
-        return a->process < b->process ? -1 : 1;
-    double x = gt_interval_begin(a), y = gt_interval_begin(b);
-    return (x > y) - (x < y);
+    return GT_ORDER_BY(GT_ORDER(a->name, b->name), GT_ORDER(a->process, b->process),
+                       GT_ORDER(gt_interval_begin(a), gt_interval_begin(b)));
 }
 
-/* The first process of a rank below makes its calls; those of others are of none of them. */
+/* Put the index into gt_job.member in the place of the process. The first process of a rank below makes its calls; calls of
+ * other processes are of no rank below. */
 static void find_members(struct gt_calls_of_rank *calls, const struct gt_job_rank *rank)
 {
     for (size_t i = 0; i < calls->interval_count; i++) {
@@ -39,21 +31,23 @@ static void find_members(struct gt_calls_of_rank *calls, const struct gt_job_ran
     }
 }
 
+/* Call `use` with the calls of each recording by name, then by member, then by start. */
 static int each_rank(const struct gt_job *job, const struct gt_calls_reader *reader,
-                     int (*use)(void *context, const struct rank_calls *calls), void *context, struct gt_error *error)
+                     int (*use)(void *context, const struct gt_calls_of_rank *calls), void *context,
+                     struct gt_error *error)
 {
     int status = 0;
     for (size_t i = 0; i < job->count && status >= 0; i++) {
-        struct rank_calls calls = {0};
-        status = reader->read(reader->state, &job->rank[i], &calls.calls, error);
-        if (status >= 0 && calls.calls.interval_count) {
-            find_members(&calls.calls, &job->rank[i]);
-            qsort(calls.calls.interval, calls.calls.interval_count, sizeof *calls.calls.interval, compare_calls);
+        struct gt_calls_of_rank calls = {0};
+        status = reader->read(reader->state, &job->rank[i], &calls, error);
+        if (status >= 0 && calls.interval_count) {
+            find_members(&calls, &job->rank[i]);
+            qsort(calls.interval, calls.interval_count, sizeof *calls.interval, compare_calls);
             if ((status = use(context, &calls)) < 0)
                 gt_error_system(error, -status, "%s", job->rank[i].path);
         }
-        free(calls.calls.interval);
-        gt_strings_release(&calls.calls.names);
+        free(calls.interval);
+        gt_strings_release(&calls.names);
     }
     return status;
 }
@@ -68,11 +62,6 @@ struct all_calls {
     struct gt_strings names;
 };
 
-static double add_known(double sum, double value)
-{
-    return isnan(value) ? sum : isnan(sum) ? value : sum + value;
-}
-
 static int sum_up(struct gt_job_calls *ret, const struct gt_interval *call, size_t count)
 {
     struct gt_distribution lengths = {0};
@@ -83,9 +72,9 @@ static int sum_up(struct gt_job_calls *ret, const struct gt_interval *call, size
         if (call[i].unfinished)
             continue;
         ret->count++;
-        ret->total = add_known(ret->total, call[i].elapsed);
-        ret->self = add_known(ret->self, call[i].self);
-        ret->cpu_time = add_known(ret->cpu_time, call[i].cpu_stop - call[i].cpu_start);
+        ret->total = gt_job_add(ret->total, call[i].elapsed);
+        ret->self = gt_job_add(ret->self, call[i].self);
+        ret->cpu_time = gt_job_add(ret->cpu_time, call[i].cpu_stop - call[i].cpu_start);
         status = gt_distribution_add(&lengths, call[i].elapsed);
     }
     ret->p50 = gt_distribution_percentile(&lengths, 50);
@@ -95,30 +84,22 @@ static int sum_up(struct gt_job_calls *ret, const struct gt_interval *call, size
     return status;
 }
 
-/* How many calls from `first` on have its name, and are of its rank. */
-static size_t run_of(const struct gt_calls_of_rank *calls, size_t first)
-{
-    size_t end = first;
-    while (end < calls->interval_count && calls->interval[end].name == calls->interval[first].name &&
-           calls->interval[end].process == calls->interval[first].process)
-        end++;
-    return end - first;
-}
-
-static int add_rank_calls(void *context, const struct rank_calls *rank)
+static int add_rank_calls(void *context, const struct gt_calls_of_rank *own)
 {
     struct all_calls *all = context;
-    const struct gt_calls_of_rank *own = &rank->calls;
-    for (size_t first = 0, count; first < own->interval_count; first += count) {
-        const char *name = gt_strings_text(&own->names, own->interval[first].name);
+    for (size_t first = 0, end; first < own->interval_count; first = end) {
+        const struct gt_interval *call = &own->interval[first];
+        const char *name = gt_strings_text(&own->names, call->name);
         int64_t number = gt_strings_add(&all->names, name, strlen(name));
         struct gt_job_calls *calls = number < 0 ? NULL : GT_GROW(all, calls);
         if (!calls || GT_GROW_TO(all->name, all->name_capacity, all->calls_count) < 0)
             return -ENOMEM;
-        count = run_of(own, first);
-        *calls = (struct gt_job_calls){.member = (size_t)own->interval[first].process};
+        for (end = first + 1; end < own->interval_count && own->interval[end].name == call->name &&
+                              own->interval[end].process == call->process;)
+            end++;
+        *calls = (struct gt_job_calls){.member = (size_t)call->process};
         all->name[all->calls_count - 1] = (uint32_t)number;
-        if (sum_up(calls, &own->interval[first], count) < 0)
+        if (sum_up(calls, call, end - first) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -128,7 +109,7 @@ static int compare_rank_calls(const void *left, const void *right)
 {
     const struct gt_job_calls *a = left, *b = right;
     int order = strcmp(a->name, b->name);
-    return order ? order : (a->member > b->member) - (a->member < b->member);
+    return order ? order : GT_ORDER(a->member, b->member);
 }
 
 int gt_job_calls_by_name(const struct gt_job *job, const struct gt_calls_reader *reader,
@@ -139,8 +120,7 @@ int gt_job_calls_by_name(const struct gt_job *job, const struct gt_calls_reader 
     int status = each_rank(job, reader, add_rank_calls, &all, error);
     for (size_t i = 0; i < all.calls_count; i++)
         all.calls[i].name = gt_strings_text(&all.names, all.name[i]);
-    if (all.calls_count)
-        qsort(all.calls, all.calls_count, sizeof *all.calls, compare_rank_calls);
+    GT_SORT(all.calls, all.calls_count, compare_rank_calls);
     for (size_t i = 0; i < all.calls_count && status >= 0; i++)
         status = take(context, &all.calls[i]);
     free(all.calls);
@@ -201,15 +181,15 @@ static struct steps_of_name *steps_named(struct all_steps *all, const char *name
     return &all->name[place];
 }
 
-static int add_rank_steps(void *context, const struct rank_calls *rank)
+static int add_rank_steps(void *context, const struct gt_calls_of_rank *calls)
 {
     struct all_steps *all = context;
     struct steps_of_name *steps = NULL;
     size_t number = 0;
-    for (size_t i = 0; i < rank->calls.interval_count; i++) {
-        const struct gt_interval *call = &rank->calls.interval[i];
+    for (size_t i = 0; i < calls->interval_count; i++) {
+        const struct gt_interval *call = &calls->interval[i];
         if (!i || call->name != call[-1].name)
-            steps = steps_named(all, gt_strings_text(&rank->calls.names, call->name),
+            steps = steps_named(all, gt_strings_text(&calls->names, call->name),
                                 gt_job_member_launch(all->job, (size_t)call->process));
         number = i && call->name == call[-1].name && call->process == call[-1].process ? number + 1 : 0;
         if (!steps)
@@ -254,8 +234,7 @@ int gt_job_calls_by_number(const struct gt_job *job, const struct gt_calls_reade
         status = gt_error_system(error, ENOMEM, "%s", job->source->name);
     for (size_t i = 0; i < all.names.count && names; i++)
         names[i] = gt_strings_text(&all.names, i);
-    if (names)
-        qsort(names, all.names.count, sizeof *names, compare_texts);
+    GT_SORT(names, names ? all.names.count : 0, compare_texts);
     for (size_t i = 0; i < all.names.count * job->launches && status >= 0; i++)
         status = hand_steps_on(&all, names[i / job->launches], i % job->launches, take, context);
     for (size_t i = 0; i < all.name_count; i++)
@@ -318,11 +297,6 @@ static struct gt_table *begin_blocks(struct gt_node *root, const struct gt_job *
     return table;
 }
 
-static double add(double sum, double value)
-{
-    return isnan(value) ? sum : isnan(sum) ? value : sum + value;
-}
-
 /* Of one block, whose calls these are, the ranks of one step. */
 static int add_block(struct gt_table *table, const struct gt_job *job, size_t launch, const struct kept *call,
                      size_t count)
@@ -340,9 +314,9 @@ static int add_block(struct gt_table *table, const struct gt_job *job, size_t la
         mean[ranks++] = call[i].mean;
         sum.count += rank->count;
         sum.unfinished += rank->unfinished;
-        sum.total = add(sum.total, rank->total);
-        sum.self = add(sum.self, rank->self);
-        sum.cpu_time = add(sum.cpu_time, rank->cpu_time);
+        sum.total = gt_job_add(sum.total, rank->total);
+        sum.self = gt_job_add(sum.self, rank->self);
+        sum.cpu_time = gt_job_add(sum.cpu_time, rank->cpu_time);
         sum.longest = fmax(sum.longest, rank->longest);
     }
     int status = gt_spread_of(&spread, mean, ranks);

@@ -142,11 +142,6 @@ static void add_metrics(struct gt_node *root, const struct gt_job *job)
     }
 }
 
-static double add(double sum, double value)
-{
-    return isnan(value) ? sum : isnan(sum) ? value : sum + value;
-}
-
 static void add_energy(struct gt_node *root, const struct gt_job *job)
 {
     static const char *const keys[GT_ENERGY_DEVICES][2] = {
@@ -194,7 +189,7 @@ static double node_cpu_time(const struct gt_job *job, const struct gt_job_node *
 {
     double cpu_time = NAN;
     for (size_t i = node->first; i < node->first + node->count; i++)
-        cpu_time = add(cpu_time, job->rank[i].own[GT_CPU_TIME]);
+        cpu_time = gt_job_add(cpu_time, job->rank[i].own[GT_CPU_TIME]);
     return cpu_time;
 }
 
@@ -225,7 +220,7 @@ static void add_node(struct gt_table *table, const void *context, size_t number)
     const struct gt_machine *machine = &job->rank[node->first].machine;
     double energy = NAN;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
-        energy = add(energy, node->energy[device].job);
+        energy = gt_job_add(energy, node->energy[device].job);
     gt_table_text(table, node->name);
     gt_table_text(table, node->id);
     gt_table_integer(table, (int64_t)gt_job_ranks(job, number));

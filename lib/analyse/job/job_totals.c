@@ -13,16 +13,11 @@ static double known(double value)
     return isnan(value) ? 0 : value;
 }
 
-static double add(double sum, double value)
-{
-    return isnan(value) ? sum : known(sum) + value;
-}
-
 double gt_job_sum(const struct gt_job *job, enum gt_metric_id metric)
 {
     double sum = NAN;
     for (size_t i = 0; i < job->count; i++)
-        sum = add(sum, job->rank[i].own[metric]);
+        sum = gt_job_add(sum, job->rank[i].own[metric]);
     return sum;
 }
 
@@ -75,11 +70,11 @@ static void count_networks_and_groups(struct gt_job *job, struct gt_job_rank *co
 {
     for (size_t i = 0; i < count; i++) {
         if (!has_network_before(ranks, i)) {
-            job->received = add(job->received, ranks[i]->system[GT_NETWORK_NAMESPACE_RECEIVED]);
-            job->sent = add(job->sent, ranks[i]->system[GT_NETWORK_NAMESPACE_SENT]);
+            job->received = gt_job_add(job->received, ranks[i]->system[GT_NETWORK_NAMESPACE_RECEIVED]);
+            job->sent = gt_job_add(job->sent, ranks[i]->system[GT_NETWORK_NAMESPACE_SENT]);
         }
         if (!is_group_counted(ranks, count, i))
-            job->group_ram = add(job->group_ram, ranks[i]->own[GT_CGROUP_RAM_PEAK]);
+            job->group_ram = gt_job_add(job->group_ram, ranks[i]->own[GT_CGROUP_RAM_PEAK]);
     }
 }
 
@@ -122,12 +117,12 @@ static const struct energy_metrics {
 static void add_machine(struct gt_job_energy *energy, const struct gt_job_rank *rank, int device, double charged)
 {
     const struct energy_metrics *metric = &energies[device];
-    energy->drawn = add(energy->drawn, rank->system[metric->whole]);
-    energy->others = add(energy->others,
-                         rank->system[metric->other] + known(rank->own[metric->whole]) - known(charged));
+    energy->drawn = gt_job_add(energy->drawn, rank->system[metric->whole]);
+    energy->others = gt_job_add(energy->others,
+                                rank->system[metric->other] + known(rank->own[metric->whole]) - known(charged));
     if (metric->idle != GT_METRIC_COUNT)
-        energy->idle = add(energy->idle, rank->system[metric->idle] + known(charged));
-    energy->unattributed = add(energy->unattributed, rank->system[metric->unattributed]);
+        energy->idle = gt_job_add(energy->idle, rank->system[metric->idle] + known(charged));
+    energy->unattributed = gt_job_add(energy->unattributed, rank->system[metric->unattributed]);
 }
 
 static size_t selected_gpus(const struct gt_machine *machine)
@@ -184,7 +179,7 @@ static void add_energy(struct gt_job_node *node, struct gt_job_rank *const ranks
         double own = ranks[i]->own[energies[device].whole], idle = isnan(own) ? 0 : charged_of(ranks[i], device);
         if (counts(ranks, i, device, energy))
             add_machine(energy, ranks[i], device, idle);
-        energy->job = add(energy->job, own);
+        energy->job = gt_job_add(energy->job, own);
         largest = fmax(largest, own);
         charged += idle;
         most_charged = fmax(most_charged, idle);
@@ -264,12 +259,12 @@ void gt_job_energy(struct gt_job_energy *ret, const struct gt_job *job, int devi
     *ret = (struct gt_job_energy){NAN, NAN, NAN, NAN, NAN, NAN, 0, false};
     for (size_t i = 0; i < job->nodes; i++) {
         const struct gt_job_energy *energy = &job->node[i].energy[device];
-        ret->drawn = add(ret->drawn, energy->drawn);
-        ret->job = add(ret->job, energy->job);
-        ret->job_least = add(ret->job_least, energy->job_least);
-        ret->others = add(ret->others, energy->others);
-        ret->idle = add(ret->idle, energy->idle);
-        ret->unattributed = add(ret->unattributed, energy->unattributed);
+        ret->drawn = gt_job_add(ret->drawn, energy->drawn);
+        ret->job = gt_job_add(ret->job, energy->job);
+        ret->job_least = gt_job_add(ret->job_least, energy->job_least);
+        ret->others = gt_job_add(ret->others, energy->others);
+        ret->idle = gt_job_add(ret->idle, energy->idle);
+        ret->unattributed = gt_job_add(ret->unattributed, energy->unattributed);
         ret->error += energy->error;
         ret->is_exceeded |= energy->is_exceeded;
     }
@@ -444,8 +439,8 @@ static void take_most(struct gt_job_node *node, const struct gt_job *job)
         for (const struct gt_job_rank *other = first; other < behind; other++) {
             if (!runs_at(other, one->begin))
                 continue;
-            ram = isnan(other->ram.most) ? ram : known(ram) + other->ram.most;
-            gpu_ram = isnan(other->gpu_ram) ? gpu_ram : known(gpu_ram) + other->gpu_ram;
+            ram = gt_job_add(ram, other->ram.most);
+            gpu_ram = gt_job_add(gpu_ram, other->gpu_ram);
         }
         node->ram.most = fmax(node->ram.most, ram);
         node->gpu_ram.most = fmax(node->gpu_ram.most, gpu_ram);
