@@ -25,6 +25,7 @@
 
 struct gt_job;
 struct gt_job_rank;
+struct gt_calls_of_rank;
 
 /* A metric of the machine, of the rank's own processes, of each GPU that its tracker recorded, or of each rank below it, whose processes
  * are added up. */
@@ -87,12 +88,9 @@ struct gt_job_source {
     int (*series)(void *state, const struct gt_job *job, const struct gt_job_question *question,
                   int (*take)(void *context, const struct gt_job_series *series), void *context,
                   struct gt_error *error);
-    /* In the order of names (of bytes), then of ranks. */
-    int (*calls)(void *state, const struct gt_job *job, int (*take)(void *context, const struct gt_job_calls *calls),
-                 void *context, struct gt_error *error);
-    /* In the order of names, then of steps of the job, then of numbers. */
-    int (*steps)(void *state, const struct gt_job *job, int (*take)(void *context, const struct gt_job_step *step),
-                 void *context, struct gt_error *error);
+    /* Get the calls of rank number `rank` in any order; the caller releases them. Ranks are asked in their order, from 0 on. */
+    int (*calls)(void *state, const struct gt_job *job, size_t rank, struct gt_calls_of_rank *ret,
+                 struct gt_error *error);
     void (*close)(void *state);
 };
 

@@ -32,14 +32,13 @@ static void find_members(struct gt_calls_of_rank *calls, const struct gt_job_ran
 }
 
 /* Call `use` with the calls of each recording by name, then by member, then by start. */
-static int each_rank(const struct gt_job *job, const struct gt_calls_reader *reader,
-                     int (*use)(void *context, const struct gt_calls_of_rank *calls), void *context,
-                     struct gt_error *error)
+static int each_rank(const struct gt_job *job, int (*use)(void *context, const struct gt_calls_of_rank *calls),
+                     void *context, struct gt_error *error)
 {
     int status = 0;
     for (size_t i = 0; i < job->count && status >= 0; i++) {
         struct gt_calls_of_rank calls = {0};
-        status = reader->read(reader->state, &job->rank[i], &calls, error);
+        status = job->source->calls(job->source->state, job, i, &calls, error);
         if (status >= 0 && calls.interval_count) {
             find_members(&calls, &job->rank[i]);
             qsort(calls.interval, calls.interval_count, sizeof *calls.interval, compare_calls);
@@ -112,12 +111,11 @@ static int compare_rank_calls(const void *left, const void *right)
     return order ? order : GT_ORDER(a->member, b->member);
 }
 
-int gt_job_calls_by_name(const struct gt_job *job, const struct gt_calls_reader *reader,
-                         int (*take)(void *context, const struct gt_job_calls *calls), void *context,
-                         struct gt_error *error)
+int gt_job_calls_by_name(const struct gt_job *job, int (*take)(void *context, const struct gt_job_calls *calls),
+                         void *context, struct gt_error *error)
 {
     struct all_calls all = {0};
-    int status = each_rank(job, reader, add_rank_calls, &all, error);
+    int status = each_rank(job, add_rank_calls, &all, error);
     for (size_t i = 0; i < all.calls_count; i++)
         all.calls[i].name = gt_strings_text(&all.names, all.name[i]);
     GT_SORT(all.calls, all.calls_count, compare_rank_calls);
@@ -223,12 +221,11 @@ static int hand_steps_on(const struct all_steps *all, const char *name, size_t l
     return status;
 }
 
-int gt_job_calls_by_number(const struct gt_job *job, const struct gt_calls_reader *reader,
-                           int (*take)(void *context, const struct gt_job_step *step), void *context,
-                           struct gt_error *error)
+int gt_job_calls_by_number(const struct gt_job *job, int (*take)(void *context, const struct gt_job_step *step),
+                           void *context, struct gt_error *error)
 {
     struct all_steps all = {.job = job};
-    int status = each_rank(job, reader, add_rank_steps, &all, error);
+    int status = each_rank(job, add_rank_steps, &all, error);
     const char **names = calloc(all.names.count + 1, sizeof *names);
     if (status >= 0 && !names)
         status = gt_error_system(error, ENOMEM, "%s", job->source->name);
@@ -404,7 +401,7 @@ static int build(struct gt_node *root, const struct gt_job *job, const struct gt
                  struct gt_error *error)
 {
     struct all all = {.job = job};
-    int status = job->source->calls(job->source->state, job, take_calls, &all, error);
+    int status = gt_job_calls_by_name(job, take_calls, &all, error);
     if (status >= 0 && !all.call_count)
         status = gt_error_set(error, ENOENT,
                               "%s: no recording holds code blocks: record with 'gpu-tracker run --blocks'",

@@ -13,17 +13,11 @@ struct gt_calls_of_rank {
     size_t interval_count, interval_capacity;
 };
 
-/* Fills in the calls of a rank, in any order; none where it has none. What it gives is released by who asked. */
-struct gt_calls_reader {
-    int (*read)(void *state, const struct gt_job_rank *rank, struct gt_calls_of_rank *ret, struct gt_error *error);
-    void *state;
-};
-
-int gt_job_calls_by_name(const struct gt_job *job, const struct gt_calls_reader *reader,
-                         int (*take)(void *context, const struct gt_job_calls *calls), void *context,
-                         struct gt_error *error);
-int gt_job_calls_by_number(const struct gt_job *job, const struct gt_calls_reader *reader,
-                           int (*take)(void *context, const struct gt_job_step *step), void *context,
-                           struct gt_error *error);
+/* In the order of names (of bytes), then of ranks. */
+int gt_job_calls_by_name(const struct gt_job *job, int (*take)(void *context, const struct gt_job_calls *calls),
+                         void *context, struct gt_error *error);
+/* In the order of names, then of steps of the job, then of numbers. */
+int gt_job_calls_by_number(const struct gt_job *job, int (*take)(void *context, const struct gt_job_step *step),
+                           void *context, struct gt_error *error);
 
 #endif

@@ -477,14 +477,14 @@ static int read_events(struct gt_block_event_list *events, struct gt_intervals *
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
 
-static int read_calls_of(void *folder, const struct gt_job_rank *rank, struct gt_calls_of_rank *ret,
-                         struct gt_error *error)
+static int read_calls(void *folder, const struct gt_job *job, size_t rank, struct gt_calls_of_rank *ret,
+                      struct gt_error *error)
 {
     (void)folder;
     char place[PATH_MAX];
     struct gt_block_event_list events = {0};
     struct gt_intervals calls = {0};
-    if (gt_block_event_collected(place, sizeof place, rank->path) < 0)
+    if (gt_block_event_collected(place, sizeof place, job->rank[rank].path) < 0)
         return 0;
     int status = read_events(&events, &calls, place, error);
     if (status >= 0) {
@@ -504,19 +504,6 @@ static int read_calls_of(void *folder, const struct gt_job_rank *rank, struct gt
     return status;
 }
 
-static int read_calls(void *folder, const struct gt_job *job,
-                      int (*take)(void *context, const struct gt_job_calls *calls), void *context,
-                      struct gt_error *error)
-{
-    return gt_job_calls_by_name(job, &(struct gt_calls_reader){read_calls_of, folder}, take, context, error);
-}
-
-static int read_steps(void *folder, const struct gt_job *job,
-                      int (*take)(void *context, const struct gt_job_step *step), void *context, struct gt_error *error)
-{
-    return gt_job_calls_by_number(job, &(struct gt_calls_reader){read_calls_of, folder}, take, context, error);
-}
-
 static void close_folder(void *folder)
 {
     free(folder);
@@ -534,7 +521,6 @@ int gt_job_folder_open(struct gt_job_source *ret, const char *folder, struct gt_
                                   .ranks = read_ranks,
                                   .series = read_series,
                                   .calls = read_calls,
-                                  .steps = read_steps,
                                   .close = close_folder};
     return ret->state ? 0 : gt_error_system(error, ENOMEM, "%s", folder);
 }

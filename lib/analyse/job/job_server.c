@@ -38,6 +38,10 @@ struct server_job {
     struct tracker *tracker; /* by job, then by source */
     size_t count, capacity;
     const struct tracker **of_rank; /* after place_ranks */
+    /* Calls. One question asks for those of consecutive ranks. */
+    uint64_t *rows;                 /* of each rank on the server */
+    struct gt_calls_of_rank *calls; /* of each rank; moved to the reader */
+    size_t ranks, asked;            /* in these; ranks before `asked` were asked for */
 };
 
 /* Returns NaN for NULL. */
@@ -630,34 +634,45 @@ static int take_call(struct gt_calls_of_rank *calls, char **field, double clock_
     return 0;
 }
 
-/* The calls of consecutive ranks, from one question. */
-struct batch {
-    struct server_job *state;
-    const struct gt_job *job;
-    uint64_t *rows;                 /* of each rank on the server */
-    size_t end;                     /* the first rank without a question */
-    struct gt_calls_of_rank *calls; /* of each rank; moved to the reader */
-};
-
-static int count_calls(struct batch *batch, struct gt_error *error)
+static void release_calls(struct server_job *state)
 {
-    struct server_job *state = batch->state;
+    for (size_t i = 0; i < state->ranks; i++) {
+        free(state->calls[i].interval);
+        gt_strings_release(&state->calls[i].names);
+    }
+    free(state->calls);
+    free(state->rows);
+    state->calls = NULL;
+    state->rows = NULL;
+    state->ranks = state->asked = 0;
+}
+
+static int count_calls(struct server_job *state, const struct gt_job *job, struct gt_error *error)
+{
     struct gt_answer answer;
     char *field[3];
-    int status = ask(state, "SELECT job, source, count() FROM calls", "GROUP BY job, source", &answer, error);
-    while (status >= 0 && gt_answer_next(&answer, field, 3)) {
+    release_calls(state);
+    int status = place_ranks(state, job, error);
+    state->rows = calloc(job->count + 1, sizeof *state->rows);
+    state->calls = calloc(job->count + 1, sizeof *state->calls);
+    if (status >= 0 && !(state->rows && state->calls))
+        status = gt_error_system(error, ENOMEM, "%s", state->name);
+    if (status < 0)
+        return status;
+    state->ranks = job->count;
+    status = ask(state, "SELECT job, source, count() FROM calls", "GROUP BY job, source", &answer, error);
+    while (gt_answer_next(&answer, field, 3)) {
         const struct tracker *tracker = field[2] ? find_tracker(state, field) : NULL;
-        if (tracker && tracker->rank < batch->job->count)
-            batch->rows[tracker->rank] = strtoull(field[2], NULL, 10);
+        if (tracker && tracker->rank < job->count)
+            state->rows[tracker->rank] = strtoull(field[2], NULL, 10);
     }
     gt_answer_release(&answer);
     return status;
 }
 
 /* Ask for ranks from `first` on. Steps of a job have the same sources, so the answer may have rows of other batches. */
-static int ask_calls(struct batch *batch, size_t first, struct gt_error *error)
+static int ask_calls(struct server_job *state, size_t first, struct gt_error *error)
 {
-    struct server_job *state = batch->state;
     struct gt_buffer sql = {0};
     struct gt_answer answer;
     char *field[8];
@@ -667,78 +682,37 @@ static int ask_calls(struct batch *batch, size_t first, struct gt_error *error)
                      "SELECT job, source, name, pid, start, stop - start, self, toFloat64(cpu_time) FROM calls WHERE "
                      "job IN (%s) AND source IN (",
                      state->jobs);
-    for (batch->end = first; batch->end < batch->job->count && ranks < RANKS_AT_ONCE; batch->end++) {
-        if (ranks && rows + batch->rows[batch->end] > CALLS_AT_ONCE)
+    for (state->asked = first; state->asked < state->ranks && ranks < RANKS_AT_ONCE; state->asked++) {
+        if (ranks && rows + state->rows[state->asked] > CALLS_AT_ONCE)
             break;
-        rows += batch->rows[batch->end];
-        if (batch->rows[batch->end])
-            gt_buffer_printf(&sql, "%s%u", ranks++ ? ", " : "", state->of_rank[batch->end]->source);
+        rows += state->rows[state->asked];
+        if (state->rows[state->asked])
+            gt_buffer_printf(&sql, "%s%u", ranks++ ? ", " : "", state->of_rank[state->asked]->source);
     }
     gt_buffer_text(&sql, ") ORDER BY job, source, number");
     int status = gt_server_query(state->server, &sql, &answer, error);
     while (status >= 0 && gt_answer_next(&answer, field, 8)) {
         const struct tracker *tracker = find_tracker(state, field);
-        if (tracker && field[2] && tracker->rank >= first && tracker->rank < batch->end &&
-            take_call(&batch->calls[tracker->rank], field + 2, tracker->clock_shift) < 0)
+        if (tracker && field[2] && tracker->rank >= first && tracker->rank < state->asked &&
+            take_call(&state->calls[tracker->rank], field + 2, tracker->clock_shift) < 0)
             status = gt_error_system(error, ENOMEM, "%s", state->name);
     }
     gt_answer_release(&answer);
     return status;
 }
 
-static int read_calls_of(void *context, const struct gt_job_rank *rank, struct gt_calls_of_rank *ret,
-                         struct gt_error *error)
-{
-    struct batch *batch = context;
-    size_t number = (size_t)(rank - batch->job->rank);
-    int status = number >= batch->end && batch->rows[number] ? ask_calls(batch, number, error) : 0;
-    *ret = batch->calls[number];
-    batch->calls[number] = (struct gt_calls_of_rank){0};
-    return status;
-}
-
-static int begin(struct batch *ret, struct server_job *state, const struct gt_job *job, struct gt_error *error)
-{
-    *ret = (struct batch){.state = state, .job = job};
-    int status = place_ranks(state, job, error);
-    ret->rows = calloc(job->count + 1, sizeof *ret->rows);
-    ret->calls = calloc(job->count + 1, sizeof *ret->calls);
-    if (status >= 0 && !(ret->rows && ret->calls))
-        status = gt_error_system(error, ENOMEM, "%s", state->name);
-    return status < 0 ? status : count_calls(ret, error);
-}
-
-static void release(struct batch *batch)
-{
-    for (size_t i = 0; i < batch->job->count && batch->calls; i++) {
-        free(batch->calls[i].interval);
-        gt_strings_release(&batch->calls[i].names);
-    }
-    free(batch->calls);
-    free(batch->rows);
-}
-
-static int read_calls(void *state, const struct gt_job *job,
-                      int (*take)(void *context, const struct gt_job_calls *calls), void *context,
+static int read_calls(void *context, const struct gt_job *job, size_t rank, struct gt_calls_of_rank *ret,
                       struct gt_error *error)
 {
-    struct batch batch;
-    int status = begin(&batch, state, job, error);
-    if (status >= 0)
-        status = gt_job_calls_by_name(job, &(struct gt_calls_reader){read_calls_of, &batch}, take, context, error);
-    release(&batch);
-    return status;
-}
-
-static int read_steps(void *state, const struct gt_job *job, int (*take)(void *context, const struct gt_job_step *step),
-                      void *context, struct gt_error *error)
-{
-    struct batch batch;
-    int status = begin(&batch, state, job, error);
-    if (status >= 0)
-        status = gt_job_calls_by_number(job, &(struct gt_calls_reader){read_calls_of, &batch}, take, context, error);
-    release(&batch);
-    return status;
+    struct server_job *state = context;
+    int status = rank ? 0 : count_calls(state, job, error);
+    if (status >= 0 && rank >= state->asked && state->rows[rank])
+        status = ask_calls(state, rank, error);
+    if (status < 0)
+        return status;
+    *ret = state->calls[rank];
+    state->calls[rank] = (struct gt_calls_of_rank){0};
+    return 0;
 }
 
 /* ---- Open and close ---- */
@@ -753,6 +727,7 @@ static void close_server(void *context)
         free(state->tracker[i].job);
         free(state->tracker[i].recording);
     }
+    release_calls(state);
     gt_server_close(state->server);
     gt_answer_release(&state->columns.answer);
     free(state->of_rank);
@@ -802,7 +777,6 @@ int gt_job_server_open(struct gt_job_source *ret, const char *address, const str
                                   .ranks = read_ranks,
                                   .series = read_series,
                                   .calls = read_calls,
-                                  .steps = read_steps,
                                   .close = close_server};
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyse/job/job_analysis.h"
+#include "analyse/job/job_calls.h"
 #include "analyse/job/job_course.h"
 #include "analyse/job/rank_scores.h"
 #include "base/grow.h"
@@ -251,7 +252,7 @@ static int add_blocks(struct gt_node *root, struct stragglers *stragglers, struc
     block.calls = calloc(job->launches + 1, sizeof *block.calls);
     int status = block.total && block.mean && block.calls ? 0 : -ENOMEM;
     if (!status)
-        status = job->source->calls(job->source->state, job, take_calls, &block, error);
+        status = gt_job_calls_by_name(job, take_calls, &block, error);
     if (status >= 0)
         status = end_block(&block);
     gt_job_hide_empty(block.table);
@@ -366,7 +367,7 @@ static int add_steps(struct gt_node *root, struct stragglers *stragglers, struct
     for (int i = 0; i < STEP_TABLES && !status; i++)
         status = begin_steps(&steps[i], root, stragglers, i);
     if (!status)
-        status = job->source->steps(job->source->state, job, take_step, steps, error);
+        status = gt_job_calls_by_number(job, take_step, steps, error);
     for (int i = 0; i < STEP_TABLES; i++) {
         if (status >= 0)
             end_steps(&steps[i]);
