@@ -192,6 +192,7 @@ struct gt_job {
     /* Its steps, and each attempt of one, in the order of their numbers: "42.0", "42.0+1", "42.1"; "" where a recording tells none. */
     const char **launch;
     size_t launches;
+    size_t *step_of, steps; /* of each launch, from 0: attempts are of one step */
     /* In the order of `rank`. Behind the ranks one for each recording with several: what is of none of them. */
     struct gt_job_member *member;
     size_t members, all_members;
@@ -248,8 +249,7 @@ size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job);
 /* Samples that were not recorded, and from how many ranks. */
 size_t gt_job_dropped(double *ret, const struct gt_job *job);
 #define GT_JOB_ALL_NODES ((size_t)-1)
-/* How many steps there are recordings of, and how many ranks, on one node: those of attempts of a step are the same. */
-size_t gt_job_steps(const struct gt_job *job);
+/* Returns how many ranks have a recording, on one node or all. Attempts of a step have the same ranks. */
 size_t gt_job_ranks(const struct gt_job *job, size_t node);
 /* More may come: a recording is not finished, and no later attempt has taken its place; or ranks are missing, and the last that was heard
  * of the others is less than two minutes before `now`, seconds since the epoch. */

@@ -26,7 +26,7 @@ static void add_head(struct gt_node **ret, struct gt_node *root, const struct gt
         failed += job->rank[i].complete && job->rank[i].exit_status > 0;
     }
     struct gt_buffer names = {0};
-    size_t steps = gt_job_steps(job), ranks = gt_job_ranks(job, GT_JOB_ALL_NODES);
+    size_t steps = job->steps, ranks = gt_job_ranks(job, GT_JOB_ALL_NODES);
     gt_job_names(&names, job);
     snprintf(title, sizeof title, "%.200s%s%.200s", names.length ? names.data : "", names.length ? "  " : "",
              job->rank[0].machine.command);
