@@ -13,6 +13,8 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/map.h"
+#include "blocks/interval.h"
 #include "sample/machine.h"
 #include "sample/outcome.h"
 #include "schema/metric.h"
@@ -265,5 +267,21 @@ void gt_job_put_launch(struct gt_buffer *out, const struct gt_job *job, size_t l
 void gt_job_energy(struct gt_job_energy *ret, const struct gt_job *job, int device);
 /* Appends why the energy of a node does not add up; nothing where it does. */
 void gt_job_energy_reason(struct gt_buffer *out, const struct gt_job_node *node);
+
+/* ---- Calls of code blocks, summed up by name and rank, and compared by number over all ranks ---- */
+
+/* All calls of a rank. */
+struct gt_calls_of_rank {
+    struct gt_strings names;
+    struct gt_interval *interval;
+    size_t interval_count, interval_capacity;
+};
+
+/* In the order of names (of bytes), then of ranks. */
+int gt_job_calls_by_name(const struct gt_job *job, int (*take)(void *context, const struct gt_job_calls *calls),
+                         void *context, struct gt_error *error);
+/* In the order of names, then of steps of the job, then of numbers. */
+int gt_job_calls_by_number(const struct gt_job *job, int (*take)(void *context, const struct gt_job_step *step),
+                           void *context, struct gt_error *error);
 
 #endif

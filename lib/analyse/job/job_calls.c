@@ -1,4 +1,3 @@
-#include "analyse/job/job_calls.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,3 @@
-#include "analyse/job/job_course.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -11,7 +11,6 @@
 
 #include "aggregate/summary.h"
 #include "analyse/job/job.h"
-#include "analyse/job/job_calls.h"
 #include "base/clock.h"
 #include "blocks/block_event.h"
 #include "engine/tables.h"

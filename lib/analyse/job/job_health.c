@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analyse/job/job_analysis.h"
-#include "analyse/job/job_course.h"
 #include "base/grow.h"
 
 enum { BUCKETS = 240 };

@@ -27,8 +27,6 @@ void gt_job_next_time(struct gt_next_time *ret, const struct gt_job *job, const 
 int gt_job_request(struct gt_buffer *out, const struct gt_job *job, const char *kind);
 /* "of 500 GB of memory a node 31 GB to 34 GB were used, of 64 cores 9.2 by the busiest rank, ..." */
 void gt_job_request_reasons(struct gt_buffer *out, const struct gt_job *job);
-/* The section "next_time". */
-void gt_job_request_section(struct gt_node *root, const struct gt_job *job);
 
 /* The brief of a job: how it ended, its totals in a few lines, and which ranks to look at. */
 

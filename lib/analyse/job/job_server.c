@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "analyse/job/job.h"
-#include "analyse/job/job_calls.h"
 #include "base/grow.h"
 #include "base/json.h"
 #include "base/number.h"

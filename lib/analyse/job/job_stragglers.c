@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "analyse/job/job_analysis.h"
-#include "analyse/job/job_calls.h"
-#include "analyse/job/job_course.h"
 #include "analyse/job/rank_scores.h"
 #include "base/grow.h"
 #include "base/map.h"
