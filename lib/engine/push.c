@@ -82,7 +82,7 @@ int gt_push_add(struct gt_push *push, const char *path, struct gt_upload **ret, 
     int status = gt_upload_open(&upload, path, push->job, error);
     for (size_t i = 0; status >= 0 && i < push->count; i++) {
         const struct gt_upload *other = push->upload[i];
-        if (gt_upload_own_source(other) == gt_upload_own_source(upload) && strcmp(other->job, upload->job) == 0 &&
+        if (other->own_source == upload->own_source && strcmp(other->job, upload->job) == 0 &&
             other->machine.start_real_ns == upload->machine.start_real_ns &&
             other->machine.rank == upload->machine.rank)
             status = gt_error_set(error, EEXIST, "%s is not sent: it is the same run as %s", path, other->path);
@@ -222,7 +222,7 @@ static void add_where(struct gt_buffer *sql, const struct gt_push *push)
     const char *comma = "";
     for (size_t i = 0; i < push->count; i++)
         if (!push->upload[i]->is_asked) {
-            gt_buffer_printf(sql, "%s%u, %u", comma, push->upload[i]->source, gt_upload_own_source(push->upload[i]));
+            gt_buffer_printf(sql, "%s%u, %u", comma, push->upload[i]->source, push->upload[i]->own_source);
             comma = ", ";
         }
     gt_buffer_char(sql, ')');
@@ -283,8 +283,7 @@ static int wait_for_inserts(struct gt_push *push, struct gt_error *error)
 static void compare_runs(struct gt_push *push, struct gt_upload *upload, uint32_t source, int64_t started,
                          uint64_t version)
 {
-    uint32_t own = gt_upload_own_source(upload);
-    if (source == own || (source == upload->source && started == upload->machine.start_real_ns)) {
+    if (source == upload->own_source || (source == upload->source && started == upload->machine.start_real_ns)) {
         upload->source = source;
         upload->is_source_known = upload->is_announced = true;
         upload->known_version = version;
@@ -293,7 +292,7 @@ static void compare_runs(struct gt_push *push, struct gt_upload *upload, uint32_
     if (source != upload->source)
         return;
     long long days = llabs((long long)started - (long long)upload->machine.start_real_ns) / GT_SECOND / 86400;
-    upload->source = own;
+    upload->source = upload->own_source;
     upload->is_left_out = days > 0;
     if (days > 0)
         gt_warn(
@@ -310,7 +309,7 @@ static void part_from_others(struct gt_push *push, size_t index)
     for (size_t i = 0; i < push->count && !upload->is_source_known; i++)
         if (i != index && push->upload[i]->source == upload->source &&
             (i < index || push->upload[i]->is_source_known) && strcmp(push->upload[i]->job, upload->job) == 0)
-            upload->source = gt_upload_own_source(upload);
+            upload->source = upload->own_source;
 }
 
 static int ask_trackers(struct gt_push *push, struct gt_error *error)

@@ -36,14 +36,6 @@ void gt_upload_name_job(char *ret, size_t size, const struct gt_machine *machine
     clean(ret);
 }
 
-uint32_t gt_upload_own_source(const struct gt_upload *upload)
-{
-    char text[300];
-    int length = snprintf(text, sizeof text, "%s %d %lld", node_of(&upload->machine), (int)upload->machine.pid,
-                          (long long)upload->machine.start_real_ns);
-    return 1u << 31 | (uint32_t)gt_hash(text, (size_t)length); /* greater than any rank */
-}
-
 /* ---- Recordings ---- */
 
 static int take_machine(struct gt_upload *upload, struct gt_recording *recording, struct gt_error *error)
@@ -67,6 +59,7 @@ static int take_machine(struct gt_upload *upload, struct gt_recording *recording
 int gt_upload_open(struct gt_upload **ret, const char *path, const char *job, struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
+    char run[300];
     struct gt_upload *upload = calloc(1, sizeof *upload);
     if (!upload || !(upload->path = strdup(path))) {
         free(upload);
@@ -87,8 +80,10 @@ int gt_upload_open(struct gt_upload **ret, const char *path, const char *job, st
     clean(upload->node);
     upload->heard = machine->start_real_ns;
     upload->day = (uint16_t)(machine->start_real_ns / GT_SECOND / 86400);
-    upload->source = *machine->launcher && machine->rank > 0 ? (uint32_t)machine->rank - 1
-                                                             : gt_upload_own_source(upload);
+    int length = snprintf(run, sizeof run, "%s %d %lld", node_of(machine), (int)machine->pid,
+                          (long long)machine->start_real_ns);
+    upload->own_source = 1u << 31 | (uint32_t)gt_hash(run, (size_t)length);
+    upload->source = *machine->launcher && machine->rank > 0 ? (uint32_t)machine->rank - 1 : upload->own_source;
     *ret = upload;
     return 0;
 }

@@ -20,12 +20,13 @@ struct gt_upload {
     struct gt_machine machine; /* with its own copy of the GPUs */
     char job[200];             /* "alps:4242.0" */
     char node[160];            /* in identities of inserts */
-    uint32_t source;
-    uint16_t day;     /* of the start, since 1970: all rows are in one partition */
-    uint64_t version; /* of the next rows in `trackers` and `finals`; it rises with the samples */
-    bool is_left_out; /* another run has its name on the server */
-    bool has_ended;   /* it does not grow any more */
-    bool is_there;    /* for the owner of the push */
+    uint32_t source;           /* its rank, or own_source without a rank or if another run has the rank */
+    uint32_t own_source;       /* greater than any rank */
+    uint16_t day;              /* of the start, since 1970: all rows are in one partition */
+    uint64_t version;          /* of the next rows in `trackers` and `finals`; it rises with the samples */
+    bool is_left_out;          /* another run has its name on the server */
+    bool has_ended;            /* it does not grow any more */
+    bool is_there;             /* for the owner of the push */
 
     /* State of the server when it was asked; reset by every question. */
     bool is_asked;
@@ -55,8 +56,6 @@ void gt_upload_close(struct gt_upload *upload);
 void gt_upload_restart(struct gt_upload *upload);
 /* Get the name of the job of a recording on a server. */
 void gt_upload_name_job(char *ret, size_t size, const struct gt_machine *machine, const char *job);
-/* Returns the source of a tracker without a rank, or with a rank that another tracker has. */
-uint32_t gt_upload_own_source(const struct gt_upload *upload);
 
 /* The values of one row. Each table reads only its own members (table.def). */
 struct gt_row_input {
