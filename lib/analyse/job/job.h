@@ -277,9 +277,18 @@ struct gt_calls_of_rank {
     size_t interval_count, interval_capacity;
 };
 
-/* In the order of names (of bytes), then of ranks. */
-int gt_job_calls_by_name(const struct gt_job *job, int (*take)(void *context, const struct gt_job_calls *calls),
-                         void *context, struct gt_error *error);
+/* In the order of names (of bytes), then of members. */
+struct gt_job_call_list {
+    struct gt_job_calls *calls;
+    size_t calls_count, calls_capacity;
+    struct gt_strings names;
+    uint32_t *name; /* of each before they are sorted */
+    size_t name_capacity;
+};
+/* Release it in any case. */
+int gt_job_calls_read(struct gt_job_call_list *ret, const struct gt_job *job, struct gt_error *error);
+void gt_job_calls_release(struct gt_job_call_list *list);
+
 /* In the order of names, then of steps of the job, then of numbers. */
 int gt_job_calls_by_number(const struct gt_job *job, int (*take)(void *context, const struct gt_job_step *step),
                            void *context, struct gt_error *error);

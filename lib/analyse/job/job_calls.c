@@ -50,15 +50,7 @@ static int each_rank(const struct gt_job *job, int (*use)(void *context, const s
     return status;
 }
 
-/* ---- By name and rank -------------------------------------------------------------------------------------------- */
-
-struct all_calls {
-    struct gt_job_calls *calls; /* their names are those of `names`, set at the end */
-    size_t calls_count, calls_capacity;
-    uint32_t *name;
-    size_t name_capacity;
-    struct gt_strings names;
-};
+/* ---- By name and rank ---- */
 
 static int sum_up(struct gt_job_calls *ret, const struct gt_interval *call, size_t count)
 {
@@ -84,7 +76,7 @@ static int sum_up(struct gt_job_calls *ret, const struct gt_interval *call, size
 
 static int add_rank_calls(void *context, const struct gt_calls_of_rank *own)
 {
-    struct all_calls *all = context;
+    struct gt_job_call_list *all = context;
     for (size_t first = 0, end; first < own->interval_count; first = end) {
         const struct gt_interval *call = &own->interval[first];
         const char *name = gt_strings_text(&own->names, call->name);
@@ -110,23 +102,24 @@ static int compare_rank_calls(const void *left, const void *right)
     return order ? order : GT_ORDER(a->member, b->member);
 }
 
-int gt_job_calls_by_name(const struct gt_job *job, int (*take)(void *context, const struct gt_job_calls *calls),
-                         void *context, struct gt_error *error)
+int gt_job_calls_read(struct gt_job_call_list *ret, const struct gt_job *job, struct gt_error *error)
 {
-    struct all_calls all = {0};
-    int status = each_rank(job, add_rank_calls, &all, error);
-    for (size_t i = 0; i < all.calls_count; i++)
-        all.calls[i].name = gt_strings_text(&all.names, all.name[i]);
-    GT_SORT(all.calls, all.calls_count, compare_rank_calls);
-    for (size_t i = 0; i < all.calls_count && status >= 0; i++)
-        status = take(context, &all.calls[i]);
-    free(all.calls);
-    free(all.name);
-    gt_strings_release(&all.names);
+    *ret = (struct gt_job_call_list){0};
+    int status = each_rank(job, add_rank_calls, ret, error);
+    for (size_t i = 0; i < ret->calls_count; i++)
+        ret->calls[i].name = gt_strings_text(&ret->names, ret->name[i]);
+    GT_SORT(ret->calls, ret->calls_count, compare_rank_calls);
     return status;
 }
 
-/* ---- By name and number ------------------------------------------------------------------------------------------ */
+void gt_job_calls_release(struct gt_job_call_list *list)
+{
+    free(list->calls);
+    free(list->name);
+    gt_strings_release(&list->names);
+}
+
+/* ---- By name and number ---- */
 
 struct steps_of_name {
     struct step {
@@ -243,32 +236,17 @@ int gt_job_calls_by_number(const struct gt_job *job, int (*take)(void *context, 
 
 /* ---- The calls of code blocks over all ranks of a job ---- */
 
-struct kept {
-    struct gt_job_calls calls; /* its name is owned */
-    double mean;
-};
-
 struct all {
-    struct kept *call;
-    size_t call_count, call_capacity;
     const struct gt_job *job;
+    struct gt_job_call_list list;
 };
 
-static int take_calls(void *context, const struct gt_job_calls *calls)
+static double mean_of(const struct gt_job_calls *calls)
 {
-    struct all *all = context;
-    char *name = strdup(calls->name);
-    struct kept *kept = name ? GT_GROW(all, call) : NULL;
-    if (!kept) {
-        free(name);
-        return -ENOMEM;
-    }
-    *kept = (struct kept){*calls, calls->count ? calls->total / (double)calls->count : NAN};
-    kept->calls.name = name;
-    return 0;
+    return calls->count ? calls->total / (double)calls->count : NAN;
 }
 
-/* ---- Each block -------------------------------------------------------------------------------------------------- */
+/* ---- Each block ---- */
 
 static struct gt_table *begin_blocks(struct gt_node *root, const struct gt_job *job)
 {
@@ -294,7 +272,7 @@ static struct gt_table *begin_blocks(struct gt_node *root, const struct gt_job *
 }
 
 /* Of one block, whose calls these are, the ranks of one step. */
-static int add_block(struct gt_table *table, const struct gt_job *job, size_t launch, const struct kept *call,
+static int add_block(struct gt_table *table, const struct gt_job *job, size_t launch, const struct gt_job_calls *calls,
                      size_t count)
 {
     struct gt_job_calls sum = {.total = NAN, .self = NAN, .cpu_time = NAN, .longest = NAN};
@@ -304,10 +282,10 @@ static int add_block(struct gt_table *table, const struct gt_job *job, size_t la
     if (!mean)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
-        const struct gt_job_calls *rank = &call[i].calls;
+        const struct gt_job_calls *rank = &calls[i];
         if (gt_job_member_launch(job, rank->member) != launch)
             continue;
-        mean[ranks++] = call[i].mean;
+        mean[ranks++] = mean_of(rank);
         sum.count += rank->count;
         sum.unfinished += rank->unfinished;
         sum.total = gt_job_add(sum.total, rank->total);
@@ -319,9 +297,9 @@ static int add_block(struct gt_table *table, const struct gt_job *job, size_t la
     free(mean);
     if (!ranks)
         return status;
-    const double cells[] = {sum.total,     sum.self,    sum.cpu_time, sum.count ? sum.total / (double)sum.count : NAN,
+    const double cells[] = {sum.total,     sum.self,    sum.cpu_time, mean_of(&sum),
                             spread.median, spread.most, sum.longest,  gt_spread_imbalance(&spread)};
-    gt_table_text(table, call->calls.name);
+    gt_table_text(table, calls->name);
     gt_job_launch_cell(table, job, launch);
     gt_table_integer(table, (int64_t)ranks);
     gt_table_integer(table, (int64_t)sum.count);
@@ -334,17 +312,18 @@ static int add_block(struct gt_table *table, const struct gt_job *job, size_t la
 static int add_blocks(struct gt_node *root, const struct all *all)
 {
     struct gt_table *table = begin_blocks(root, all->job);
+    const struct gt_job_calls *calls = all->list.calls;
     int status = 0;
-    for (size_t first = 0, end; first < all->call_count && !status; first = end) {
-        for (end = first; end < all->call_count && !strcmp(all->call[end].calls.name, all->call[first].calls.name);)
+    for (size_t first = 0, end; first < all->list.calls_count && !status; first = end) {
+        for (end = first; end < all->list.calls_count && !strcmp(calls[end].name, calls[first].name);)
             end++;
         for (size_t i = 0; i < all->job->launches && !status; i++)
-            status = add_block(table, all->job, i, &all->call[first], end - first);
+            status = add_block(table, all->job, i, &calls[first], end - first);
     }
     return status;
 }
 
-/* ---- Each block of each rank ------------------------------------------------------------------------------------- */
+/* ---- Each block of each rank ---- */
 
 static void add_columns(struct gt_table *table, const void *context)
 {
@@ -363,13 +342,12 @@ static void add_columns(struct gt_table *table, const void *context)
 static void add_row(struct gt_table *table, const void *context, size_t row)
 {
     const struct all *all = context;
-    const struct kept *kept = &all->call[row];
-    const struct gt_job_calls *calls = &kept->calls;
+    const struct gt_job_calls *calls = &all->list.calls[row];
     gt_table_text(table, calls->name);
     gt_job_rank_cells(table, all->job, calls->member);
     gt_table_integer(table, (int64_t)calls->count);
     gt_table_integer(table, (int64_t)calls->unfinished);
-    const double cells[] = {calls->total, calls->self, calls->cpu_time, kept->mean,
+    const double cells[] = {calls->total, calls->self, calls->cpu_time, mean_of(calls),
                             calls->p50,   calls->p95,  calls->longest};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         gt_table_number(table, cells[i]);
@@ -377,15 +355,15 @@ static void add_row(struct gt_table *table, const void *context, size_t row)
 
 static int add_ranks(struct gt_node *root, const struct all *all, int top)
 {
-    double *total = calloc(all->call_count + 1, sizeof *total);
-    for (size_t i = 0; i < all->call_count && total; i++)
-        total[i] = all->call[i].calls.total;
+    double *total = calloc(all->list.calls_count + 1, sizeof *total);
+    for (size_t i = 0; i < all->list.calls_count && total; i++)
+        total[i] = all->list.calls[i].total;
     int status = total
                      ? gt_job_list(root, &(struct gt_job_listing){.job = all->job,
                                                                   .key = "ranks",
                                                                   .title = "Code blocks of each rank",
                                                                   .few_title = "The shortest and the longest of a rank",
-                                                                  .count = all->call_count,
+                                                                  .count = all->list.calls_count,
                                                                   .value = total,
                                                                   .top = top,
                                                                   .add_columns = add_columns,
@@ -400,8 +378,8 @@ static int build(struct gt_node *root, const struct gt_job *job, const struct gt
                  struct gt_error *error)
 {
     struct all all = {.job = job};
-    int status = gt_job_calls_by_name(job, take_calls, &all, error);
-    if (status >= 0 && !all.call_count)
+    int status = gt_job_calls_read(&all.list, job, error);
+    if (status >= 0 && !all.list.calls_count)
         status = gt_error_set(error, ENOENT,
                               "%s: no recording holds code blocks: record with 'gpu-tracker run --blocks'",
                               job->source->name);
@@ -409,9 +387,7 @@ static int build(struct gt_node *root, const struct gt_job *job, const struct gt
         status = add_blocks(root, &all);
     if (status >= 0)
         status = add_ranks(root, &all, options->top);
-    for (size_t i = 0; i < all.call_count; i++)
-        free((char *)all.call[i].calls.name);
-    free(all.call);
+    gt_job_calls_release(&all.list);
     return status;
 }
 

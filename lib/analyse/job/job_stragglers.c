@@ -202,9 +202,8 @@ static int next_block(struct block_ranks *block, const char *name)
     return !status && name && !block->name ? -ENOMEM : status;
 }
 
-static int take_calls(void *context, const struct gt_job_calls *calls)
+static int take_calls(struct block_ranks *block, const struct gt_job_calls *calls)
 {
-    struct block_ranks *block = context;
     if (!is_wanted(block->stragglers, calls->name) || !calls->count)
         return 0;
     if ((!block->name || strcmp(block->name, calls->name) != 0) && next_block(block, calls->name) < 0)
@@ -234,16 +233,20 @@ static struct gt_table *begin_blocks(struct gt_node *root, const struct gt_job *
 static int add_blocks(struct gt_node *root, struct stragglers *stragglers, struct gt_error *error)
 {
     const struct gt_job *job = stragglers->job;
+    struct gt_job_call_list list = {0};
     struct block_ranks block = {.stragglers = stragglers, .table = begin_blocks(root, stragglers->job)};
     block.total = calloc(job->all_members + 1, sizeof *block.total);
     block.mean = calloc(job->all_members + 1, sizeof *block.mean);
     block.calls = calloc(job->launches + 1, sizeof *block.calls);
     int status = block.total && block.mean && block.calls ? 0 : -ENOMEM;
     if (!status)
-        status = gt_job_calls_by_name(job, take_calls, &block, error);
+        status = gt_job_calls_read(&list, job, error);
+    for (size_t i = 0; i < list.calls_count && status >= 0; i++)
+        status = take_calls(&block, &list.calls[i]);
     if (status >= 0)
         status = next_block(&block, NULL);
     gt_job_hide_empty(block.table);
+    gt_job_calls_release(&list);
     free(block.name);
     free(block.total);
     free(block.mean);
