@@ -191,6 +191,16 @@ def test_half_an_answer_about_rows_is_none(server, real, push, tmp_path):
             assert len(set(counts(server, "halves", table))) == 1, (bad, table)
 
 
+def test_two_pushers_of_the_same_recordings(server, real, gpu_tracker, tmp_path):
+    paths = make_job(real, tmp_path, ranks=3, rows=5 * ROWS, job="both")
+    line = [gpu_tracker, "push", *map(str, paths), server.url, "--patience", "300"]
+    both = [subprocess.Popen(line, stderr=subprocess.DEVNULL) for _ in range(2)]
+    assert [pusher.wait(300) for pusher in both] == [0, 0]
+    server.ask("OPTIMIZE TABLE samples FINAL")
+    assert counts(server, "both") == [str(15 * ROWS)] * 2
+    assert server.ask("SELECT sum(complete) FROM (SELECT max(complete) AS complete FROM trackers WHERE job = 'both' GROUP BY source)") == "3\n"
+
+
 def test_rows_that_a_server_lost_are_sent_again(server, real, push, tmp_path):
     """It has acknowledged them, as before a power cut: here they never reach it."""
     paths = make_job(real, tmp_path, ranks=2, rows=ROWS, job="lost")

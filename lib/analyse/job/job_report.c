@@ -267,8 +267,8 @@ static void add_rank_columns(struct gt_table *table, const void *context)
     gt_job_rank_columns(table, ranks->job);
     gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
-        gt_table_column(table, gt_job_figure_key(figure), gt_job_figure_title(figure), GT_CELL_NUMBER,
-                        gt_job_figure_unit(figure));
+        gt_table_column(table, gt_job_figure_infos[figure].key, gt_job_figure_infos[figure].title, GT_CELL_NUMBER,
+                        gt_job_figure_infos[figure].unit);
         gt_table_column_flags(table, figure == GT_JOB_MEMORY ? GT_COLUMN_SCALED : 0);
     }
     gt_table_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules");
@@ -346,9 +346,9 @@ static void add_spread_columns(struct gt_table *table)
 
 static void add_spread_cells(struct gt_table *table, enum gt_job_figure figure, const struct gt_spread *spread)
 {
-    gt_table_text(table, gt_job_figure_key(figure));
-    gt_table_text(table, gt_job_figure_title(figure));
-    gt_table_text(table, gt_job_figure_unit(figure));
+    gt_table_text(table, gt_job_figure_infos[figure].key);
+    gt_table_text(table, gt_job_figure_infos[figure].title);
+    gt_table_text(table, gt_job_figure_infos[figure].unit);
     const double cells[] = {spread->least,          spread->quarter, spread->median,
                             spread->three_quarters, spread->most,    spread->mean};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)

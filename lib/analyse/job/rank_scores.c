@@ -8,7 +8,7 @@
 static const double DEVIATION = 1.4826, DEVIATIONS = 5, LEAST_DIFFERENCE = 0.05;
 enum { LEAST_RANKS = 5, LEAST_PARTS = 2 };
 
-/* ---- Spread ------------------------------------------------------------------------------------------------------ */
+/* ---- Spread ---- */
 
 static int compare(const void *left, const void *right)
 {
@@ -232,61 +232,30 @@ int gt_rank_scores(const struct gt_rank_figures *figures, struct gt_spread *spre
 
 /* ---- Outliers ---- */
 
-static const struct {
-    const char *key, *title, *unit, *name;
-    double least; /* a smaller distance from the median is nothing to look after */
-} figures[GT_JOB_FIGURES] = {
+const struct gt_job_figure_info gt_job_figure_infos[GT_JOB_FIGURES] = {
     [GT_JOB_CORES] = {"cores", "Cores busy", NULL, "CPU", 0.05},
     [GT_JOB_MEMORY] = {"memory_peak", "Memory peak", "bytes", "memory", 16 << 20},
     [GT_JOB_GPU_USE] = {"gpus_busy", "GPUs busy", NULL, "GPU", 0.05},
     [GT_JOB_TIME] = {"elapsed", "Time", "seconds", "time", 1},
 };
 
-const char *gt_job_figure_key(enum gt_job_figure figure)
-{
-    return figures[figure].key;
-}
-
-const char *gt_job_figure_title(enum gt_job_figure figure)
-{
-    return figures[figure].title;
-}
-
-const char *gt_job_figure_unit(enum gt_job_figure figure)
-{
-    return figures[figure].unit;
-}
-
-/* When it began and ended is not known. */
-static double figure_below(const struct gt_local_rank *below, double time, enum gt_job_figure figure)
-{
-    switch (figure) {
-    case GT_JOB_CORES: return time > 0 ? below->cpu_time / time : NAN;
-    case GT_JOB_MEMORY: return below->ram_peak;
-    case GT_JOB_GPU_USE: return below->gpu_utilization;
-    case GT_JOB_TIME:
-    case GT_JOB_FIGURES: break;
-    }
-    return NAN;
-}
-
 double gt_job_figure(const struct gt_job *job, size_t member, enum gt_job_figure figure)
 {
     const struct gt_job_rank *rank = &job->rank[job->member[member].rank];
-    double time = rank->end - rank->begin;
-    if (job->member[member].below)
-        return figure_below(job->member[member].below, time, figure);
+    const struct gt_local_rank *below = job->member[member].below;
+    double time = rank->end - rank->begin, cpu_time = below ? below->cpu_time : rank->own[GT_CPU_TIME];
     switch (figure) {
-    case GT_JOB_CORES: return time > 0 ? rank->own[GT_CPU_TIME] / time : NAN;
-    case GT_JOB_MEMORY: return isnan(rank->own[GT_RAM_PEAK]) ? rank->ram.least : rank->own[GT_RAM_PEAK];
-    case GT_JOB_GPU_USE: return rank->gpu_use;
-    case GT_JOB_TIME: return time;
+    case GT_JOB_CORES: return time > 0 ? cpu_time / time : NAN;
+    case GT_JOB_MEMORY:
+        return below ? below->ram_peak : isnan(rank->own[GT_RAM_PEAK]) ? rank->ram.least : rank->own[GT_RAM_PEAK];
+    case GT_JOB_GPU_USE: return below ? below->gpu_utilization : rank->gpu_use;
+    case GT_JOB_TIME: return below ? NAN : time; /* start and end of ranks below are unknown */
     case GT_JOB_FIGURES: break;
     }
     return NAN;
 }
 
-/* NaN where a rank that still runs cannot be compared: its time is not known, and while it begins each is at another place. */
+/* Returns NaN if a running rank cannot be compared: its time is unknown, and at the start each is at another place. */
 static double figure_to_compare(const struct gt_job *job, size_t member, enum gt_job_figure figure)
 {
     enum { SETTLED = 10 }; /* samples */
@@ -295,35 +264,25 @@ static double figure_to_compare(const struct gt_job *job, size_t member, enum gt
     return is_known ? gt_job_figure(job, member, figure) : NAN;
 }
 
-/* Those that ended among those that ended, and those that run among those that run. */
+/* Ranks that ended are compared with those that ended, and running ranks with running ranks. */
 static size_t peers_of(const struct gt_job *job, size_t member)
 {
     const struct gt_job_rank *rank = &job->rank[job->member[member].rank];
     return 2 * rank->launch + rank->complete;
 }
 
-static int compare_peers(struct gt_spread ret[GT_JOB_FIGURES], const struct gt_job *job, size_t peers, double *scratch)
+/* Spread of each figure over the members of one launch, or all, or over peers if `peers` is not GT_JOB_NO_LAUNCH. */
+static int spread_of(struct gt_spread ret[GT_JOB_FIGURES], const struct gt_job *job, size_t launch, size_t peers,
+                     double *scratch)
 {
+    bool of_peers = peers != GT_JOB_NO_LAUNCH;
     int status = 0;
-    for (int figure = 0; figure < GT_JOB_FIGURES && status >= 0; figure++) {
+    for (enum gt_job_figure figure = 0; figure < GT_JOB_FIGURES && status >= 0; figure++) {
         size_t count = 0;
         for (size_t i = 0; i < job->members; i++)
-            if (peers_of(job, i) == peers)
-                scratch[count++] = figure_to_compare(job, i, (enum gt_job_figure)figure);
-        status = gt_spread_of(&ret[figure], scratch, count);
-    }
-    return status;
-}
-
-/* Of the members of one launch, or all. */
-static int spread_of(struct gt_spread ret[GT_JOB_FIGURES], const struct gt_job *job, size_t launch, double *scratch)
-{
-    int status = 0;
-    for (int figure = 0; figure < GT_JOB_FIGURES && status >= 0; figure++) {
-        size_t count = 0;
-        for (size_t i = 0; i < job->members; i++)
-            if (launch == GT_JOB_NO_LAUNCH || gt_job_member_launch(job, i) == launch)
-                scratch[count++] = gt_job_figure(job, i, (enum gt_job_figure)figure);
+            if (of_peers ? peers_of(job, i) == peers
+                         : launch == GT_JOB_NO_LAUNCH || gt_job_member_launch(job, i) == launch)
+                scratch[count++] = of_peers ? figure_to_compare(job, i, figure) : gt_job_figure(job, i, figure);
         status = gt_spread_of(&ret[figure], scratch, count);
     }
     return status;
@@ -335,9 +294,11 @@ int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job)
     *ret = (struct gt_job_outliers){.step = calloc(job->launches + 1, sizeof *ret->step),
                                     .peers = calloc(2 * job->launches + 1, sizeof *ret->peers),
                                     .uneven = GT_JOB_NO_LAUNCH};
-    int status = scratch && ret->step && ret->peers ? spread_of(ret->all, job, GT_JOB_NO_LAUNCH, scratch) : -ENOMEM;
+    int status = scratch && ret->step && ret->peers
+                     ? spread_of(ret->all, job, GT_JOB_NO_LAUNCH, GT_JOB_NO_LAUNCH, scratch)
+                     : -ENOMEM;
     for (size_t i = 0; i < job->launches && status >= 0; i++) {
-        status = spread_of(ret->step[i], job, i, scratch);
+        status = spread_of(ret->step[i], job, i, GT_JOB_NO_LAUNCH, scratch);
         double imbalance = gt_spread_imbalance(&ret->step[i][GT_JOB_CORES]);
         if (!isnan(imbalance) && !(imbalance <= worst)) {
             worst = imbalance;
@@ -345,7 +306,7 @@ int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job)
         }
     }
     for (size_t i = 0; i < 2 * job->launches && status >= 0; i++)
-        status = compare_peers(ret->peers[i], job, i, scratch);
+        status = spread_of(ret->peers[i], job, 0, i, scratch);
     free(scratch);
     return status;
 }
@@ -359,21 +320,16 @@ void gt_job_outliers_release(struct gt_job_outliers *outliers)
 
 static const double FURTHEST = 1e9; /* where all others are equal */
 
-static void put_semicolon(struct gt_buffer *out, size_t begin)
-{
-    gt_buffer_text(out, out->length > begin ? "; " : "");
-}
-
 /* Returns how far off it is, in deviations; 0: it is not. */
 static double remark_figure(struct gt_buffer *out, size_t begin, const struct gt_spread *spread, double value,
                             enum gt_job_figure figure)
 {
-    const char *name = figures[figure].name;
+    const char *name = gt_job_figure_infos[figure].name;
     bool is_end = value <= spread->least || value >= spread->most,
-         is_odd = gt_spread_is_off(spread, value) && fabs(value - spread->median) >= figures[figure].least;
+         is_odd = gt_spread_is_off(spread, value) && fabs(value - spread->median) >= gt_job_figure_infos[figure].least;
     if (isnan(value) || !spread_differs(spread, value) || (!is_end && !is_odd))
         return 0;
-    put_semicolon(out, begin);
+    gt_buffer_text(out, out->length > begin ? "; " : "");
     gt_buffer_printf(out, "%s%s", is_end ? value > spread->median ? "most " : "least " : "", name);
     if (spread->median > 0)
         gt_buffer_printf(out, ", %.3g times the median", value / spread->median);

@@ -63,9 +63,11 @@ struct gt_job_outliers {
     size_t uneven; /* the launch whose ranks are busy most differently; GT_JOB_NO_LAUNCH: none has several that tell */
 };
 
-const char *gt_job_figure_key(enum gt_job_figure figure);
-const char *gt_job_figure_title(enum gt_job_figure figure);
-const char *gt_job_figure_unit(enum gt_job_figure figure); /* NULL: none */
+extern const struct gt_job_figure_info {
+    const char *key, *title, *unit; /* unit NULL: none */
+    const char *name;               /* in remarks */
+    double least;                   /* smaller distances from the median are ignored */
+} gt_job_figure_infos[GT_JOB_FIGURES];
 double gt_job_figure(const struct gt_job *job, size_t member, enum gt_job_figure figure);
 /* -ENOMEM. Release it in any case. */
 int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job);
