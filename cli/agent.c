@@ -232,20 +232,12 @@ static int take_request(struct agent *agent)
     return !agent->was_asked;
 }
 
-static bool is_alone(const struct agent *agent)
-{
-    return agent->caller < 0 && kill(agent->caller_pid, 0) < 0 && errno == ESRCH;
-}
-
-/* Where no descriptor tells of signals, or of the caller's end. */
+/* Asks for the caller where no descriptor tells of its end. */
 static int on_turn(void *context, int64_t *wake_ns)
 {
     const struct agent *agent = context;
-    siginfo_t signal;
     (void)wake_ns;
-    if (is_alone(agent))
-        return 0;
-    return agent->signals.fd >= 0 || !signals_next(&agent->signals, &signal);
+    return agent->caller >= 0 || kill(agent->caller_pid, 0) == 0 || errno != ESRCH;
 }
 
 /* The end of the caller and any signal end the sampling, too. */

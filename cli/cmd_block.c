@@ -37,29 +37,20 @@ static double seconds(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-static int execute(char **words, const sigset_t *mask)
-{
-    sigprocmask(SIG_SETMASK, mask, NULL);
-    execvp(words[0], words);
-    return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-}
-
-/* Where no process can be made, the command gets this one. */
-static int start(const char *block, char **words)
+static int start(char **words)
 {
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before); /* none may come between the fork and its being known */
     child = gt_group_fork(NULL);
-    if (child < 0)
-        child = vfork(); /* a system call of its own, which may be all that a filter allows */
-    if (child == 0)
-        _exit(execute(words, &before));
-    int code = errno;
+    if (child == 0) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        execvp(words[0], words);
+        _exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
+    }
     if (child < 0) {
-        say("the end of block '%s' is not marked: no process can be made for '%s', which gets this one: %s", block,
-            words[0], strerror(code));
-        return execute(words, &before);
+        say("cannot start '%s': %s", words[0], strerror(errno));
+        return EXIT_TRACKER;
     }
     take_signals();
     sigprocmask(SIG_SETMASK, &before, NULL);
@@ -89,7 +80,7 @@ static int run(const struct options *options, int count, char **operands)
         block = gt_block_begin_of(operands[0], (uint64_t)options->total);
     if (gt_block_trouble())
         say("block '%s' is not marked: %s", operands[0], gt_block_trouble());
-    status = start(operands[0], words);
+    status = start(words);
     if (status)
         return status;
     int wait_status = 0;

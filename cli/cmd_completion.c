@@ -1,530 +1,302 @@
-/* Completion scripts for shells, from the tables of commands and options. */
+/* Completion: a script for each shell, and the hidden command by which the scripts ask for the words that may follow. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "api/program.h"
+#include "analyse/usage/usage_rule.h"
+#include "base/buffer.h"
+#include "base/grow.h"
 #include "message.h"
 #include "option.h"
 
-/* ---- shared by the shells; all print to standard output ---- */
-
 static const char *const shells[] = {"bash", "zsh", "fish"};
-enum { SHELLS = sizeof shells / sizeof *shells };
+enum { SHELLS = sizeof shells / sizeof *shells, LEAD = 300 };
+
+/* ---- the words that may follow ----
+ * gpu-tracker complete SHELL WORD...: the words after "gpu-tracker" up to the cursor; the last is being typed. The first line of
+ * the answer is "files", "pids", "command N" or "arguments N" for words that the shell adds, else empty. Word N begins the command
+ * of the user. Each further line is a word, a tab and its help. */
+
+struct line {
+    bool is_bash, is_fish;
+    char lead[LEAD]; /* part of the last word that candidates lack, because bash keeps it: "--format=" */
+    char **word;
+    int count;
+    const struct command *command;
+    const char *choice; /* of the command's first operand, or NULL */
+    int used;           /* words of the command's name */
+};
 
 static bool has_value(const struct option *option)
 {
     return option->type != OPTION_FLAG;
 }
 
-static bool takes_file(const struct option *option)
+/* Offers a word that begins as the last one does. `before`: earlier values of a list; `end`: "=" where a value follows. */
+static void offer(const struct line *line, const char *before, const char *text, const char *end, const char *help)
 {
-    return option->type == OPTION_PATH || (option->type == OPTION_LIST && strcmp(option->argument, "FILE") == 0);
+    char candidate[2 * LEAD];
+    const char *typed = line->word[line->count - 1];
+    snprintf(candidate, sizeof candidate, "%s%s%s", before, text, end);
+    if (strncmp(candidate, typed, strlen(typed)) == 0)
+        printf("%s\t%.*s\n", candidate + strlen(line->lead), (int)strcspn(help, "\n"), help);
 }
 
-/* This and the next ones put words between two texts. */
-static void put_choices(const char *before, const struct option *option, const char *after)
+/* The last nine of the past runs. */
+static void offer_runs(const struct line *line, const char *before)
 {
-    const char *name;
-    fputs(before, stdout);
-    for (size_t i = 0; (name = option->choice(i)); i++)
-        printf("%s%s", i ? " " : "", name);
-    fputs(after, stdout);
+    char name[3] = "@1";
+    for (; name[1] <= '9'; name[1]++)
+        offer(line, before, name, "", "");
 }
 
-static bool is_rule(const struct option *option)
+/* The option with this name of the command, else of any; NULL: the word is no option. */
+static const struct option *option_named(const struct command *command, const char *word)
 {
-    return option->argument && strcmp(option->argument, "RULE") == 0;
-}
-
-/* The figures of rules, each with both operators, in quotes for the shell: the limit behind them is the user's. */
-static void put_rules(const char *before, const char *after)
-{
-    const char *name;
-    fputs(before, stdout);
-    for (size_t i = 0; (name = gt_rule_figure(i)); i++)
-        printf("%s\"%s>\" \"%s<\"", i ? " " : "", name, name);
-    fputs(after, stdout);
-}
-
-/* Runs of the past: the last nine. */
-static void put_runs(const char *before, const char *after)
-{
-    printf("%s@1", before);
-    for (int i = 2; i < 10; i++)
-        printf(" @%d", i);
-    fputs(after, stdout);
-}
-
-/* Prints the first words of the commands' names, each once: they may follow "gpu-tracker". */
-static void put_names(const char *before, const char *after)
-{
-    fputs(before, stdout);
-    for (int i = 0; i < COMMAND_COUNT; i++) {
-        size_t length = strcspn(commands[i]->name, " ");
-        bool is_repeated = i && strncmp(commands[i]->name, commands[i - 1]->name, length + 1) == 0;
-        if (length && !is_repeated)
-            printf("%.*s ", (int)length, commands[i]->name);
+    const struct option *found = NULL;
+    size_t length = strcspn(word, "=") - 2;
+    for (int i = 0; i < OPTION_COUNT && word[0] == '-' && word[1]; i++) {
+        const struct option *option = &option_table[i];
+        const char *names[] = {option->name, option->short_word};
+        bool is_named = option->letter == word[1] && (!word[2] || word[2] == '=');
+        for (int k = 0; word[1] == '-' && k < 2; k++)
+            is_named |= names[k] && strlen(names[k]) == length && strncmp(names[k], word + 2, length) == 0;
+        if (is_named && (!found || option_applies(option, command)))
+            found = option;
     }
-    fputs(after, stdout);
+    return found;
 }
 
-/* The names of the choices of a command's first operand, which come before further operands. */
-static void put_command_choices(const char *before, const struct command *command, const char *after)
+/* Where the words begin that are the user's own command. */
+static int program_at(const struct line *line)
 {
-    const char *name, *help;
-    fputs(before, stdout);
-    for (size_t i = 0; command->choice && (name = command->choice(i, &help)); i++)
-        printf("%s%s", i ? " " : "", name);
-    fputs(after, stdout);
+    int i = line->used;
+    for (; i < line->count - 1 && line->word[i][0] == '-'; i++) {
+        if (strcmp(line->word[i], "--") == 0)
+            return i + 1;
+        const struct option *option = option_named(line->command, line->word[i]);
+        i += option && has_value(option) && !strchr(line->word[i], '=');
+    }
+    return i;
 }
 
-/* Returns the length of the word with which the names of commands begin there, and not before: "sub-track"; else 0. */
-static size_t group_at(int number)
+/* `before`: the part of the last word in front of the value. */
+static void complete_value(const struct line *line, const struct option *option, char before[LEAD])
 {
-    size_t length = strcspn(commands[number]->name, " ");
-    if (!commands[number]->name[length])
-        return 0;
-    for (int i = 0; i < number; i++)
-        if (strncmp(commands[i]->name, commands[number]->name, length + 1) == 0)
-            return 0;
-    return length;
+    const char *name, *value = line->word[line->count - 1] + strlen(before), *comma = strrchr(value, ',');
+    bool is_file = option->type == OPTION_PATH ||
+                   (option->type == OPTION_LIST && strcmp(option->argument, "FILE") == 0);
+    bool is_run = option == &option_table[OPTION_NUMBER_against] && *value == '@';
+    puts(is_file && !is_run ? "files" : "");
+    if (option->choice && comma && strstr(option->argument, ",..."))
+        snprintf(before + strlen(before), LEAD - strlen(before), "%.*s", (int)(comma + 1 - value), value);
+    for (size_t i = 0; option->choice && (name = option->choice(i)); i++)
+        offer(line, before, name, "", "");
+    const struct gt_rule_word *rule;
+    for (size_t i = 0; strcmp(option->argument, "RULE") == 0 && (rule = gt_rule_word(i)); i++) {
+        offer(line, before, rule->name, ">", "");
+        offer(line, before, rule->name, "<", "");
+    }
+    if (is_run)
+        offer_runs(line, before);
 }
 
-/* The second words of the commands of a group. */
-static void put_verbs(int number, size_t length)
+static void complete_option(const struct line *line)
 {
-    const char *separator = "";
-    for (int i = number; i < COMMAND_COUNT; i++)
-        if (strncmp(commands[i]->name, commands[number]->name, length + 1) == 0) {
-            printf("%s%s", separator, commands[i]->name + length + 1);
-            separator = " ";
-        }
-}
-
-static bool is_refused(const struct command *command, const char *choice, const struct option *option)
-{
-    bool is_of_lists = strcmp(option->name, "all") == 0; /* says how many rows as --top does */
-    return choice && command->refuses && command->refuses(choice, is_of_lists ? "top" : option->name);
-}
-
-static void put_shells(const char *before, const char *after)
-{
-    printf("%s%s", before, shells[0]);
-    for (int i = 1; i < SHELLS; i++)
-        printf(" %s", shells[i]);
-    fputs(after, stdout);
-}
-
-/* ---- bash ---- */
-
-/* "--sleep-time|--st", "-o|--output": a shell pattern. */
-static void put_pattern(const struct option *option)
-{
-    if (option->letter)
-        printf("-%c|", option->letter);
-    printf("--%s", option->name);
-    if (option->short_word)
-        printf("|--%s", option->short_word);
-}
-
-static void put_values(void)
-{
-    puts("    case $previous in");
+    puts("");
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option *option = &option_table[i];
-        if (!has_value(option))
+        bool is_of_lists = strcmp(option->name, "all") == 0; /* says how many rows as --top does */
+        const char *end = has_value(option) && !line->is_fish ? "=" : "", letter[] = {option->letter, '\0'};
+        if (!option_applies(option, line->command) ||
+            (line->choice && line->command->refuses(line->choice, is_of_lists ? "top" : option->name)))
             continue;
-        fputs("        ", stdout);
-        put_pattern(option);
-        fputs(") ", stdout);
-        if (option->choice && strstr(option->argument, ",..."))
-            put_choices("COMPREPLY=($(compgen -P \"${word%\"${word##*,}\"}\" -W '", option,
-                        "' -- \"${word##*,}\")); return ;;\n");
-        else if (option->choice)
-            put_choices("COMPREPLY=($(compgen -W '", option, "' -- \"$word\")); return ;;\n");
-        else if (option == &option_table[OPTION_NUMBER_against])
-            put_runs("if [[ $word == @* ]]; then compopt +o filenames 2>/dev/null; COMPREPLY=($(compgen -W '",
-                     "' -- \"$word\")); else COMPREPLY=($(compgen -f -- \"$word\")); fi; return ;;\n");
-        else if (is_rule(option))
-            put_rules("compopt -o nospace 2>/dev/null; COMPREPLY=($(compgen -W '", "' -- \"$word\")); return ;;\n");
-        else if (takes_file(option))
-            puts("COMPREPLY=($(compgen -f -- \"$word\")); return ;;");
-        else
-            puts("return ;;");
-    }
-    puts("    esac");
-}
-
-static void put_bash_operands(const struct command *command, const char *choice)
-{
-    fputs("            operands=", stdout);
-    switch (*command->name ? command->operand : OPERAND_COMMAND) {
-    case OPERAND_PROGRAM: fputs("program", stdout); break;
-    case OPERAND_PROCESS: fputs("$(compgen -G '/proc/[0-9]*' | sed 's,/proc/,,')", stdout); break;
-    case OPERAND_FILE:
-        if (!command->choice || choice)
-            fputs("files", stdout);
-        else
-            put_command_choices("'", command, "'");
-        break;
-    case OPERAND_SHELL: put_shells("'", "'"); break;
-    case OPERAND_COMMAND: fputs("$names", stdout); break;
-    case OPERAND_NONE: break;
-    }
-    puts(" ;;");
-}
-
-/* The nameless form is the last case. `choice` of its first operand, or NULL. */
-static void put_case(const struct command *command, const char *choice)
-{
-    if (*command->name)
-        printf("        \"%s %s%s\"*)\n            options='", command->name, choice ? choice : "", choice ? " " : "");
-    else
-        fputs("        *)\n            options='", stdout);
-    for (int i = 0; i < OPTION_COUNT; i++) {
-        const struct option *option = &option_table[i];
-        if (!option_applies(option, command) || is_refused(command, choice, option))
-            continue;
-        printf("--%s%s ", option->name, has_value(option) ? "=" : "");
+        offer(line, "--", option->name, end, option->help);
         if (option->short_word)
-            printf("--%s= ", option->short_word);
-    }
-    puts("'");
-    put_bash_operands(command, choice);
-}
-
-static void put_command(const struct command *command)
-{
-    const char *name, *help;
-    for (size_t i = 0; command->choice && (name = command->choice(i, &help)); i++)
-        put_case(command, name);
-    put_case(command, NULL);
-}
-
-static void put_group(int number)
-{
-    size_t length = group_at(number);
-    if (!length)
-        return;
-    printf("        \"%.*s \"*)\n            options='--help '\n            operands='", (int)length,
-           commands[number]->name);
-    put_verbs(number, length);
-    puts("' ;;");
-}
-
-static void put_takers(void)
-{
-    const char *separator = "";
-    for (int i = 0; i < OPTION_COUNT; i++)
-        if (has_value(&option_table[i])) {
-            fputs(separator, stdout);
-            put_pattern(&option_table[i]);
-            separator = "|";
-        }
-}
-
-static void print_bash(void)
-{
-    fputs("# bash completion for gpu-tracker: eval \"$(gpu-tracker completion bash)\"\n"
-          "_gpu_tracker_program_at() {\n"
-          "    local i\n"
-          "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
-          "        case ${COMP_WORDS[i]} in\n"
-          "            --) echo $((i + 1)); return ;;\n"
-          "            ",
-          stdout);
-    put_takers();
-    put_names(
-        ")\n"
-        "                ((i++)); [[ ${COMP_WORDS[i]} == = ]] && ((i++)) ;;\n"
-        "            -*) ;;\n"
-        "            *) echo $i; return ;;\n"
-        "        esac\n"
-        "    done\n"
-        "    echo $i\n"
-        "}\n"
-        "_gpu_tracker() {\n"
-        "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} line options operands start names='",
-        "'\n"
-        "    line=\"${COMP_WORDS[*]:1:COMP_CWORD-1} \"\n"
-        "    [[ $previous == = ]] && previous=${COMP_WORDS[COMP_CWORD-2]}\n"
-        "    word=${word#=}\n"
-        "    COMPREPLY=()\n"
-        "    case $line in\n");
-    for (int i = COMMAND_COUNT - 1; i >= 0; i--) {
-        put_command(commands[i]);
-        put_group(i);
-    }
-    puts("    esac\n"
-         "    if [[ $operands == program ]]; then\n"
-         "        start=$(_gpu_tracker_program_at)\n"
-         "        if ((COMP_CWORD > start)); then COMPREPLY=($(compgen -f -- \"$word\")); return; fi\n"
-         "        if [[ ${COMP_WORDS[start-1]} == -- ]]; then COMPREPLY=($(compgen -c -- \"$word\")); return; fi\n"
-         "    fi");
-    put_values();
-    puts("    if [[ $word == -* ]]; then\n"
-         "        COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
-         "        [[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *= ]] && compopt -o nospace 2>/dev/null\n"
-         "    elif [[ $operands == program ]]; then\n"
-         "        COMPREPLY=($(compgen -c -- \"$word\"))\n"
-         "    elif [[ $operands == files && $word == @* ]]; then");
-    put_runs("        compopt +o filenames 2>/dev/null\n        COMPREPLY=($(compgen -W '",
-             "' -- \"$word\"))\n"
-             "    elif [[ $operands == files ]]; then\n"
-             "        COMPREPLY=($(compgen -f -- \"$word\"))\n"
-             "    elif ((COMP_CWORD == 1)) || [[ $operands != \"$names\" || ${COMP_WORDS[1]} == help ]]; then\n"
-             "        COMPREPLY=($(compgen -W \"$operands\" -- \"$word\"))\n"
-             "    fi\n"
-             "}\n"
-             "complete -o filenames -F _gpu_tracker gpu-tracker\n");
-}
-
-/* ---- zsh ---- */
-
-/* Inside '...': a quote ends, escapes and reopens; brackets and colons mean something to _arguments. */
-/* The first line of a help, which is the effect. */
-static void put_zsh_text(const char *text)
-{
-    for (; *text && *text != '\n'; text++) {
-        if (*text == '\'')
-            fputs("'\\''", stdout);
-        else if (strchr("[]:\\", *text))
-            printf("\\%c", *text);
-        else
-            putchar(*text);
+            offer(line, "--", option->short_word, end, option->help);
+        if (option->letter && !line->is_bash)
+            offer(line, "-", letter, "", option->help);
     }
 }
 
-static void put_form(const struct option *option, const char *dashes, const char *name)
+/* The next words of the names of commands, each once: those that begin with `group` and a blank, or all ("", 0). */
+static void offer_commands(const struct line *line, const char *group, size_t length)
 {
-    bool is_long = dashes[1];
-    printf("        '%s%s%s%s[", option->type == OPTION_LIST ? "*" : "", dashes, name,
-           has_value(option) ? is_long ? "=" : "+" : "");
-    put_zsh_text(option->help);
-    putchar(']');
-    if (has_value(option)) {
-        putchar(':');
-        put_zsh_text(option->argument);
-        putchar(':');
-    }
-    if (option->choice)
-        put_choices("(", option, ")");
-    else if (is_rule(option))
-        put_rules("{compadd -S \"\" -- ", "}");
-    else if (takes_file(option))
-        fputs("_files", stdout);
-    puts("' \\");
-}
-
-static void put_zsh_operands(const struct command *command)
-{
-    fputs("        ", stdout);
-    if (command->choice)
-        put_command_choices("'1:choice:(", command, ")' ");
-    switch (*command->name ? command->operand : OPERAND_COMMAND) {
-    case OPERAND_PROGRAM: fputs("'(-)1:program:_command_names -e' '*::argument:_normal'", stdout); break;
-    case OPERAND_PROCESS: fputs("'1:process:_pids'", stdout); break;
-    case OPERAND_FILE: put_runs("'*:file:{_files; [[ $PREFIX == @* ]] && compadd -- ", "}'"); break;
-    case OPERAND_SHELL: put_shells("'1:shell:(", ")'"); break;
-    case OPERAND_COMMAND: fputs("\"1:command:($names)\"", stdout); break;
-    case OPERAND_NONE: break;
-    }
-    puts(") ;;");
-}
-
-static void put_zsh_command(const struct command *command)
-{
-    if (*command->name)
-        printf("    \"%s \"*) skip=%d; specs=( \\\n", command->name, strchr(command->name, ' ') ? 2 : 1);
-    else
-        puts("    *) skip=0; specs=( \\");
-    for (int i = 0; i < OPTION_COUNT; i++) {
-        const struct option *option = &option_table[i];
-        char letter[] = {option->letter, '\0'};
-        if (!option_applies(option, command))
-            continue;
-        if (option->letter)
-            put_form(option, "-", letter);
-        put_form(option, "--", option->name);
-        if (option->short_word)
-            put_form(option, "--", option->short_word);
-    }
-    put_zsh_operands(command);
-}
-
-static void put_zsh_group(int number)
-{
-    size_t length = group_at(number);
-    if (!length)
-        return;
-    printf("    \"%.*s \"*) skip=1; specs=( '1:command:(", (int)length, commands[number]->name);
-    put_verbs(number, length);
-    puts(")' ) ;;");
-}
-
-/* A choice leaves out the options that it refuses, and itself as an operand. */
-static void put_zsh_choices(const struct command *command)
-{
-    const char *name, *help;
-    for (size_t i = 0; command->choice && (name = command->choice(i, &help)); i++) {
-        printf("    \"%s %s \"*) skip=2; specs=(${specs:#(1:choice:*", command->name, name);
-        for (int j = 0; j < OPTION_COUNT; j++)
-            if (option_applies(&option_table[j], command) && is_refused(command, name, &option_table[j]))
-                printf("|--%s(=|\\[)*", option_table[j].name);
-        puts(")}) ;;");
-    }
-}
-
-static void print_zsh(void)
-{
-    put_names("#compdef gpu-tracker\n"
-              "# zsh completion for gpu-tracker: a file _gpu-tracker in a folder of $fpath\n"
-              "_gpu_tracker() {\n"
-              "    local skip line names='",
-              "'\n    local -a specs\n    line=\"${(j: :)words[2,CURRENT-1]} \"\n    case $line in\n");
-    for (int i = COMMAND_COUNT - 1; i >= 0; i--) {
-        put_zsh_command(commands[i]);
-        put_zsh_group(i);
-    }
-    puts("    esac\n"
-         "    case $line in");
-    for (int i = 0; i < COMMAND_COUNT; i++)
-        put_zsh_choices(commands[i]);
-    puts("    esac\n"
-         "    if ((skip && CURRENT > skip + 1)); then\n"
-         "        shift $skip words\n"
-         "        ((CURRENT -= skip))\n"
-         "    fi\n"
-         "    _arguments -S -s : $specs\n"
-         "}\n"
-         "if [[ $funcstack[1] == _gpu-tracker ]]; then _gpu_tracker \"$@\"; else compdef _gpu_tracker gpu-tracker; fi");
-}
-
-/* ---- fish ---- */
-
-static void put_fish_text(const char *text)
-{
-    putchar('\'');
-    for (; *text && *text != '\n'; text++)
-        printf("%s%c", *text == '\'' || *text == '\\' ? "\\" : "", *text);
-    putchar('\'');
-}
-
-/* Begins a line for where the words typed begin with the command's name. */
-static void put_condition(const struct command *command)
-{
-    printf("complete -c gpu-tracker -n '_gpu_tracker_in \"%s\"'", command->name);
-}
-
-/* The same for an option: only behind the choices that take it. */
-static void put_option_condition(const struct command *command, const struct option *option)
-{
-    const char *name, *help;
-    bool is_refused_once = false;
-    for (size_t i = 0; command->choice && (name = command->choice(i, &help)); i++)
-        is_refused_once |= is_refused(command, name, option);
-    if (!is_refused_once) {
-        put_condition(command);
-        return;
-    }
-    fputs("complete -c gpu-tracker -n '_gpu_tracker_in", stdout);
-    for (size_t i = 0; (name = command->choice(i, &help)); i++)
-        if (!is_refused(command, name, option))
-            printf(" \"%s %s\"", command->name, name);
-    putchar('\'');
-}
-
-static void put_option(const struct command *command, const struct option *option)
-{
-    put_option_condition(command, option);
-    printf(" -l %s", option->name);
-    if (option->short_word)
-        printf(" -l %s", option->short_word);
-    if (option->letter)
-        printf(" -s %c", option->letter);
-    if (option->choice)
-        put_choices(" -x -a '", option, "'");
-    else if (is_rule(option))
-        put_rules(" -x -a '", "'");
-    else if (has_value(option))
-        fputs(takes_file(option) ? " -r -F" : " -x", stdout);
-    fputs(" -d ", stdout);
-    put_fish_text(option->help);
-    putchar('\n');
-}
-
-static void put_fish_operands(const struct command *command)
-{
-    put_condition(command);
-    switch (command->operand) {
-    case OPERAND_PROGRAM: puts(" -a '(__fish_complete_subcommand --fcs-skip=2)'"); break;
-    case OPERAND_PROCESS: puts(" -a '(__fish_complete_pids)'"); break;
-    case OPERAND_FILE:
-        puts(" -F");
-        put_condition(command);
-        put_runs(" -n 'string match -q \"@*\" -- (commandline -ct)' -a '", "'\n");
-        break;
-    case OPERAND_SHELL: put_shells(" -a '", "'\n"); break;
-    case OPERAND_COMMAND: puts(" -a '$_gpu_tracker_names'"); break;
-    case OPERAND_NONE: puts(""); break;
-    }
-}
-
-static void put_fish_choices(const struct command *command)
-{
-    const char *name, *help;
-    for (size_t i = 0; command->choice && (name = command->choice(i, &help)); i++) {
-        printf("complete -c gpu-tracker -n '_gpu_tracker_at \"%s\"' -a %s -d ", command->name, name);
-        put_fish_text(help);
-        putchar('\n');
-    }
-}
-
-static void put_fish_group(int number)
-{
-    size_t length = group_at(number);
-    if (!length)
-        return;
-    printf("complete -c gpu-tracker -n '_gpu_tracker_at \"%.*s\"' -a '", (int)length, commands[number]->name);
-    put_verbs(number, length);
-    puts("'");
-}
-
-static void print_fish(void)
-{
-    put_names("# fish completion for gpu-tracker: gpu-tracker completion fish | source\n"
-              "set -g _gpu_tracker_names ",
-              "\nfunction _gpu_tracker_in\n"
-              "    set -l words (commandline -opc)[2..-1]\n"
-              "    for name in $argv\n"
-              "        if test -z \"$name\"\n"
-              "            not contains -- \"$words[1]\" $_gpu_tracker_names; and return\n"
-              "        else\n"
-              "            string match -q -- \"$name *\" \"$words \"; and return\n"
-              "        end\n"
-              "    end\n"
-              "    return 1\n"
-              "end\n"
-              "function _gpu_tracker_at\n"
-              "    set -l words (commandline -opc)[2..-1]\n"
-              "    test \"$argv[1]\" = \"$words\"\n"
-              "end\n"
-              "complete -c gpu-tracker -f\n"
-              "complete -c gpu-tracker -n 'test (count (commandline -opc)) -eq 1' -a '$_gpu_tracker_names'\n");
     for (int i = 0; i < COMMAND_COUNT; i++) {
-        for (int j = 0; j < OPTION_COUNT; j++)
-            if (option_applies(&option_table[j], commands[i]))
-                put_option(commands[i], &option_table[j]);
-        if (*commands[i]->name)
-            put_fish_operands(commands[i]);
-        put_fish_choices(commands[i]);
-        put_fish_group(i);
+        char word[40], earlier[80];
+        const char *name = commands[i]->name;
+        if (strncmp(name, group, length) != 0 || (length && name[length] != ' '))
+            continue;
+        const char *rest = name + length + (length > 0);
+        int end = (int)strcspn(rest, " ");
+        snprintf(word, sizeof word, "%.*s", end, rest);
+        snprintf(earlier, sizeof earlier, "%.*s ", (int)(rest - name) + end, name);
+        bool is_repeated = i && strncmp(commands[i - 1]->name, earlier, strlen(earlier)) == 0;
+        if (*word && !is_repeated)
+            offer(line, "", word, "", rest[end] ? "" : commands[i]->summary);
     }
 }
 
-/* ---- the command ---- */
+static void complete_operand(const struct line *line)
+{
+    const char *word = line->word[line->count - 1], *name, *help;
+    const struct command *command = line->command;
+    enum operand operand = *command->name ? command->operand : OPERAND_COMMAND;
+    bool has_choices = command->choice && !line->choice, is_run = *word == '@';
+    puts(operand == OPERAND_FILE && !is_run ? "files" : operand == OPERAND_PROCESS ? "pids" : "");
+    for (size_t i = 0; has_choices && (name = command->choice(i, &help)); i++)
+        offer(line, "", name, "", help);
+    if (operand == OPERAND_FILE && is_run)
+        offer_runs(line, "");
+    if (operand == OPERAND_COMMAND && (line->count == 1 || line->used))
+        offer_commands(line, "", 0);
+    for (int i = 0; operand == OPERAND_SHELL && i < SHELLS; i++)
+        offer(line, "", shells[i], "", "");
+}
 
-static void (*const print[SHELLS])(void) = {print_bash, print_zsh, print_fish};
+/* Finds the command, and the choice of its first operand. Returns false for a group without the rest of a name. */
+static bool find_command(struct line *line)
+{
+    const char *name, *help;
+    const struct command *found = command_find(line->count - 1, line->word, &line->used);
+    line->command = found ? found : &command_execute;
+    for (size_t i = 0; found && found->choice && line->used < line->count - 1 && (name = found->choice(i, &help)); i++)
+        if (strcmp(line->word[line->used], name) == 0)
+            line->choice = name;
+    return found || line->count < 2 || !command_is_group(line->word[0]);
+}
+
+static void complete(struct line *line)
+{
+    char *word = line->word[line->count - 1], before[LEAD] = "";
+    if (!find_command(line)) {
+        puts("");
+        if (*word == '-')
+            offer(line, "--", "help", "", "");
+        offer_commands(line, line->word[0], strlen(line->word[0]));
+        return;
+    }
+    int program = line->command->operand == OPERAND_PROGRAM ? program_at(line) : line->count;
+    bool is_behind = program < line->count && strcmp(line->word[program - 1], "--") == 0;
+    if (program < line->count - 1 || is_behind) {
+        printf("%s %d\n", program < line->count - 1 ? "arguments" : "command", program);
+        return;
+    }
+    const char *previous = line->count > 1 ? line->word[line->count - 2] : "", *equals = strchr(word, '=');
+    bool is_joined = equals && *word == '-';
+    const struct option *option = option_named(line->command, is_joined ? word : previous);
+    if (is_joined)
+        snprintf(before, sizeof before, "%.*s", (int)(equals + 1 - word), word);
+    if (option && has_value(option) && (is_joined || !strchr(previous, '=')))
+        complete_value(line, option, before);
+    else if (*word == '-')
+        complete_option(line);
+    else if (program < line->count)
+        printf("command %d\n", program);
+    else
+        complete_operand(line);
+}
+
+/* bash cuts words at "=": "--format" "=" "json". Joined again, they take the places of the first of `line->word`. */
+static bool join_words(struct line *line, struct gt_buffer *joined)
+{
+    int count = 0;
+    for (int i = 0; i < line->count; i++) {
+        bool continues = i && (strcmp(line->word[i], "=") == 0 || strcmp(line->word[i - 1], "=") == 0);
+        if (i && !continues)
+            gt_buffer_char(joined, '\0');
+        gt_buffer_text(joined, line->word[i]);
+    }
+    gt_buffer_char(joined, '\0');
+    for (size_t at = 0; !joined->failed && at < joined->length; at += strlen(joined->data + at) + 1)
+        line->word[count++] = joined->data + at;
+    line->count = count;
+    return count;
+}
+
+int complete_main(int count, char **words)
+{
+    struct gt_buffer joined = {0};
+    struct line line = {.is_bash = count && strcmp(words[0], "bash") == 0,
+                        .is_fish = count && strcmp(words[0], "fish") == 0,
+                        .word = words + 1,
+                        .count = count - 1};
+    if (line.is_bash && count > 1 && join_words(&line, &joined)) {
+        const char *word = line.word[line.count - 1], *equals = strchr(word, '=');
+        snprintf(line.lead, LEAD, "%.*s", *word == '-' && equals ? (int)(equals + 1 - word) : 0, word);
+    }
+    if (line.count > 0)
+        complete(&line);
+    gt_buffer_release(&joined);
+    return 0;
+}
+
+/* ---- the scripts ---- */
+
+static const char *const scripts[SHELLS] = {
+    "# bash completion for gpu-tracker: eval \"$(gpu-tracker completion bash)\"\n"
+    "_gpu_tracker() {\n"
+    "    local word=${COMP_WORDS[COMP_CWORD]#=} kind IFS=$'\\n'\n"
+    "    {\n"
+    "        read -r kind\n"
+    "        mapfile -t COMPREPLY\n"
+    "    } < <(command gpu-tracker complete bash \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"
+    "    COMPREPLY=(\"${COMPREPLY[@]%%$'\\t'*}\")\n"
+    "    [[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *[=\\<\\>] ]] && compopt -o nospace 2>/dev/null\n"
+    "    [[ $word == @* ]] && compopt +o filenames 2>/dev/null\n"
+    "    case $kind in\n"
+    "        files | arguments*) COMPREPLY+=($(compgen -f -- \"$word\")) ;;\n"
+    "        command*) COMPREPLY=($(compgen -c -- \"$word\")) ;;\n"
+    "        pids) COMPREPLY=($(cd /proc && compgen -G \"$word[0-9]*\"; cd /proc && compgen -G \"$word\")) ;;\n"
+    "    esac\n"
+    "}\n"
+    "complete -o filenames -F _gpu_tracker gpu-tracker\n",
+    "#compdef gpu-tracker\n"
+    "# zsh completion for gpu-tracker: a file _gpu-tracker in a folder of $fpath\n"
+    "_gpu_tracker() {\n"
+    "    local line entry kind\n"
+    "    local -a lines closed open\n"
+    "    lines=(\"${(@f)$(command gpu-tracker complete zsh \"${(@)words[2,CURRENT-1]}\" \"$PREFIX\" 2>/dev/null)}\")\n"
+    "    kind=$lines[1]\n"
+    "    for line in $lines[2,-1]; do\n"
+    "        entry=\"${${line%%$'\\t'*}//:/\\\\:}\"\n"
+    "        [[ $line == *$'\\t' ]] || entry+=\":${line#*$'\\t'}\"\n"
+    "        if [[ $line == *[=\\<\\>]$'\\t'* ]]; then open+=(\"$entry\"); else closed+=(\"$entry\"); fi\n"
+    "    done\n"
+    "    case $kind in\n"
+    "        (command*|arguments*)\n"
+    "            shift ${kind##* } words\n"
+    "            ((CURRENT -= ${kind##* }))\n"
+    "            _normal\n"
+    "            return ;;\n"
+    "        (pids) _pids; return ;;\n"
+    "    esac\n"
+    "    (($#closed)) && _describe -V word closed\n"
+    "    (($#open)) && _describe -V word open -S ''\n"
+    "    [[ $kind == files ]] || return\n"
+    "    [[ $PREFIX == -*=* ]] && compset -P 1 '*='\n"
+    "    _files\n"
+    "}\n"
+    "if [[ $funcstack[1] == _gpu-tracker ]]; then _gpu_tracker \"$@\"; else compdef _gpu_tracker gpu-tracker; fi\n",
+    "# fish completion for gpu-tracker: gpu-tracker completion fish | source\n"
+    "function _gpu_tracker\n"
+    "    set -l words (commandline -opc)[2..-1]\n"
+    "    set -l word (commandline -ct)\n"
+    "    set -l lines (command gpu-tracker complete fish $words \"$word\" 2>/dev/null)\n"
+    "    switch \"$lines[1]\"\n"
+    "        case files\n"
+    "            set -l option (string match -r -- '^-[^=]*=' \"$word\")\n"
+    "            printf '%s\\n' \"$option\"(__fish_complete_path (string replace -- \"$option\" '' \"$word\"))\n"
+    "        case pids\n"
+    "            __fish_complete_pids\n"
+    "        case 'command *' 'arguments *'\n"
+    "            set -l command $words[(math 1 + (string split ' ' $lines[1])[2])..-1] \"$word\"\n"
+    "            complete -C \"$command\"\n"
+    "    end\n"
+    "    test (count $lines) -gt 1; and printf '%s\\n' $lines[2..-1]\n"
+    "end\n"
+    "complete -c gpu-tracker -f -a '(_gpu_tracker)'\n",
+};
 
 static int run(const struct options *options, int count, char **operands)
 {
@@ -532,7 +304,7 @@ static int run(const struct options *options, int count, char **operands)
     (void)count;
     for (int i = 0; i < SHELLS; i++)
         if (strcmp(shells[i], operands[0]) == 0) {
-            print[i]();
+            fputs(scripts[i], stdout);
             return 0;
         }
     return say_usage("no completion for '%s' (see gpu-tracker completion --help)", operands[0]);

@@ -3,23 +3,34 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyse/trace/analysis.h"
 #include "api/program.h"
 #include "base/file.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
+#include "store/address.h"
+
+/* Returns analysis `index` of those that look at jobs alone; NULL past the end. */
+static const struct gt_job_analysis *job_analysis(size_t index)
+{
+    const struct gt_job_analysis *analysis = NULL;
+    for (size_t i = 0; (analysis = gt_job_analysis_number(i)) && (!analysis->help || index--); i++)
+        continue;
+    return analysis;
+}
 
 /* Those of traces, then those of jobs alone. */
 static const char *choice_analysis(size_t index, const char **help)
 {
-    const char *name, *other;
-    size_t traces = 0;
-    if (gt_analysis_info(index, &name, help) >= 0)
-        return name;
-    while (gt_analysis_info(traces, &name, &other) >= 0)
-        traces++;
-    return gt_folder_analysis_info(index - traces, &name, help) < 0 ? NULL : name;
+    if (index < gt_analysis_count) {
+        *help = gt_analyses[index]->help;
+        return gt_analyses[index]->name;
+    }
+    const struct gt_job_analysis *analysis = job_analysis(index - gt_analysis_count);
+    *help = analysis ? analysis->help : NULL;
+    return analysis ? analysis->name : NULL;
 }
 
 static bool is_analysis(const char *name)
@@ -31,13 +42,10 @@ static bool is_analysis(const char *name)
     return false;
 }
 
-static bool is_of_jobs_alone(const char *analysis)
+static bool is_of_jobs_alone(const char *name)
 {
-    const char *name, *help;
-    for (size_t i = 0; gt_folder_analysis_info(i, &name, &help) >= 0; i++)
-        if (strcmp(name, analysis) == 0)
-            return true;
-    return false;
+    const struct gt_job_analysis *analysis = gt_job_analysis_find(name);
+    return analysis && analysis->help;
 }
 
 /* Without an analysis it is the report of the job. A file that is called as an analysis is given as ./steps. */
@@ -91,24 +99,29 @@ static int check_words(const char *analysis, int count, char **operands)
     return say_analyses(analysis);
 }
 
-/* It must not go unnoticed that a rank is missing. */
-static void say_doubts(const struct gt_report *report)
+/* It must not go unnoticed that a rank is missing, or a file damaged. */
+static void say_doubts(const struct output *output, const char *analysis, const struct gt_report *report)
 {
-    for (int i = 0; i < 2; i++) {
-        const char *doubt = gt_report_doubt(report, i);
+    bool is_brief = strcmp(output->format, "summary") == 0 && strcmp(analysis, "overview") == 0;
+    bool is_seen = !output->path && (is_brief || strcmp(output->format, "text") == 0);
+    enum { NOT_IN_TEXT = 2 };
+    const char *words = "";
+    for (int i = 0; words && (i < NOT_IN_TEXT || !is_seen); i++) {
+        const char *doubt = gt_report_doubt(report, i, &words);
         if (doubt)
-            say("may be missing: %s", doubt);
+            say("%s: %s", words, doubt);
     }
 }
 
 /* CSV is one table: the one that was asked for, or the first; what else there is stands on standard error. */
-static int choose_table(const struct options *options, const struct output *output, struct gt_report *report)
+static int choose_table(const struct options *options, const struct output *output, const char *analysis,
+                        struct gt_report *report)
 {
     struct gt_error error = {0};
     char *rest = NULL;
     bool is_csv = strcmp(output->format, "csv") == 0;
     if (!options->table && !is_csv) {
-        say_doubts(report);
+        say_doubts(output, analysis, report);
         return 0;
     }
     int status = gt_report_choose_table(report, options->table, is_csv, &rest, &error);
@@ -145,11 +158,10 @@ static bool is_of_traces(const struct options *options)
 static int profile_job(const char *analysis, const char *folder, const struct options *options, struct gt_report **ret,
                        struct gt_error *error)
 {
-    struct gt_folder_options wanted = settings_job(options);
-    wanted.metric = options->metric;
-    wanted.select = options->select;
-    wanted.top = options->all ? -1 : options->top;
-    return gt_folder_profile(analysis, folder, &wanted, ret, error);
+    const struct gt_job_server_options server = settings_job(options);
+    const struct gt_job_options wanted = {
+        .metric = options->metric, .select = options->select, .top = options->all ? -1 : options->top};
+    return gt_folder_analyse(gt_job_analysis_find(analysis), folder, &server, &wanted, ret, error);
 }
 
 static int run(const struct options *options, int count, char **operands)
@@ -168,8 +180,9 @@ static int run(const struct options *options, int count, char **operands)
                          analysis);
     if ((status = check_words(analysis, count, operands)))
         return status;
-    bool is_job = count == 1 && gt_folder_has_analysis(analysis) && !is_of_traces(options) &&
-                  (gt_folder_is_job(operands[0]) || (is_of_jobs_alone(analysis) && gt_is_folder(operands[0])));
+    bool is_job = count == 1 && gt_job_analysis_find(analysis) && !is_of_traces(options) &&
+                  (gt_is_address(operands[0]) || gt_job_is_folder(operands[0]) ||
+                   (is_of_jobs_alone(analysis) && gt_is_folder(operands[0])));
     if (!is_job && is_of_jobs_alone(analysis) && count == 1 && access(operands[0], F_OK) < 0)
         return say_usage("%s: %s", operands[0], strerror(errno));
     if (!is_job && is_of_jobs_alone(analysis))
@@ -190,12 +203,12 @@ static int run(const struct options *options, int count, char **operands)
     wanted.length = options->length;
     wanted.top = options->all ? -1 : options->top;
     const char *const *paths = (const char *const *)operands;
-    status = gt_profile_spare_inputs(output.path, paths, (size_t)count, &request, &error);
+    status = output_spare_inputs(&output, paths, (size_t)count, options, &error);
     if (status >= 0 && is_job)
         status = profile_job(analysis, operands[0], options, &report, &error);
     else if (status >= 0)
         status = gt_profile_report(analysis, paths, (size_t)count, &request, &wanted, &report, &error);
-    int exit_status = status >= 0 ? choose_table(options, &output, report) : 0;
+    int exit_status = status >= 0 ? choose_table(options, &output, analysis, report) : 0;
     if (exit_status) {
         gt_report_free(report);
         return exit_status;

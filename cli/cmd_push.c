@@ -60,7 +60,7 @@ static int follow(const struct options *options, int count, char **operands)
     return status < 0 ? say_failure(status, &error) : 0;
 }
 
-/* Creates the tables of a server and prints the statements; with --explain they are only printed. */
+/* Creates the tables of a server and prints the statements; with --explain they are only printed, for a current server. */
 static int init(const struct options *options, int count, char **operands)
 {
     const struct gt_login_files files = {options->netrc_file, options->token_file};
@@ -73,14 +73,14 @@ static int init(const struct options *options, int count, char **operands)
         return say_usage(
             "push: --init takes the address of one server, as in gpu-tracker push --init clickhouse://HOST/DATABASE");
     int status = count ? gt_address_read(&address, operands[0], &error) : 0;
-    if (status >= 0 && count)
+    if (status >= 0 && !options->explain)
         status = gt_server_open(&server, &address, &files, &error);
     if (server)
         gt_server_watch(server);
     if (status >= 0 && server)
         status = gt_server_dialect(server, &dialect, &error);
     gt_engine_create_all(&sql, &dialect);
-    if (status >= 0 && server && !options->explain)
+    if (status >= 0 && server)
         status = gt_engine_make(server, &error);
     if (status >= 0)
         fputs(sql.failed ? "" : sql.data, stdout);

@@ -12,27 +12,31 @@
 #include "message.h"
 #include "option.h"
 #include "output.h"
+#include "store/address.h"
 
 enum { JOBS = 20 }; /* of a server that are listed */
 
 /* Jobs lie in folders, or on servers. */
 static bool is_job(const char *path)
 {
-    int has_job;
-    return gt_server_is_address(path, &has_job) || gt_is_folder(path);
+    return gt_is_address(path) || gt_is_folder(path);
+}
+
+/* The address of a server, without a job. */
+static bool names_no_job(const char *path)
+{
+    struct gt_address address;
+    return gt_is_address(path) && gt_address_read(&address, path, NULL) >= 0 && !*address.jobs;
 }
 
 static int report_of_job(const struct options *options, const char *path, bool page, struct gt_report **ret,
                          struct gt_error *error)
 {
-    struct gt_folder_options wanted = settings_job(options);
-    int has_job = true;
-    if (gt_server_is_address(path, &has_job) && !has_job)
-        return gt_server_jobs(path, JOBS, &wanted, ret, error);
-    wanted.heat = options->heat;
-    wanted.top = options->all ? -1 : 0;
-    wanted.page = page;
-    int status = gt_folder_view(path, &wanted, ret, error);
+    const struct gt_job_server_options server = settings_job(options);
+    const struct gt_job_report_options wanted = {.heat = options->heat, .page = page, .all = options->all};
+    if (names_no_job(path))
+        return gt_job_server_list(ret, path, JOBS, &server, error);
+    int status = gt_folder_view(path, &server, &wanted, ret, error);
     return status == -ENODATA && !(options->watch > 0) ? -EINVAL : status;
 }
 
@@ -80,8 +84,8 @@ static int print_request(const struct options *options, const struct output *out
 {
     struct gt_error error = {0};
     char *request = NULL, *doubt = NULL;
-    const struct gt_folder_options wanted = settings_job(options);
-    int status = is_job(paths[0]) ? gt_folder_request(paths[0], options->request, &wanted, &request, &doubt, &error)
+    const struct gt_job_server_options server = settings_job(options);
+    int status = is_job(paths[0]) ? gt_folder_request(paths[0], options->request, &server, &request, &doubt, &error)
                                   : gt_recording_request((const char *const *)paths, (size_t)count, options->request,
                                                          &request, &doubt, &error);
     if (status < 0)
@@ -182,11 +186,12 @@ static bool is_of_recordings(const struct options *options)
 /* 0, or the exit status where ranks are asked for and there can be none. */
 static int check_ranks(const struct options *options, const char *path)
 {
-    int has_job;
     if (!options->heat && !options->all && !(options->watch > 0))
         return 0;
-    if (gt_server_is_address(path, &has_job))
-        return has_job ? 0 : say_usage("%s names no job: --heat, --watch and --all tell of the ranks of one", path);
+    if (gt_is_address(path))
+        return !names_no_job(path)
+                   ? 0
+                   : say_usage("%s names no job: --heat, --watch and --all tell of the ranks of one", path);
     if (!is_job(path) && access(path, F_OK) == 0)
         return say_usage("%s is not a folder of recordings: --heat, --watch and --all are for ranks", path);
     return 0;

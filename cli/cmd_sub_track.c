@@ -11,11 +11,14 @@
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/json.h"
+#include "blocks/block_event.h"
 #include "config.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
+#include "store/address.h"
+#include "store/store.h"
 
 static void show_progress(void *context, unsigned long long samples)
 {
@@ -35,15 +38,37 @@ static int analyze_job(const struct options *options, const struct output *outpu
 {
     struct gt_error error = {0};
     struct gt_report *report = NULL;
-    struct gt_folder_options wanted = settings_job(options);
+    const struct gt_job_server_options server = settings_job(options);
+    const struct gt_job_options wanted = {.top = options->calls ? -1 : 0};
     if (options->sub_tracking_file.count || options->skip_bad_rows || options->carbon_intensity ||
         options->carbon_file || options->price)
         return say_usage("%s is a folder: sub-tracking files, bad rows and costs are for its files", folder);
-    wanted.top = options->calls ? -1 : 0;
-    int status = gt_folder_blocks(folder, &wanted, &report, &error);
+    int status = gt_folder_analyse(&gt_job_blocks, folder, &server, &wanted, &report, &error);
     status = status < 0 ? say_unread(status, &error, folder) : output_report(output, report);
     gt_report_free(report);
     return status;
+}
+
+/* Starts and stops of code blocks without samples: a sub-tracking file. */
+static bool is_blocks(const char *path)
+{
+    struct gt_block_event_reader *blocks = NULL;
+    struct gt_recording *recording = NULL;
+    bool is_one = gt_recording_open(&recording, path, NULL) < 0 && gt_block_event_open(&blocks, path, NULL) >= 0;
+    gt_recording_close(recording);
+    gt_block_event_close(blocks);
+    return is_one;
+}
+
+/* Files of code blocks are given with --stf; swapped files are put right. */
+static int say_order(const char *first, const char *second)
+{
+    bool is_swapped = is_blocks(first);
+    const char *recording = is_swapped ? second : first, *blocks = is_swapped ? first : second;
+    if (!is_blocks(blocks))
+        return say_usage("analyze: unexpected argument '%s': one tracking file is analyzed", second);
+    return say_usage("analyze: code blocks are given with --stf, as in gpu-tracker analyze %s --stf %s", recording,
+                     blocks);
 }
 
 /* `is_original`: the text has the layout of the original gpu_tracker alone. */
@@ -57,14 +82,17 @@ static int analyze_as(const struct options *options, int count, char **operands,
         return say_usage("analyze: FILE or --tf FILE is missing (see gpu-tracker analyze --help)");
     if (options->recording && count)
         return say_usage("analyze: '%s' and --tracking-file: there is one tracking file", operands[0]);
+    if (count > 1)
+        return say_order(operands[0], operands[1]);
+    if (is_blocks(count ? operands[0] : options->recording))
+        return say_order(count ? operands[0] : options->recording, "RECORDING");
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
     if (!is_original && !options->calls)
         output_begin_with_summary(&output, options);
     const char *path = count ? operands[0] : options->recording;
-    int has_job;
-    if (gt_server_is_address(path, &has_job) || gt_is_folder(path))
+    if (gt_is_address(path) || gt_is_folder(path))
         return analyze_job(options, &output, path);
     struct gt_blocks_options settings = GT_INIT(struct gt_blocks_options);
     settings.tracking_file = path;
@@ -121,7 +149,7 @@ const struct command command_analyze = {
         "For a folder with a recording of each rank, or a job on a server, it reports the calls of all ranks. --calls lists each block of each rank.\n\n"
         "A malformed row ends the analysis with status 2 and is named with file and line, unless --skip-bad-rows is given.",
     .operand = OPERAND_FILE,
-    .most = 1,
+    .most = 2,
     .run = analyze,
 };
 
@@ -131,7 +159,7 @@ const struct command command_sub_track_analyze = {
     .summary = "Like analyze, with the options of the original gpu_tracker",
     .description = "See gpu-tracker help analyze.",
     .operand = OPERAND_FILE,
-    .most = 1,
+    .most = 2,
     .run = sub_track_analyze,
 };
 
@@ -363,7 +391,14 @@ const struct command command_compare = {
         "A session is a recording or the results of analyze (JSON or pickle). Its name is that of the file unless NAME= is given. Files with the same NAME, and the recordings of a folder, are runs of one session; their mean counts. The first session is the baseline.\n\n"
         "With several runs on both sides, a difference has a 95 % confidence interval (Welch). With four runs or more on both sides, the summary marks significant differences: equal programs have one in at most 5 of 100 comparisons.\n\n"
         "Code blocks match by name. Blocks of one file with names that differ only in the line number match in order. Other blocks are listed as added or removed.\n\n"
-        "A rule is VALUE>LIMIT or VALUE<LIMIT. VALUE is memory, gpu-memory, time, cpu-time, cpu, gpu, energy, power, a peak such as combined_ram_peak, COLUMN.STATISTIC, counters.COLUMN or energy.DEVICE (cpu, dram, gpu, total). After block:NAME. it is also time, or compute_time, self_time or cpu_time with .STATISTIC or .total. LIMIT is absolute (2GB, 200) or, with a sign, relative to the baseline (+5%, +100MB). A missing value counts as a violation. So does energy measured part of the time, unless --allow-partial is given. The exit status is 3 if a rule is broken. Each broken rule is named.",
+        "A rule is VALUE>LIMIT or VALUE<LIMIT. memory>2GB is broken above 2 GB. VALUE is one of these:\n"
+        "memory, gpu-memory, time, cpu-time, cpu, gpu, energy, power;\n"
+        "energy.cpu, energy.dram, energy.gpu, energy.total;\n"
+        "a peak: combined_ram_peak;\n"
+        "COLUMN.STATISTIC, counters.COLUMN;\n"
+        "block:NAME.VALUE, such as block:sort.memory;\n"
+        "block:NAME.compute_time, block:NAME.self_time or block:NAME.cpu_time, with .STATISTIC or .total.\n\n"
+        "LIMIT is absolute (2GB, 200) or, with a sign, relative to the baseline (+5%, +100MB). A missing value breaks its rule. So does energy measured part of the time, unless --allow-partial is given. If a rule is broken, the exit status is 3. Each broken rule is named.",
     .operand = OPERAND_FILE,
     .most = -1,
     .run = run,

@@ -1,8 +1,8 @@
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 /* timeline merge and info. */
-#include "api/program.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
@@ -49,7 +49,7 @@ static int info(const struct options *options, int count, char **operands)
         return status;
     name_input(count, operands);
     const char *const *paths = (const char *const *)operands;
-    status = gt_profile_spare_inputs(output.path, paths, (size_t)count, &request, &error);
+    status = output_spare_inputs(&output, paths, (size_t)count, options, &error);
     if (status >= 0)
         status = gt_timeline_info(paths, (size_t)count, &request, &report, &error);
     return output_reading(&output, status, report, &error, operands[0]);
@@ -71,7 +71,8 @@ static int export(const struct options *options, int count, char **operands)
     what.output = options->exported;
     what.overwrite = options->overwrite;
     status = gt_timeline_export((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
-    return output_reading(&output, status, report, &error, operands[0]);
+    int exit_status = output_reading(&output, status, report, &error, operands[0]);
+    return status == -ENODATA ? EXIT_NOTHING : exit_status;
 }
 
 const struct command command_timeline_merge = {

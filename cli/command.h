@@ -56,6 +56,9 @@ int command_number(const struct command *command);
 /* Returns true for the first word of commands with names of two words ("sub-track"). */
 bool command_is_group(const char *word);
 
+/* The hidden command complete, by which completion scripts ask for words. Returns the exit status. */
+int complete_main(int count, char **words);
+
 /* The text of --help is made from the tables of commands and options. */
 
 /* The overview, on one screen. */

@@ -227,7 +227,6 @@ int config_apply(struct options *options, const struct command *command)
     char user[PATH_MAX];
     const char *project = secure_getenv(CONFIG_PROJECT_VARIABLE);
     int status = 0;
-    memcpy(options->typed, options->given, sizeof options->typed);
     if (options->tconfig)
         status = apply_file(options, command, options->tconfig);
     if (!status && !privilege_is_raised()) /* the user's words are in the command, not in what surrounds it */

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "gpu_tracker.h"
 #include "message.h"
+#include "schema/unit.h"
 #include "signals.h"
 
 /* 0 when `path` can be executed, else the errno that says why not. */
@@ -56,6 +56,9 @@ static const char *hint_for(const char *program)
 {
     static const char *const of_shells[] = {"cd",   "export", "source", ".",    "alias", "ulimit", "set",   "eval",
                                             "exec", "wait",   "umask",  "time", "if",    "for",    "while", "module"};
+    double factor;
+    if (gt_unit_time(program, &factor, NULL) >= 0)
+        return ": a number and its unit are one word, as in --sleep-time 100ms";
     if (strchr(program, ' '))
         return ": the command and its arguments are words of their own, without quotes around them";
     for (size_t i = 0; i < sizeof of_shells / sizeof *of_shells; i++)
@@ -94,59 +97,24 @@ _Noreturn static void become(char *const *words, int gate, int result, const str
     _exit(code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
 }
 
-/* Also where the newer system call is forbidden, which the C library takes for the older one, too. */
-static int make_pipe(int ends[2])
-{
-    int status = pipe2(ends, O_CLOEXEC);
-#ifdef SYS_pipe
-    if (status < 0 && (errno == EPERM || errno == ENOSYS))
-        status = (int)syscall(SYS_pipe, ends);
-#endif
-    if (status < 0)
-        return -1;
-    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-    return 0;
-}
-
-int launch_instead(char *const *words, const struct signals *signals)
-{
-    signals_restore(signals);
-    execvp(words[0], words);
-    return errno;
-}
-
-/* vfork(2) is a system call of its own, and needs no pipe: this process waits until the child has executed the command, and sees in
- * `launch` what the child leaves there. */
-static __attribute__((noinline)) int launch_at_once(struct launch *launch, char *const *words,
-                                                    const struct signals *signals, const struct gt_group *group)
-{
-    launch->pid = vfork();
-    if (launch->pid == 0) {
-        gt_group_enter(group);
-        launch->code = launch_instead(words, signals);
-        _exit(launch->code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
-    }
-    return launch->pid < 0 ? -errno : 0;
-}
-
 int launch_fork(struct launch *launch, char *const *words, const struct signals *signals, const struct gt_group *group)
 {
     int gate[2] = {-1, -1}, result[2] = {-1, -1};
-    *launch = (struct launch){-1, -1, -1, 0};
-    if (make_pipe(gate) == 0 && make_pipe(result) == 0)
+    *launch = (struct launch){-1, -1, -1};
+    if (pipe2(gate, O_CLOEXEC) == 0 && pipe2(result, O_CLOEXEC) == 0)
         launch->pid = gt_group_fork(group);
     if (launch->pid == 0) {
         close(gate[1]);
         gt_group_enter(group); /* outside it the job runs as well */
         become(words, gate[0], result[1], signals);
     }
+    int code = launch->pid < 0 ? errno : 0;
     close(gate[0]);
     close(result[1]);
-    if (launch->pid < 0) {
+    if (code) {
         close(gate[1]);
         close(result[0]);
-        return launch_at_once(launch, words, signals, group);
+        return -code;
     }
     launch->gate = gate[1];
     launch->result = result[0];
@@ -155,9 +123,7 @@ int launch_fork(struct launch *launch, char *const *words, const struct signals 
 
 int launch_release(struct launch *launch)
 {
-    int code = launch->code;
-    if (launch->gate < 0)
-        return code;
+    int code = 0;
     ssize_t length = write(launch->gate, "", 1);
     close(launch->gate);
     if (length == 1)
@@ -170,8 +136,6 @@ int launch_release(struct launch *launch)
 
 void launch_cancel(struct launch *launch)
 {
-    if (launch->gate < 0)
-        kill(launch->pid, SIGKILL);
     close(launch->gate);
     close(launch->result);
     while (waitpid(launch->pid, NULL, 0) < 0 && errno == EINTR)

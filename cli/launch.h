@@ -10,22 +10,18 @@ struct signals;
 
 struct launch {
     pid_t pid;
-    int gate;   /* writing here lets the child execute the command; -1: it did so at once */
+    int gate;   /* writing here lets the child execute the command */
     int result; /* what execvp said; nothing when it succeeded */
-    int code;   /* the same of one that was not held at a gate */
 };
 
 /* Find the file of `program` in PATH, into `path` of PATH_MAX bytes. 0, or EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE after saying why it cannot
  * be executed. */
 int launch_check(const char *program, char *path);
-/* Fork the child, which enters `group` (NULL: none) and waits; or does not wait (gate -1), where the system allows no more than that. 0
- * or negative errno. */
+/* Fork the child, which enters `group` (NULL: none) and waits. 0 or negative errno. */
 int launch_fork(struct launch *launch, char *const *words, const struct signals *signals, const struct gt_group *group);
 /* Let it execute the command: 0, or the errno of execvp (the child has ended then). */
 int launch_release(struct launch *launch);
-/* End a child that still waits, or that did not. */
+/* End a child that still waits. */
 void launch_cancel(struct launch *launch);
-/* Become the command, where no process can be made for it. Returns the errno of execvp. */
-int launch_instead(char *const *words, const struct signals *signals);
 
 #endif

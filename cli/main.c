@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "analyse/export/export.h"
 #include "api/program.h"
 #include "cmd_runs.h"
 #include "config.h"
@@ -17,6 +18,8 @@
 #include "message.h"
 #include "option.h"
 #include "privilege.h"
+#include "schema/unit.h"
+#include "trace/source.h"
 
 /* ---- files that a command reads ---- */
 
@@ -89,8 +92,8 @@ static int data_check(const struct options *options, const struct command *comma
     if (!path || strcmp(path, "-") == 0 || (may_overwrite && options->overwrite))
         return 0;
     const char *kind = gt_recording_is_at(path) ? "recording"
-                       : gt_profile_is_at(path) ? "trace or profile"
-                       : gt_tables_are_at(path) ? "database or table of events"
+                       : gt_trace_is_at(path)   ? "trace or profile"
+                       : gt_export_is_at(path)  ? "database or table of events"
                                                 : NULL;
     if (!kind)
         return 0;
@@ -212,7 +215,11 @@ static int unknown_command(const char *word)
     static const char *const recordings[] = {".sqlite", ".csv", NULL};
     if (has_suffix(word, recordings))
         return say_usage("unknown command '%s': did you mean 'report %s'? (see gpu-tracker --help)", word, word);
-    const char *near = near_name(word);
+    const char *near = near_name(word), *analysis, *help;
+    for (size_t i = 0; !near && (analysis = command_profile.choice(i, &help)); i++)
+        if (strcmp(analysis, word) == 0)
+            return say_usage("unknown command '%s': did you mean 'profile %s'? (see gpu-tracker profile --help)", word,
+                             word);
     if (near)
         return say_usage("unknown command '%s': did you mean '%s'? (see gpu-tracker --help)", word, near);
     struct suggestion suggestion = {.word = word};
@@ -232,11 +239,22 @@ static bool is_output(const struct command *command, const char *word)
     return takes_output && command->operand == OPERAND_FILE && has_suffix(word, made) && access(word, F_OK) < 0;
 }
 
-static int check_operands(const struct command *command, int count, char **operands)
+/* A unit as a word of its own: "--sleep-time 100 ms". */
+static bool is_unit_of_number(const struct options *options, const char *word)
+{
+    double factor;
+    return options->typed[OPTION_NUMBER_sleep_time] && gt_unit_time(word, &factor, NULL) >= 0 && access(word, F_OK) < 0;
+}
+
+static int check_operands(const struct options *options, const struct command *command, int count, char **operands)
 {
     char hint[80];
     help_hint(command, hint, sizeof hint);
     int used;
+    for (int i = 0; i < count && command->operand != OPERAND_PROGRAM; i++)
+        if (is_unit_of_number(options, operands[i]))
+            return say_usage("unexpected argument '%s': a number and its unit are one word: --sleep-time 100%s",
+                             operands[i], operands[i]);
     if (command->most >= 0 && count > command->most && !*command->name && command_find(count, operands, &used))
         return say_usage("'%s' is a command and comes before the options (%s)", operands[0], hint);
     if (count > command->least && count > 1 && is_output(command, operands[count - 1]))
@@ -276,7 +294,8 @@ static int run(struct options *options, const struct command *command, int count
         printf("gpu-tracker %s\n", gt_version());
         return 0;
     }
-    status = check_operands(command, operands, words);
+    memcpy(options->typed, options->given, sizeof options->typed);
+    status = check_operands(options, command, operands, words);
     if (!status)
         status = config_apply(options, command);
     if (!status)
@@ -321,8 +340,9 @@ int main(int count, char **words)
         return EXIT_USAGE;
     count--;
     words++;
-    bool is_agent = count && strcmp(words[0], "agent") == 0;
-    bool is_named = count && !is_agent && words[0][0] != '-';
+    bool is_agent = count && strcmp(words[0], "agent") == 0,
+         asks_for_words = count && strcmp(words[0], "complete") == 0;
+    bool is_named = count && !is_agent && !asks_for_words && words[0][0] != '-';
     if (!count) {
         help_print_overview(stderr);
         return EXIT_USAGE;
@@ -334,6 +354,8 @@ int main(int count, char **words)
         return privilege;
     if (is_agent)
         return agent_main(count - 1, words + 1);
+    if (asks_for_words)
+        return complete_main(count - 1, words + 1);
     if (is_named) {
         if (!command && command_is_group(words[0]))
             return incomplete_command(words[0], count > 1 ? words[1] : NULL);

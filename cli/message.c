@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/program.h"
 #include "base/utf8.h"
 #include "gpu_tracker.h"
+#include "store/address.h"
 
 enum { TEXT_SIZE = 1024, LINE_SIZE = 4 * TEXT_SIZE + 32, WORD_SIZE = 48 };
 
@@ -83,9 +83,8 @@ static bool is_about_a_file(int status)
 
 int say_unread(int status, const struct gt_error *error, const char *path)
 {
-    int has_job;
     int exit_status = say_failure(status, error);
-    return is_about_a_file(status) && !(path && gt_server_is_address(path, &has_job)) ? EXIT_USAGE : exit_status;
+    return is_about_a_file(status) && !(path && gt_is_address(path)) ? EXIT_USAGE : exit_status;
 }
 
 /* How many letters have to be changed, added, removed or swapped with the next one. */

@@ -8,10 +8,14 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "api/program.h"
+#include "aggregate/attribute.h"
+#include "analyse/usage/next_time.h"
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/number.h"
+#include "blocks/block_source.h"
+#include "blocks/distribution.h"
+#include "collect/process/memory.h"
 #include "message.h"
 #include "schema/unit.h"
 
@@ -91,12 +95,11 @@ static int store_flag(bool *ret, const char *text, const char *origin)
 static const char *other_name(const struct option *option, const char *text)
 {
     static const char *const names[][2] = {
-        {"median", "p50"},   {"average", "mean"},   {"avg", "mean"},      {"kubernetes", "k8s"}, {"kube", "k8s"},
-        {"sbatch", "slurm"}, {"srun", "slurm"},     {"qsub", "pbs"},      {"podman", "docker"},  {"md", "markdown"},
-        {"htm", "html"},     {"txt", "text"},       {"pkl", "pickle"},    {"yaml", "json"},      {"kb", "kilobytes"},
-        {"mb", "megabytes"}, {"gb", "gigabytes"},   {"gbs", "gigabytes"}, {"tb", "terabytes"},   {"sec", "seconds"},
-        {"secs", "seconds"}, {"second", "seconds"}, {"mins", "minutes"},  {"minute", "minutes"}, {"hr", "hours"},
-        {"hrs", "hours"},    {"hour", "hours"},     {"day", "days"},
+        {"median", "p50"},   {"average", "mean"}, {"avg", "mean"},       {"kubernetes", "k8s"}, {"kube", "k8s"},
+        {"sbatch", "slurm"}, {"srun", "slurm"},   {"qsub", "pbs"},       {"podman", "docker"},  {"md", "markdown"},
+        {"htm", "html"},     {"txt", "text"},     {"pkl", "pickle"},     {"yaml", "json"},      {"gbs", "gigabytes"},
+        {"sec", "seconds"},  {"secs", "seconds"}, {"second", "seconds"}, {"mins", "minutes"},   {"minute", "minutes"},
+        {"hr", "hours"},     {"hrs", "hours"},    {"hour", "hours"},     {"day", "days"},
     };
     const char *name;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -110,7 +113,7 @@ static int store_choice(const char **ret, const struct option *option, const cha
 {
     char list[300] = "";
     struct suggestion suggestion = {.word = text};
-    const char *name;
+    const char *name, *other = other_name(option, text);
     const char *unit = gt_unit_full_name(text);
     for (size_t i = 0; (name = option->choice(i)); i++) {
         if (strcmp(name, text) == 0 || strcmp(name, unit) == 0) {
@@ -121,10 +124,11 @@ static int store_choice(const char **ret, const struct option *option, const cha
         suggest(&suggestion, name);
         if (symbol)
             suggest(&suggestion, symbol);
+        if (strcasecmp(name, text) == 0 || (symbol && strcasecmp(symbol, text) == 0))
+            other = name;
         size_t length = strlen(list);
         snprintf(list + length, sizeof list - length, symbol ? "%s%s (%s)" : "%s%s", i ? ", " : "", name, symbol);
     }
-    const char *other = other_name(option, text);
     if (other)
         suggestion.nearest = other;
     if (suggestion.nearest)
@@ -220,6 +224,25 @@ static const char *choice_format(size_t index)
         static const char *const names[] = {__VA_ARGS__};                  \
         return index < sizeof names / sizeof *names ? names[index] : NULL; \
     }
+
+/* A list of the library's as the choices of an option. */
+#define NAMES(what, names, count)                       \
+    static const char *choice_##what(size_t index)      \
+    {                                                   \
+        return index < (count) ? (names)[index] : NULL; \
+    }
+NAMES(statistic, gt_statistic_names, GT_STATISTICS)
+NAMES(idle, gt_idle_policy_names, GT_IDLE_POLICIES)
+
+/* The kinds of the library, and auto. */
+static const char *choice_request(size_t index)
+{
+    size_t count = 0;
+    while (gt_request_kinds[count])
+        count++;
+    return index < count ? gt_request_kinds[index] : index == count ? "auto" : NULL;
+}
+
 CHOICES(wait, "main", "all")
 CHOICES(yes, "yes", "no")
 CHOICES(allocator, "torch")
@@ -333,6 +356,27 @@ static const char *other_option(const struct parser *parser, const char *word)
     return NULL;
 }
 
+/* What to do instead of an option that a command lacks on purpose; NULL: nothing is known. */
+static const char *advice_for(const struct command *command, const char *word)
+{
+    static const struct {
+        const struct command *command;
+        const char *word, *advice;
+    } advices[] = {
+        {&command_schema, "sql", "use gpu-tracker push --init --explain to print the statements"},
+        {&command_top, "interval", "the tracker chooses it: gpu-tracker run --sleep-time SECONDS"},
+        {&command_top, "sleep-time", "it is an option of the tracker: gpu-tracker run --sleep-time SECONDS"},
+        {&command_report, "overwrite", "--output replaces an earlier report without it"},
+        {&command_profile, "overwrite", "--output replaces an earlier report without it"},
+        {&command_analyze, "overwrite", "--output replaces an earlier report without it"},
+        {&command_compare, "overwrite", "--output replaces an earlier report without it"},
+    };
+    for (size_t i = 0; i < sizeof advices / sizeof *advices; i++)
+        if (command == advices[i].command && strcmp(word, advices[i].word) == 0)
+            return advices[i].advice;
+    return NULL;
+}
+
 static int unknown(const struct parser *parser, const char *word)
 {
     struct suggestion suggestion = {.word = word};
@@ -355,8 +399,9 @@ static int unknown(const struct parser *parser, const char *word)
     if (strcmp(word, "pid") == 0 || (strcmp(word, "p") == 0 && strcmp(command, "attach") == 0))
         return say_usage("unknown option '%s%s': a process is a word of its own, as in gpu-tracker %s 1234 (%s)",
                          dashes, word, strcmp(command, "top") == 0 ? command : "attach", hint);
-    if (strcmp(command, "schema") == 0 && strcmp(word, "sql") == 0)
-        return say_usage("unknown option '--sql': use gpu-tracker push --init --explain to print the statements");
+    const char *advice = advice_for(parser->command, word);
+    if (advice)
+        return say_usage("unknown option '--%s': %s (%s)", word, advice, hint);
     if (strcmp(word, "timeout") == 0 && parser->command->operand == OPERAND_PROGRAM)
         return say_usage(
             "unknown option '--timeout': timeout limits the time, as in gpu-tracker %s -- timeout 5 COMMAND "
@@ -409,6 +454,9 @@ static int take_value(struct parser *parser, const struct option *option, const 
         return say_usage("%s needs a value, %s (%s)", origin, option->argument,
                          help_hint(parser->command, hint, sizeof hint));
     }
+    const char *earlier = option->type == OPTION_PATH ? *(const char **)place(parser->options, option) : NULL;
+    if (earlier && strcmp(earlier, value) != 0)
+        return say_usage("%s is given twice, as '%s' and '%s': one file is meant", origin, earlier, value);
     return option_store(parser->options, option, value, origin); /* a list grows, of others the last one counts */
 }
 
@@ -432,9 +480,23 @@ static const struct option *find_letter(const struct parser *parser, char letter
     return NULL;
 }
 
+/* "-tf", which is no row of letters. */
+static bool is_long_name(const char *word)
+{
+    size_t length = strcspn(word, "=");
+    for (int i = 0; i < OPTION_COUNT && length > 1; i++)
+        if (equals(option_table[i].name, word, length) || equals(option_table[i].short_word, word, length))
+            return true;
+    return false;
+}
+
 /* "-o FILE", "-oFILE", "-o=FILE" as the original's parser has it, "-hv". */
 static int parse_letters(struct parser *parser, const char *letters)
 {
+    char hint[80];
+    if (is_long_name(letters))
+        return say_usage("unknown option '-%s': did you mean '--%s'? (%s)", letters, letters,
+                         help_hint(parser->command, hint, sizeof hint));
     for (; *letters; letters++) {
         const struct option *option = find_letter(parser, *letters);
         const char origin[] = {'-', *letters, '\0'};
@@ -536,11 +598,8 @@ static void print_question(void *context, const char *sql)
     fflush(stdout);
 }
 
-struct gt_folder_options settings_job(const struct options *options)
+struct gt_job_server_options settings_job(const struct options *options)
 {
-    struct gt_folder_options settings = GT_INIT(struct gt_folder_options);
-    settings.netrc_file = options->netrc_file;
-    settings.token_file = options->token_file;
-    settings.explain = options->explain ? print_question : NULL;
-    return settings;
+    return (struct gt_job_server_options){.files = {options->netrc_file, options->token_file},
+                                          .explain = options->explain ? print_question : NULL};
 }

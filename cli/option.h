@@ -96,7 +96,7 @@ struct gt_tracker_options settings_tracker(const struct options *options);
 int settings_keep_files(const struct gt_tracker_options *settings, struct gt_error *error);
 struct gt_trace_request request_of(const struct options *options); /* the part of traces to be read */
 /* How a job on a server is asked; the questions are printed with --explain. */
-struct gt_folder_options settings_job(const struct options *options);
+struct gt_job_server_options settings_job(const struct options *options);
 /* Gives "-" among the operands the path of standard input. */
 void name_input(int count, char **operands);
 

@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "message.h"
 #include "screen.h"
+#include "trace/source.h"
 
 /* ".png" of "folder/a.png"; NULL when the name has none. */
 static const char *suffix_of(const char *path)
@@ -142,6 +143,13 @@ int output_prepare(struct output *output, const struct options *options, int fd)
     if (path && options->tracking_file && strcmp(path, options->tracking_file) == 0)
         return say_usage("--output and --tracking-file are the same file '%s'", path);
     return 0;
+}
+
+int output_spare_inputs(const struct output *output, const char *const *paths, size_t count,
+                        const struct options *options, struct gt_error *error)
+{
+    const char *const *suffixes = (const char *const *)options->suffix.value;
+    return output->path ? gt_trace_spare_inputs(output->path, paths, count, suffixes, error) : 0;
 }
 
 bool output_is_page(const struct output *output)

@@ -24,6 +24,9 @@ struct output {
 int output_prepare(struct output *output, const struct options *options, int fd);
 /* May this file, which `option` named, be written? 0, or an exit status after saying why not. */
 int output_check(const char *option, const char *path);
+/* Check that the file of a report of traces is none of those that are read for it. 0, or -EINVAL. */
+int output_spare_inputs(const struct output *output, const char *const *paths, size_t count,
+                        const struct options *options, struct gt_error *error);
 /* Is it HTML, or a picture? Then a report keeps what can be zoomed into. */
 bool output_is_page(const struct output *output);
 /* The summary, unless a format, a file or standard output was asked for. */

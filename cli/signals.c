@@ -2,7 +2,6 @@
 
 #include <stddef.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 bool signal_asks_for_end(int number)
@@ -25,7 +24,6 @@ static void take(struct signals *signals, const sigset_t *set)
     struct sigaction ordinary = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &ordinary, &signals->original_child);
     sigprocmask(SIG_BLOCK, set, &signals->original);
-    signals->taken = *set;
     signals->fd = signalfd(-1, set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
@@ -59,8 +57,6 @@ void signals_restore(const struct signals *signals)
 bool signals_next(const struct signals *signals, siginfo_t *ret)
 {
     struct signalfd_siginfo came;
-    if (signals->fd < 0)
-        return sigtimedwait(&signals->taken, ret, &(struct timespec){0}) > 0;
     if (read(signals->fd, &came, sizeof came) != (ssize_t)sizeof came)
         return false;
     *ret = (siginfo_t){.si_signo = (int)came.ssi_signo, .si_code = came.ssi_code};

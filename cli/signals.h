@@ -6,8 +6,7 @@
 #include <stdbool.h>
 
 struct signals {
-    int fd; /* readable when one is there; -1 where the kernel gives none: ask now and then */
-    sigset_t taken;
+    int fd; /* readable when one is there */
     sigset_t original;
     struct sigaction original_child; /* SIGCHLD may have been ignored, and then nothing could be waited for */
 };

@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include "api/program.h"
+#include "blocks/block_injection.h"
+#include "blocks/block_memory.h"
+#include "blocks/block_run.h"
 #include "base/file.h"
 #include "base/rank.h"
 #include "base/root.h"
@@ -76,6 +79,39 @@ static void note_launcher(struct watch *watch, char *const *words)
     }
 }
 
+/* ---- options behind the command ---- */
+
+/* Returns the first word with the name of an option that hardly any other program has, or NULL. */
+static const char *misplaced_option(char *const *words)
+{
+    for (words++; *words && strcmp(gt_file_name(*words), "gpu-tracker") != 0; words++) {
+        size_t length = strcspn(*words, "=");
+        for (int i = 0; i < OPTION_COUNT && strncmp(*words, "--", 2) == 0; i++) {
+            const struct option *option = &option_table[i];
+            bool is_own = option_is_listed(option, &command_run) &&
+                          (option == &option_table[OPTION_NUMBER_tracking_file] || strchr(option->name, '-'));
+            const char *const names[] = {option->name, option->short_word};
+            for (size_t k = 0; is_own && k < sizeof names / sizeof *names; k++)
+                if (names[k] && strlen(names[k]) == length - 2 && strncmp(*words + 2, names[k], length - 2) == 0)
+                    return names[k];
+        }
+    }
+    return NULL;
+}
+
+/* Behind "python3 x.py" the program gets "--tf x.csv", and nothing is recorded. */
+static void note_misplaced_option(struct watch *watch, char *const *words)
+{
+    char sentence[256];
+    const char *name = misplaced_option(words);
+    if (!name || strcmp(gt_file_name(words[0]), "gpu-tracker") == 0)
+        return;
+    snprintf(sentence, sizeof sentence,
+             "--%s is after the command, so %.100s gets it: options of gpu-tracker come before the command", name,
+             gt_file_name(words[0]));
+    watch_warn(watch, sentence);
+}
+
 /* ---- tracking ---- */
 
 enum { SURVIVORS_NAMED = 20 };
@@ -87,7 +123,6 @@ struct track {
     char mark[48];         /* see leave_mark */
     char blocks[PATH_MAX]; /* where the command's processes leave their code blocks, "" when not asked for */
     struct gt_block_injection injection;
-    struct gt_python_hooks hooks;
     struct gt_group *group;
     const char *pattern;  /* the name of the recording as it was typed, or NULL */
     char taken[PATH_MAX]; /* its name, once no other may take it; "" where it is not taken beforehand */
@@ -115,7 +150,6 @@ static void do_without_blocks(struct track *track)
     *track->blocks = '\0';
     unsetenv(GT_BLOCKS_ENVIRONMENT);
     gt_block_injection_unset(&track->injection);
-    gt_python_hooks_unset();
 }
 
 static void do_without_recording(struct track *track, const struct gt_error *error)
@@ -307,14 +341,9 @@ static int collect_blocks(struct track *track, const struct options *options)
     struct gt_error error = {0};
     if (!*track->blocks)
         return 0;
-    bool is_seen = gt_block_injection_end(&track->injection, track->blocks, command_status(track->watch.wait_status),
-                                          watch_warn, &track->watch);
+    gt_block_injection_end(&track->injection, track->blocks, command_status(track->watch.wait_status), watch_warn,
+                           &track->watch);
     int kept = gt_block_memory_collect(track->blocks, options->tracking_file, track->watch.main, &error);
-    is_seen |= gt_python_hooks_end(&track->hooks, track->blocks, watch_warn, &track->watch);
-    if (track->injection.sources & GT_BLOCK_SOURCES_ANY && !is_seen)
-        watch_warn(
-            &track->watch,
-            "--blocks-from all: nothing that any of them marks was seen (gpu-tracker run --help tells why that may be)");
     int status = gt_blocks_collect(track->blocks, options->tracking_file, track->watch.main, watch_warn, &track->watch,
                                    &error);
     if (status < 0) {
@@ -372,29 +401,19 @@ static void say_completed(FILE *stream, int wait_status)
 static int prepare_injection(struct track *track, const struct options *options)
 {
     struct gt_error error = {0};
+    const char *suffix = strrchr(options->tracking_file, '.');
     track->injection.domains = options->blocks_domains;
     track->injection.names = options->blocks_names;
     track->injection.most = options->blocks_most;
-    int status = gt_block_injection_check(&track->injection, &error);
-    return status == -EINVAL ? say_usage("%s", error.text) : status < 0 ? say_failure(status, &error) : 0;
-}
-
-static int prepare_hooks(struct track *track, const struct options *options)
-{
-    struct gt_error error = {0};
-    const char *suffix = strrchr(options->tracking_file, '.');
-    track->hooks.patterns = options->python_blocks.value;
-    track->hooks.allocator = options->blocks_memory;
-    gt_python_hooks_sources(&track->hooks, track->injection.sources);
-    if (options->blocks_memory && !gt_python_hooks_are_wanted(&track->hooks))
+    track->injection.patterns = options->python_blocks.value;
+    track->injection.allocator = options->blocks_memory;
+    if (options->blocks_memory && !gt_block_injection_hooks(&track->injection))
         return say_usage(
             "--blocks-memory: it is read at the borders of blocks of Python: give --blocks-from torch or --python-blocks");
     if (options->blocks_memory && (!suffix || strcmp(suffix, ".sqlite") != 0))
         return say_usage("--blocks-memory: it is kept with a .sqlite tracking file, not %s", options->tracking_file);
-    int status = gt_python_hooks_check(&track->hooks, &error);
-    return status == -EINVAL ? say_usage("--python-blocks: %s", error.text)
-           : status < 0      ? say_failure(status, &error)
-                             : 0;
+    int status = gt_block_injection_check(&track->injection, &error);
+    return status == -EINVAL ? say_usage("%s", error.text) : status < 0 ? say_failure(status, &error) : 0;
 }
 
 /* The option that makes code blocks be collected, or NULL. */
@@ -437,8 +456,6 @@ static int prepare_blocks(struct track *track, const struct options *options, co
     if (!track->settings.tracking_file)
         return 0; /* which was told */
     int status = prepare_injection(track, options);
-    if (!status)
-        status = prepare_hooks(track, options);
     if (status)
         return status;
     status = gt_blocks_prepare(track->blocks, sizeof track->blocks, options->tracking_file, options->overwrite, &error);
@@ -451,9 +468,7 @@ static int prepare_blocks(struct track *track, const struct options *options, co
     setenv(GT_BLOCKS_ENVIRONMENT, track->blocks, 1);
     if (options->blocks_cpu)
         setenv(GT_BLOCKS_CPU_ENVIRONMENT, options->blocks_cpu, 1);
-    gt_block_injection_fit(&track->injection, program, watch_warn, &track->watch);
-    gt_block_injection_set(&track->injection, watch_warn, &track->watch);
-    gt_python_hooks_set(&track->hooks);
+    gt_block_injection_set(&track->injection, program, watch_warn, &track->watch);
     return 0;
 }
 
@@ -484,28 +499,6 @@ static bool has_children(void)
     return ended == 0;
 }
 
-static int cannot_execute(const char *program, int code)
-{
-    say("'%s': cannot execute: %s", program, strerror(code));
-    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-}
-
-/* No process can be made for the command, so it gets this one, and nobody is left to measure. Its exit status, if that fails, too. */
-static int run_instead(struct track *track, char **words, int code)
-{
-    if (track->is_strict) {
-        say("cannot start '%s': %s", words[0], strerror(code));
-        return EXIT_TRACKER;
-    }
-    say("nothing is measured: no process can be made for '%s', which gets this one: %s", words[0], strerror(code));
-    gt_group_close(track->group);
-    track->group = NULL;
-    give_name_back(track);
-    do_without_blocks(track);
-    prctl(PR_SET_CHILD_SUBREAPER, 0);
-    return cannot_execute(words[0], launch_instead(words, &track->watch.signals));
-}
-
 /* The child waits while the tracker is armed: 0, an exit status, or negative errno. */
 static int start(struct track *track, const struct options *options, char **words)
 {
@@ -520,8 +513,10 @@ static int start(struct track *track, const struct options *options, char **word
     gt_group_create(&track->group, NULL);
     track->settings.group = track->group;
     int status = launch_fork(&launch, words, &track->watch.signals, track->group);
-    if (status < 0)
-        return run_instead(track, words, -status);
+    if (status < 0) {
+        say("cannot start '%s': %s", words[0], strerror(-status));
+        return EXIT_TRACKER;
+    }
     privilege_seal();
     witness_start(&track->watch.witness, words, track->group);
     track->settings.aside = track->watch.witness.pid;
@@ -539,14 +534,13 @@ static int start(struct track *track, const struct options *options, char **word
     }
     if (status < 0)
         say("nothing is measured: %s", error.text);
-    else if (launch.gate < 0)
-        say("the system forbids to hold '%s' back until it is measured: its first moments are not", words[0]);
     witness_await(&track->watch.witness);
     int code = launch_release(&launch);
     if (!code)
         return 0;
     waitpid(launch.pid, NULL, 0);
-    return cannot_execute(words[0], code);
+    say("'%s': cannot execute: %s", words[0], strerror(code));
+    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
 static int watch(struct track *track, const struct options *options, char **words)
@@ -582,7 +576,7 @@ static int judge(const struct track *track, const struct options *options)
     if (!options->limits.count)
         return 0;
     if (!track->watch.tracker) {
-        say("nothing was measured, which counts as a violation of '%s'", options->limits.value[0]);
+        say("nothing was measured, which breaks '%s'", options->limits.value[0]);
         return EXIT_BROKEN_RULE;
     }
     int broken = gt_tracker_judge(track->watch.tracker, options->limits.value, say_warning, NULL, &error);
@@ -610,6 +604,7 @@ static int track_prepared(const struct options *given, char **words, bool as_ori
     track.settings.command = text.data;
     track.address = address;
     note_launcher(&track.watch, words);
+    note_misplaced_option(&track.watch, words);
     status = start(&track, options, words);
     if (!status) {
         if (watch(&track, options, words) < 0)
@@ -621,6 +616,7 @@ static int track_prepared(const struct options *given, char **words, bool as_ori
         gt_blocks_cancel(track.blocks);
     }
     watch_close(&track.watch);
+    gt_block_injection_unset(&track.injection);
     give_name_back(&track);
     gt_group_close(track.group);
     gt_buffer_release(&text);

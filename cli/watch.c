@@ -175,9 +175,6 @@ static void witness_close(struct witness *witness)
 
 /* ---- watching ---- */
 
-/* Between two looks for signals that no descriptor tells of. */
-static const int64_t SIGNALS_PAUSE_NS = 20000000;
-
 void watch_warn(void *context, const char *sentence)
 {
     struct watch *watch = context;
@@ -274,24 +271,12 @@ static void follow_stop(struct watch *watch, int number)
         kill(group ? -group : watch->main, SIGCONT); /* only this process was continued, or nobody tells */
 }
 
-/* Where nothing tells of stops: the third field, man 5 proc_pid_stat. */
-static bool has_stopped(pid_t pid)
-{
-    char text[256];
-    const char *state = gt_root_read_process(NULL, pid, "stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
-    return state && !strncmp(state, ") T", 3);
-}
-
 static void follow_stops(struct watch *watch)
 {
     siginfo_t info;
-    int status;
-    while ((status = look(watch, WSTOPPED | WCONTINUED, &info)) == 0 && info.si_pid)
+    while (look(watch, WSTOPPED | WCONTINUED, &info) == 0 && info.si_pid)
         if (info.si_code != CLD_CONTINUED && (watch->stop_received || owns_terminal()))
             follow_stop(watch, info.si_status);
-    bool is_untold = status < 0 && errno != ECHILD;
-    if (is_untold && has_stopped(watch->main) && (watch->stop_received || owns_terminal()))
-        follow_stop(watch, watch->stop_received ? watch->stop_received : SIGTSTP);
 }
 
 static int take_signals(void *context, int fd)
@@ -315,11 +300,7 @@ static int turn(void *context, int64_t *wake_ns)
     status_draw(&watch->status, now);
     if (watch->status.next_ns && watch->status.line && watch->status.next_ns < *wake_ns)
         *wake_ns = watch->status.next_ns;
-    if (watch->signals.fd >= 0)
-        return 1;
-    if (*wake_ns > now + SIGNALS_PAUSE_NS)
-        *wake_ns = now + SIGNALS_PAUSE_NS;
-    return take_signals(watch, -1);
+    return 1;
 }
 
 static void note_sample(void *context, int status, const struct gt_error *error)

@@ -56,25 +56,6 @@ int gt_group_create(struct gt_group **ret, struct gt_error *error)
     return 0;
 }
 
-static bool is_forbidden(pid_t pid)
-{
-    return pid < 0 && (errno == EPERM || errno == ENOSYS);
-}
-
-/* Of the system calls that make a process a filter may forbid some: the C library's fork is one of them, and tries no other. */
-static pid_t fork_by_any(void)
-{
-    struct clone_request arguments = {.exit_signal = SIGCHLD};
-    pid_t pid = fork();
-    if (is_forbidden(pid))
-        pid = (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
-#ifdef SYS_fork
-    if (is_forbidden(pid))
-        pid = (pid_t)syscall(SYS_fork);
-#endif
-    return pid;
-}
-
 pid_t gt_group_fork(const struct gt_group *group)
 {
     int directory = group ? gt_cgroup_directory(group->cgroup) : -1;
@@ -85,7 +66,7 @@ pid_t gt_group_fork(const struct gt_group *group)
         if (pid >= 0)
             return (pid_t)pid;
     }
-    return fork_by_any();
+    return fork();
 }
 
 int gt_group_enter(const struct gt_group *group)

@@ -183,11 +183,6 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
     return status;
 }
 
-const char *gt_idle_policy(size_t index)
-{
-    return index < GT_IDLE_POLICIES ? gt_idle_policy_names[index] : NULL;
-}
-
 /* A job in numbers that mean other processes cannot be tracked. */
 static int check_machine(const struct gt_tracker_options *options, struct gt_error *error)
 {
@@ -211,11 +206,26 @@ int gt_tracker_check_values(const struct gt_tracker_options *options, struct gt_
     return status;
 }
 
+/* `path` is `name` with a suffix: the name alone is in use for something else. */
+static int check_place(const char *name, const char *path, struct gt_error *error)
+{
+    struct stat facts;
+    if (strcmp(name, path) == 0 || stat(name, &facts) < 0)
+        return 0;
+    if (S_ISDIR(facts.st_mode))
+        return gt_error_set(error, EINVAL, "\"%s\" is a folder: name a file in it, as in %s/run.sqlite", name, name);
+    return S_ISREG(facts.st_mode)
+               ? 0
+               : gt_error_set(error, EINVAL, "\"%s\" is a device: recordings are regular files", name);
+}
+
 static int check_recording(const struct gt_tracker_options *options, struct gt_error *error)
 {
     char path[4096];
     struct gt_store_options store = {.path = path, .overwrite = options->overwrite, .detail = options->detail};
     int status = gt_recorder_path(options, 0, path, sizeof path, error);
+    if (status >= 0 && !options->experiment)
+        status = check_place(options->tracking_file, path, error);
     return status < 0 ? status : gt_store_check(&store, error);
 }
 

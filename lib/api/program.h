@@ -4,18 +4,10 @@
 
 #include <stdbool.h>
 
-#include "blocks/block_injection.h"
-#include "blocks/block_memory.h"
-#include "blocks/block_run.h"
+#include "analyse/job/job_analysis.h"
+#include "analyse/job/job_report.h"
+#include "analyse/job/job_server.h"
 #include "gpu_tracker.h"
-
-/* Get name `index` of the methods for shared memory, of the policies for idle energy, of the kinds of requests, and of the statistics
- * that sessions are compared by; NULL past the end. */
-const char *gt_memory_method_name(size_t index);
-const char *gt_idle_policy(size_t index);
-const char *gt_request_kind(size_t index);
-const char *gt_rule_figure(size_t index); /* of --fail-if */
-const char *gt_statistic_name(size_t index);
 
 /* ---- Recordings and reports ---------------------------------------------------------------------------------------- */
 /* Get the path of another file that a recording in CSV consists of, number `index` of "run.gpus.csv" and so on, whether it is there or
@@ -25,48 +17,20 @@ int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
  * Returns 0, what `use` returned where that is negative, or -EINVAL: there is no recording. */
 int gt_folder_runs(const char *folder, int (*use)(void *context, const char *path, const char *trouble), void *context,
                    struct gt_error *error);
-/* A folder with a recording of each rank of a job, and nothing that could be a trace: 1, else 0. */
-int gt_folder_is_job(const char *path);
-/* 1: the analysis of this name looks at such a folder; else 0. */
-int gt_folder_has_analysis(const char *name);
-/* Describe number `index` of those that look at nothing else. 0, or -ENOENT past the last. */
-int gt_folder_analysis_info(size_t index, const char **name, const char **help);
-struct gt_folder_options {
-    size_t size;
-    const char *metric; /* utilization: this one; NULL: the usual ones */
-    const char *select; /* stragglers: extended regular expression on the names of blocks; NULL: all */
-    int top;            /* ranks that people see at each end; 0: ten, negative: all */
-    const char *heat;   /* gt_folder_view: this metric of each rank over time, too; NULL: none but a picture on pages */
-    int page;           /* gt_folder_view: keep what pages draw */
-    /* Where the folder is the address of a job on a server: how the user proves who he is, and who is told of each question. */
-    const char *netrc_file, *token_file;
-    void (*explain)(void *context, const char *sql);
-    void *context;
-};
-/* Tell whether a text is the address of a server, and whether it names a job. 1 or 0. */
-int gt_server_is_address(const char *text, int *has_job);
-/* The latest `most` jobs of a server. */
-int gt_server_jobs(const char *address, size_t most, const struct gt_folder_options *options, struct gt_report **ret,
-                   struct gt_error *error);
-/* The report of gt_folder_report, with more in it. Returns 1 while the job goes on (gt_job_goes_on), else 0. -ENOENT: no recording has the
- * metric. -ENODATA: there is no recording yet. */
-int gt_folder_view(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
-                   struct gt_error *error);
-/* Analyse a job: "utilization", "stragglers" or "health". -EINVAL: an option is wrong, or there is no recording. */
-int gt_folder_profile(const char *analysis, const char *folder, const struct gt_folder_options *options,
+/* For these, a folder may be the address of a job on a server, with `server` for the login; else `server` may be NULL. */
+/* Report a job as gt_folder_report does, with options. Returns 1 while the job goes on (gt_job_goes_on), else 0. -ENOENT: no recording has
+ * the metric. -ENODATA: there is no recording yet. */
+int gt_folder_view(const char *folder, const struct gt_job_server_options *server,
+                   const struct gt_job_report_options *options, struct gt_report **ret, struct gt_error *error);
+/* -EINVAL: an option is wrong, or there is no recording. */
+int gt_folder_analyse(const struct gt_job_analysis *analysis, const char *folder,
+                      const struct gt_job_server_options *server, const struct gt_job_options *options,
                       struct gt_report **ret, struct gt_error *error);
 /* Say what to ask for next time, as gt_recording_request does, for a job of several ranks. */
-int gt_folder_request(const char *folder, const char *kind, const struct gt_folder_options *options, char **ret,
+int gt_folder_request(const char *folder, const char *kind, const struct gt_job_server_options *server, char **ret,
                       char **doubt, struct gt_error *error);
-/* Report the calls of the code blocks that all ranks collected. -ENOENT: there are none. */
-int gt_folder_blocks(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
-                     struct gt_error *error);
 /* Tell whether a file holds a recording or code blocks: 1 or 0, which a file that is not there gets. */
 int gt_recording_is_at(const char *path);
-/* Tell whether a file holds a trace or profile, as profile would read it: 1 or 0. */
-int gt_profile_is_at(const char *path);
-/* Tell whether a file is an Arrow file or a database of SQLite, as timeline export makes them: 1 or 0. */
-int gt_tables_are_at(const char *path);
 /* The report of gt_tracker_report with its summary alone, which is made in a tenth of the time. */
 int gt_tracker_summary(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error);
 /* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
@@ -76,14 +40,11 @@ int gt_report_note(struct gt_report *report, const char *title, const char *text
  * at all and none was asked for; -EINVAL names the tables there are. */
 int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
                            struct gt_error *error);
-/* Name the files that may be missing from a report of traces, of the first paths (0) or the second (1), with why each was not read;
- * NULL: none. */
-const char *gt_report_doubt(const struct gt_report *report, int index);
+/* Return doubt number `index` about the files of a report of traces, NULL if there is none: 0 and 1 name files that may be missing of the
+ * first and second path; text has the others, which name damaged files and ranks read twice. *words is its kind, NULL past the last. */
+const char *gt_report_doubt(const struct gt_report *report, int index, const char **words);
 /* Tell why a report of traces has nothing to tell; NULL: it has something. */
 const char *gt_report_reason(const struct gt_report *report);
-/* Check that the file of a report of traces is none of those that are read for it. 0, or -EINVAL. */
-int gt_profile_spare_inputs(const char *output, const char *const *paths, size_t count,
-                            const struct gt_trace_request *request, struct gt_error *error);
 /* Write the commands by which an administrator would let this user read what is denied, each with what it opens and its risk. Nothing
  * is changed. Free *ret with free(). 1: something is denied, 0: nothing. */
 int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct gt_error *error);

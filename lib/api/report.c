@@ -342,25 +342,6 @@ static int add_run(const struct gt_usage_sources *sources, void *context, struct
     return 0;
 }
 
-const char *gt_statistic_name(size_t index)
-{
-    return index < GT_STATISTICS ? gt_statistic_names[index] : NULL;
-}
-
-const char *gt_rule_figure(size_t index)
-{
-    const struct gt_rule_word *word = gt_rule_word(index);
-    return word ? word->name : NULL;
-}
-
-const char *gt_request_kind(size_t index)
-{
-    size_t count = 0;
-    while (gt_request_kinds[count])
-        count++;
-    return index < count ? gt_request_kinds[index] : index == count ? "auto" : NULL;
-}
-
 int gt_recording_is_at(const char *path)
 {
     struct gt_recording *recording = NULL;

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -21,18 +20,14 @@ enum { MAIN, EVENTS, FIRST_OF_CALLER, SOURCES = FIRST_OF_CALLER + GT_RUN_FDS };
 /* Between two looks at the kernel's process events: no storm of them outruns it. Descriptors may be closed elsewhere, so no wait is
  * endless. */
 static const int64_t EVENTS_PAUSE_NS = 5000000, LONGEST_WAIT_NS = GT_SECOND;
-/* Between two looks where the system forbids to wait for several descriptors. */
-static const int64_t UNSEEN_PAUSE_NS = GT_SECOND / 50;
 
-enum { ENDS, GOES_ON, DESCRIPTORS_LEFT_FREE = 64 };
+enum { ENDS, GOES_ON };
 
 struct loop {
     struct gt_tracker *tracker; /* NULL: nothing is sampled */
     struct gt_call call;
     struct gt_run_options options;
-    int pidfd; /* of the main process, until it has told of its end; then -1 */
-    int epoll; /* it waits for those of `watched`; negative: each wait names them anew */
-    int watched[SOURCES];
+    int pidfd;    /* of the main process, until it has told of its end; then -1 */
     bool samples; /* more will be sampled */
     bool pauses_events;
     bool main_ended, all_ended;
@@ -93,40 +88,6 @@ static int reap(struct loop *loop, const siginfo_t *info, const struct rusage *u
     return status;
 }
 
-/* The last field is the status of one that has ended: man 5 proc_pid_stat. */
-static bool has_ended(pid_t pid, int *wait_status)
-{
-    char text[1024];
-    const char *state = gt_root_read_process(NULL, pid, "stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
-    return state && !strncmp(state, ") Z", 3) && sscanf(strrchr(state, ' '), "%d", wait_status) == 1;
-}
-
-static int take_unwaited(struct loop *loop)
-{
-    static const char sentence[] = "The system forbids to wait for processes: what they used last is not measured";
-    int wait_status, status = GOES_ON;
-    if (loop->main_ended || !has_ended(loop->options.child, &wait_status))
-        return status;
-    status = tick(loop);
-    if (loop->tracker && loop->tracker->options.warn)
-        loop->tracker->options.warn(loop->tracker->options.context, sentence);
-    note_end(loop, loop->options.child, wait_status, NULL);
-    return status;
-}
-
-/* Where waitid is forbidden: who has ended is gone as soon as that is told, so of the main process it is asked before. */
-static int take_with_wait4(struct loop *loop, bool *has_children)
-{
-    struct pollfd ended = {loop->main_ended ? -1 : loop->pidfd, POLLIN, 0};
-    struct rusage usage;
-    pid_t pid = 1;
-    int wait_status, status = ended.fd >= 0 && poll(&ended, 1, 0) > 0 ? tick(loop) : GOES_ON;
-    while (status > 0 && (pid = wait4(-1, &wait_status, WNOHANG, &usage)) > 0)
-        note_end(loop, pid, wait_status, &usage);
-    *has_children = pid == 0;
-    return status > 0 && pid < 0 && errno != ECHILD ? take_unwaited(loop) : status;
-}
-
 /* As a subreaper the caller is at last the parent of every descendant; else the tracker knows who lives. */
 static bool none_is_left(const struct loop *loop, bool has_children)
 {
@@ -143,11 +104,10 @@ static int wait_for_children(struct loop *loop)
         return GOES_ON;
     while (status > 0 && (ended = next_ended(&info, &usage)) == 0 && info.si_pid)
         status = reap(loop, &info, &usage);
-    bool has_children = ended == 0;
-    if (status > 0 && ended < 0 && errno != ECHILD)
-        status = take_with_wait4(loop, &has_children);
+    if (ended < 0 && errno != ECHILD && errno != EINTR)
+        return gt_error_system(loop->error, errno, "cannot wait for the job");
     if (status > 0 && loop->main_ended)
-        loop->all_ended = none_is_left(loop, has_children);
+        loop->all_ended = none_is_left(loop, ended == 0);
     return status;
 }
 
@@ -173,70 +133,6 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static void close_epoll(struct loop *loop)
-{
-    if (loop->epoll >= 0)
-        close(loop->epoll);
-    loop->epoll = -1;
-}
-
-/* Where descriptors are short they are for the processes. */
-static void open_epoll(struct loop *loop)
-{
-    struct rlimit limit;
-    for (int i = 0; i < SOURCES; i++)
-        loop->watched[i] = -1;
-    loop->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)loop->epoll + DESCRIPTORS_LEFT_FREE >= limit.rlim_cur)
-        close_epoll(loop);
-}
-
-/* From wait to wait they seldom change. */
-static int watch(struct loop *loop, const struct pollfd *source, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
-        if (source[i].fd == loop->watched[i])
-            continue;
-        if (loop->watched[i] >= 0)
-            epoll_ctl(loop->epoll, EPOLL_CTL_DEL, loop->watched[i], NULL);
-        loop->watched[i] = source[i].fd;
-        if (source[i].fd >= 0 && epoll_ctl(loop->epoll, EPOLL_CTL_ADD, source[i].fd, &event) < 0)
-            return -errno;
-    }
-    return 0;
-}
-
-/* As ppoll, which it falls back to for good where something is forbidden, or a descriptor is of a kind that is always ready. */
-static int wait_until(struct loop *loop, struct pollfd *source, size_t count, const struct timespec *timeout)
-{
-    struct epoll_event event[SOURCES];
-    int ready = -1;
-    if (loop->epoll >= 0 && watch(loop, source, count) == 0)
-        ready = (int)syscall(SYS_epoll_pwait2, loop->epoll, event, SOURCES, timeout, NULL, 0);
-    else
-        errno = ENOSYS;
-    if (ready < 0 && errno != EINTR) {
-        close_epoll(loop);
-        return ppoll(source, count, timeout, NULL);
-    }
-    for (int i = 0; i < ready; i++)
-        source[event[i].data.u32].revents = POLLIN;
-    return ready;
-}
-
-/* Where ppoll is forbidden each is asked by poll; where that is, too, all of the caller's and of ours might have something to tell. */
-static int ask_after_pause(struct pollfd *source, size_t count, int64_t left_ns)
-{
-    const struct timespec pause = {.tv_nsec = earlier(left_ns, UNSEEN_PAUSE_NS)};
-    if (nanosleep(&pause, NULL) < 0)
-        return -errno;
-    if (poll(source, count, 0) >= 0)
-        return 0;
-    source[EVENTS].revents = source[EVENTS].fd >= 0 ? POLLIN : 0;
-    return 0;
-}
-
 /* GOES_ON with the descriptors that have something to tell. */
 static int wait_for_something(struct loop *loop, struct pollfd source[SOURCES])
 {
@@ -256,13 +152,10 @@ static int wait_for_something(struct loop *loop, struct pollfd source[SOURCES])
     int64_t left = wake - now();
     left = left > 0 ? left : 0;
     const struct timespec timeout = {left / GT_SECOND, left % GT_SECOND};
-    if (wait_until(loop, source, FIRST_OF_CALLER + options->fd_count, &timeout) >= 0)
+    if (ppoll(source, FIRST_OF_CALLER + options->fd_count, &timeout, NULL) >= 0)
         return GOES_ON;
     for (size_t i = 0; i < FIRST_OF_CALLER + options->fd_count; i++)
         source[i].revents = 0;
-    bool is_forbidden = errno == EPERM || errno == ENOSYS;
-    if (is_forbidden && ask_after_pause(source, FIRST_OF_CALLER + options->fd_count, left) == 0)
-        return GOES_ON;
     return errno == EINTR ? GOES_ON : gt_error_system(loop->error, errno, "cannot wait for the job");
 }
 
@@ -300,12 +193,10 @@ int gt_tracker_run(struct gt_tracker *tracker, const struct gt_run_options *opti
         return gt_error_set(error, EINVAL, "a run without a tracker and without a child has no end");
     loop.pidfd = tracker ? tracker->pidfd : gt_pidfd_open(own.child);
     int own_pidfd = tracker ? -1 : loop.pidfd;
-    open_epoll(&loop);
     gt_call_begin(&loop.call, tracker);
     int status = tick(&loop);
     while (status > 0 && !is_over(&loop) && !is_dropped(&loop))
         status = step(&loop);
-    close_epoll(&loop);
     if (own_pidfd >= 0)
         close(own_pidfd);
     int closed = gt_call_end(&loop.call);

@@ -6,11 +6,9 @@
 #include "analyse/merge/merge.h"
 #include "analyse/trace/analysis.h"
 #include "api/caller_struct.h"
-#include "api/program.h"
 #include "api/python.h"
-#include "base/number.h"
-#include "trace/source.h"
 #include "trace/input/walk.h"
+#include "base/number.h"
 
 /* ---- a caller's request as the readers' options ---- */
 
@@ -74,23 +72,6 @@ int gt_trace_request_read(const struct gt_trace_request *request, struct gt_trac
     ret->suffixes = own.suffixes;
     ret->threads = own.threads;
     return own.by_step ? read_steps(&own, ret, error) : read_times(&own, ret, error);
-}
-
-int gt_profile_spare_inputs(const char *output, const char *const *paths, size_t count,
-                            const struct gt_trace_request *request, struct gt_error *error)
-{
-    GT_OWN(struct gt_trace_request, own, request);
-    return output ? gt_trace_spare_inputs(output, paths, count, own.suffixes, error) : 0;
-}
-
-int gt_profile_is_at(const char *path)
-{
-    return gt_trace_is_at(path);
-}
-
-int gt_tables_are_at(const char *path)
-{
-    return gt_export_is_at(path);
 }
 
 /* ---- timelines ---- */

@@ -535,8 +535,7 @@ static int read_minutes(struct gt_push *push, struct gt_upload *upload, struct g
 static int read_calls(struct gt_push *push, struct gt_upload *upload, struct gt_error *error)
 {
     char path[PATH_MAX];
-    struct gt_open_calls open = {0};
-    struct gt_block_event_list list = {.calls = &open, .skip_bad = true};
+    struct gt_block_event_list list = {.skip_bad = true};
     struct gt_intervals calls = {0};
     upload->rows[GT_ENGINE_CALLS].read = 0;
     if (gt_block_event_collected(path, sizeof path, upload->path) < 0)
@@ -551,7 +550,6 @@ static int read_calls(struct gt_push *push, struct gt_upload *upload, struct gt_
         status = take_row(push, upload, GT_ENGINE_CALLS, &in, error);
     }
     gt_intervals_release(&calls);
-    gt_open_calls_release(&open);
     gt_block_event_list_release(&list);
     return status;
 }

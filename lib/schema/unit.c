@@ -115,6 +115,16 @@ int gt_unit_time(const char *name, double *ret, struct gt_error *error)
     return 0;
 }
 
+void gt_unit_symbols(struct gt_buffer *out, enum gt_unit base)
+{
+    const char *separator = "";
+    for (size_t i = 0; i < UNITS; i++)
+        if (units[i].base == base) {
+            gt_buffer_printf(out, "%s%s", separator, units[i].symbols[0]);
+            separator = ", ";
+        }
+}
+
 int gt_unit_of_amount(const char *symbol, enum gt_unit *ret_unit, double *ret_factor)
 {
     for (size_t i = 0; i < UNITS; i++)

@@ -13,6 +13,7 @@ def folder(tmp_path, recording):
     (tmp_path / "a.sqlite").write_bytes(recording.read_bytes())
     (tmp_path / "broken.sqlite").write_bytes(recording.read_bytes()[:100] + b"\xff" * 20000)
     (tmp_path / "notes.txt").write_text("hi\n")
+    (tmp_path / "blocks.csv").write_text("process_id,code_block_name,position,timestamp\n1,train,START,1\n1,train,STOP,2\n")
     (tmp_path / "empty").mkdir()
     return tmp_path
 
@@ -36,6 +37,7 @@ MISTAKES = [
     (["sub-track", "analyse", "a.sqlite"], "'sub-track analyze'"), (["sub-track", "show"], "'show'"), (["timeline"], "which command"),
     (["timeline", "merg", "a"], "'timeline merge'"), (["timeline", "a.json"], "'a.json'"), (["help", "nosuch"], "'nosuch'"),
     (["rnu", "--", "true"], "'run'"), (["version"], "'--version'"),
+    (["kernels", "trace.json"], "'profile kernels'"), (["health", "."], "'profile health'"), (["steps"], "'profile steps'"),
     # nothing, or too much
     (["run"], "COMMAND"), (["run", "--"], "COMMAND"), (["run", "--tf", "x.sqlite"], "COMMAND"), (["attach"], "PID"), (["report"], "FILE"),
     (["analyze"], "FILE"), (["compare"], "session"), (["compare", "a.sqlite"], "'a.sqlite' alone"), (["plot", "-o", "x.svg"], "FILE"),
@@ -44,6 +46,9 @@ MISTAKES = [
     (["man", "run"], "did you mean gpu-tracker run --help?"), (["push", "a.sqlite"], "push a.sqlite clickhouse://HOST/DATABASE"),
     (["push", "clickhouse://127.0.0.1:1/x"], "push run.sqlite clickhouse://127.0.0.1:1/x"),
     (["doctor", "a.sqlite"], "'a.sqlite'"), (["schema", "ram"], "'ram'"), (["profile", "diff", "a.json"], "two paths"),
+    *((["analyze", *words], f"analyze {recording} --stf blocks.csv") for words, recording in (
+        (["a.sqlite", "blocks.csv"], "a.sqlite"), (["blocks.csv", "a.sqlite"], "a.sqlite"), (["blocks.csv"], "RECORDING"),
+        (["--tf", "blocks.csv"], "RECORDING"))),
     # options: misspelt, without a value, of another command
     ([*RUN, "--slep-time", "1", "--", "true"], "'--sleep-time'"), ([*RUN, "--formt", "json", "--", "true"], "'--format'"),
     ([*RUN, "-x", "--", "true"], "'-x'"), (["--helpp"], "'--help'"), (["--verison"], "'--version'"), (["run", "--tf"], "FILE"),
@@ -63,6 +68,11 @@ MISTAKES = [
     (["report", "last"], "did you mean @1"), (["compare", "a=@latest", "b=a.sqlite"], "did you mean @1"),
     (["compare", "a.sqlite", "a.sqlite", "memory>+5"], "did you mean --fail-if 'memory>+5'?"),
     (["serve", "--port", "9000"], "'--listen'"), (["runs", "--limit", "3"], "'--top'"),
+    (["top", "--interval", "1"], "gpu-tracker run --sleep-time SECONDS"), ([*RUN, "-tf", "x", "--", "true"], "'--tf'"),
+    ([*RUN, "-tf=x", "--", "true"], "'--tf=x'"), (["report", "a.sqlite", "--overwrite"], "--output replaces"),
+    (["report", "a.sqlite", "-overwrite"], "'--overwrite'"), (["report", "a.sqlite", "-o", "a.html", "-o", "b.html"], "given twice"),
+    ([*RUN, "--tf", "a", "--tracking-file=b", "--", "true"], "given twice, as 'a' and 'b'"),
+    (["attach", "--sleep-time", "100", "ms", "1"], "--sleep-time 100ms"), (["push", "--init", "--explain", "x"], "clickhouse://[USER@]HOST"),
     # values
     ([*RUN, "--sleep-time", "abc", "--", "true"], "'abc'"), ([*RUN, "--sleep-time", "5m", "--", "true"], "min"),
     ([*RUN, "--sleep-time", "0", "--", "true"], "too small"), ([*RUN, "--sleep-time", "-1", "--", "true"], "too small"),
@@ -71,6 +81,7 @@ MISTAKES = [
     ([*RUN, "--ram-unit", "MBs", "--", "true"], "megabytes (MB), gigabytes (GB), "),
     ([*RUN, "--ram-unit", "MBs", "--", "true"], "did you mean MB?"), ([*RUN, "--cpu-tdp", "65W", "--", "true"], "write 65, in WATTS"),
     ([*RUN, "--time-unit", "hrs", "--", "true"], "did you mean hours?"),
+    ([*RUN, "--ram-unit", "mib", "--", "true"], "did you mean mebibytes?"), ([*RUN, "--ram-unit", "mb", "--", "true"], "megabytes?"),
     ([*RUN, "--time-unit", "sec", "--", "true"], "did you mean seconds?"),
     ([*RUN, "--format", "yaml", "--", "true"], "did you mean json?"), ([*RUN, "-f", "pdf", "--", "true"], "'pdf'"),
     ([*RUN, "-f", "md", "--", "true"], "did you mean markdown?"), ([*RUN, "--wait", "forever", "--", "true"], "main, all"),
@@ -91,7 +102,13 @@ MISTAKES = [
     ([*RUN, "--fail-if", "wall>5", "--", "true"], "near: time"), ([*RUN, "--fail-if", "runtime>5", "--", "true"], "near: time"),
     (["compare", "a.sqlite", "a.sqlite", "--fail-if", "vram>5%"], "near: gpu-memory"),
     ([*RUN, "--fail-if", "memory>2s", "--", "true"], "2GB"), (["compare", "a.sqlite", "a.sqlite", "--fail-if", "foo>5%"], "foo"),
+    *((words, naming) for rule, naming in (("memory>5%", "as in +5%"), ("memory>1kb", "units are B, kB, MB"),
+                                           ("energy>1MJ", "units are J, kJ, Wh, kWh"))
+      for words in (["compare", "a.sqlite", "a.sqlite", "--fail-if", rule], [*RUN, "--fail-if", rule, "--", "true"])),
     # files
+    ([*RUN, "--tf", "empty", "--", "true"], "name a file in it, as in empty/run.sqlite"),
+    ([*RUN, "--tf", "empty/", "--", "true"], "not the name of a file"),
+    ([*RUN, "--tf", "/dev/full", "--", "true"], "is a device"),
     ([*RUN, "-o", "out.png", "--", "true"], "--plot"), ([*RUN, "-o", "out.xyz", "--", "true"], ".html"),
     ([*RUN, "--tf", "x.db", "--", "true"], ".sqlite"), ([*RUN, "--tf", "x.parquet", "--", "true"], ".csv"),
     ([*RUN, "--tf", "notes.txt", "--", "true"], ".sqlite"), (["report", "notes.txt"], ".sqlite"),
@@ -139,6 +156,7 @@ def test_a_mistake_is_told(folder, refused, words, naming):
     (127, [*RUN, "--", "python train.py"], "words of their own, without quotes"),
     (127, [*RUN, "--", "cd", "/tmp"], "a word of the shell"),
     (127, [*RUN, "--", "module", "load", "cuda"], "a word of the shell"),
+    (127, [*RUN, "--sleep-time", "100", "ms", "--", "true"], "--sleep-time 100ms"),
     (126, [*RUN, "--", "./notes.txt"], "'./notes.txt': cannot execute"),
 ])
 def test_what_is_not_there_is_told(folder, refused, status, words, naming):
@@ -149,6 +167,19 @@ def test_signs_of_a_shell_are_told(cli):
     done = cli("-e", f"{sys.executable} -c pass | wc")
     assert "--execute starts no shell: '|' goes to the command as a word" in done.stderr
     assert "starts no shell" not in cli("-e", f"{sys.executable} -c pass '|&'").stderr
+
+
+@pytest.mark.parametrize("words, name", [(["true", "--tf", "x.csv"], "--tf"), (["--", "true", "--sleep-time=1"], "--sleep-time"),
+                                         (["true", "--all", "--output", "x", "--transfer"], None)])
+def test_an_option_behind_the_command_is_told(cli, words, name):
+    done = cli("run", "--no-history", "-q", *words)
+    sentence = f"gpu-tracker: {name} is after the command, so true gets it: options of gpu-tracker come before the command\n"
+    assert (done.returncode, done.stderr) == (0, sentence if name else "")
+
+
+def test_statements_for_a_server_are_explained_without_it(cli):
+    done = cli("push", "--init", "--explain", "clickhouse://127.0.0.1:1/x")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout == cli("push", "--init", "--explain").stdout
 
 
 def test_a_picture_is_no_text_for_a_terminal(gpu_tracker, recording):

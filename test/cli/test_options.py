@@ -363,3 +363,26 @@ def test_help_is_short(cli):
         effects = re.findall(r',\n +"((?:[^"\\]|\\.)*)"', text)
         assert len(effects) > 15
         assert not [effect for effect in effects if len(effect.split(r"\n")[0].replace('\\"', '"')) > 90]
+
+
+BASH = """
+PATH={folder}:$PATH; eval "$(gpu-tracker completion bash)"
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gpu_tracker 2>/dev/null; printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+@pytest.mark.parametrize("words, offered", [
+    (["re"], "report"), (["report", "--fo"], "--format= --font= --for="), (["report", "--format", "js"], "json"),
+    (["report", "--format", "=", "js"], "json"), (["report", "a.sq"], "a.sqlite"), (["report", "-o", "=", "a.sq"], "a.sqlite"),
+    (["report", "@"], "@1 @2 @3 @4 @5 @6 @7 @8 @9"), (["top", "--against", "a"], "a.sqlite"),
+    (["timeline", ""], "merge info export"), (["profile", "ker"], "kernels"), (["profile", "kernels", "--ph"], ""),
+    (["profile", "steps", "--ph"], "--phase="), (["compare", "--fail-if", "mem"], "memory> memory<"), (["completion", ""], "bash zsh fish"),
+    (["plot", "--charts", "memory,c"], "memory,cpu"), (["run", "--tf", "x", "cat", "a"], "a.sqlite"),
+    (["run", "--", "gpu-tracke"], "gpu-tracker"),
+    (["help", "tim"], "timeline"), (["report", "a.sqlite", "--tok"], "--token-file="), (["complet"], "completion"),
+])
+def test_completion_in_bash(gpu_tracker, tmp_path, words, offered):
+    (tmp_path / "a.sqlite").touch()
+    script = BASH.format(folder=pathlib.Path(gpu_tracker).parent)
+    done = subprocess.run(["bash", "-c", script, "bash", "gpu-tracker", *words], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == offered.split()

@@ -222,6 +222,21 @@ static int read_word(struct gt_usage_rule *rule, size_t length, struct gt_error 
     return -EINVAL;
 }
 
+int gt_rule_wrong_unit(const char *rule, const struct gt_rule_word *word, const char *symbol, struct gt_error *error)
+{
+    struct gt_buffer known = {0};
+    if (strcmp(symbol, "%") == 0)
+        return gt_error_set(error, EINVAL,
+                            "rule '%s': %s is not measured in '%%': write it as in %s, or with a sign in gpu-tracker "
+                            "compare, as in +5%%, relative to the baseline",
+                            rule, word->name, word->example);
+    gt_unit_symbols(&known, word->unit);
+    gt_error_set(error, EINVAL, "rule '%s': %s is not measured in '%s': write it as in %s; units are %s", rule,
+                 word->name, symbol, word->example, known.data ? known.data : "");
+    gt_buffer_release(&known);
+    return -EINVAL;
+}
+
 static int read_limit(struct gt_usage_rule *rule, const char *text, struct gt_error *error)
 {
     char number[32];
@@ -241,8 +256,7 @@ static int read_limit(struct gt_usage_rule *rule, const char *text, struct gt_er
     if (!*symbol)
         return gt_error_set(error, EINVAL, "rule '%s': the limit has no unit: write it as in %s", rule->text, example);
     if (gt_unit_of_amount(symbol, &unit, &rule->factor) < 0 || unit != rule->word->unit)
-        return gt_error_set(error, EINVAL, "rule '%s': %s is not measured in '%s': write it as in %s", rule->text,
-                            rule->word->name, symbol, example);
+        return gt_rule_wrong_unit(rule->text, rule->word, symbol, error);
     rule->limit *= rule->factor;
     snprintf(rule->written, sizeof rule->written, "%s %s", number, symbol);
     return 0;
@@ -269,8 +283,8 @@ bool gt_usage_rule_is_broken(const struct gt_usage_rule *rule, const struct gt_u
     char got[GT_NUMBER_SIZE + 20];
     if (isnan(value)) {
         bool is_partial = !isnan(gt_usage_final(usage, GT_SCOPE_COMBINED, GT_ENERGY)) && rule->word->of == energy_of;
-        snprintf(sentence, size, "%s was not measured%s, which counts as a violation of '%s'", name,
-                 is_partial ? " all the time" : "", rule->text);
+        snprintf(sentence, size, "%s was not measured%s, which breaks '%s'", name, is_partial ? " all the time" : "",
+                 rule->text);
         return true;
     }
     /* With so few digits that they can be read, but enough to see the difference. */

@@ -36,6 +36,9 @@ struct gt_rule_parts {
 /* Returns 0, or -EINVAL for a text without > and <, or with = behind them. */
 int gt_rule_split(struct gt_rule_parts *ret, const char *text, struct gt_error *error);
 
+/* Sets the error of a limit in a unit that the value of `word` is not measured in. Returns -EINVAL. */
+int gt_rule_wrong_unit(const char *rule, const struct gt_rule_word *word, const char *symbol, struct gt_error *error);
+
 struct gt_usage_rule {
     const char *text;
     const struct gt_rule_word *word;
