@@ -94,7 +94,7 @@ void gt_job_put_launch(struct gt_buffer *out, const struct gt_job *job, size_t l
         gt_buffer_printf(out, " of %s", colon ? colon + 1 : name);
 }
 
-/* ---- One recording ----------------------------------------------------------------------------------------------- */
+/* ---- One recording ---- */
 
 static double known(double value)
 {
@@ -195,14 +195,14 @@ void gt_job_release(struct gt_job *job)
     *job = (struct gt_job){0};
 }
 
-/* ---- Order ------------------------------------------------------------------------------------------------------- */
+/* ---- Order ---- */
 
 static int number_of(const struct gt_job_rank *rank)
 {
     return *rank->machine.launcher ? rank->machine.rank - 1 : -1;
 }
 
-/* Recordings of earlier versions do not tell the boot id. */
+/* Recordings of earlier versions have no boot id. */
 static const char *node_id(const struct gt_job_rank *rank)
 {
     return *rank->machine.node ? rank->machine.node : rank->machine.host;
@@ -301,7 +301,7 @@ int gt_job_member_number(const struct gt_job *job, size_t member)
         return one->below->rank;
     const struct gt_job_rank *rank = &job->rank[one->rank];
     bool is_other = job->launcher &&
-                    strcmp(job->launcher, rank->machine.launcher); /* whose numbers are no ranks here */
+                    strcmp(job->launcher, rank->machine.launcher); /* its numbers are not the ranks of this job */
     return member < job->members && !is_other ? number_of(rank) : -1;
 }
 
@@ -315,7 +315,7 @@ const char *gt_job_member_node_name(const struct gt_job *job, size_t member)
     return job->node[gt_job_member_node(job, member)].name;
 }
 
-/* ---- Which ranks there are ------------------------------------------------------------ */
+/* ---- Which ranks there are ---- */
 
 size_t gt_job_dropped(double *ret, const struct gt_job *job)
 {
@@ -354,8 +354,8 @@ int gt_job_world(const struct gt_job *job)
     return world;
 }
 
-/* Get a flag for each rank number of a step that a recording on `node` has. Returns how many flags there are, and counts members without a
- * number. */
+/* Get a flag for each rank number of a step that a recording on `node` has. Returns how many flags there are, and
+ * counts members without a number. */
 static size_t find_numbers(bool **ret, size_t *unnumbered, const struct gt_job *job, size_t step, size_t node)
 {
     int count = world_of(job, step);
@@ -419,7 +419,7 @@ static long attempt_of(const struct gt_job *job, size_t launch)
     return restart ? atol(restart + 1) : 0;
 }
 
-/* The whole attempt was killed. */
+/* Returns true if the whole attempt was killed, and another followed. */
 static bool has_later_attempt(const struct gt_job *job, size_t launch)
 {
     for (size_t i = 0; i < job->launches; i++)
@@ -450,7 +450,7 @@ bool gt_job_goes_on(const struct gt_job *job, double now)
     return missing && fabs(now - job->end) < LATEST;
 }
 
-/* ---- All of it ---------------------------------------------------------------------------------------------------- */
+/* ---- All of it ---- */
 
 static int check_one_job(const struct gt_job *job, struct gt_error *error)
 {
@@ -507,7 +507,7 @@ int gt_job_read(struct gt_job *ret, const struct gt_job_source *source, struct g
     return status;
 }
 
-/* ---- Questions --------------------------------------------------------------------------------------------------- */
+/* ---- Questions ---- */
 
 void gt_job_question_init(struct gt_job_question *ret, const struct gt_job *job, size_t most)
 {
@@ -541,7 +541,7 @@ void gt_job_ask(struct gt_job_question *question, struct gt_job_subject subject)
         question->subject[question->subjects++] = subject;
 }
 
-/* A minute does not tell how often a bit was set, nor of each GPU or process. */
+/* Minutes have no counts of bits, and no values of single GPUs or processes. */
 bool gt_job_minutes_answer(const struct gt_job_question *question, const struct gt_job_rank *rank)
 {
     bool tells = rank->complete && fmod(question->width, 60) <= 0 && fmod(question->begin, 60) <= 0;

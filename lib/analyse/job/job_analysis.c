@@ -78,7 +78,7 @@ int gt_job_analyse(struct gt_report **ret, const struct gt_job_analysis *analysi
     return status < 0 ? status : 0;
 }
 
-/* ---- Lists of ranks ---------------------------------------------------------------------------------------------- */
+/* ---- Lists of ranks ---- */
 
 enum { FEW = 10, RANKS_IN_TEXT = 32 };
 
@@ -140,7 +140,7 @@ struct place {
     size_t row;
 };
 
-/* What is not known stands last. */
+/* Unknown values are last. */
 static int compare_places(const void *left, const void *right)
 {
     const struct place *a = left, *b = right;
@@ -156,7 +156,7 @@ static struct gt_table *begin_table(struct gt_node *root, const struct gt_job_li
     return table;
 }
 
-/* Those at the ends, and those to be shown anyway as far as there is room, the least first. */
+/* Add the rows at both ends, and up to RANKS_IN_TEXT of those to be shown anyway, in the order of values. */
 static int add_few(struct gt_node *root, const struct gt_job_listing *listing)
 {
     struct place *place = calloc(listing->count, sizeof *place);
@@ -379,7 +379,7 @@ static int add_courses(struct gt_node *root, const struct gt_job_course *course,
     return status < 0 ? status : first ? add_ranks(root, first, top) : 0;
 }
 
-/* The spread of each of the usual metrics that is known, and of the first the ranks; or both of one metric. */
+/* Add the spread of each usual metric, and the ranks of the first; or both of one metric. */
 static int build(struct gt_node *root, const struct gt_job *job, const struct gt_job_options *options,
                  struct gt_error *error)
 {

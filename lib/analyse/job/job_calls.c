@@ -16,8 +16,8 @@ static int compare_calls(const void *left, const void *right)
                        GT_ORDER(gt_interval_begin(a), gt_interval_begin(b)));
 }
 
-/* Put the index into gt_job.member in the place of the process. The first process of a rank below makes its calls; calls of
- * other processes are of no rank below. */
+/* Put the index into gt_job.member in the place of the process. The first process of a rank below makes its calls;
+ * calls of other processes are of no rank below. */
 static void find_members(struct gt_calls_of_rank *calls, const struct gt_job_rank *rank)
 {
     for (size_t i = 0; i < calls->interval_count; i++) {
@@ -271,7 +271,7 @@ static struct gt_table *begin_blocks(struct gt_node *root, const struct gt_job *
     return table;
 }
 
-/* Of one block, whose calls these are, the ranks of one step. */
+/* Add a row for one block in the ranks of one step. */
 static int add_block(struct gt_table *table, const struct gt_job *job, size_t launch, const struct gt_job_calls *calls,
                      size_t count)
 {

@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "schema/human.h"
 
-/* ---- What there is ----------------------------------------------------------------------------------------------- */
+/* ---- What there is ---- */
 
 struct seen {
     const struct gt_job_question *question;
@@ -26,7 +26,7 @@ static int take_seen(void *context, const struct gt_job_series *series)
     return 0;
 }
 
-/* The metrics of ranks that some recording has. */
+/* Find the metrics of ranks that a recording has. */
 static int find_seen(const struct gt_job *job, bool of[GT_METRIC_COUNT])
 {
     int status = 0;
@@ -52,7 +52,7 @@ static bool has_word(const char *words, const char *word, size_t length)
     return false;
 }
 
-/* How many words of `name` are in the name of a metric, or in what people call it. */
+/* Returns how many words of `name` are in the name of a metric, or in its words. */
 static int likeness(const char *name, enum gt_metric_id metric)
 {
     char words[GT_JOB_WORDS];
@@ -65,7 +65,7 @@ static int likeness(const char *name, enum gt_metric_id metric)
     return count;
 }
 
-/* Appends the metrics there are, those alone that are most like `name` where some are. */
+/* Append the metrics of the job, or only those most similar to `name`. */
 static void put_seen(struct gt_buffer *out, const struct gt_job *job, const char *name, const char *before)
 {
     enum { NAMED = 12 };
@@ -139,13 +139,13 @@ bool gt_job_tells_of_node(const struct gt_job *job, size_t rank)
     return true;
 }
 
-/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+/* ---- Reading ---- */
 
 struct reading {
     struct gt_job_course *course;
     size_t count;
     const struct gt_job_question *question;
-    size_t *place; /* of each course, where those of the question are some of them */
+    size_t *place; /* index into `course` for each subject of the question */
 };
 
 static void take_gauge(struct gt_job_course_row *row, const struct gt_job_bucket *bucket, size_t columns)
@@ -161,7 +161,7 @@ static void take_gauge(struct gt_job_course_row *row, const struct gt_job_bucket
     row->mean = sum / count;
 }
 
-/* What it rose between the last samples of two stretches is spread over the stretches between them. */
+/* The increase between the last samples of two buckets is spread over the buckets between them. */
 static void take_counter(struct gt_job_course_row *row, const struct gt_job_bucket *bucket, size_t columns,
                          double width)
 {
@@ -202,7 +202,7 @@ static void take_row(struct gt_job_course *course, size_t member, const struct g
         take_gauge(row, bucket, course->columns);
 }
 
-/* Rows of its ranks below tell it already. */
+/* Returns true if ranks below it have rows. */
 static bool is_told(const struct gt_job_course *course, const struct gt_job_rank *rank)
 {
     for (size_t i = 0; rank->below_count && i < course->count; i++)
@@ -235,7 +235,7 @@ static int take_below(void *context, const struct gt_job_series *series)
     return 0;
 }
 
-/* As many as the tracker with the fewest looks in a second has. */
+/* Not more columns than the slowest tracker took samples. */
 static size_t columns_for(const struct gt_job *job, size_t most)
 {
     double period = 0;
@@ -259,7 +259,7 @@ static int begin(struct gt_job_course *course, const struct gt_job *job, const s
     return course->row && course->columns_of_all ? 0 : -ENOMEM;
 }
 
-/* Counters of processes that end fall. */
+/* Sums of counters fall when processes end, so only gauges are added up. */
 static bool is_told_by_processes(const struct gt_job_subject *subject)
 {
     return subject->scope == GT_SCOPE_COMBINED && gt_metrics[subject->metric].kind == GT_GAUGE &&
@@ -369,7 +369,8 @@ const char *gt_job_course_unit(const struct gt_job_course *course)
 
 enum { COLUMNS = 60, PAGE_ROWS = 128, TEXT_ROWS = 40 };
 
-/* A large job has fewer rows than ranks. A row shows the one of several adjacent ranks that is furthest from the median of its step. */
+/* A large job has fewer rows than ranks. A row shows the one of several adjacent ranks that is furthest from the median
+ * of its step. */
 struct rows {
     size_t each;  /* ranks of a row */
     size_t count; /* rows */
@@ -463,9 +464,9 @@ static int add_picture(struct gt_node *root, const struct gt_job_course *course,
     return 0;
 }
 
-/* ---- For terminals ----------------------------------------------------------------------------------------------- */
+/* ---- For terminals ---- */
 
-/* From the least to the greatest of all; a blank where nothing is known. */
+/* Shades from the least to the greatest value of all; a blank if unknown. */
 static void draw(char ret[COLUMNS + 1], const struct gt_job_course *course, const struct gt_job_course_row *row,
                  double least, double most)
 {
@@ -530,7 +531,7 @@ static int add_drawing(struct gt_node *root, const struct gt_job_course *course,
     return 0;
 }
 
-/* ---- For programs ------------------------------------------------------------------------------------------------ */
+/* ---- For programs ---- */
 
 static void add_figures(struct gt_node *root, const struct gt_job_course *course)
 {

@@ -67,7 +67,7 @@ int gt_job_each_file(const char *folder, int (*use)(void *context, const char *p
     return status < 0 ? status : count;
 }
 
-/* Traces come as these. Files of settings and reports have such names, too: what is in them decides. */
+/* Settings and reports have such suffixes, too, so the content decides. */
 static bool is_trace(const char *path)
 {
     static const char *const suffixes[] = {".json", ".gz", ".pb", ".trace", ".pftrace", ".nsys-rep", ".prof", ".zst"};
@@ -82,10 +82,10 @@ enum { DEEPEST = 8 };
 
 struct folder_holds {
     size_t recordings;
-    bool traces; /* and then no more is looked for */
+    bool traces; /* ends the search */
 };
 
-/* Recordings count in the folder itself, traces also in folders below it. */
+/* Count recordings in the folder itself, and look for traces also below it. */
 static void look_into(const char *path, int depth, struct folder_holds *ret)
 {
     DIR *folder = opendir(path);
@@ -117,7 +117,7 @@ bool gt_job_is_folder(const char *path)
 
 /* ---- Ranks ---- */
 
-/* A tracker that was killed left samples alone. */
+/* The recording of a killed tracker has only samples. */
 static int summarize(struct gt_recording *recording, const char *path, struct gt_machine *machine,
                      struct gt_outcome *ret, struct gt_error *error)
 {
@@ -167,7 +167,7 @@ static int add_file(void *job, const char *path, struct gt_error *error)
 {
     struct gt_error problem = {0};
     int status = add_recording(job, path, &problem);
-    if (status < 0 && status != -ENOMEM) /* one file among a thousand: the others still tell */
+    if (status < 0 && status != -ENOMEM) /* the other files are still useful */
         status = gt_job_leave_out(job, path, problem.text);
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
@@ -186,13 +186,13 @@ static int read_ranks(void *folder, struct gt_job *job, struct gt_error *error)
 struct answer {
     const struct gt_job_question *question;
     const struct gt_job_rank *rank;
-    size_t parts;                 /* 0: it is not divided */
+    size_t parts;                 /* 0: not divided */
     struct gt_job_bucket *bucket; /* [parts or 1][subjects][buckets] */
     bool *has_part;
-    double *sum; /* [parts][subjects]: of the processes of each rank below at one moment */
+    double *sum; /* [parts][subjects]: sums over processes of each rank below at one moment */
 };
 
-/* Two columns tell one metric, of which either is enough. */
+/* Two columns may have one metric; either is sufficient. */
 static int choose_columns(struct gt_recording *recording, const struct gt_job_question *question,
                           struct gt_error *error)
 {
@@ -210,7 +210,7 @@ static int choose_columns(struct gt_recording *recording, const struct gt_job_qu
     return gt_recording_columns(recording, name, count, error);
 }
 
-/* Figures have as many digits as a server keeps, and sums of whole numbers are the same in any order. */
+/* Values have the digits that a server keeps. Sums of integers are the same in any order. */
 static void take_value(struct gt_job_bucket *bucket, double value, double scale)
 {
     if (isnan(value))
@@ -290,7 +290,7 @@ static void take_sample(struct answer *answer, const struct gt_sample *sample)
         }
 }
 
-/* A row that cannot be read is left out. */
+/* Unreadable rows are left out. */
 static int read_samples(struct answer *answer, const char *path, struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
@@ -313,7 +313,7 @@ static int read_samples(struct answer *answer, const char *path, struct gt_error
 
 /* ---- Minutes instead of samples ---- */
 
-/* The share of the hardware follows from the sum. */
+/* Shares of the hardware follow from the sums. */
 static bool wants_column(const void *context, const struct gt_column *column)
 {
     const struct answer *answer = context;
@@ -324,8 +324,8 @@ static bool wants_column(const void *context, const struct gt_column *column)
     return false;
 }
 
-/* Of a counter a minute has the last value alone: it stands for all. The first is not known, and is the least. Figures have as many
- * digits as those of samples. */
+/* Minutes of counters have only the last value, which also counts as the others. The first is unknown and is the least.
+ * Values have the digits of samples. */
 static void take_figure(struct gt_job_bucket *bucket, const struct gt_minute_row *minute, double value, double scale,
                         bool is_gauge)
 {
@@ -419,7 +419,7 @@ static int read_series(void *folder, const struct gt_job *job, const struct gt_j
 
 /* ---- Calls ---- */
 
-/* What a killed process tore is left out: the rest still tells. */
+/* Rows that a killed process left incomplete are left out. */
 static int read_events(struct gt_block_event_list *events, struct gt_intervals *calls, const char *path,
                        struct gt_error *error)
 {

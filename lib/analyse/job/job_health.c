@@ -1,4 +1,4 @@
-/* Which machine is sick: checks of each node and of each GPU, beside its peers. A check is a line of a table. */
+/* Faulty machines: checks of each node and each GPU against its peers. A check is one line of a table. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@ enum rule {
 };
 
 enum { HEAT = 2, HARDWARE = 4 };       /* of gpu_throttle */
-static const double LEAST_TICKS = 100; /* of the schedule, from which those that were missed are looked at */
-static const double BUSY = 0.5;        /* of a GPU, from which its clock is looked at */
+static const double LEAST_TICKS = 100; /* of the schedule, before missed ones are checked */
+static const double BUSY = 0.5;        /* utilization of a GPU, above which its clock is checked */
 
 enum { NODES = 1, GPUS = 2, BOTH = NODES | GPUS }; /* trackers record some counters of GPUs for the machine */
 
@@ -106,7 +106,8 @@ static double mean_while_busy(const struct gt_job_bucket *bucket, const struct g
     return samples ? sum / samples : NAN;
 }
 
-/* From the first sample to the last, each is as long; or to the end of the run, `final`, NaN: not known. */
+/* Returns the increase from the first sample to the last one, or to the value `final` (NaN: unknown) at the end of the
+ * run. */
 static double rise_of(const struct gt_job_bucket *bucket, size_t count, double width, bool is_rate, double final)
 {
     size_t first = count, last = 0;
@@ -148,7 +149,8 @@ static double value_of(const struct health *health, const struct gt_job_series *
     return NAN;
 }
 
-/* Of all trackers of the node the worst. The offset that the server found counts like the error that the kernel reports. */
+/* Returns the worst value of all trackers of the node. The offset from the server's clock counts like the kernel's
+ * error. */
 static double figure_of_tracker(const struct health *health, const struct place *place, const struct check *check)
 {
     const struct gt_job_node *node = &health->job->node[place->node];
@@ -227,7 +229,7 @@ static const struct gt_gpu *gpu_of(const struct health *health, const struct pla
     return place->device < 0 ? NULL : &health->job->rank[place->rank].machine.gpu[place->device];
 }
 
-/* The median of those that are alike: all nodes, or the GPUs of one name. */
+/* Find the median of peers: all nodes, or the GPUs with the same name. */
 static int median_of_peers(const struct health *health, const struct place *place, size_t check, double *ret)
 {
     struct gt_spread spread;
@@ -341,7 +343,7 @@ static void add_row(struct gt_table *table, const void *context, size_t row)
             gt_table_number(table, place->value[i]);
 }
 
-/* By the first check that is known. */
+/* Rows are ordered by the first known check. */
 static int add_table(struct gt_node *root, const struct health *health, int top)
 {
     double *value = calloc(health->place_count + 1, sizeof *value);

@@ -10,7 +10,7 @@
 #include "analyse/job/rank_scores.h"
 #include "schema/human.h"
 
-/* ---- The job ----------------------------------------------------------------------------------------------------- */
+/* ---- The job ---- */
 
 static const char *first_text(const struct gt_job *job, size_t offset)
 {
@@ -22,7 +22,7 @@ static const char *first_text(const struct gt_job *job, size_t offset)
     return NULL;
 }
 
-/* Two clocks differ by the sum of their errors at most. */
+/* Two clocks differ at most by the sum of their errors. */
 static double worst_clocks(const struct gt_job *job)
 {
     double worst = 0, second = 0;
@@ -81,7 +81,7 @@ static void add_job(struct gt_node *root, const struct gt_job *job)
     gt_buffer_release(&names);
 }
 
-/* ---- Totals ------------------------------------------------------------------------------------------------------ */
+/* ---- Totals ---- */
 
 static void add_bounds(struct gt_node *root, const char *key, const char *title, struct gt_job_bounds bounds)
 {
@@ -116,7 +116,7 @@ static void add_totals(struct gt_node *root, const struct gt_job *job, const str
     gt_node_hide_missing(section);
 }
 
-/* The final figures of the ranks' own, by the rule of each. */
+/* Add final values of all ranks, by the rule of each metric. */
 static void add_metrics(struct gt_node *root, const struct gt_job *job)
 {
     struct gt_table *table = gt_report_table(root, "metrics", "Own figures of all ranks");
@@ -182,7 +182,7 @@ static void add_energy(struct gt_node *root, const struct gt_job *job)
     }
 }
 
-/* ---- Nodes and ranks --------------------------------------------------------------------------------------------- */
+/* ---- Nodes and ranks ---- */
 
 static double node_cpu_time(const struct gt_job *job, const struct gt_job_node *node)
 {
@@ -296,7 +296,8 @@ static void add_rank(struct gt_table *table, const void *context, size_t number)
     gt_buffer_release(&remark);
 }
 
-/* All ranks for programs and pages; a terminal has those of a small job, else both ends, and those that failed or are odd. */
+/* Add all ranks for programs and pages. Text shows the ranks of a small job, else both ends, failed ranks and
+ * outliers. */
 static int add_ranks(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers,
                      bool are_all)
 {
@@ -355,7 +356,7 @@ static void add_spread_cells(struct gt_table *table, enum gt_job_figure figure, 
         gt_table_number(table, cells[i]);
 }
 
-/* People see that of each step, as long as there are not many. */
+/* Text shows the spread of each step, if there are not too many. */
 static void add_spread(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
     enum { STEPS_IN_TEXT = 32 };

@@ -585,7 +585,7 @@ static int read_series(void *state, const struct gt_job *job, const struct gt_jo
         gt_engine_list(&server->columns, server->server, NULL);
     if (part_column(question) &&
         !gt_engine_has(&server->columns, gt_engine_table_name(table_of(question)), part_column(question)))
-        return 0; /* a table of an earlier version does not tell the ranks of processes */
+        return 0; /* tables of earlier versions have no ranks of processes */
     size_t each = question->subjects * question->buckets;
     answer.place = calloc(job->count + 2, sizeof *answer.place);
     answer.is_asked = calloc(job->count + 1, 1);

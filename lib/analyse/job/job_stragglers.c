@@ -1,4 +1,4 @@
-/* Who is slow: by the calls of blocks, step by step, and by what each rank used. */
+/* Slow ranks: by calls of blocks, by steps, and by utilization. */
 #include <errno.h>
 #include <math.h>
 #include <regex.h>
@@ -14,7 +14,7 @@ enum { COLUMNS = 240, BLOCKS = 20 };
 
 struct stragglers {
     const struct gt_job *job;
-    struct gt_table *found; /* the ranks that are off, and in what */
+    struct gt_table *found; /* outliers */
     size_t *node, *launch;  /* of each member */
     const struct gt_job_options *options;
     regex_t select;
@@ -46,7 +46,7 @@ static struct gt_table *begin_found(struct gt_node *root, const struct gt_job *j
     return table;
 }
 
-/* What is compared: a metric or a block. */
+/* A metric or a block. */
 struct figure {
     const char *name, *words, *unit;
 };
@@ -74,7 +74,7 @@ static int add_found(const struct stragglers *stragglers, const struct figure *f
     return status;
 }
 
-/* Of a rank below a tracker that kept no detail the whole run is known. */
+/* For ranks below a tracker without detail, only the value of the whole run is known. */
 static void take_figures(double *value, double *part, const struct gt_job_course *course)
 {
     const struct gt_job *job = course->job;
@@ -268,12 +268,12 @@ static bool is_meeting(const char *name)
     return false;
 }
 
-/* How often each rank was the slowest, or came last, and what that cost. */
+/* How often each rank was the slowest, or the last, and the cost. */
 struct step_ranks {
     struct stragglers *stragglers;
     struct gt_table *table;
     char *name;
-    size_t launch; /* the step of the job whose calls these are */
+    size_t launch; /* step of the job */
     uint64_t steps, *times;
     double *lost;
 };

@@ -1,4 +1,4 @@
-/* The totals of a job: what several trackers of it see alike is counted once. */
+/* Totals of a job. Values that several trackers see count once. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int compare_lengths(const void *left, const void *right)
     return GT_ORDER_BY(GT_ORDER(b->end - b->begin, a->end - a->begin), GT_ORDER(a, b));
 }
 
-/* ---- Networks and control groups --------------------------------------------------------------------------------- */
+/* ---- Networks and control groups ---- */
 
 /* Returns true if `path` is the group `above` or within it. */
 static bool is_within(const char *path, const char *above)
@@ -68,7 +68,7 @@ static void count_networks_and_groups(struct gt_job *job, struct gt_job_rank *co
     }
 }
 
-/* ---- GPUs and energy --------------------------------------------------------------------------------------------- */
+/* ---- GPUs and energy ---- */
 
 static bool has_gpu(const struct gt_job_rank *rank, const char *uuid)
 {
@@ -96,7 +96,7 @@ static size_t new_gpus(struct gt_job_rank *const ranks[], size_t index, size_t *
 }
 
 static const struct energy_metrics {
-    enum gt_metric_id whole, other, idle, unattributed, charged; /* GT_METRIC_COUNT: there is none */
+    enum gt_metric_id whole, other, idle, unattributed, charged; /* GT_METRIC_COUNT: none */
 } energies[GT_ENERGY_DEVICES] = {
     [GT_ENERGY_CPU] = {GT_CPU_ENERGY, GT_CPU_ENERGY_OTHER, GT_CPU_ENERGY_IDLE, GT_CPU_ENERGY_UNATTRIBUTED,
                        GT_CPU_ENERGY_IDLE_CHARGED},
@@ -118,7 +118,8 @@ static void add_machine(struct gt_job_energy *energy, const struct gt_job_rank *
     energy->unattributed = gt_job_add(energy->unattributed, rank->system[metric->unattributed]);
 }
 
-/* The energy of a machine counts once, by the first rank. That of GPUs counts by each rank whose GPUs no earlier rank has. */
+/* The energy of a machine counts once, by the first rank. That of GPUs counts by each rank whose GPUs no earlier rank
+ * has. */
 static bool counts(struct gt_job_rank *const ranks[], size_t index, int device, const struct gt_job_energy *energy)
 {
     size_t selected, count = new_gpus(ranks, index, &selected);
@@ -133,8 +134,8 @@ static double charged_of(const struct gt_job_rank *rank, int device)
     return metric == GT_METRIC_COUNT || !is_all ? 0 : rank->own[metric];
 }
 
-/* Idle energy that was charged to each of several ranks is the job's once: at least the largest charge of one rank, because it is
- * of devices that the rank used or nobody used; at most all of it. The rest stays idle. */
+/* Idle energy that was charged to each of several ranks is the job's once: at least the largest charge of one rank,
+ * because it is of devices that the rank used or nobody used; at most all of it. The rest stays idle. */
 static void charge_once(struct gt_job_energy *energy, double active, double largest, double sum)
 {
     double idle = known(energy->idle);
@@ -144,7 +145,8 @@ static void charge_once(struct gt_job_energy *energy, double active, double larg
     energy->idle -= most;
 }
 
-/* The others of one tracker include the other ranks. So others = drawn - idle - unattributed - the active part of all shares. */
+/* The others of one tracker include the other ranks. So others = drawn - idle - unattributed - the active part of all
+ * shares. */
 static void add_energy(struct gt_job_node *node, struct gt_job_rank *const ranks[], size_t count, int device)
 {
     struct gt_job_energy *energy = &node->energy[device];
@@ -249,7 +251,7 @@ static const double USED = 0.05; /* of the time */
 struct gpus {
     const struct gt_job *job;
     const struct gt_job_question *question;
-    const char **uuid; /* those that were seen */
+    const char **uuid; /* seen so far */
     size_t uuid_count, uuid_capacity;
     double used;
 };
@@ -295,17 +297,16 @@ int gt_job_count_gpus(struct gt_job *job, struct gt_error *error)
 
 /* ---- Memory ---- */
 
-/* The memory of a job at one moment. The time of the job is divided by moments; between two samples a rank had at least the smaller
- * of them, as far as samples tell. Only private memory that is of no file is added up: of the rest of the ranks of a node the largest
- * counts, for it may be the same pages. Of a file a tracker sees late that strangers share it, as it looks now and then. */
+/* Memory of a job at moments of its time. Between two samples, a rank had at least the smaller value. Only anonymous
+ * private memory is added up. Of other memory, the largest rank of a node counts, because it may be the same pages. */
 
 enum { MOMENTS = 1024 };
-enum { ANONYMOUS, RAM, GPU_RAM, GPU_USE, CPU_USE }; /* what is asked */
+enum { ANONYMOUS, RAM, GPU_RAM, GPU_USE, CPU_USE }; /* subjects of the question */
 
 struct memory {
     struct gt_job *job;
     struct gt_job_question question;
-    size_t node;                                        /* the one whose ranks are read */
+    size_t node;                                        /* whose ranks are being read */
     double own[MOMENTS], shared[MOMENTS], gpu[MOMENTS]; /* of the ranks of that node */
     double ram_sum[MOMENTS], gpu_sum[MOMENTS];          /* of all nodes so far */
 };
@@ -407,7 +408,7 @@ static void add_bounds(struct gt_job_bounds *whole, double least, double most)
     whole->most = known(whole->most) + most;
 }
 
-/* All ranks of the node have been read. */
+/* Add up a node after its last rank. */
 static void end_node(struct memory *memory)
 {
     struct gt_job_node *node = &memory->job->node[memory->node];

@@ -16,7 +16,7 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Of sorted values. */
+/* Values are sorted. */
 static double quantile(const double *values, size_t count, double part)
 {
     double place = part * (double)(count - 1);
@@ -25,7 +25,7 @@ static double quantile(const double *values, size_t count, double part)
     return values[below] + (place - (double)below) * (values[above] - values[below]);
 }
 
-/* Of the values that are known, which it changes. */
+/* Changes the values, which have no NaN. */
 static void find_spread(struct gt_spread *ret, double *values, size_t count)
 {
     double sum = 0;
@@ -67,7 +67,7 @@ double gt_spread_imbalance(const struct gt_spread *spread)
     return spread->count > 1 && spread->mean > 0 ? spread->most / spread->mean - 1 : NAN;
 }
 
-/* More than a twentieth from the median. */
+/* Returns true if a value differs from the median by more than 5 %. */
 static bool spread_differs(const struct gt_spread *spread, double value)
 {
     return spread->count > 1 && fabs(value - spread->median) > LEAST_DIFFERENCE * fabs(spread->median);
@@ -271,7 +271,8 @@ static size_t peers_of(const struct gt_job *job, size_t member)
     return 2 * rank->launch + rank->complete;
 }
 
-/* Spread of each figure over the members of one launch, or all, or over peers if `peers` is not GT_JOB_NO_LAUNCH. */
+/* Find the spread of each figure over members of one launch, or all, or over `peers` if given (not
+ * GT_JOB_NO_LAUNCH). */
 static int spread_of(struct gt_spread ret[GT_JOB_FIGURES], const struct gt_job *job, size_t launch, size_t peers,
                      double *scratch)
 {
@@ -318,9 +319,9 @@ void gt_job_outliers_release(struct gt_job_outliers *outliers)
     outliers->step = outliers->peers = NULL;
 }
 
-static const double FURTHEST = 1e9; /* where all others are equal */
+static const double FURTHEST = 1e9; /* if all others are equal */
 
-/* Returns how far off it is, in deviations; 0: it is not. */
+/* Returns the distance from the median in deviations; 0: no outlier. */
 static double remark_figure(struct gt_buffer *out, size_t begin, const struct gt_spread *spread, double value,
                             enum gt_job_figure figure)
 {
