@@ -14,13 +14,6 @@
 #include "base/library.h"
 #include "base/number.h"
 
-const struct gt_dialect gt_dialect_today = {24, 8};
-
-bool gt_dialect_is_modern(const struct gt_dialect *dialect)
-{
-    return dialect->major > 22 || (dialect->major == 22 && dialect->minor >= 8);
-}
-
 bool gt_server_refused(int status)
 {
     return status == -EACCES || status == -ENOENT || status == -EINVAL;
@@ -152,7 +145,7 @@ struct gt_connection {
     bool has_answered; /* at least once */
     bool is_silent;    /* SELECT 1 failed, too */
     struct login login;
-    struct gt_dialect dialect; /* major 0: unknown */
+    int major, minor; /* of the server's version; 0: unknown */
     struct gt_buffer body;
     char error_text[ERROR_TEXT_SIZE];
 };
@@ -516,26 +509,25 @@ static int ask_value(struct gt_server *server, const char *text, char *ret, size
     return status;
 }
 
-int gt_server_dialect(struct gt_server *server, struct gt_dialect *ret, struct gt_error *error)
+int gt_server_is_modern(struct gt_server *server, bool *ret, struct gt_error *error)
 {
-    struct gt_dialect *dialect = &server->connection->dialect;
+    struct gt_connection *connection = server->connection;
     char version[64];
-    int status = dialect->major ? 0 : ask_value(server, "SELECT version()", version, sizeof version, error);
-    if (status >= 0 && !dialect->major && sscanf(version, "%d.%d", &dialect->major, &dialect->minor) != 2)
+    int status = connection->major ? 0 : ask_value(server, "SELECT version()", version, sizeof version, error);
+    if (status >= 0 && !connection->major && sscanf(version, "%d.%d", &connection->major, &connection->minor) != 2)
         status = gt_error_set(error, EINVAL, "%s does not tell its version as ClickHouse does", server->name);
-    *ret = *dialect;
+    *ret = connection->major > 22 || (connection->major == 22 && connection->minor >= 8);
     return status;
 }
 
 int gt_server_clock(struct gt_server *server, double *ret, struct gt_error *error)
 {
-    struct gt_dialect dialect;
+    bool is_modern; /* else only whole seconds */
     char text[64];
     double theirs;
-    int status = gt_server_dialect(server, &dialect, error);
+    int status = gt_server_is_modern(server, &is_modern, error);
     if (status < 0)
         return status;
-    bool is_modern = gt_dialect_is_modern(&dialect); /* else only whole seconds */
     int64_t before = gt_clock_real(&gt_clock_system);
     status = ask_value(server, is_modern ? "SELECT toUnixTimestamp64Nano(now64(9)) / 1e9" : "SELECT toUInt32(now())",
                        text, sizeof text, error);
@@ -575,14 +567,14 @@ static int pack(struct gt_buffer *out, const char *sql, const struct gt_buffer *
 int gt_server_insert(struct gt_server *server, const char *sql, const struct gt_buffer *rows, const char *identity,
                      struct gt_error *error)
 {
-    struct gt_dialect dialect;
+    bool is_modern;
     struct gt_buffer parameters = {0}, answer = {0};
-    int status = gt_server_dialect(server, &dialect, error);
+    int status = gt_server_is_modern(server, &is_modern, error);
     if (status < 0)
         return status;
     add_parameter(&parameters, "database", server->address.database);
     add_parameter(&parameters, "query_id", identity);
-    if (gt_dialect_is_modern(&dialect)) { /* synchronous inserts are visible in system.processes */
+    if (is_modern) { /* synchronous inserts are visible in system.processes */
         add_parameter(&parameters, "async_insert", "0");
         add_parameter(&parameters, "insert_deduplication_token", identity);
     }

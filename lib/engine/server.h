@@ -22,13 +22,6 @@ struct gt_request_limits {
     void *context;
 };
 
-struct gt_dialect { /* the version of a server */
-    int major, minor;
-};
-extern const struct gt_dialect gt_dialect_today;
-/* Returns true if the version has codecs, LowCardinality, TTL and deduplication tokens (22.8). */
-bool gt_dialect_is_modern(const struct gt_dialect *dialect);
-
 struct gt_connection; /* to the server: private */
 
 struct gt_server {
@@ -70,7 +63,8 @@ int gt_server_run(struct gt_server *server, struct gt_buffer *sql, struct gt_err
  * running. */
 int gt_server_insert(struct gt_server *server, const char *sql, const struct gt_buffer *rows, const char *identity,
                      struct gt_error *error);
-int gt_server_dialect(struct gt_server *server, struct gt_dialect *ret, struct gt_error *error);
+/* Find out whether the version has codecs, LowCardinality, TTL and deduplication tokens (22.8). */
+int gt_server_is_modern(struct gt_server *server, bool *ret, struct gt_error *error);
 /* Get the seconds by which the server's clock is ahead. */
 int gt_server_clock(struct gt_server *server, double *ret, struct gt_error *error);
 

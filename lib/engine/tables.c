@@ -150,54 +150,50 @@ static void add_create(struct gt_buffer *sql, enum gt_engine_table table, bool i
                          tables[table].is_kept ? "" : "ttl_only_drop_parts = 1, ");
 }
 
-void gt_engine_create_all(struct gt_buffer *sql, const struct gt_dialect *dialect)
+int gt_engine_make(struct gt_buffer *sql, struct gt_server *server, struct gt_error *error)
 {
-    for (int table = 0; table < GT_ENGINE_TABLES; table++) {
-        add_create(sql, (enum gt_engine_table)table, gt_dialect_is_modern(dialect));
-        gt_buffer_text(sql, ";\n");
-    }
-}
-
-int gt_engine_make(struct gt_server *server, struct gt_error *error)
-{
-    struct gt_dialect dialect;
-    int status = gt_server_dialect(server, &dialect, error);
+    bool is_modern = true;
+    int status = server ? gt_server_is_modern(server, &is_modern, error) : 0;
     for (int table = 0; status >= 0 && table < GT_ENGINE_TABLES; table++) {
-        struct gt_buffer sql = {0};
-        add_create(&sql, (enum gt_engine_table)table, gt_dialect_is_modern(&dialect));
-        status = gt_server_run(server, &sql, error);
+        struct gt_buffer one = {0};
+        add_create(&one, (enum gt_engine_table)table, is_modern);
+        gt_buffer_printf(sql, "%s;\n", one.data ? one.data : "");
+        if (one.failed || sql->failed)
+            status = gt_error_system(error, ENOMEM, "%s", tables[table].name);
+        else if (server)
+            status = gt_server_run(server, &one, error);
+        gt_buffer_release(&one);
     }
     return status;
 }
 
 /* ---- Columns of a server ---- */
 
-int gt_engine_list(struct gt_engine_listed *ret, struct gt_server *server, struct gt_error *error)
+int gt_engine_list(struct gt_answer *ret, struct gt_server *server, struct gt_error *error)
 {
     struct gt_buffer sql = {0};
     gt_buffer_text(&sql, "SELECT '', table, name, '' FROM system.columns WHERE database = ");
     gt_sql_text(&sql, server->address.database);
-    int status = gt_server_query(server, &sql, &ret->answer, error);
+    int status = gt_server_query(server, &sql, ret, error);
     if (status < 0)
-        gt_answer_release(&ret->answer);
+        gt_answer_release(ret);
     return status;
 }
 
-bool gt_engine_has(const struct gt_engine_listed *listed, const char *table, const char *column)
+bool gt_engine_has(const struct gt_answer *listed, const char *table, const char *column)
 {
     char line[160];
     snprintf(line, sizeof line, "\t%s\t%s\t", table, column);
-    return !listed->answer.text.length || strstr(listed->answer.text.data, line);
+    return !listed->text.length || strstr(listed->text.data, line);
 }
 
 /* IF NOT EXISTS is newer than 18.16. */
 static bool add_to_server(struct gt_server *server, enum gt_engine_table table, const struct gt_engine_column *column)
 {
-    struct gt_dialect dialect;
+    bool is_modern;
     struct gt_buffer sql = {0};
-    if (gt_server_dialect(server, &dialect, NULL) < 0)
+    if (gt_server_is_modern(server, &is_modern, NULL) < 0)
         return false;
-    bool is_modern = gt_dialect_is_modern(&dialect);
     gt_buffer_printf(&sql, "ALTER TABLE %s ADD COLUMN %s", tables[table].name, is_modern ? "IF NOT EXISTS " : "");
     add_column(&sql, column, is_modern);
     return gt_server_run(server, &sql, NULL) >= 0;
@@ -206,10 +202,10 @@ static bool add_to_server(struct gt_server *server, enum gt_engine_table table, 
 int gt_engine_find_columns(struct gt_server *server, enum gt_engine_table table, struct gt_engine_columns *columns,
                            struct gt_buffer *left_out, struct gt_error *error)
 {
-    struct gt_engine_listed listed = {0};
+    struct gt_answer listed = {0};
     const char *name = tables[table].name;
     int status = gt_engine_list(&listed, server, error);
-    if (status >= 0 && (!listed.answer.text.length || !gt_engine_has(&listed, name, columns->column[0].name)))
+    if (status >= 0 && (!listed.text.length || !gt_engine_has(&listed, name, columns->column[0].name)))
         status = gt_error_set(error, ENOENT,
                               "%s has no table %s; an administrator creates it with gpu-tracker push --init %s",
                               server->name, name, server->name);
@@ -222,6 +218,6 @@ int gt_engine_find_columns(struct gt_server *server, enum gt_engine_table table,
             status = gt_error_set(error, EINVAL, "%s: its table %s has no column %s", server->name, name, column->name);
         gt_buffer_printf(left_out, "%s%s.%s", left_out->length ? ", " : "", name, column->name);
     }
-    gt_answer_release(&listed.answer);
+    gt_answer_release(&listed);
     return status;
 }

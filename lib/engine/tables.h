@@ -42,18 +42,14 @@ void gt_engine_columns(struct gt_engine_columns *ret, enum gt_engine_table table
 /* Returns the factor by which a metric is stored as an integer. */
 double gt_engine_scale(enum gt_metric_id metric);
 
-/* Append the statements that create the tables, with semicolons. */
-void gt_engine_create_all(struct gt_buffer *sql, const struct gt_dialect *dialect);
-/* Create the missing tables of a server. */
-int gt_engine_make(struct gt_server *server, struct gt_error *error);
+/* Append the statements that create the tables, with semicolons, and run them on a server. NULL: a current server, and
+ * they are not run. */
+int gt_engine_make(struct gt_buffer *sql, struct gt_server *server, struct gt_error *error);
 
-/* The columns of a database. Tables of earlier versions lack metrics of later ones. */
-struct gt_engine_listed {
-    struct gt_answer answer;
-};
-int gt_engine_list(struct gt_engine_listed *ret, struct gt_server *server, struct gt_error *error);
+/* List the columns of a database. Tables of earlier versions lack metrics of later ones. */
+int gt_engine_list(struct gt_answer *ret, struct gt_server *server, struct gt_error *error);
 /* Returns true for every column if the list is empty, as after an error. */
-bool gt_engine_has(const struct gt_engine_listed *listed, const char *table, const char *column);
+bool gt_engine_has(const struct gt_answer *listed, const char *table, const char *column);
 
 /* Find out which columns the server's table has, and add missing ones if the user may. `left_out` gets the names of
  * other missing metrics. -ENOENT: no such table. -EINVAL: a column is missing that rows need. */

@@ -33,7 +33,7 @@ struct server_job {
     char *name;
     struct gt_server *server;
     char *jobs; /* "'alps:4242.0', 'alps:4242.1'" */
-    struct gt_engine_listed columns;
+    struct gt_answer columns;
     struct tracker *tracker; /* by job, then by source */
     size_t count, capacity;
     const struct tracker **of_rank; /* after place_ranks */
@@ -581,7 +581,7 @@ static int read_series(void *state, const struct gt_job *job, const struct gt_jo
 {
     struct server_job *server = state;
     struct answer answer = {.job = job, .question = question};
-    if (!server->columns.answer.text.length)
+    if (!server->columns.text.length)
         gt_engine_list(&server->columns, server->server, NULL);
     if (part_column(question) &&
         !gt_engine_has(&server->columns, gt_engine_table_name(table_of(question)), part_column(question)))
@@ -728,7 +728,7 @@ static void close_server(void *context)
     }
     release_calls(state);
     gt_server_close(state->server);
-    gt_answer_release(&state->columns.answer);
+    gt_answer_release(&state->columns);
     free(state->of_rank);
     free(state->tracker);
     free(state->jobs);
