@@ -218,6 +218,20 @@ def test_rows_that_a_server_lost_are_sent_again(server, real, push, tmp_path):
     assert counts(server, "lost") == [str(2 * ROWS)] * 2
 
 
+def test_only_the_rows_that_are_missing_are_sent_again(server, real, push, gpu_tracker, tmp_path):
+    server.ask("CREATE DATABASE holes")
+    url = f"clickhouse://127.0.0.1:{server.port}/holes"
+    subprocess.run([gpu_tracker, "push", "--init", url], check=True, capture_output=True)
+    paths = make_job(real, tmp_path, ranks=2, rows=ROWS, job="holes")
+    push(*paths, url)
+    for statement in ("CREATE TABLE holes.kept AS holes.samples",
+                      "INSERT INTO holes.kept SELECT * FROM holes.samples WHERE source = 0 OR number < 100 OR number >= 150",
+                      "DROP TABLE holes.samples", "RENAME TABLE holes.kept TO holes.samples"):
+        server.ask(statement)
+    assert "; 50 rows were sent" in push(*paths, url)
+    assert server.ask("SELECT count(), uniqExact(source, number) FROM holes.samples") == f"{2 * ROWS}\t{2 * ROWS}\n"
+
+
 def test_a_killed_server_loses_nothing(tmp_path, real, push, gpu_tracker):
     server = Server(tmp_path / "clickhouse")
     try:
