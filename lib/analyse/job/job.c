@@ -454,14 +454,11 @@ bool gt_job_goes_on(const struct gt_job *job, double now)
 
 static int check_one_job(const struct gt_job *job, struct gt_error *error)
 {
-    const char *first = NULL;
+    const char *first = "";
     for (size_t i = 0; i < job->count; i++) {
         const char *name = job->rank[i].machine.job;
-        if (!*name)
-            continue;
-        if (!first)
-            first = name;
-        if (!gt_job_name_is_same(name, first))
+        first = *first ? first : name;
+        if (*name && !gt_job_name_is_same(name, first))
             return gt_error_set(
                 error, EINVAL, "%s has recordings of several jobs, %.*s and %.*s: each needs a folder of its own",
                 job->source->name, (int)gt_job_name_base(first), first, (int)gt_job_name_base(name), name);
