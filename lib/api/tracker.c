@@ -17,7 +17,7 @@
 #include "collect/process/kernel.h"
 #include "collect/process/process.h"
 #include "collect/topology.h"
-#include "engine/shipment.h"
+#include "engine/upload.h"
 #include "store/address.h"
 
 /* ---- Telling the caller ------------------------------------------------------------------------------------------ */
@@ -338,7 +338,7 @@ static void find_address(const struct gt_tracker *tracker, char *ret, size_t siz
         gt_address_read(&parts, tracker->url, NULL) < 0)
         return;
     gt_address_name(name, sizeof name, &parts);
-    gt_shipment_name_job(job, sizeof job, &tracker->recorder.machine, parts.jobs);
+    gt_upload_name_job(job, sizeof job, &tracker->recorder.machine, parts.jobs);
     snprintf(ret, size, "%s/%s", name, job);
 }
 
