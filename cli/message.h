@@ -35,7 +35,7 @@ int say_unread(int status, const struct gt_error *error, const char *path);
 struct suggestion {
     const char *word;
     const char *nearest;
-    unsigned distance;
+    size_t distance;
 };
 void suggest(struct suggestion *suggestion, const char *candidate);
 

@@ -6,16 +6,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gpu_tracker.h"
+#include "api/tracker.h"
 
 struct status {
     /* When the line is drawn again, CLOCK_MONOTONIC; 0: there is none, or it was given back for good. */
     int64_t next_ns;
     int rows; /* of the terminal whose last one is reserved; 0: none is */
     bool has_title, has_taskbar;
-    bool is_titled;         /* the title is this program's by now */
-    int guard;              /* to the process that sets the terminal right where this one is killed, or -1 */
-    struct gt_status *line; /* NULL until the job has begun */
+    bool is_titled;           /* the title is this program's by now */
+    int guard;                /* to the process that sets the terminal right where this one is killed, or -1 */
+    struct status_line *line; /* NULL until the job has begun */
 };
 
 /* Before the job begins. Without `wanted`, and where standard output or standard error is no terminal, TERM is dumb, or another job has

@@ -75,23 +75,6 @@ int gt_recording_take_name(char *ret, size_t size, const struct gt_tracker_optio
 /* Removes the file where nothing was recorded. */
 void gt_recording_give_name_back(const char *pattern);
 
-/* ---- A line about a job -------------------------------------------------------------------------------------------- */
-/* One line about a job that this process tracks: how it is, how far, and how long it will still take. */
-struct gt_status;
-struct gt_status_options {
-    const char *blocks; /* the folder of its code blocks, of which some are counted, or NULL */
-    char *const *words; /* its command, of which earlier runs tell how long it takes; NULL: none is asked */
-    int ascii;          /* no other characters */
-};
-/* The tracker stays open until the line is closed. */
-int gt_status_open(struct gt_status **ret, const struct gt_tracker *tracker, const struct gt_status_options *options,
-                   struct gt_error *error);
-/* Without control characters, of `columns` columns at most, and `size` bytes with the NUL at the end. */
-void gt_status_text(struct gt_status *status, int columns, char *ret, size_t size);
-/* Returns how much of the job is done, from 0 to 1, as the last text tells; NaN: not known. */
-double gt_status_share(const struct gt_status *status);
-void gt_status_close(struct gt_status *status);
-
 /* ---- Energy counters for users who may not read them --------------------------------------------------------------- */
 /* A relay reads energy counters and answers; sockets and privileges are the caller's. It opens all it reads when it is opened, so
  * privileges may be given up then. -ENXIO: there is no energy counter that may be read. */
