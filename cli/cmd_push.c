@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/rank.h"
-#include "cmd_push.h"
+#include "track.h"
 #include "engine/push.h"
 #include "engine/spool.h"
 #include "engine/tables.h"

@@ -7,12 +7,12 @@
 
 #include "api/program.h"
 #include "base/number.h"
-#include "cmd_runs.h"
+#include "track.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
-#include "privilege.h"
+#include "launch.h"
 
 /* In CI nobody looks at the list, and the home is often one of many machines. */
 static bool is_wanted(const struct options *options)

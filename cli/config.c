@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "message.h"
-#include "privilege.h"
+#include "launch.h"
 
 enum { LONGEST = 4 << 20 };
 

@@ -12,7 +12,7 @@
 
 #include "message.h"
 #include "option.h"
-#include "privilege.h"
+#include "launch.h"
 
 /* A descriptor of the folder, which is this user's alone; negative: there is none, and errno is EPERM where something else is in its
  * place. */

@@ -19,15 +19,12 @@
 #include "base/rank.h"
 #include "base/root.h"
 #include "base/secret.h"
-#include "cmd_runs.h"
 #include "heap.h"
 #include "jobs.h"
 #include "launch.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
-#include "privilege.h"
-#include "cmd_push.h"
 #include "watch.h"
 
 /* ---- commands that start their work elsewhere ---- */
