@@ -268,14 +268,18 @@ enum command_set {
     UNLISTED = 1ul << COMMAND_COUNT, /* no command, but a property of the option */
 };
 
-enum { COMMAND_LINE, CONFIGURABLE };
-
 const struct option option_table[OPTION_COUNT] = {
-#define OPTION(key, type, letter, name, short_word, argument, choice, minimum, commands, configurable, help) \
-    {#key,   OPTION_##type, letter,   name,         short_word, argument,                                    \
-     choice, minimum,       commands, configurable, help,       offsetof(struct options, key)},
-#include "option.def"
-#undef OPTION
+#define OPTION(option_key, option_type, long, ...)   \
+    {.key = #option_key,                             \
+     .type = OPTION_##option_type,                   \
+     .name = long,                                   \
+     .offset = offsetof(struct options, option_key), \
+     __VA_ARGS__},
+#define GT_OPTION(member, ...) TRACKER_OPTION(__VA_ARGS__)
+#define TRACKER_OPTION(option_key, option_type, long, ...) \
+    OPTION(option_key, option_type, long, .configurable = true, __VA_ARGS__)
+#define GT_OPTION_OR(fallback, member, ...) TRACKER_OPTION(__VA_ARGS__ " Default: " #fallback ".")
+#include "schema/option.def"
 };
 
 bool option_applies(const struct option *option, const struct command *command)

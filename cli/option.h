@@ -1,4 +1,4 @@
-/* The options: one table (option.def) from which parsing, configuration, help, man page and completion are made. */
+/* The options: one table (lib/schema/option.def) from which parsing, configuration, help, man page and completion are made. */
 #ifndef CLI_OPTION_H
 #define CLI_OPTION_H
 
@@ -43,8 +43,7 @@ struct option {
 
 enum option_number {
 #define OPTION(key, ...) OPTION_NUMBER_##key,
-#include "option.def"
-#undef OPTION
+#include "schema/option.def"
     OPTION_COUNT
 };
 extern const struct option option_table[OPTION_COUNT];
@@ -62,8 +61,7 @@ extern const struct option option_table[OPTION_COUNT];
 /* The values; what nobody gave is 0, NULL or false. */
 struct options {
 #define OPTION(key, type, ...) OPTION_VALUE_##type key;
-#include "option.def"
-#undef OPTION
+#include "schema/option.def"
     bool given[OPTION_COUNT]; /* anywhere */
     bool typed[OPTION_COUNT]; /* among the words of the command line */
     char **owned;             /* memory that values point into */
