@@ -100,24 +100,29 @@ static int check_words(const char *analysis, int count, char **operands)
     return say_analyses(analysis);
 }
 
-/* It must not go unnoticed that a rank is missing. */
-static void say_doubts(const struct gt_report *report)
+/* It must not go unnoticed that a rank is missing, or a file damaged. */
+static void say_doubts(const struct output *output, const char *analysis, const struct gt_report *report)
 {
-    for (int i = 0; i < 2; i++) {
-        const char *doubt = gt_report_doubt(report, i);
+    bool is_brief = strcmp(output->format, "summary") == 0 && strcmp(analysis, "overview") == 0;
+    bool is_seen = !output->path && (is_brief || strcmp(output->format, "text") == 0);
+    enum { NOT_IN_TEXT = 2 };
+    const char *words = "";
+    for (int i = 0; words && (i < NOT_IN_TEXT || !is_seen); i++) {
+        const char *doubt = gt_report_doubt(report, i, &words);
         if (doubt)
-            say("may be missing: %s", doubt);
+            say("%s: %s", words, doubt);
     }
 }
 
 /* CSV is one table: the one that was asked for, or the first; what else there is stands on standard error. */
-static int choose_table(const struct options *options, const struct output *output, struct gt_report *report)
+static int choose_table(const struct options *options, const struct output *output, const char *analysis,
+                        struct gt_report *report)
 {
     struct gt_error error = {0};
     char *rest = NULL;
     bool is_csv = strcmp(output->format, "csv") == 0;
     if (!options->table && !is_csv) {
-        say_doubts(report);
+        say_doubts(output, analysis, report);
         return 0;
     }
     int status = gt_report_choose_table(report, options->table, is_csv, &rest, &error);
@@ -204,7 +209,7 @@ static int profile(const struct options *options, int count, char **operands)
         status = profile_job(analysis, operands[0], options, &report, &error);
     else if (status >= 0)
         status = gt_profile_report(analysis, paths, (size_t)count, &request, &wanted, &report, &error);
-    int exit_status = status >= 0 ? choose_table(options, &output, report) : 0;
+    int exit_status = status >= 0 ? choose_table(options, &output, analysis, report) : 0;
     if (exit_status) {
         gt_report_free(report);
         return exit_status;
@@ -295,7 +300,8 @@ static int export(const struct options *options, int count, char **operands)
     what.output = options->exported;
     what.overwrite = options->overwrite;
     status = gt_timeline_export((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
-    return output_reading(&output, status, report, &error, operands[0]);
+    int exit_status = output_reading(&output, status, report, &error, operands[0]);
+    return status == -ENODATA ? EXIT_NOTHING : exit_status;
 }
 
 const struct command command_timeline_merge = {

@@ -11,15 +11,6 @@
 #include "message.h"
 #include "option.h"
 
-static int exporter_text(void *context, int form, const char **text, size_t *length, char *complaint, size_t size)
-{
-    struct gt_error error = {0};
-    int status = gt_exporter_text(context, (enum gt_exposition)form, text, length, &error);
-    if (status < 0)
-        snprintf(complaint, size, "%s\n", error.text);
-    return status;
-}
-
 static void print_warning(void *context, const char *sentence)
 {
     const struct options *options = context;
@@ -92,45 +83,24 @@ static int check_descriptors(void)
     return EXIT_TRACKER;
 }
 
-static int serve(struct http *http)
-{
-    struct signals signals;
-    signals_take_ending(&signals);
-    if (signals.fd < 0) {
-        say("signals cannot be read");
-        return EXIT_TRACKER;
-    }
-    printf("%smetrics\n%s\n", http_address(http), http_address(http));
-    fflush(stdout);
-    int status = http_run(http, &signals);
-    signals_close(&signals);
-    return status;
-}
-
 static int run(const struct options *options, int count, char **operands)
 {
     (void)count;
     (void)operands;
     struct gt_exporter *exporter = NULL;
-    struct http *http = NULL;
     struct http_settings settings = {
         .listen = options->listen ? options->listen : "127.0.0.1:9417",
         .token_file = options->token_file,
         .tls_cert = options->tls_cert,
         .tls_key = options->tls_key,
     };
-    struct http_source source = {.text = exporter_text};
     signal(SIGPIPE, SIG_IGN); /* a client that leaves is none of our business */
     raise_descriptors();
     int status = open_exporter(&exporter, options);
-    source.context = exporter;
     if (!status)
         status = check_descriptors();
     if (!status)
-        status = http_open(&http, &settings, &source);
-    if (!status)
-        status = serve(http);
-    http_close(http);
+        status = http_serve(&settings, exporter);
     gt_exporter_close(exporter);
     return status;
 }

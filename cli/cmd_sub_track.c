@@ -391,7 +391,14 @@ const struct command command_compare = {
         "A session is a recording or the results of analyze (JSON or pickle). Its name is that of the file unless NAME= is given. Files with the same NAME, and the recordings of a folder, are runs of one session; their mean counts. The first session is the baseline.\n\n"
         "With several runs on both sides, a difference has a 95 % confidence interval (Welch). With four runs or more on both sides, the summary marks significant differences: equal programs have one in at most 5 of 100 comparisons.\n\n"
         "Code blocks match by name. Blocks of one file with names that differ only in the line number match in order. Other blocks are listed as added or removed.\n\n"
-        "A rule is VALUE>LIMIT or VALUE<LIMIT. VALUE is memory, gpu-memory, time, cpu-time, cpu, gpu, energy, power, a peak such as combined_ram_peak, COLUMN.STATISTIC, counters.COLUMN or energy.DEVICE (cpu, dram, gpu, total). After block:NAME. it is also time, or compute_time, self_time or cpu_time with .STATISTIC or .total. LIMIT is absolute (2GB, 200) or, with a sign, relative to the baseline (+5%, +100MB). A missing value counts as a violation. So does energy measured part of the time, unless --allow-partial is given. The exit status is 3 if a rule is broken. Each broken rule is named.",
+        "A rule is VALUE>LIMIT or VALUE<LIMIT. memory>2GB is broken above 2 GB. VALUE is one of these:\n"
+        "memory, gpu-memory, time, cpu-time, cpu, gpu, energy, power;\n"
+        "energy.cpu, energy.dram, energy.gpu, energy.total;\n"
+        "a peak: combined_ram_peak;\n"
+        "COLUMN.STATISTIC, counters.COLUMN;\n"
+        "block:NAME.VALUE, such as block:sort.memory;\n"
+        "block:NAME.compute_time, block:NAME.self_time or block:NAME.cpu_time, with .STATISTIC or .total.\n\n"
+        "LIMIT is absolute (2GB, 200) or, with a sign, relative to the baseline (+5%, +100MB). A missing value breaks its rule. So does energy measured part of the time, unless --allow-partial is given. If a rule is broken, the exit status is 3. Each broken rule is named.",
     .operand = OPERAND_FILE,
     .most = -1,
     .run = run,

@@ -13,134 +13,62 @@
 #include "option.h"
 
 enum {
-    STATE_MS = 1000,     /* between states */
-    SHARE = 10,          /* of the time that making them may take: one part of so many */
-    STAY_SECONDS = 600,  /* who follows comes back after so long */
+    SHARE = 10,          /* making states may take one part of this many of the time */
+    STAY_SECONDS = 600,  /* followers come back after it */
     WAIT_SECONDS = 90,   /* for a page */
-    ROW_MS = 1000,       /* the list waits for rows; later it shows the rows that it has */
-    UNUSED_SECONDS = 30, /* until nobody is taken to come back */
+    UNUSED_SECONDS = 30, /* until a feed is closed that nobody uses */
     KEPT_SECONDS = 600,  /* the page of a job that has ended */
     BLOCK = 32768,
     MOST_JOBS = 200
 };
-static const int64_t MS = 1000000;
 
-struct page_stream {
-    struct pages *pages;
-    struct http *http;
-    struct MHD_Connection *connection;
-    struct job_feed *feed;
-    struct job_event *event; /* that is being sent; NULL: none */
-    size_t sent;
-    uint64_t number; /* of the state that was sent */
-    bool is_suspended, has_said_end;
-};
+/* ---- Followers --------------------------------------------------------------------------------------------------- */
 
-/* One copy for all who read it. */
-struct job_event {
-    int references;
-    size_t length;
-    uint64_t number; /* of the state */
-    char text[];
-};
-
-static struct job_event *new_event(const char *name, const char *text, size_t length, uint64_t number)
+static struct follower *add_follower(struct http *http, struct MHD_Connection *connection, int kind,
+                                     struct job_feed *feed)
 {
-    static const char form[] = "event: %s\nid: %llu\ndata: ";
-    size_t room = sizeof form + strlen(name) + 24 + length;
-    struct job_event *event = malloc(sizeof *event + room);
-    if (!event)
+    struct follower *free_one = NULL;
+    int count = 0;
+    for (int i = 0; i < 2 * PAGES_FOLLOWERS; i++) {
+        struct follower *follower = &http->pages.follower[i];
+        count += (int)follower->kind == kind;
+        free_one = follower->kind == NO_FOLLOWER ? follower : free_one;
+    }
+    if (count == PAGES_FOLLOWERS)
         return NULL;
-    *event = (struct job_event){.references = 1, .number = number};
-    event->length = (size_t)snprintf(event->text, room, form, name, (unsigned long long)number);
-    memcpy(event->text + event->length, text, length);
-    memcpy(event->text + event->length + length, "\n\n", 2);
-    event->length += length + 2;
-    return event;
+    *free_one = (struct follower){.kind = kind, .http = http, .connection = connection, .feed = feed};
+    return free_one;
 }
 
-static void drop_event(struct page_stream *stream)
+/* How many of the kind (NO_FOLLOWER: of any) follow it. */
+static int count_followers(const struct pages *pages, const struct job_feed *feed, int kind)
 {
-    if (stream->event && !--stream->event->references)
-        free(stream->event);
-    stream->event = NULL;
-}
-
-/* The event of the feed's state: that which another stream reads already, or a new one. */
-static struct job_event *event_of(const struct pages *pages, const struct job_feed *feed)
-{
-    for (int i = 0; i < PAGES_STREAMS; i++) {
-        const struct page_stream *other = pages->stream[i];
-        if (other && other->feed == feed && other->event && other->event->number == feed->state.number) {
-            other->event->references++;
-            return other->event;
-        }
+    int count = 0;
+    for (int i = 0; i < 2 * PAGES_FOLLOWERS; i++) {
+        const struct follower *follower = &pages->follower[i];
+        count += follower->kind && follower->feed == feed && (!kind || (int)follower->kind == kind);
     }
-    return new_event("state", feed->state.text, feed->state.length, feed->state.number);
+    return count;
 }
 
-/* ---- Who follows ------------------------------------------------------------------------------------------------- */
-
-static void next_event(struct page_stream *stream)
+/* Lets those of the kind go on that follow the feed, or no feed the list. */
+static void wake_followers(struct http *http, const struct job_feed *feed, int kind)
 {
-    const struct job_feed *feed = stream->feed;
-    drop_event(stream);
-    stream->sent = 0;
-    if (feed->is_last) {
-        stream->event = new_event("end", "", 0, 0);
-        stream->has_said_end = stream->event;
-    } else if (feed->state.text && feed->state.number != stream->number) {
-        stream->event = event_of(stream->pages, feed);
-        stream->number = feed->state.number;
+    for (int i = 0; i < 2 * PAGES_FOLLOWERS; i++) {
+        struct follower *follower = &http->pages.follower[i];
+        if ((int)follower->kind != kind || follower->feed != feed || !follower->is_suspended)
+            continue;
+        follower->is_suspended = false;
+        if (kind == FOLLOWS_PAGE)
+            follower->kind = NO_FOLLOWER; /* its request is answered from the start again */
+        http->mhd.resume_connection(follower->connection);
     }
 }
 
-static ssize_t read_stream(void *context, uint64_t at, char *ret, size_t size)
+static void suspend(struct follower *follower)
 {
-    struct page_stream *stream = context;
-    (void)at;
-    if (!stream->event || stream->sent == stream->event->length) {
-        bool is_alone = stream->feed->fd < 0 && !stream->feed->is_last;
-        if (stream->has_said_end || stream->pages->is_closing || is_alone)
-            return MHD_CONTENT_READER_END_OF_STREAM;
-        next_event(stream);
-    }
-    if (!stream->event) {
-        stream->http->mhd.suspend_connection(stream->connection);
-        stream->is_suspended = true;
-        return 0;
-    }
-    size_t left = stream->event->length - stream->sent, length = left < size ? left : size;
-    memcpy(ret, stream->event->text + stream->sent, length);
-    stream->sent += length;
-    return (ssize_t)length;
-}
-
-static void free_stream(void *context)
-{
-    struct page_stream *stream = context;
-    drop_event(stream);
-    stream->feed->used_ns = gt_clock_ns(CLOCK_MONOTONIC);
-    for (int i = 0; i < PAGES_STREAMS; i++)
-        if (stream->pages->stream[i] == stream)
-            stream->pages->stream[i] = NULL;
-    free(stream);
-}
-
-static struct page_stream *new_stream(struct http *http, struct MHD_Connection *connection, struct job_feed *feed)
-{
-    static const char greeting[] = "0";
-    struct pages *pages = &http->pages;
-    int place = 0;
-    while (place < PAGES_STREAMS && pages->stream[place])
-        place++;
-    struct page_stream *stream = place < PAGES_STREAMS ? calloc(1, sizeof *stream) : NULL;
-    if (!stream)
-        return NULL;
-    *stream = (struct page_stream){.pages = pages, .http = http, .connection = connection, .feed = feed};
-    stream->event = new_event("hello", greeting, sizeof greeting - 1, 0);
-    pages->stream[place] = stream;
-    return stream;
+    follower->is_suspended = true;
+    follower->http->mhd.suspend_connection(follower->connection);
 }
 
 static enum MHD_Result answer_busy(struct http *http, struct MHD_Connection *connection, const char *text)
@@ -148,25 +76,93 @@ static enum MHD_Result answer_busy(struct http *http, struct MHD_Connection *con
     return http_answer(http, connection, MHD_HTTP_SERVICE_UNAVAILABLE, text, "Retry-After", "10");
 }
 
+/* The connection goes on when the page of the feed, or of no feed the list, is made. */
+static enum MHD_Result wait_for(struct http *http, struct MHD_Connection *connection, struct job_feed *feed)
+{
+    struct follower *follower = add_follower(http, connection, FOLLOWS_PAGE, feed);
+    if (!follower)
+        return answer_busy(http, connection, "too many wait for pages\n");
+    http_let_stay(http, connection, WAIT_SECONDS + HTTP_SECONDS);
+    suspend(follower);
+    return MHD_YES;
+}
+
+void pages_forget(struct pages *pages, const struct MHD_Connection *connection)
+{
+    for (int i = 0; i < 2 * PAGES_FOLLOWERS; i++)
+        if (pages->follower[i].kind == FOLLOWS_PAGE && pages->follower[i].connection == connection)
+            pages->follower[i].kind = NO_FOLLOWER;
+}
+
+/* ---- States ------------------------------------------------------------------------------------------------------ */
+
+static void begin_event(struct follower *follower, const char *text, size_t length)
+{
+    follower->rest = text;
+    follower->rest_length = length;
+}
+
+static void next_event(struct follower *follower)
+{
+    static const char end[] = "event: end\nid: 0\ndata: \n\n";
+    const struct job_feed *feed = follower->feed;
+    if (feed->is_last) {
+        begin_event(follower, end, sizeof end - 1);
+        follower->has_end = true;
+    } else if (feed->state && feed->state != follower->text) {
+        job_text_drop(follower->text);
+        follower->text = feed->state;
+        follower->text->references++;
+        begin_event(follower, follower->text->bytes, follower->text->length);
+    }
+}
+
+static ssize_t read_states(void *context, uint64_t at, char *ret, size_t size)
+{
+    struct follower *follower = context;
+    (void)at;
+    if (!follower->rest_length) {
+        bool is_alone = follower->feed->fd < 0 && !follower->feed->is_last;
+        if (follower->has_end || follower->http->pages.is_closing || is_alone)
+            return MHD_CONTENT_READER_END_OF_STREAM;
+        next_event(follower);
+    }
+    if (!follower->rest_length) {
+        suspend(follower);
+        return 0;
+    }
+    size_t length = follower->rest_length < size ? follower->rest_length : size;
+    memcpy(ret, follower->rest, length);
+    follower->rest += length;
+    follower->rest_length -= length;
+    return (ssize_t)length;
+}
+
+static void end_states(void *context)
+{
+    struct follower *follower = context;
+    follower->feed->used_ns = gt_clock_ns(CLOCK_MONOTONIC);
+    job_text_drop(follower->text);
+    *follower = (struct follower){.kind = NO_FOLLOWER};
+}
+
 static enum MHD_Result answer_states(struct http *http, struct MHD_Connection *connection, struct job_feed *feed)
 {
-    struct page_stream *stream = new_stream(http, connection, feed);
-    if (!stream)
+    static const char hello[] = "event: hello\nid: 0\ndata: 0\n\n";
+    static const struct http_field headers[] = {{"Content-Type", "text/event-stream"},
+                                                {"Cache-Control", "no-store"},
+                                                {"X-Content-Type-Options", "nosniff"},
+                                                {NULL, NULL}};
+    struct follower *follower = add_follower(http, connection, FOLLOWS_STATES, feed);
+    if (!follower)
         return answer_busy(http, connection, "too many follow jobs\n");
-    struct MHD_Response *response = http->mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream,
-                                                                            stream, free_stream);
-    if (!response) {
-        free_stream(stream);
-        return MHD_NO;
-    }
-    http->mhd.add_response_header(response, "Content-Type", "text/event-stream");
-    http->mhd.add_response_header(response, "Cache-Control", "no-store");
-    http->mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
-    http->mhd.add_response_header(response, "Connection", "close");
-    visitors_let_stay(http_visitor(http, connection), STAY_SECONDS);
-    enum MHD_Result result = http->mhd.queue_response(connection, MHD_HTTP_OK, response);
-    http->mhd.destroy_response(response);
-    return result;
+    begin_event(follower, hello, sizeof hello - 1);
+    struct MHD_Response *response = http->mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_states,
+                                                                            follower, end_states);
+    if (!response)
+        end_states(follower);
+    http_let_stay(http, connection, STAY_SECONDS);
+    return http_send(http, connection, MHD_HTTP_OK, response, headers);
 }
 
 /* ---- Pages ------------------------------------------------------------------------------------------------------- */
@@ -174,73 +170,38 @@ static enum MHD_Result answer_states(struct http *http, struct MHD_Connection *c
 static enum MHD_Result answer_html(const struct http *http, struct MHD_Connection *connection, const char *text,
                                    size_t length)
 {
-    struct MHD_Response *response = http_response(http, text, length);
-    if (!response)
-        return MHD_NO;
-    http->mhd.add_response_header(response, "Content-Type", "text/html;charset=utf-8");
-    http->mhd.add_response_header(response, "Content-Security-Policy", "frame-ancestors 'none'");
-    http->mhd.add_response_header(response, "Referrer-Policy", "no-referrer");
-    http->mhd.add_response_header(response, "Cache-Control", "no-store");
-    http->mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
-    enum MHD_Result result = http->mhd.queue_response(connection, MHD_HTTP_OK, response);
-    http->mhd.destroy_response(response);
-    return result;
+    static const struct http_field headers[] = {
+        {"Content-Type", "text/html;charset=utf-8"}, {"Content-Security-Policy", "frame-ancestors 'none'"},
+        {"Referrer-Policy", "no-referrer"},          {"Cache-Control", "no-store"},
+        {"X-Content-Type-Options", "nosniff"},       {NULL, NULL}};
+    return http_send(http, connection, MHD_HTTP_OK,
+                     http->mhd.create_response_from_buffer(length, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY),
+                     headers);
 }
 
-static int64_t interval_of(int64_t took_ns)
+/* Between two states, pages or rows of a job. */
+static int64_t interval_of(const struct job_feed *feed)
 {
-    int64_t by_cost = took_ns * SHARE;
-    return by_cost > STATE_MS * MS ? by_cost : STATE_MS * MS;
-}
-
-static bool has_page(const struct job_feed *feed)
-{
-    bool is_new = gt_clock_ns(CLOCK_MONOTONIC) - feed->page.made_ns < interval_of(feed->took_ns);
-    return feed->page.text && (feed->is_last || (is_new && !feed->has_ended));
-}
-
-/* The connection goes on when the page of the feed, or of no feed the list, is made. */
-static enum MHD_Result wait_for(struct http *http, struct MHD_Connection *connection, struct job_feed *feed)
-{
-    struct pages *pages = &http->pages;
-    for (int i = 0; i < PAGES_WAITING; i++) {
-        if (pages->waiting[i].connection)
-            continue;
-        pages->waiting[i] = (struct page_waiting){connection, feed};
-        visitors_let_stay(http_visitor(http, connection), WAIT_SECONDS + HTTP_SECONDS);
-        http->mhd.suspend_connection(connection);
-        return MHD_YES;
-    }
-    return answer_busy(http, connection, "too many wait for pages\n");
+    int64_t by_cost = feed->took_ns * SHARE;
+    return by_cost > GT_SECOND ? by_cost : GT_SECOND;
 }
 
 static enum MHD_Result answer_page(struct http *http, struct MHD_Connection *connection, struct job_feed *feed)
 {
     feed->used_ns = gt_clock_ns(CLOCK_MONOTONIC);
-    if (has_page(feed))
-        return answer_html(http, connection, feed->page.text, feed->page.length);
-    if (*feed->trouble) {
-        char text[sizeof feed->trouble + 2];
-        snprintf(text, sizeof text, "%s\n", feed->trouble);
-        if (feed->fd >= 0)
-            *feed->trouble = '\0';
-        return http_answer(http, connection, MHD_HTTP_INTERNAL_SERVER_ERROR, text, "Refresh", "2");
-    }
-    return wait_for(http, connection, feed);
+    bool is_new = feed->used_ns - feed->page_ns < interval_of(feed) && !feed->has_ended;
+    if (feed->page && (feed->is_last || is_new))
+        return answer_html(http, connection, feed->page->bytes, feed->page->length);
+    if (!*feed->trouble)
+        return wait_for(http, connection, feed);
+    char text[sizeof feed->trouble + 2];
+    snprintf(text, sizeof text, "%s\n", feed->trouble);
+    if (feed->fd >= 0)
+        *feed->trouble = '\0';
+    return http_answer(http, connection, MHD_HTTP_INTERNAL_SERVER_ERROR, text, "Refresh", "2");
 }
 
-/* ---- Which job --------------------------------------------------------------------------------------------------- */
-
-static bool is_followed(const struct pages *pages, const struct job_feed *feed)
-{
-    for (int i = 0; i < PAGES_STREAMS; i++)
-        if (pages->stream[i] && pages->stream[i]->feed == feed)
-            return true;
-    for (int i = 0; i < PAGES_WAITING; i++)
-        if (pages->waiting[i].connection && pages->waiting[i].feed == feed)
-            return true;
-    return false;
-}
+/* ---- Feeds ------------------------------------------------------------------------------------------------------- */
 
 static struct job_feed *feed_of(struct pages *pages, pid_t tracker)
 {
@@ -250,32 +211,29 @@ static struct job_feed *feed_of(struct pages *pages, pid_t tracker)
     return NULL;
 }
 
-/* A free place, or that of whom nobody follows for longest. */
+/* A free place, or the one that has been without followers for longest. */
 static struct job_feed *place_of(struct pages *pages)
 {
-    struct job_feed *oldest = NULL;
-    for (int i = 0; i < PAGES_FEEDS; i++) {
+    struct job_feed *oldest = NULL, *free_one = feed_of(pages, 0);
+    for (int i = 0; i < PAGES_FEEDS && !free_one; i++) {
         struct job_feed *feed = &pages->feed[i];
-        if (!feed->job.tracker)
-            return feed;
-        if (!is_followed(pages, feed) && (!oldest || feed->used_ns < oldest->used_ns))
+        if (!count_followers(pages, feed, NO_FOLLOWER) && (!oldest || feed->used_ns < oldest->used_ns))
             oldest = feed;
     }
     if (oldest)
         job_feed_close(oldest);
-    return oldest;
+    return free_one ? free_one : oldest;
 }
 
-static const struct job *running(pid_t tracker, struct job *jobs)
+static const struct job *find_job(const struct job *jobs, size_t count, pid_t tracker)
 {
-    size_t count = jobs_list(jobs, MOST_JOBS);
     for (size_t i = 0; i < count; i++)
         if (jobs[i].tracker == tracker)
             return &jobs[i];
     return NULL;
 }
 
-/* Tells what the tracker runs: its words behind "--", or all of them. "": nobody knows. */
+/* The command of a tracker: its words behind "--", or all of them. "": unknown. */
 static void command_of(char *ret, size_t size, pid_t tracker)
 {
     char words[1024];
@@ -292,7 +250,7 @@ static struct job_feed *feed_of_job(struct pages *pages, pid_t tracker, const st
     struct job_feed *feed = feed_of(pages, tracker);
     bool is_other = feed && job &&
                     (strcmp(feed->job.recording, job->recording) != 0 || (feed->fd < 0 && !feed->is_last));
-    if (!is_other || is_followed(pages, feed))
+    if (!is_other || count_followers(pages, feed, NO_FOLLOWER))
         return feed;
     job_feed_close(feed);
     return NULL;
@@ -301,7 +259,9 @@ static struct job_feed *feed_of_job(struct pages *pages, pid_t tracker, const st
 static int open_feed(struct job_feed *feed, const struct job *job)
 {
     int status = job_feed_open(feed, job);
-    if (status >= 0)
+    if (status < 0)
+        job_feed_close(feed);
+    else
         command_of(feed->command, sizeof feed->command, job->tracker);
     return status;
 }
@@ -310,31 +270,25 @@ static int open_feed(struct job_feed *feed, const struct job *job)
 static int find_feed(struct pages *pages, pid_t tracker, struct job_feed **ret)
 {
     struct job *jobs = calloc(MOST_JOBS, sizeof *jobs);
-    const struct job *job = jobs ? running(tracker, jobs) : NULL;
-    struct job_feed *feed = feed_of_job(pages, tracker, job);
+    const struct job *job = jobs ? find_job(jobs, jobs_list(jobs, MOST_JOBS), tracker) : NULL;
     int status = 0;
-    if (!feed && !job)
+    *ret = feed_of_job(pages, tracker, job);
+    if (!*ret && !job)
         status = jobs ? -ENOENT : -ENOMEM;
-    else if (!feed && !(feed = place_of(pages)))
-        status = -EBUSY;
-    else if (!feed->job.tracker)
-        status = open_feed(feed, job);
-    if (status < 0 && feed)
-        job_feed_close(feed);
+    else if (!*ret)
+        status = (*ret = place_of(pages)) ? open_feed(*ret, job) : -EBUSY;
     free(jobs);
-    *ret = feed;
     return status;
 }
 
-/* "/job/4711" or "/job/4711/states". */
+/* "4711" or "4711/states". */
 static enum MHD_Result answer_job(struct http *http, struct MHD_Connection *connection, const char *path)
 {
-    static const char states[] = "/states";
     char number[24];
     pid_t pid = 0;
     struct job_feed *feed;
     size_t digits = strspn(path, "0123456789");
-    bool is_states = !strcmp(path + digits, states);
+    bool is_states = !strcmp(path + digits, "/states");
     snprintf(number, sizeof number, "%.*s", (int)(digits < sizeof number ? digits : 0), path);
     bool is_job = (is_states || !path[digits]) && option_pid(number, &pid);
     int status = is_job ? find_feed(&http->pages, pid, &feed) : -ENOENT;
@@ -345,34 +299,19 @@ static enum MHD_Result answer_job(struct http *http, struct MHD_Connection *conn
     return is_states ? answer_states(http, connection, feed) : answer_page(http, connection, feed);
 }
 
-/* Counts who waits for its page, and who follows it. */
-static void count_wishes(const struct pages *pages, const struct job_feed *feed, int *waiting, int *following)
-{
-    *waiting = *following = 0;
-    for (int i = 0; i < PAGES_WAITING; i++)
-        *waiting += pages->waiting[i].connection && pages->waiting[i].feed == feed;
-    for (int i = 0; i < PAGES_STREAMS; i++)
-        *following += pages->stream[i] && pages->stream[i]->feed == feed;
-}
-
-static bool is_over(const struct job_feed *feed)
-{
-    return feed->has_ended || (kill(feed->job.tracker, 0) < 0 && errno == ESRCH);
-}
-
-/* A job that has ended needs its last page, once. A job that runs needs a page and states while somebody follows, and its row while the
+/* A job that has ended needs its last page, once. A job that runs needs a page and states while it has followers, and its row while the
  * list is shown. */
 static void ask_feed(const struct pages *pages, struct job_feed *feed, int64_t now_ns)
 {
-    int waiting, following;
-    count_wishes(pages, feed, &waiting, &following);
     if (feed->fd < 0 || feed->asked || feed->is_last)
         return;
-    if (is_over(feed) && (waiting || following || feed->row_wanted_ns))
+    int waiting = count_followers(pages, feed, FOLLOWS_PAGE), following = count_followers(pages, feed, FOLLOWS_STATES);
+    bool is_over = feed->has_ended || (kill(feed->job.tracker, 0) < 0 && errno == ESRCH);
+    if (is_over && (waiting || following || feed->row_wanted_ns))
         job_feed_ask(feed, FEED_LAST);
     else if (waiting)
         job_feed_ask(feed, FEED_PAGE);
-    else if (following && now_ns - feed->state.made_ns >= interval_of(feed->took_ns))
+    else if (following && now_ns - feed->state_ns >= interval_of(feed))
         job_feed_ask(feed, FEED_STATE);
     else if (feed->row_wanted_ns)
         job_feed_ask(feed, FEED_ROW);
@@ -413,25 +352,11 @@ static void put_job(struct gt_buffer *out, const struct job *job, const char *co
     gt_buffer_text(out, "</tr>\n");
 }
 
-static bool shows_gpus(const struct pages *pages)
-{
-    bool has_any = false;
-    for (int i = 0; i < PAGES_FEEDS; i++)
-        has_any = has_any || *pages->feed[i].row.text[GT_VIEW_BRIEF_GPU];
-    return has_any;
-}
-
-static bool is_among(const struct job *jobs, size_t count, pid_t tracker)
-{
-    for (size_t i = 0; i < count; i++)
-        if (jobs[i].tracker == tracker)
-            return true;
-    return false;
-}
-
 static void put_jobs(struct gt_buffer *out, struct pages *pages, const struct job *jobs, size_t count)
 {
-    bool has_any = count, has_gpus = shows_gpus(pages);
+    bool has_any = count, has_gpus = false;
+    for (int i = 0; i < PAGES_FEEDS; i++)
+        has_gpus = has_gpus || *pages->feed[i].row.text[GT_VIEW_BRIEF_GPU];
     gt_buffer_text(out, "<table>\n<thead><tr><th>job</th><th>command</th>");
     for (int i = 0; i < GT_VIEW_BRIEF_COLUMNS; i++)
         if (i != GT_VIEW_BRIEF_GPU || has_gpus)
@@ -445,7 +370,7 @@ static void put_jobs(struct gt_buffer *out, struct pages *pages, const struct jo
     }
     for (int i = 0; i < PAGES_FEEDS; i++) {
         const struct job_feed *feed = &pages->feed[i];
-        if (!feed->row_ns || is_among(jobs, count, feed->job.tracker))
+        if (!feed->row_ns || find_job(jobs, count, feed->job.tracker))
             continue;
         put_job(out, &feed->job, feed->command, &feed->row, has_gpus);
         has_any = true;
@@ -471,32 +396,32 @@ static const char list_head[] =
     "thead th, span { color: var(--faint); font-weight: normal } footer { margin-top: 1rem }\n"
     "span, footer { color: var(--faint); display: block; font-size: .9rem } pre { white-space: pre-wrap }\n"
     "</style>\n</head>\n<body>\n<h1>Jobs</h1>\n";
+static const char list_tail[] =
+    "<footer>Metrics for Prometheus: <a href=\"/metrics\">/metrics</a></footer>\n</body>\n</html>\n";
 
 /* Asks for rows that are too old. A job without a place is listed without values. */
 static void want_rows(struct pages *pages, const struct job *jobs, size_t count)
 {
     int64_t now_ns = gt_clock_ns(CLOCK_MONOTONIC);
-    for (size_t i = 0; i < count && !pages->is_closing; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct job_feed *feed = feed_of_job(pages, jobs[i].tracker, &jobs[i]);
-        if (!feed && (feed = feed_of(pages, 0)) && open_feed(feed, &jobs[i]) < 0)
-            job_feed_close(feed);
-        else if (feed)
+        if (feed)
             feed->used_ns = now_ns;
+        else if ((feed = feed_of(pages, 0)))
+            open_feed(feed, &jobs[i]);
     }
     for (int i = 0; i < PAGES_FEEDS; i++) {
         struct job_feed *feed = &pages->feed[i];
-        if (feed->fd < 0)
-            continue;
-        if (!feed->row_wanted_ns && now_ns - feed->row_ns >= interval_of(feed->row_took_ns))
+        if (feed->fd >= 0 && !feed->row_wanted_ns && now_ns - feed->row_ns >= interval_of(feed))
             feed->row_wanted_ns = now_ns;
         ask_feed(pages, feed, now_ns);
     }
 }
 
-/* Has each row come, or been late for so long that the list does without it? */
+/* The list waits for its rows for a second, and then does without the late ones. */
 static bool has_rows(const struct pages *pages)
 {
-    int64_t since_ns = gt_clock_ns(CLOCK_MONOTONIC) - ROW_MS * MS;
+    int64_t since_ns = gt_clock_ns(CLOCK_MONOTONIC) - GT_SECOND;
     bool has = true;
     for (int i = 0; i < PAGES_FEEDS; i++)
         has = has && (pages->feed[i].fd < 0 || pages->feed[i].row_wanted_ns <= since_ns);
@@ -508,34 +433,36 @@ static enum MHD_Result answer_list(struct http *http, struct MHD_Connection *con
     struct gt_buffer text = {0};
     struct job *jobs = calloc(MOST_JOBS, sizeof *jobs);
     size_t count = jobs ? jobs_list(jobs, MOST_JOBS) : 0;
-    want_rows(&http->pages, jobs, count);
     enum MHD_Result result = MHD_NO;
+    want_rows(&http->pages, jobs, count);
     if (!has_rows(&http->pages)) {
         result = wait_for(http, connection, NULL);
     } else {
         gt_buffer_text(&text, list_head);
         put_jobs(&text, &http->pages, jobs, count);
-        gt_buffer_text(
-            &text, "<footer>Metrics for Prometheus: <a href=\"/metrics\">/metrics</a></footer>\n</body>\n</html>\n");
-        result = text.failed ? MHD_NO : answer_html(http, connection, text.data, text.length);
+        if (gt_buffer_text(&text, list_tail) >= 0)
+            result = answer_html(http, connection, text.data, text.length);
     }
     gt_buffer_release(&text);
     free(jobs);
     return result;
 }
 
-/* Without a token the server is in reach of this machine alone, and its other users are none of whom a job is. */
+/* ---- The server's end -------------------------------------------------------------------------------------------- */
+
+/* Without a token only this machine can reach the server; its other users must not see the jobs. */
 static bool may_see(const struct http *http, struct MHD_Connection *connection)
 {
-    const struct visitor *visitor = http_visitor(http, connection);
-    return http->has_token ||
-           (visitor && http_host_is_local(http_header(http, connection, "Host")) && http_peer_is_own(visitor->fd));
+    return http->has_token || (http_host_is_local(http_header(http, connection, "Host")) &&
+                               http_peer_is_own(http_connection(http, connection)->fd));
 }
 
 enum MHD_Result pages_answer(struct http *http, struct MHD_Connection *connection, const char *path)
 {
     static const char job[] = "/job/";
     bool is_list = !strcmp(path, "/"), is_job = !strncmp(path, job, strlen(job));
+    if (http->pages.is_closing)
+        return MHD_NO;
     if (!is_list && !is_job)
         return http_answer(http, connection, MHD_HTTP_NOT_FOUND, "see / and /metrics\n", NULL, NULL);
     if (!may_see(http, connection))
@@ -545,48 +472,21 @@ enum MHD_Result pages_answer(struct http *http, struct MHD_Connection *connectio
     return is_list ? answer_list(http, connection) : answer_job(http, connection, path + strlen(job));
 }
 
-/* ---- Going on ---------------------------------------------------------------------------------------------------- */
-
-static void wake_streams(struct http *http, const struct job_feed *feed)
-{
-    for (int i = 0; i < PAGES_STREAMS; i++) {
-        struct page_stream *stream = http->pages.stream[i];
-        if (!stream || !stream->is_suspended || (feed && stream->feed != feed))
-            continue;
-        stream->is_suspended = false;
-        http->mhd.resume_connection(stream->connection);
-    }
-}
-
-/* feed NULL: those who wait for the list. */
-static void wake_waiting(struct http *http, const struct job_feed *feed)
-{
-    for (int i = 0; i < PAGES_WAITING; i++) {
-        struct page_waiting *waiting = &http->pages.waiting[i];
-        struct MHD_Connection *connection = waiting->connection;
-        if (!connection || waiting->feed != feed)
-            continue;
-        waiting->connection = NULL;
-        http->mhd.resume_connection(connection);
-    }
-}
-
 static void tend(struct http *http, struct job_feed *feed, int64_t now_ns)
 {
     char kind = job_feed_take(feed);
-    if (!kind && feed->asked && now_ns - feed->asked_ns > WAIT_SECONDS * 1000 * MS) {
+    if (!kind && feed->asked && now_ns - feed->asked_ns > WAIT_SECONDS * GT_SECOND) {
         job_feed_stop(feed, "the recording could not be read in time");
         kind = FEED_TROUBLE;
     }
     if (kind == FEED_LAST)
         job_feed_stop(feed, "");
     if (kind && kind != FEED_PAGE && kind != FEED_ROW)
-        wake_streams(http, feed);
+        wake_followers(http, feed, FOLLOWS_STATES);
     if (kind && kind != FEED_STATE && kind != FEED_ROW)
-        wake_waiting(http, feed);
-    int64_t unused_ns = now_ns - feed->used_ns;
-    bool is_kept = unused_ns < (feed->is_last ? KEPT_SECONDS : UNUSED_SECONDS) * 1000 * MS;
-    if (!is_kept && !is_followed(&http->pages, feed))
+        wake_followers(http, feed, FOLLOWS_PAGE);
+    int64_t kept_ns = (feed->is_last ? KEPT_SECONDS : UNUSED_SECONDS) * GT_SECOND;
+    if (now_ns - feed->used_ns >= kept_ns && !count_followers(&http->pages, feed, NO_FOLLOWER))
         job_feed_close(feed);
     else
         ask_feed(&http->pages, feed, now_ns);
@@ -599,22 +499,7 @@ void pages_go_on(struct http *http)
         if (http->pages.feed[i].job.tracker)
             tend(http, &http->pages.feed[i], now_ns);
     if (has_rows(&http->pages))
-        wake_waiting(http, NULL);
-}
-
-int pages_patience(const struct pages *pages)
-{
-    for (int i = 0; i < PAGES_FEEDS; i++)
-        if (pages->feed[i].fd >= 0)
-            return STATE_MS / 4;
-    return -1;
-}
-
-void pages_forget(struct pages *pages, const struct MHD_Connection *connection)
-{
-    for (int i = 0; i < PAGES_WAITING; i++)
-        if (pages->waiting[i].connection == connection)
-            pages->waiting[i].connection = NULL;
+        wake_followers(http, NULL, FOLLOWS_PAGE);
 }
 
 void pages_open(struct pages *pages)
@@ -626,15 +511,12 @@ void pages_open(struct pages *pages)
 void pages_close(struct http *http)
 {
     http->pages.is_closing = true;
+    wake_followers(http, NULL, FOLLOWS_PAGE);
     for (int i = 0; i < PAGES_FEEDS; i++) {
-        job_feed_stop(&http->pages.feed[i], "the server ends");
-        wake_waiting(http, &http->pages.feed[i]);
+        wake_followers(http, &http->pages.feed[i], FOLLOWS_PAGE);
+        wake_followers(http, &http->pages.feed[i], FOLLOWS_STATES);
     }
-    if (http->daemon) {
-        wake_streams(http, NULL);
-        wake_waiting(http, NULL);
-        http->mhd.run(http->daemon);
-    }
+    http->mhd.run(http->daemon);
 }
 
 void pages_release(struct pages *pages)

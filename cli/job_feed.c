@@ -13,17 +13,13 @@
 #include <unistd.h>
 
 #include "api/program.h"
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
 
 enum { MOST_TEXT = 64 << 20, OUT_OF_THE_WAY = 10 };
 
 /* ---- The process ------------------------------------------------------------------------------------------------- */
-
-static bool answer(int fd, const struct job_feed_head *head, const char *text)
-{
-    return gt_file_write_all(fd, head, sizeof *head) >= 0 && gt_file_write_all(fd, text, head->length) >= 0;
-}
 
 /* The page that report makes. */
 static int last_page(const char *path, char **ret, size_t *length, struct gt_error *error)
@@ -38,18 +34,26 @@ static int last_page(const char *path, char **ret, size_t *length, struct gt_err
     return status;
 }
 
-static int make(struct gt_live *live, const struct job *job, char kind, char **ret, size_t *length,
-                struct gt_error *error)
+static int make_text(struct gt_live *live, const struct job *job, char kind, struct gt_buffer *out,
+                     struct gt_error *error)
 {
-    char address[64];
+    static unsigned long long number;
+    char address[64], *text = NULL;
+    size_t length = 0;
     snprintf(address, sizeof address, "/job/%d/states", (int)job->tracker);
-    if (kind == FEED_LAST)
-        return last_page(job->recording, ret, length, error);
-    int status = gt_live_update(live, error);
-    if (status < 0)
-        return status;
-    return kind == FEED_PAGE ? gt_live_page(live, address, ret, length, error)
-                             : gt_live_state(live, ret, length, error);
+    int status = kind == FEED_LAST ? last_page(job->recording, &text, &length, error) : gt_live_update(live, error);
+    if (status >= 0 && kind == FEED_PAGE)
+        status = gt_live_page(live, address, &text, &length, error);
+    if (status >= 0 && kind == FEED_STATE) {
+        status = gt_live_state(live, &text, &length, error);
+        gt_buffer_printf(out, "event: state\nid: %llu\ndata: ", ++number);
+    }
+    if (status >= 0)
+        gt_buffer_append(out, text, length);
+    if (kind == FEED_STATE)
+        gt_buffer_text(out, "\n\n");
+    free(text);
+    return status >= 0 && out->failed ? gt_error_system(error, -out->failed, "%s", job->recording) : status;
 }
 
 static void make_row(struct gt_view **view, const char *recording, struct gt_view_brief *ret)
@@ -71,23 +75,25 @@ static void work(int fd, const struct job *job)
     memset(&head, 0, sizeof head);
     bool goes_on = gt_live_open(&live, job->recording, &error) >= 0;
     while (goes_on && read(fd, &head.kind, 1) == 1) {
-        char *text = NULL;
-        size_t length = 0;
+        struct gt_buffer text = {0};
         error = (struct gt_error){0};
         if (head.kind == FEED_ROW || head.kind == FEED_LAST)
             make_row(&view, job->recording, &head.row);
-        bool is_made = head.kind == FEED_ROW || make(live, job, head.kind, &text, &length, &error) >= 0;
-        head.has_ended = is_made && gt_live_has_ended(live);
-        head.kind = is_made ? head.kind : FEED_TROUBLE;
-        head.length = is_made ? length : strlen(error.text);
-        goes_on = answer(fd, &head, is_made ? text : error.text);
-        free(text);
+        if (head.kind != FEED_ROW && make_text(live, job, head.kind, &text, &error) < 0) {
+            gt_buffer_clear(&text);
+            gt_buffer_text(&text, error.text);
+            head.kind = FEED_TROUBLE;
+        }
+        head.has_ended = head.kind != FEED_TROUBLE && gt_live_has_ended(live);
+        head.length = text.length;
+        goes_on = gt_file_write_all(fd, &head, sizeof head) >= 0 && gt_file_write_all(fd, text.data, text.length) >= 0;
+        gt_buffer_release(&text);
     }
     gt_view_close(view);
     gt_live_close(live);
 }
 
-/* Nothing of the server's stays open here: who visits would otherwise never see the end of an answer. */
+/* Nothing of the server stays open here: clients would otherwise never see the end of an answer. */
 static _Noreturn void be_the_process(int fd, const struct job *job)
 {
     enum { FIRST = 3 };
@@ -101,6 +107,12 @@ static _Noreturn void be_the_process(int fd, const struct job *job)
 }
 
 /* ---- The server's end -------------------------------------------------------------------------------------------- */
+
+void job_text_drop(struct job_text *text)
+{
+    if (text && !--text->references)
+        free(text);
+}
 
 int job_feed_open(struct job_feed *feed, const struct job *job)
 {
@@ -138,25 +150,21 @@ void job_feed_stop(struct job_feed *feed, const char *trouble)
     close(feed->fd);
     kill(feed->child, SIGKILL);
     waitpid(feed->child, NULL, 0);
-    free(feed->body);
+    job_text_drop(feed->body);
     feed->body = NULL;
     feed->fd = -1;
     feed->asked = 0;
     snprintf(feed->trouble, sizeof feed->trouble, "%s", trouble);
 }
 
-static void replace(struct job_text *text, char *with, size_t length)
-{
-    free(text->text);
-    *text = (struct job_text){with, length, gt_clock_ns(CLOCK_MONOTONIC), text->number + 1};
-}
-
 static char take_whole(struct job_feed *feed)
 {
     char kind = feed->head.kind;
     int64_t now_ns = gt_clock_ns(CLOCK_MONOTONIC);
-    *(kind == FEED_ROW ? &feed->row_took_ns : &feed->took_ns) = now_ns - feed->asked_ns;
+    struct job_text **place = kind == FEED_STATE ? &feed->state : &feed->page;
+    feed->took_ns = now_ns - feed->asked_ns;
     feed->has_ended |= feed->head.has_ended;
+    feed->is_last = kind == FEED_LAST;
     feed->asked = 0;
     feed->received = 0;
     if (kind == FEED_ROW || kind == FEED_LAST) {
@@ -165,18 +173,19 @@ static char take_whole(struct job_feed *feed)
     }
     if (kind == FEED_ROW || kind == FEED_LAST || kind == FEED_TROUBLE)
         feed->row_wanted_ns = 0;
-    if (kind == FEED_ROW) {
-        free(feed->body);
-    } else if (kind == FEED_TROUBLE) {
-        snprintf(feed->trouble, sizeof feed->trouble, "%s", feed->body);
-        free(feed->body);
-        feed->state.made_ns = now_ns; /* the next one is tried as long after it */
+    if (kind == FEED_STATE || kind == FEED_TROUBLE)
+        feed->state_ns = now_ns; /* after trouble, the next one is tried as long after it */
+    if (kind == FEED_ROW || kind == FEED_TROUBLE) {
+        if (kind == FEED_TROUBLE)
+            snprintf(feed->trouble, sizeof feed->trouble, "%s", feed->body->bytes);
+        job_text_drop(feed->body);
     } else {
-        replace(kind == FEED_STATE ? &feed->state : &feed->page, feed->body, feed->head.length);
+        job_text_drop(*place);
+        *place = feed->body;
+        feed->page_ns = kind == FEED_STATE ? feed->page_ns : now_ns;
         *feed->trouble = '\0';
     }
     feed->body = NULL;
-    feed->is_last = kind == FEED_LAST;
     return kind;
 }
 
@@ -187,21 +196,21 @@ char job_feed_take(struct job_feed *feed)
         bool is_head = at < in_head;
         if (!is_head && at - in_head == feed->head.length)
             return take_whole(feed);
-        char *to = is_head ? (char *)&feed->head + at : feed->body + (at - in_head);
-        size_t wanted = is_head ? in_head - at : feed->head.length - (at - in_head);
-        ssize_t got = recv(feed->fd, to, wanted, MSG_DONTWAIT);
+        char *to = is_head ? (char *)&feed->head + at : feed->body->bytes + (at - in_head);
+        ssize_t got = recv(feed->fd, to, is_head ? in_head - at : feed->head.length - (at - in_head), MSG_DONTWAIT);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
             return 0;
         if (got > 0)
             feed->received += (size_t)got;
-        if (got > 0 && is_head && feed->received == in_head)
-            feed->body = feed->head.length <= MOST_TEXT ? malloc(feed->head.length + 1) : NULL;
+        if (got > 0 && is_head && feed->received == in_head && feed->head.length <= MOST_TEXT) {
+            feed->body = calloc(1, sizeof *feed->body + feed->head.length + 1);
+            if (feed->body)
+                *feed->body = (struct job_text){.references = 1, .length = feed->head.length};
+        }
         if (got <= 0 || (feed->received >= in_head && !feed->body)) {
             job_feed_stop(feed, "the process that follows the job has ended");
             return FEED_TROUBLE;
         }
-        if (feed->received >= in_head)
-            feed->body[feed->received - in_head] = '\0';
     }
     return 0;
 }
@@ -209,7 +218,7 @@ char job_feed_take(struct job_feed *feed)
 void job_feed_close(struct job_feed *feed)
 {
     job_feed_stop(feed, "");
-    free(feed->page.text);
-    free(feed->state.text);
+    job_text_drop(feed->page);
+    job_text_drop(feed->state);
     *feed = (struct job_feed){.fd = -1};
 }

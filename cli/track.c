@@ -120,7 +120,6 @@ struct track {
     char mark[48];         /* see leave_mark */
     char blocks[PATH_MAX]; /* where the command's processes leave their code blocks, "" when not asked for */
     struct gt_block_injection injection;
-    struct gt_python_hooks hooks;
     struct gt_group *group;
     const char *pattern;  /* the name of the recording as it was typed, or NULL */
     char taken[PATH_MAX]; /* its name, once no other may take it; "" where it is not taken beforehand */
@@ -148,7 +147,6 @@ static void do_without_blocks(struct track *track)
     *track->blocks = '\0';
     unsetenv(GT_BLOCKS_ENVIRONMENT);
     gt_block_injection_unset(&track->injection);
-    gt_python_hooks_unset();
 }
 
 static void do_without_recording(struct track *track, const struct gt_error *error)
@@ -340,14 +338,9 @@ static int collect_blocks(struct track *track, const struct options *options)
     struct gt_error error = {0};
     if (!*track->blocks)
         return 0;
-    bool is_seen = gt_block_injection_end(&track->injection, track->blocks, command_status(track->watch.wait_status),
-                                          watch_warn, &track->watch);
+    gt_block_injection_end(&track->injection, track->blocks, command_status(track->watch.wait_status), watch_warn,
+                           &track->watch);
     int kept = gt_block_memory_collect(track->blocks, options->tracking_file, track->watch.main, &error);
-    is_seen |= gt_python_hooks_end(&track->hooks, track->blocks, watch_warn, &track->watch);
-    if (track->injection.sources & GT_BLOCK_SOURCES_ANY && !is_seen)
-        watch_warn(
-            &track->watch,
-            "--blocks-from all: nothing that any of them marks was seen (gpu-tracker run --help tells why that may be)");
     int status = gt_blocks_collect(track->blocks, options->tracking_file, track->watch.main, watch_warn, &track->watch,
                                    &error);
     if (status < 0) {
@@ -405,29 +398,19 @@ static void say_completed(FILE *stream, int wait_status)
 static int prepare_injection(struct track *track, const struct options *options)
 {
     struct gt_error error = {0};
+    const char *suffix = strrchr(options->tracking_file, '.');
     track->injection.domains = options->blocks_domains;
     track->injection.names = options->blocks_names;
     track->injection.most = options->blocks_most;
-    int status = gt_block_injection_check(&track->injection, &error);
-    return status == -EINVAL ? say_usage("%s", error.text) : status < 0 ? say_failure(status, &error) : 0;
-}
-
-static int prepare_hooks(struct track *track, const struct options *options)
-{
-    struct gt_error error = {0};
-    const char *suffix = strrchr(options->tracking_file, '.');
-    track->hooks.patterns = options->python_blocks.value;
-    track->hooks.allocator = options->blocks_memory;
-    gt_python_hooks_sources(&track->hooks, track->injection.sources);
-    if (options->blocks_memory && !gt_python_hooks_are_wanted(&track->hooks))
+    track->injection.patterns = options->python_blocks.value;
+    track->injection.allocator = options->blocks_memory;
+    if (options->blocks_memory && !gt_block_injection_hooks(&track->injection))
         return say_usage(
             "--blocks-memory: it is read at the borders of blocks of Python: give --blocks-from torch or --python-blocks");
     if (options->blocks_memory && (!suffix || strcmp(suffix, ".sqlite") != 0))
         return say_usage("--blocks-memory: it is kept with a .sqlite tracking file, not %s", options->tracking_file);
-    int status = gt_python_hooks_check(&track->hooks, &error);
-    return status == -EINVAL ? say_usage("--python-blocks: %s", error.text)
-           : status < 0      ? say_failure(status, &error)
-                             : 0;
+    int status = gt_block_injection_check(&track->injection, &error);
+    return status == -EINVAL ? say_usage("%s", error.text) : status < 0 ? say_failure(status, &error) : 0;
 }
 
 /* The option that makes code blocks be collected, or NULL. */
@@ -470,8 +453,6 @@ static int prepare_blocks(struct track *track, const struct options *options, co
     if (!track->settings.tracking_file)
         return 0; /* which was told */
     int status = prepare_injection(track, options);
-    if (!status)
-        status = prepare_hooks(track, options);
     if (status)
         return status;
     status = gt_blocks_prepare(track->blocks, sizeof track->blocks, options->tracking_file, options->overwrite, &error);
@@ -484,9 +465,7 @@ static int prepare_blocks(struct track *track, const struct options *options, co
     setenv(GT_BLOCKS_ENVIRONMENT, track->blocks, 1);
     if (options->blocks_cpu)
         setenv(GT_BLOCKS_CPU_ENVIRONMENT, options->blocks_cpu, 1);
-    gt_block_injection_fit(&track->injection, program, watch_warn, &track->watch);
-    gt_block_injection_set(&track->injection, watch_warn, &track->watch);
-    gt_python_hooks_set(&track->hooks);
+    gt_block_injection_set(&track->injection, program, watch_warn, &track->watch);
     return 0;
 }
 
@@ -594,7 +573,7 @@ static int judge(const struct track *track, const struct options *options)
     if (!options->limits.count)
         return 0;
     if (!track->watch.tracker) {
-        say("nothing was measured, which counts as a violation of '%s'", options->limits.value[0]);
+        say("nothing was measured, which breaks '%s'", options->limits.value[0]);
         return EXIT_BROKEN_RULE;
     }
     int broken = gt_tracker_judge(track->watch.tracker, options->limits.value, say_warning, NULL, &error);
@@ -634,6 +613,7 @@ static int track_prepared(const struct options *given, char **words, bool as_ori
         gt_blocks_cancel(track.blocks);
     }
     watch_close(&track.watch);
+    gt_block_injection_unset(&track.injection);
     give_name_back(&track);
     gt_group_close(track.group);
     gt_buffer_release(&text);

@@ -1,39 +1,551 @@
-/* Ranges that are open: those of each thread, nested, and those that end anywhere. */
+#include "ranges.h"
+
+#include <pthread.h>
+#include <regex.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/clock.h"
+#include "base/fork.h"
 #include "base/grow.h"
-#include "process.h"
+#include "base/utf8.h"
+#include "blocks/block.h"
+#include "blocks/block_notes.h"
 
-/* Of one domain on one thread. */
-struct gt_range_stack {
-    struct gt_range_stack *next;
+struct gt_range_domain {
+    struct gt_range_domain *next;
+    enum gt_block_source_id source;
+    bool is_off;
+    atomic_bool has_ended;
+    char name[]; /* "" for the default one */
+};
+
+struct gt_range_name {
+    struct gt_range_domain *domain;
+    uint64_t hash;
+    bool is_off;
+    size_t length; /* of what the program gave, without what is cut off */
+    const char *given;
+    char text[]; /* as it is written */
+};
+
+/* ---- the process ---- */
+
+/* A range that ends anywhere. */
+struct open_range {
+    uint32_t generation, next_free;
+    bool is_open, has_foreign;
+    uint64_t foreign; /* its number in another library */
+    struct gt_block block;
+};
+
+/* Why ranges were not kept. */
+enum limit { LIMIT_CALLS, LIMIT_NAMES, LIMIT_LEVELS, LIMITS };
+
+/* A child made by fork finds it all zero, and begins its own. */
+static struct process {
+    atomic_uint_fast64_t identity; /* 0: not begun; else the moment of its beginning */
+    bool can_write;
+    unsigned sources;      /* asked for: bits */
+    pthread_mutex_t mutex; /* domains, new names, open ranges */
+    regex_t domains, names;
+    bool selects_domains, selects_names;
+    uint64_t most;
+    atomic_uint_fast64_t calls, dropped[LIMITS];
+    atomic_bool seen[GT_BLOCK_SOURCES];
+    struct open_range *open; /* left alone in a child, where another thread may have been growing it */
+    uint32_t open_count, open_capacity, first_free; /* number + 1, 0: none */
+} * process;
+
+static pthread_once_t process_once = PTHREAD_ONCE_INIT;
+
+static void forget(void)
+{
+    memset(process, 0, sizeof *process);
+}
+
+static void begin_library(void)
+{
+    process = gt_fork_memory(sizeof *process, forget);
+}
+
+static bool is_folder_to_write(const char *path)
+{
+    struct stat facts;
+    return path && stat(path, &facts) == 0 && S_ISDIR(facts.st_mode) && access(path, W_OK | X_OK) == 0;
+}
+
+static bool read_regex(regex_t *ret, const char *variable)
+{
+    const char *text = secure_getenv(variable);
+    return text && *text && regcomp(ret, text, REG_EXTENDED | REG_NOSUB) == 0;
+}
+
+/* Without a list every source that calls is asked for: somebody has set its variable by hand. */
+static void read_environment(void)
+{
+    const char *most = secure_getenv(GT_BLOCKS_MOST_ENVIRONMENT);
+    const char *sources = secure_getenv(GT_BLOCKS_SOURCES_ENVIRONMENT);
+    process->can_write = is_folder_to_write(secure_getenv(GT_BLOCKS_ENVIRONMENT));
+    if (!sources || !*sources || gt_block_sources_read(sources, &process->sources, NULL) < 0)
+        process->sources = ~0u;
+    process->selects_domains = read_regex(&process->domains, GT_BLOCKS_DOMAINS_ENVIRONMENT);
+    process->selects_names = read_regex(&process->names, GT_BLOCKS_NAMES_ENVIRONMENT);
+    process->most = most && atoll(most) > 0 ? (uint64_t)atoll(most) : GT_RANGE_MOST;
+}
+
+/* Begin this process. False when nothing can be written. */
+static bool begin_process(void)
+{
+    if (process && atomic_load_explicit(&process->identity, memory_order_acquire))
+        return process->can_write;
+    pthread_once(&process_once, begin_library);
+    if (!process)
+        return false;
+    pthread_mutex_lock(&process->mutex);
+    if (!atomic_load(&process->identity)) {
+        read_environment();
+        atomic_store(&process->identity, (uint64_t)gt_clock_ns(CLOCK_MONOTONIC) | 1);
+    }
+    pthread_mutex_unlock(&process->mutex);
+    return process->can_write;
+}
+
+bool gt_ranges_begin(enum gt_block_source_id source)
+{
+    return begin_process() && (process->sources >> source & 1);
+}
+
+/* ---- what is kept, and what is not ---- */
+
+static void note_dropped(void)
+{
+    gt_block_note("dropped %llu %llu %llu %llu", (unsigned long long)atomic_load(&process->identity),
+                  (unsigned long long)atomic_load(&process->dropped[LIMIT_CALLS]),
+                  (unsigned long long)atomic_load(&process->dropped[LIMIT_NAMES]),
+                  (unsigned long long)atomic_load(&process->dropped[LIMIT_LEVELS]));
+}
+
+/* A note at the first, and whenever there are twice as many: a process that is killed has noted half of them at least. */
+static void drop(enum limit limit)
+{
+    uint64_t count = atomic_fetch_add(&process->dropped[limit], 1) + 1;
+    if ((count & (count - 1)) == 0)
+        note_dropped();
+}
+
+static void see(enum gt_block_source_id source)
+{
+    if (!atomic_load_explicit(&process->seen[source], memory_order_relaxed) &&
+        !atomic_exchange(&process->seen[source], true))
+        gt_block_note("source %s", gt_block_sources[source].name);
+}
+
+static bool admit_call(void)
+{
+    if (atomic_fetch_add_explicit(&process->calls, 1, memory_order_relaxed) < process->most)
+        return true;
+    drop(LIMIT_CALLS);
+    return false;
+}
+
+/* A call of this source. */
+static bool admit(enum gt_block_source_id source)
+{
+    see(source);
+    return admit_call();
+}
+
+bool gt_range_admit_call(void)
+{
+    return !begin_process() || admit_call();
+}
+
+/* At a normal end of the process: the exact counts. */
+__attribute__((destructor)) static void end_process(void)
+{
+    uint64_t dropped = 0;
+    if (!process || !atomic_load(&process->identity) || !process->can_write)
+        return;
+    for (int limit = 0; limit < LIMITS; limit++)
+        dropped += atomic_load(&process->dropped[limit]);
+    if (dropped)
+        note_dropped();
+}
+
+/* Caller holds the mutex. */
+static bool is_domain_wanted(const char *name)
+{
+    return !process->selects_domains || regexec(&process->domains, *name ? name : "default", 0, NULL, 0) == 0;
+}
+
+static bool is_name_wanted(const char *written)
+{
+    return !process->selects_names || regexec(&process->names, written, 0, NULL, 0) == 0;
+}
+
+bool gt_range_is_wanted(const char *name)
+{
+    if (!begin_process())
+        return true;
+    pthread_mutex_lock(&process->mutex);
+    bool is = is_domain_wanted("") && is_name_wanted(name);
+    pthread_mutex_unlock(&process->mutex);
+    return is;
+}
+
+/* ---- domains: each is taken once, judged once, and kept ---- */
+
+enum { LONGEST = 65536, LONGEST_DOMAIN = 200, DOMAINS = 10000, NAME_SLOTS = 16384 };
+
+/* Domains and names outlive a fork, as the program has them in its variables. Names are found by a hash; the slots behind one may hold
+ * others of it. */
+static _Atomic(struct gt_range_domain *) domains;
+static atomic_int domain_count;
+static _Atomic(struct gt_range_name *) names[NAME_SLOTS];
+static atomic_int name_count;
+/* Where there are too many. NULL would be the default one. */
+static struct gt_range_domain too_many = {.is_off = true};
+
+static struct gt_range_domain *find_domain(enum gt_block_source_id source, const char *name)
+{
+    struct gt_range_domain *domain = atomic_load(&domains);
+    while (domain && (domain->source != source || strcmp(domain->name, name) != 0))
+        domain = domain->next;
+    return domain;
+}
+
+/* Caller holds the mutex. */
+static struct gt_range_domain *add_domain(enum gt_block_source_id source, const char *name)
+{
+    struct gt_range_domain *domain = find_domain(source, name);
+    if (domain || atomic_load(&domain_count) >= DOMAINS)
+        return domain;
+    domain = calloc(1, sizeof *domain + strlen(name) + 1);
+    if (!domain)
+        return NULL;
+    domain->source = source;
+    strcpy(domain->name, name);
+    domain->is_off = !is_domain_wanted(name);
+    domain->next = atomic_load(&domains);
+    atomic_store(&domains, domain);
+    atomic_fetch_add(&domain_count, 1);
+    return domain;
+}
+
+struct gt_range_domain *gt_range_domain(enum gt_block_source_id source, const char *name)
+{
+    char cut[LONGEST_DOMAIN + 1];
+    if (!begin_process())
+        return NULL;
+    size_t length = name ? strnlen(name, LONGEST_DOMAIN) : 0;
+    memcpy(cut, name ? name : "", length);
+    cut[length] = '\0';
+    struct gt_range_domain *domain = find_domain(source, cut);
+    if (!domain) {
+        pthread_mutex_lock(&process->mutex);
+        domain = add_domain(source, cut);
+        pthread_mutex_unlock(&process->mutex);
+    }
+    domain = domain ? domain : &too_many;
+    if (name)
+        atomic_store(&domain->has_ended, false);
+    return domain;
+}
+
+void gt_range_domain_end(struct gt_range_domain *domain)
+{
+    if (domain)
+        atomic_store(&domain->has_ended, true);
+}
+
+bool gt_range_domain_is_on(const struct gt_range_domain *domain)
+{
+    return domain && !domain->is_off && !atomic_load_explicit(&domain->has_ended, memory_order_relaxed);
+}
+
+/* ---- names ---- */
+
+char *gt_range_narrow(const wchar_t *text)
+{
+    struct gt_buffer ret = {0};
+    for (size_t i = 0; text && i < LONGEST && text[i]; i++) {
+        uint32_t code = (uint32_t)text[i];
+        char bytes[4];
+        size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+        static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+        if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
+            gt_buffer_text(&ret, "\xef\xbf\xbd");
+            continue;
+        }
+        for (size_t k = length; k-- > 1; code >>= 6)
+            bytes[k] = (char)(0x80 | (code & 0x3f));
+        bytes[0] = (char)(lead[length] | code);
+        gt_buffer_append(&ret, bytes, length);
+    }
+    return ret.data;
+}
+
+/* PyTorch puts into its names what is different in every call. */
+static size_t without_tail(const char *text, size_t length)
+{
+    static const char *const tails[] = {", seq = ", ", op_id = ", ", sizes = "};
+    const char *end = text + length;
+    for (const char *at = text; (at = memchr(at, ',', (size_t)(end - at))); at++)
+        for (size_t i = 0; i < sizeof tails / sizeof *tails; i++)
+            if (strncmp(at, tails[i], strlen(tails[i])) == 0)
+                return (size_t)(at - text);
+    return length;
+}
+
+static uint64_t hash_of(const struct gt_range_domain *domain, const char *text, size_t length)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)domain ^ length, word;
+    for (; length >= sizeof word; text += sizeof word, length -= sizeof word) {
+        memcpy(&word, text, sizeof word);
+        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    word = 0;
+    memcpy(&word, text, length);
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+/* As it is written: valid, not too long, with its domain before it. The bytes that the program gave stand behind. */
+static struct gt_range_name *make_name(const struct gt_range_domain *domain, const char *text, size_t length)
+{
+    char cut[GT_BLOCK_NAME_MAX + 1];
+    struct gt_buffer whole = {0}, valid = {0};
+    struct gt_range_name *name = NULL;
+    if (*domain->name)
+        gt_buffer_printf(&whole, "%s:", domain->name);
+    gt_buffer_append(&whole, length ? text : "(unnamed)", length ? length : strlen("(unnamed)"));
+    if (!whole.failed && gt_utf8_valid(&valid, whole.data) == 0) {
+        const char *written = gt_block_name(valid.data, cut);
+        size_t size = strlen(written) + 1;
+        name = calloc(1, sizeof *name + size + length + 1);
+        if (name) {
+            name->given = memcpy(name->text + size, text, length);
+            memcpy(name->text, written, size);
+            name->is_off = !is_name_wanted(written);
+        }
+    }
+    gt_buffer_release(&whole);
+    gt_buffer_release(&valid);
+    return name;
+}
+
+/* The name, or NULL, and then the slot behind those of its hash. */
+static struct gt_range_name *find_name(const struct gt_range_domain *domain, uint64_t hash, const char *text,
+                                       size_t length, size_t *ret_slot)
+{
+    struct gt_range_name *name;
+    size_t slot = hash % NAME_SLOTS;
+    for (; (name = atomic_load_explicit(&names[slot], memory_order_acquire)); slot = (slot + 1) % NAME_SLOTS)
+        if (name->hash == hash && name->domain == domain && name->length == length &&
+            memcmp(name->given, text, length) == 0)
+            return name;
+    *ret_slot = slot;
+    return NULL;
+}
+
+/* Caller holds the mutex. Others may have added it since it was looked for. */
+static struct gt_range_name *add_name(struct gt_range_domain *domain, uint64_t hash, const char *text, size_t length)
+{
+    size_t slot;
+    struct gt_range_name *name = find_name(domain, hash, text, length, &slot);
+    if (name || atomic_load(&name_count) >= GT_RANGE_NAMES || !(name = make_name(domain, text, length)))
+        return name;
+    name->domain = domain;
+    name->hash = hash;
+    name->length = length;
+    atomic_store_explicit(&names[slot], name, memory_order_release);
+    atomic_fetch_add(&name_count, 1);
+    return name;
+}
+
+static struct gt_range_name *name_of(struct gt_range_domain *domain, const char *text, size_t length)
+{
+    size_t slot;
+    if (!gt_range_domain_is_on(domain) || !begin_process())
+        return NULL;
+    length = without_tail(text, length);
+    uint64_t hash = hash_of(domain, text, length);
+    struct gt_range_name *name = find_name(domain, hash, text, length, &slot);
+    if (name)
+        return name;
+    pthread_mutex_lock(&process->mutex);
+    name = add_name(domain, hash, text, length);
+    pthread_mutex_unlock(&process->mutex);
+    return name;
+}
+
+struct gt_range_name *gt_range_name(struct gt_range_domain *domain, const char *text)
+{
+    return name_of(domain, text ? text : "", text ? strnlen(text, LONGEST) : 0);
+}
+
+struct gt_range_name *gt_range_name_in(struct gt_range_domain *domain, struct gt_range_name *name)
+{
+    return !name || name->domain == domain ? name : name_of(domain, name->given, name->length);
+}
+
+/* ---- threads ---- */
+
+enum { SUMS = 8, SUM_MOST_NS = 1000000000 /* from the first call to the last in a sum */ };
+
+/* Open ranges of one domain on one thread. */
+struct stack {
+    struct stack *next;
     const struct gt_range_domain *domain;
     size_t depth; /* also of those beyond GT_RANGE_LEVELS, which are only counted */
     size_t capacity;
     struct gt_block *level;
 };
 
-void gt_range_stacks_free(struct gt_range_stack **stacks)
+/* Calls of one function on one thread that are added up. */
+struct sum {
+    const struct gt_range_name *name;
+    int64_t ns;
+};
+
+struct thread {
+    uint64_t identity; /* of the process */
+    struct stack *stacks;
+    struct sum sum[SUMS];
+    int sum_count;
+    int64_t sums_begin_ns; /* monotonic: of the first call in any of them */
+};
+
+static _Thread_local struct thread *current;
+static pthread_key_t thread_key;
+static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
+static bool has_key;
+
+/* One behind the other from where the first call began. */
+static void write_sums(struct thread *thread)
 {
-    for (struct gt_range_stack *stack = *stacks, *next; stack; stack = next) {
+    int64_t at = thread->sums_begin_ns;
+    for (int i = 0; i < thread->sum_count; i++) {
+        const struct sum *sum = &thread->sum[i];
+        if (admit(sum->name->domain->source))
+            gt_block_add_past(sum->name->text, at, at + sum->ns);
+        at += sum->ns;
+    }
+    thread->sum_count = 0;
+}
+
+static void write_own_sums(void)
+{
+    if (begin_process() && current && current->identity == atomic_load(&process->identity))
+        write_sums(current);
+}
+
+static void free_stacks(struct thread *thread)
+{
+    for (struct stack *stack = thread->stacks, *next; stack; stack = next) {
         next = stack->next;
         free(stack->level);
         free(stack);
     }
-    *stacks = NULL;
+    thread->stacks = NULL;
 }
 
-static struct gt_range_stack *find_stack(struct gt_range_thread *thread, const struct gt_range_domain *domain)
+static void leave_thread(void *argument)
 {
-    struct gt_range_stack *stack = thread->stacks;
+    write_own_sums();
+    current = NULL;
+    free_stacks(argument);
+    free(argument);
+}
+
+static void make_key(void)
+{
+    has_key = pthread_key_create(&thread_key, leave_thread) == 0;
+    atexit(write_own_sums); /* before the blocks' own end */
+}
+
+/* The calling thread; what was open before a fork is forgotten. NULL without memory. */
+static struct thread *enter_thread(void)
+{
+    uint64_t identity = atomic_load_explicit(&process->identity, memory_order_relaxed);
+    struct thread *thread = current;
+    if (thread && thread->identity == identity)
+        return thread;
+    if (thread) {
+        free_stacks(thread);
+        thread->sum_count = 0;
+    } else {
+        pthread_once(&thread_once, make_key);
+        thread = has_key ? calloc(1, sizeof *thread) : NULL;
+        if (!thread || pthread_setspecific(thread_key, thread) != 0) {
+            free(thread);
+            return NULL;
+        }
+        current = thread;
+    }
+    thread->identity = identity;
+    return thread;
+}
+
+/* The same for a range of a domain; NULL also where nothing of it is recorded. */
+static struct thread *enter(const struct gt_range_domain *domain, bool *ret_is_on)
+{
+    *ret_is_on = gt_range_domain_is_on(domain) && begin_process();
+    return *ret_is_on ? enter_thread() : NULL;
+}
+
+void gt_range_sum(struct gt_range_domain *domain, struct gt_range_name *name, int64_t begin_ns, int64_t end_ns)
+{
+    bool is_on;
+    int i = 0;
+    struct thread *thread = name && !name->is_off ? enter(domain, &is_on) : NULL;
+    if (!thread)
+        return;
+    if (thread->sum_count && end_ns - thread->sums_begin_ns > SUM_MOST_NS)
+        write_sums(thread);
+    if (!thread->sum_count)
+        thread->sums_begin_ns = begin_ns;
+    while (i < thread->sum_count && thread->sum[i].name != name)
+        i++;
+    if (i == SUMS)
+        return;
+    if (i == thread->sum_count)
+        thread->sum[thread->sum_count++] = (struct sum){.name = name};
+    thread->sum[i].ns += end_ns - begin_ns;
+}
+
+/* ---- nested ranges ---- */
+
+static struct gt_block begin(struct thread *thread, const struct gt_range_domain *domain,
+                             const struct gt_range_name *name)
+{
+    if (thread->sum_count)
+        write_sums(thread);
+    if (!name) {
+        see(domain->source);
+        drop(LIMIT_NAMES);
+    } else if (!name->is_off && admit(domain->source)) {
+        return gt_block_begin(name->text);
+    }
+    return (struct gt_block){0};
+}
+
+static struct stack *find_stack(struct thread *thread, const struct gt_range_domain *domain)
+{
+    struct stack *stack = thread->stacks;
     while (stack && stack->domain != domain)
         stack = stack->next;
     return stack;
 }
 
-static struct gt_range_stack *stack_of(struct gt_range_thread *thread, const struct gt_range_domain *domain)
+static struct stack *make_stack(struct thread *thread, const struct gt_range_domain *domain)
 {
-    struct gt_range_stack *stack = find_stack(thread, domain);
+    struct stack *stack = find_stack(thread, domain);
     if (stack || !(stack = calloc(1, sizeof *stack)))
         return stack;
     stack->domain = domain;
@@ -41,50 +553,36 @@ static struct gt_range_stack *stack_of(struct gt_range_thread *thread, const str
     return thread->stacks = stack;
 }
 
-static struct gt_block begin(struct gt_range_process *process, struct gt_range_thread *thread,
-                             const struct gt_range_domain *domain, const struct gt_range_name *name)
-{
-    if (thread->sum_count)
-        gt_range_write_sums(process, thread);
-    if (!name)
-        gt_range_drop(process, domain->source, LIMIT_NAMES);
-    else if (!name->is_off && gt_range_admit(process, domain->source))
-        return gt_block_begin(name->text);
-    return (struct gt_block){0};
-}
-
 int gt_range_push(struct gt_range_domain *domain, struct gt_range_name *name)
 {
-    struct gt_range_process *process = gt_range_domain_is_on(domain) ? gt_range_process() : NULL;
-    if (!process)
-        return GT_RANGE_NO_LEVEL;
-    struct gt_range_thread *thread = gt_range_thread(process);
-    struct gt_range_stack *stack = thread ? stack_of(thread, domain) : NULL;
+    bool is_on;
+    struct thread *thread = enter(domain, &is_on);
+    struct stack *stack = thread ? make_stack(thread, domain) : NULL;
     if (!stack)
-        return -1;
+        return is_on ? -1 : GT_RANGE_NO_LEVEL;
     size_t depth = stack->depth;
-    if (depth >= GT_RANGE_LEVELS)
-        gt_range_drop(process, domain->source, LIMIT_LEVELS);
-    else if (GT_GROW_TO(stack->level, stack->capacity, depth + 1) < 0)
+    if (depth >= GT_RANGE_LEVELS) {
+        see(domain->source);
+        drop(LIMIT_LEVELS);
+    } else if (GT_GROW_TO(stack->level, stack->capacity, depth + 1) < 0) {
         return -1;
-    else
-        stack->level[depth] = begin(process, thread, domain, name);
+    } else {
+        stack->level[depth] = begin(thread, domain, name);
+    }
     stack->depth++;
     return (int)depth;
 }
 
 int gt_range_pop(struct gt_range_domain *domain)
 {
-    struct gt_range_process *process = gt_range_domain_is_on(domain) ? gt_range_process() : NULL;
-    if (!process)
-        return GT_RANGE_NO_LEVEL;
-    struct gt_range_thread *thread = gt_range_thread(process);
-    struct gt_range_stack *stack = thread ? find_stack(thread, domain) : NULL;
+    bool is_on;
+    struct thread *thread = enter(domain, &is_on);
+    struct stack *stack = thread ? find_stack(thread, domain) : NULL;
     if (!stack || stack->depth == 0)
-        return -1;
+        return is_on ? -1 : GT_RANGE_NO_LEVEL;
     size_t depth = --stack->depth;
     if (thread->sum_count)
-        gt_range_write_sums(process, thread);
+        write_sums(thread);
     if (depth < GT_RANGE_LEVELS)
         gt_block_end(&stack->level[depth]);
     return (int)depth;
@@ -94,8 +592,14 @@ int gt_range_pop(struct gt_range_domain *domain)
 
 enum { OPEN_MOST = 1000000 };
 
-/* Caller holds the mutex. */
-static uint64_t keep(struct gt_range_process *process, const struct gt_block *block)
+/* Callers of these hold the mutex. */
+
+static uint64_t id_of(uint32_t number)
+{
+    return (uint64_t)process->open[number - 1].generation << 32 | number;
+}
+
+static uint64_t keep(const struct gt_block *block)
 {
     uint32_t number = process->first_free;
     if (number) {
@@ -109,53 +613,75 @@ static uint64_t keep(struct gt_range_process *process, const struct gt_block *bl
         number = ++process->open_count;
         process->open[number - 1].generation = 0;
     }
-    struct gt_open_range *range = &process->open[number - 1];
+    struct open_range *range = &process->open[number - 1];
     range->is_open = true;
+    range->has_foreign = false;
     range->block = *block;
-    return (uint64_t)range->generation << 32 | number;
+    return id_of(number);
 }
 
-/* Caller holds the mutex. */
-static bool take(struct gt_range_process *process, struct gt_block *block, uint64_t id)
+static struct open_range *find(uint64_t id)
 {
-    uint32_t number = (uint32_t)id, generation = (uint32_t)(id >> 32);
-    if (!number || number > process->open_count)
-        return false;
-    struct gt_open_range *range = &process->open[number - 1];
-    if (!range->is_open || range->generation != generation)
-        return false;
-    *block = range->block;
-    range->is_open = false;
-    range->generation++;
-    range->next_free = process->first_free;
-    process->first_free = number;
-    return true;
+    uint32_t number = (uint32_t)id;
+    struct open_range *range = number && number <= process->open_count ? &process->open[number - 1] : NULL;
+    return range && range->is_open && range->generation == id >> 32 ? range : NULL;
 }
 
 uint64_t gt_range_start(struct gt_range_domain *domain, struct gt_range_name *name)
 {
-    struct gt_range_process *process = gt_range_domain_is_on(domain) ? gt_range_process() : NULL;
-    if (!process)
-        return 0;
-    struct gt_range_thread *thread = gt_range_thread(process);
-    struct gt_block block = thread ? begin(process, thread, domain, name) : (struct gt_block){0};
+    bool is_on;
+    struct thread *thread = enter(domain, &is_on);
+    struct gt_block block = thread ? begin(thread, domain, name) : (struct gt_block){0};
     if (!block.file)
         return 0;
     pthread_mutex_lock(&process->mutex);
-    uint64_t id = keep(process, &block);
+    uint64_t id = keep(&block);
     pthread_mutex_unlock(&process->mutex);
     return id;
 }
 
 void gt_range_end(uint64_t id)
 {
-    struct gt_block block;
-    struct gt_range_process *process = gt_range_process();
-    if (!process)
+    struct gt_block block = {0};
+    if (!begin_process())
         return;
     pthread_mutex_lock(&process->mutex);
-    bool is_known = take(process, &block, id);
+    struct open_range *range = find(id);
+    if (range) {
+        block = range->block;
+        range->is_open = false;
+        range->generation++;
+        range->next_free = process->first_free;
+        process->first_free = (uint32_t)id;
+    }
     pthread_mutex_unlock(&process->mutex);
-    if (is_known)
-        gt_block_end(&block);
+    gt_block_end(&block);
+}
+
+void gt_range_set_foreign(uint64_t id, uint64_t foreign)
+{
+    if (!begin_process())
+        return;
+    pthread_mutex_lock(&process->mutex);
+    struct open_range *range = find(id);
+    if (range) {
+        range->has_foreign = true;
+        range->foreign = foreign;
+    }
+    pthread_mutex_unlock(&process->mutex);
+}
+
+uint64_t gt_range_of_foreign(uint64_t foreign)
+{
+    uint64_t id = 0;
+    if (!begin_process())
+        return 0;
+    pthread_mutex_lock(&process->mutex);
+    for (uint32_t number = process->open_count; number > 0 && !id; number--) {
+        const struct open_range *range = &process->open[number - 1];
+        if (range->is_open && range->has_foreign && range->foreign == foreign)
+            id = id_of(number);
+    }
+    pthread_mutex_unlock(&process->mutex);
+    return id;
 }

@@ -1,4 +1,4 @@
-/* The module: its functions that need no file of their own, and the translation of errors and options. */
+/* The module gpu_tracker._core: errors, options, objects, and functions without a file of their own. */
 #include "core.h"
 
 #include <errno.h>
@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "analyse/usage/usage_rule.h"
+#include "collect/process/own_peak.h"
 #include "schema/metric.h"
 
-/* (errno, cause[, path]) of a sentence that may begin with a path. Where it names an option of the command line, Python's is meant. */
+/* Splits a sentence that may begin with a path into (errno, cause[, path]). Python's argument replaces an option. */
 static PyObject *os_error_arguments(int status, const char *text, int path_length)
 {
     const char *cause = text + path_length + strspn(text + path_length, ":, ");
@@ -133,7 +134,7 @@ static const struct {
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
-/* In the file system's encoding. */
+/* The text is in the encoding of the file system. */
 const char *core_text(PyObject *value, PyObject *keep)
 {
     PyObject *bytes = NULL;
@@ -186,7 +187,7 @@ int core_paths(PyObject *list, void *ret)
     return Py_CLEANUP_SUPPORTED;
 }
 
-/* In the library 0 stands for the default; who says 0 here means it, and is told that it is wrong. */
+/* The library takes 0 as the default. A 0 from Python is an error, so it becomes a value that the library refuses. */
 static int store_number(enum kind kind, PyObject *value, void *place)
 {
     if (kind == KIND_NUMBER) {
@@ -248,14 +249,14 @@ static PyObject *check(PyObject *Py_UNUSED(module), PyObject *keywords)
     Py_RETURN_NONE;
 }
 
-/* "--sleep-time=0.5", "--overwrite": nothing for a flag that is not set. */
+/* Appends "--sleep-time=0.5" or "--overwrite"; nothing if a flag is not set. */
 static int append_word(PyObject *words, size_t i, PyObject *value)
 {
     const char *option = settings[i].option;
     int is_set = PyObject_IsTrue(value);
     if (is_set < 0 || (settings[i].kind == KIND_FLAG && !is_set))
         return is_set < 0 ? -1 : 0;
-    /* Numbers of other libraries have texts of their own. */
+    /* str() of a number of another library can differ from that of a float. */
     PyObject *plain = settings[i].kind == KIND_NUMBER  ? PyNumber_Float(value)
                       : settings[i].kind == KIND_COUNT ? PyNumber_Index(value)
                                                        : Py_NewRef(value);
@@ -316,7 +317,7 @@ static PyObject *version(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused
     return PyUnicode_FromString(gt_version());
 }
 
-/* Ratios and counts have none. */
+/* The unit of ratios and counts is "". */
 static PyObject *metric_units(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     PyObject *ret = PyDict_New();
@@ -341,18 +342,52 @@ static PyObject *rule(PyObject *Py_UNUSED(module), PyObject *text)
     return Py_BuildValue("(sOd)", rule.word->name, rule.above ? Py_True : Py_False, rule.limit);
 }
 
+/* ---- the memory of this process ---- */
+
+static PyObject *own_memory(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    double resident, mark;
+    int status = gt_own_memory(&resident, &mark);
+    if (status < 0) {
+        errno = -status;
+        return PyErr_SetFromErrnoWithFilename(PyExc_OSError, "/proc/self/status");
+    }
+    return Py_BuildValue("(dd)", resident, mark);
+}
+
+static PyObject *own_peak_begin(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    int window = gt_own_peak_begin();
+    return PyLong_FromLong(window < 0 ? 0 : window);
+}
+
+static PyObject *own_peak_end(PyObject *Py_UNUSED(module), PyObject *window)
+{
+    long number = PyLong_AsLong(window);
+    if (number == -1 && PyErr_Occurred())
+        return NULL;
+    return PyFloat_FromDouble(number > 0 && number <= INT_MAX ? gt_own_peak_end((int)number) : Py_NAN);
+}
+
 static PyMethodDef methods[] = {
     {"version", version, METH_NOARGS, "version()\n--\n\nReturn the version of the library."},
     {"metric_units", metric_units, METH_NOARGS,
      "metric_units()\n--\n\nReturn the base unit of each metric; \"\" for ratios and counts."},
     {"rule", rule, METH_O,
-     "rule(text, /)\n--\n\nParse a rule of --fail-if: (value, whether larger values violate it, limit in base units)."},
+     "rule(text, /)\n--\n\nParse a rule of --fail-if: (value, whether larger values break it, limit in base units)."},
     {"check", check, METH_O,
      "check(options, /)\n--\n\nCheck the options of a tracker, including the folder of the tracking file."},
     {"tracker_options", tracker_options, METH_NOARGS,
      "tracker_options()\n--\n\nReturn the options of a tracker and their defaults; None without a default."},
     {"command_line", command_line, METH_O,
      "command_line(options, /)\n--\n\nReturn the options of a tracker as arguments of the command line."},
+    {"own_memory", own_memory, METH_NOARGS,
+     "own_memory()\n--\n\nReturn (resident memory, its high-water mark) of this process in bytes."},
+    {"own_peak_begin", own_peak_begin, METH_NOARGS,
+     "own_peak_begin()\n--\n\nStart a window and reset the kernel's high-water mark of this process. Return its number; 0 if "
+     "the kernel refuses."},
+    {"own_peak_end", own_peak_end, METH_O,
+     "own_peak_end(window, /)\n--\n\nEnd a window. Return its peak resident memory in bytes; NaN if unknown."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -369,8 +404,7 @@ static int fill(PyObject *module)
     static PyType_Spec *const types[] = {&core_sampler_spec,      &core_sub_tracker_spec, &core_table_spec,
                                          &core_experiment_spec,   &core_profile_spec,     &core_trace_report_spec,
                                          &core_energy_sample_spec};
-    static PyMethodDef *const functions[] = {core_memory_methods, core_trace_methods, core_power_methods,
-                                             core_report_methods};
+    static PyMethodDef *const functions[] = {core_trace_methods, core_power_methods, core_report_methods};
     int status = 0;
     for (size_t i = 0; !status && i < sizeof types / sizeof *types; i++)
         status = add_type(module, types[i]);

@@ -20,7 +20,7 @@ struct sub_tracker {
     PyObject *path;               /* as given, or NULL: the process's own file */
     struct gt_block_file *file;
     struct entries open;
-    long process;   /* which made the object */
+    long process;   /* that created the object */
     uint64_t total; /* how many calls there will be, or 0 */
 };
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table.h"
+#include "core.h"
 #include "api/python.h"
 #include "base/grow.h"
 

@@ -1,5 +1,5 @@
 /* Table: columns of numbers, integers, texts or times, of the library or made from Python values. */
-#include "table.h"
+#include "core.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -483,7 +483,7 @@ static PyObject *hand_over(PyObject *self, const char *module, const char *funct
 
 static PyObject *table_to_pandas(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    return hand_over(self, "gpu_tracker._frames", "frame");
+    return hand_over(self, "gpu_tracker._tables", "frame");
 }
 
 static PyObject *table_to_polars(PyObject *self, PyObject *Py_UNUSED(unused))
@@ -498,12 +498,12 @@ static PyObject *table_to_arrow(PyObject *self, PyObject *Py_UNUSED(unused))
 
 static PyObject *table_repr(PyObject *self)
 {
-    return hand_over(self, "gpu_tracker._shown", "text");
+    return hand_over(self, "gpu_tracker._tables", "text");
 }
 
 static PyObject *table_html(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    return hand_over(self, "gpu_tracker._shown", "page");
+    return hand_over(self, "gpu_tracker._tables", "page");
 }
 
 static PyObject *table_stream(PyObject *self, PyObject *arguments, PyObject *keywords)

@@ -12,7 +12,6 @@
 #include "api/python.h"
 #include "core.h"
 #include "report/report.h"
-#include "table.h"
 #include "trace/tables.h"
 
 /* ---- options, from dicts of keywords by three tables ---- */
@@ -31,7 +30,11 @@ static int store(const struct option *option, PyObject *value, void *options, Py
     long number;
     switch (option->kind) {
     case TEXT: return (*(const char **)place = core_text(value, keep)) ? 0 : -1;
-    case LIST: return core_texts(value, place, keep);
+    case LIST: /* a single text would be split into characters */
+        if (!PyUnicode_Check(value) && !PyBytes_Check(value))
+            return core_texts(value, place, keep);
+        PyErr_SetNone(PyExc_TypeError);
+        return -1;
     case FLAG: return (*(int *)place = PyObject_IsTrue(value)) < 0 ? -1 : 0;
     case NUMBER: *(double *)place = PyFloat_AsDouble(value); return PyErr_Occurred() ? -1 : 0;
     case COUNT: break;
@@ -39,6 +42,22 @@ static int store(const struct option *option, PyObject *value, void *options, Py
     number = PyLong_AsLong(value);
     *(int *)place = number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : (int)number;
     return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Stores a value, or raises a TypeError with the name of the option and its accepted type. */
+static int store_named(const struct option *option, PyObject *value, void *options, PyObject *keep)
+{
+    static const char *const accepted[] = {[TEXT] = "a text",
+                                           [LIST] = "a list of texts",
+                                           [FLAG] = "True or False",
+                                           [COUNT] = "an integer",
+                                           [NUMBER] = "a number"};
+    int status = store(option, value, options, keep);
+    if (status < 0 && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_TypeError, "%s=%R is not %s", option->name, value, accepted[option->kind]);
+    }
+    return status;
 }
 
 static const struct option *find(const struct option *option, size_t count, PyObject *name)
@@ -70,7 +89,7 @@ static int fill(const struct option *option, size_t count, PyObject *keywords, v
     }
     while (PyDict_Next(keywords, &position, &name, &value)) {
         const struct option *found = find(option, count, name);
-        if (!found || (value != Py_None && store(found, value, options, keep) < 0))
+        if (!found || (value != Py_None && store_named(found, value, options, keep) < 0))
             return 0;
     }
     return 1;

@@ -1,15 +1,29 @@
 #include "aggregate/attribute.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
+#include "collect/process/placement.h"
 
 const char *const gt_idle_policy_names[GT_IDLE_POLICIES] = {"share", "exclude", "all"};
 
 /* A shorter time has too few ticks, and too few steps of the counter. */
 static const double IDLE_SECONDS = 0.05, IDLE_REFRESHES = 5;
+/* CPU times are compared over at least this time: busy time is counted in ticks of 10 ms for each core. */
+static const int64_t WINDOW_NS = GT_SECOND / 10;
+/* CPUs busier than that are not idle. */
+static const double IDLE_BUSY_RATIO = 0.02;
+/* From that on a window is long: programs that share a package take many turns in it. */
+static const double LONG_SECONDS = 0.25;
+/* Deviations that a difference may have by chance. */
+static const double NOISE = 2;
+/* Shorter times tell more about clocks than about power. */
+static const double LEAST_SECONDS = 0.01;
 
 int gt_idle_policy_find(const char *name)
 {
@@ -34,7 +48,19 @@ const char *gt_energy_method(enum gt_energy_device device, bool by_package)
 
 double gt_energy_share_seconds(enum gt_energy_device device)
 {
-    return device == GT_ENERGY_CPU ? (double)gt_cpu_stretch_ns / 1e9 : 0;
+    return device == GT_ENERGY_CPU ? (double)WINDOW_NS / 1e9 : 0;
+}
+
+static void begin_idle_power(struct gt_idle_power *power, int64_t start_ns)
+{
+    *power = (struct gt_idle_power){.watts = NAN, .since_ns = start_ns, .is_begun = true};
+}
+
+static void begin_share(struct gt_cpu_share *share, int64_t now_ns)
+{
+    *share = (struct gt_cpu_share){.at_ns = now_ns, .before = {{NAN, NAN, NAN}, {NAN, NAN, NAN}}};
+    begin_idle_power(&share->idle, now_ns);
+    share->window_start[0].at_ns = share->window_start[1].at_ns = now_ns;
 }
 
 void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle_policy policy, int core_count, int64_t now_ns)
@@ -47,7 +73,7 @@ void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle_policy
     attribution->now_ns = now_ns;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         attribution->job_power[i].at_ns = now_ns;
-    gt_cpu_share_init(&attribution->cpu, now_ns);
+    begin_share(&attribution->cpu, now_ns);
     attribution->memory_ratio = NAN;
     attribution->placement_error = NAN;
 }
@@ -74,6 +100,427 @@ void gt_attribution_release(struct gt_attribution *attribution)
     attribution->package_count = 0;
 }
 
+/* ---- Joules ------------------------------------------------------------------------------------------------------- */
+
+/* Returns joules since the last reading. A counter never goes back. */
+static double advance(struct gt_energy *energy, double joules)
+{
+    double growth = fmax(0, joules - energy->total);
+    energy->total += growth;
+    energy->is_measured = true;
+    return growth;
+}
+
+/* Divides joules, of which the job has `ratio` of the active part. Returns the job's. */
+static double divide(struct gt_energy *energy, double idle, double active, double ratio, bool job_takes_idle)
+{
+    double to_job = active * ratio;
+    energy->other += active - to_job;
+    if (job_takes_idle) {
+        to_job += idle;
+        energy->idle_job += idle;
+    } else {
+        energy->idle += idle;
+    }
+    energy->job += to_job;
+    return to_job;
+}
+
+static void add_energy(struct gt_energy *sum, const struct gt_energy *part)
+{
+    sum->is_measured |= part->is_measured;
+    sum->total += part->total;
+    sum->job += part->job;
+    sum->other += part->other;
+    sum->idle += part->idle;
+    sum->idle_job += part->idle_job;
+    sum->unattributed += part->unattributed;
+}
+
+/* ---- Idle power --------------------------------------------------------------------------------------------------- */
+
+static void begin_idle_interval(struct gt_idle_power *power, int64_t now_ns, double joules, double busy)
+{
+    power->since_ns = now_ns;
+    power->joules = joules;
+    power->busy = busy;
+    power->is_begun = true;
+}
+
+/* Takes a reading: joules and busy CPU seconds since the start. `is_idle`: the device was idle since the reading before, as far as that
+ * is known without the busy time. The interval must have `least` seconds, and at most `allowance` busy CPU seconds for each. */
+static void see_idle_power(struct gt_idle_power *power, int64_t now_ns, double joules, double busy, bool is_idle,
+                           double least, double allowance)
+{
+    bool has_moved = joules > power->shown;
+    power->shown = joules;
+    if (!is_idle)
+        power->is_begun = false;
+    if (joules <= 0)
+        begin_idle_interval(power, now_ns, joules, busy);
+    if (!has_moved)
+        return;
+    double seconds = (double)(now_ns - power->since_ns) / 1e9;
+    if (power->is_begun && seconds < least)
+        return;
+    if (power->is_begun && busy - power->busy <= allowance * seconds)
+        power->watts = fmin(power->watts, (joules - power->joules) / seconds);
+    begin_idle_interval(power, now_ns, joules, busy);
+}
+
+/* Returns idle energy in the joules that a counter shows after so many seconds more; 0 where idle power is not known. */
+static double take_idle_energy(struct gt_idle_power *power, double joules, double seconds)
+{
+    double idle = power->watts * (power->untaken += seconds);
+    if (!(joules > 0))
+        return 0;
+    power->untaken = 0;
+    return isnan(idle) ? 0 : fmin(joules, idle);
+}
+
+/* ---- CPUs --------------------------------------------------------------------------------------------------------- */
+
+double gt_tick_seconds(void)
+{
+    return 1.0 / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* CPU seconds in a window; NaN: not known. */
+struct window {
+    double seconds, busy, job;
+    double uncertain; /* at most `job` */
+};
+
+static struct window window_until(const struct gt_cpu_share *share, const struct gt_cpu_use *use)
+{
+    const struct gt_cpu_use *start = &share->window_start[use->at_ns - share->window_start[1].at_ns >= WINDOW_NS];
+    struct window window = {.seconds = (double)(use->at_ns - start->at_ns) / 1e9, .busy = NAN, .job = NAN};
+    if (isnan(use->busy) || isnan(use->job))
+        return window;
+    window.busy = fmax(0, use->busy - start->busy);
+    window.job = fmax(0, use->job - start->job + start->surplus);
+    window.uncertain = fmin(window.job, fmax(0, use->uncertain - start->uncertain));
+    return window;
+}
+
+/* The variance of busy time that was counted in ticks, as a part of it. Of N ticks a part p found a CPU busy: N p of them, give
+ * or take sqrt(N p (1 - p)); and the ends lie anywhere between two ticks, and between the counter and what was read after it. */
+static double variance_of_ticks(double busy, double seconds, int core_count, double late)
+{
+    double tick = gt_tick_seconds(), part = fmin(1, busy / (core_count * seconds)), ends = (tick + late) / seconds;
+    return fmin(1, (1 - part) * tick / busy + ends * ends / 6);
+}
+
+/* A reading's joules of the job err to either side. Readings in one window err together. */
+static void add_variance(struct gt_cpu_share *share, int core_count, double growth, double seconds, double late,
+                         struct window window)
+{
+    double busy = fmax(window.busy, window.job);
+    if (!(busy > 0) || !(window.seconds > 0))
+        return;
+    double most = growth * fmin(1, window.job / busy);
+    share->variance += most * most * variance_of_ticks(busy, window.seconds, core_count, late) *
+                       fmax(1, window.seconds / seconds);
+}
+
+/* Programs that share a package may do so in turns that are shorter than a window, and power may follow them: then CPU time alone
+ * does not tell the share. Where the job's part has changed from one window to the next it may have changed within each. In a
+ * short one a change of part and power together is the most that counts; in a long one all of its energy may follow. What ticks
+ * explain is no change. */
+static void add_bias(struct gt_cpu_share *share, int core_count, const struct gt_cpu_use *use)
+{
+    const struct gt_cpu_use *start = &share->window_start[1];
+    double seconds = (double)(use->at_ns - start->at_ns) / 1e9, busy = use->busy - start->busy;
+    struct gt_cpu_window now = {0, 0, busy};
+    if (busy > 0) {
+        double noise = NOISE * sqrt(2 * variance_of_ticks(busy, seconds, core_count, use->late)), ratio = 0, rate = 0;
+        now.rate = (share->energy.total - start->joules) / busy;
+        now.ratio = fmin(1, fmax(0, use->job - start->job) / busy);
+        for (int i = 0; i < 2; i++) {
+            ratio = fmax(ratio, fabs(share->before[i].ratio - now.ratio) - noise * now.ratio);
+            rate = fmax(rate, fabs(share->before[i].rate - now.rate) - noise * now.rate);
+        }
+        share->bias += ratio * busy * (seconds < LONG_SECONDS ? rate : now.rate);
+    }
+    share->before[1] = share->before[0];
+    share->before[0] = now;
+}
+
+/* The next window begins here. CPU time of the job above the busy time became known late (ticks, children waited for): the next
+ * window is charged with it. */
+static void end_window(struct gt_cpu_share *share, int core_count, const struct gt_cpu_use *use)
+{
+    struct gt_cpu_use *start = share->window_start;
+    if (use->at_ns - start[1].at_ns < WINDOW_NS)
+        return;
+    double surplus = fmax(0, (use->job - start[1].job + start[1].surplus) - (use->busy - start[1].busy));
+    add_bias(share, core_count, use);
+    start[0] = start[1];
+    start[1] = *use;
+    start[1].surplus = surplus;
+    start[1].joules = share->energy.total;
+}
+
+/* Divides the joules up to a reading. Returns those that are divided by CPU time. */
+static double charge(struct gt_cpu_share *share, const struct gt_attribution *attribution, int core_count,
+                     double joules, const struct gt_cpu_use *use, struct window window)
+{
+    double growth = advance(&share->energy, joules), seconds = (double)(use->at_ns - share->at_ns) / 1e9;
+    share->at_ns = use->at_ns;
+    share->joules = 0;
+    if (isnan(window.busy)) {
+        share->energy.unattributed += growth;
+        return 0;
+    }
+    double job = fmin(window.job, window.busy), ratio = window.busy > 0 ? job / window.busy : 0;
+    see_idle_power(&share->idle, use->at_ns, share->energy.total, use->busy, true,
+                   attribution->idle_seconds[GT_ENERGY_CPU], IDLE_BUSY_RATIO * core_count);
+    add_variance(share, core_count, growth, seconds, use->late, window);
+    double idle = take_idle_energy(&share->idle, growth, seconds);
+    if (attribution->policy == GT_IDLE_SHARE)
+        idle = 0;
+    if (!(window.busy > 0))
+        idle = growth;
+    share->joules = divide(&share->energy, idle, growth - idle, ratio, attribution->policy == GT_IDLE_ALL);
+    share->joules_per_cpu_second = job > 0 ? share->joules / (job * seconds / window.seconds) : 0;
+    end_window(share, core_count, use);
+    return growth - idle;
+}
+
+void gt_attribute_cpu(struct gt_attribution *attribution, double joules, struct gt_cpu_use use)
+{
+    struct gt_cpu_share *share = &attribution->cpu;
+    attribution->cpu_joules = 0;
+    if (isnan(joules) || use.at_ns <= share->at_ns)
+        return;
+    charge(share, attribution, attribution->core_count, joules, &use, window_until(share, &use));
+    attribution->energy[GT_ENERGY_CPU] = share->energy;
+    attribution->cpu_joules = share->joules;
+    attribution->joules_per_cpu_second = share->joules_per_cpu_second;
+}
+
+/* ---- Several packages --------------------------------------------------------------------------------------------- */
+
+static int begin_packages(struct gt_attribution *attribution, const struct gt_frame *frame)
+{
+    if (attribution->package)
+        return 0;
+    attribution->package = calloc(frame->package_count, sizeof *attribution->package);
+    if (!attribution->package)
+        return -ENOMEM;
+    attribution->package_count = frame->package_count;
+    attribution->placement_error = 0;
+    for (size_t i = 0; i < frame->package_count; i++) {
+        attribution->package[i].number = frame->package[i].number;
+        begin_share(&attribution->package[i].cpu, attribution->start_ns);
+    }
+    return 0;
+}
+
+static void add_use(struct gt_package_share *package, double seconds, double bound, double uncertain)
+{
+    package->recent += seconds;
+    package->recent_bound += bound;
+    package->job += seconds;
+    package->bound += bound;
+    package->uncertain += uncertain;
+}
+
+/* The part of the CPU time of threads that may leave a package in which one was seen to move. */
+static double moving_part(const struct gt_attribution *attribution)
+{
+    return attribution->unbound > 0 ? attribution->moved / attribution->unbound : 0;
+}
+
+static void place_processes(struct gt_attribution *attribution, const struct gt_tree *tree)
+{
+    size_t packages = attribution->package_count;
+    for (size_t i = 0; i < tree->count * packages; i++) {
+        const struct gt_placement *placement = tree->process[i / packages]->placement;
+        attribution->unbound += placement ? placement->recent[i % packages] - placement->recent_bound[i % packages] : 0;
+        attribution->moved += placement ? placement->recent_moved[i % packages] : 0;
+    }
+    for (size_t i = 0; i < tree->count * packages; i++) {
+        const struct gt_placement *placement = tree->process[i / packages]->placement;
+        size_t package = i % packages;
+        if (!placement)
+            continue;
+        double bound = placement->recent_bound[package], moved = placement->recent_moved[package];
+        double unmoved = placement->recent[package] - bound - moved;
+        add_use(&attribution->package[package], placement->recent[package], bound,
+                moved + unmoved * moving_part(attribution));
+    }
+}
+
+/* Ways to divide CPU time that was seen in no living process, the best first. */
+enum way { AS_THOSE_THAT_ENDED, AS_THE_REST_NOW, AS_SO_FAR, AS_THE_LIVING, AS_THE_MACHINE, WAYS };
+
+struct weights {
+    double on[GT_PACKAGES], bound[GT_PACKAGES];
+    double sum;
+};
+
+static struct weights weights_of(enum way way, const struct gt_attribution *attribution, const struct gt_frame *frame,
+                                 const struct gt_tree *tree)
+{
+    struct weights weights = {.sum = 0};
+    for (size_t i = 0; i < attribution->package_count; i++) {
+        const struct gt_package_share *package = &attribution->package[i];
+        double living = 0, living_bound = 0;
+        for (size_t k = 0; k < tree->count; k++) {
+            const struct gt_placement *placement = tree->process[k]->placement;
+            living += placement && placement->is_known ? placement->split[i] : 0;
+            living_bound += placement && placement->is_known ? placement->bound_split[i] : 0;
+        }
+        const double on[WAYS] = {tree->left_on[i] - attribution->left_on[i], package->recent, package->job, living,
+                                 frame->package[i].value[GT_CPU_TIME]};
+        const double bound[WAYS] = {tree->left_bound[i] - attribution->left_bound[i], package->recent_bound,
+                                    package->bound, living_bound, 0};
+        weights.on[i] = on[way];
+        weights.bound[i] = bound[way];
+        weights.sum += on[way] > 0 ? on[way] : 0;
+    }
+    return weights;
+}
+
+/* The sum over packages is the job's CPU time. If processes seemed to have used more, that is made up for later. */
+static void place_rest(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree,
+                       double job)
+{
+    struct weights weights = {.sum = 0};
+    double rest = job;
+    for (size_t i = 0; i < attribution->package_count; i++)
+        rest -= attribution->package[i].job;
+    int way = -1;
+    while (weights.sum <= 0 && ++way < WAYS)
+        weights = weights_of(way, attribution, frame, tree);
+    double part = way == AS_THE_MACHINE ? 1 : moving_part(attribution);
+    for (size_t i = 0; i < attribution->package_count && rest > 0 && weights.sum > 0; i++) {
+        double seconds = rest * weights.on[i] / weights.sum, bound = rest * weights.bound[i] / weights.sum;
+        if (seconds > 0)
+            add_use(&attribution->package[i], seconds, bound, (seconds - bound) * part);
+    }
+}
+
+static void place_job(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree,
+                      double job)
+{
+    for (size_t i = 0; i < attribution->package_count; i++)
+        attribution->package[i].recent = attribution->package[i].recent_bound = 0;
+    if (frame->monotonic_ns > attribution->placed_ns)
+        place_processes(attribution, tree);
+    place_rest(attribution, frame, tree, job);
+    memcpy(attribution->left_on, tree->left_on, sizeof attribution->left_on);
+    memcpy(attribution->left_bound, tree->left_bound, sizeof attribution->left_bound);
+    attribution->placed_ns = frame->monotonic_ns;
+}
+
+/* A reading of all packages. */
+struct packages {
+    size_t count;
+    struct gt_cpu_use use[GT_PACKAGES];
+    struct window window[GT_PACKAGES];
+    double rate[GT_PACKAGES]; /* joules for each busy CPU second */
+};
+
+static void read_packages(struct packages *all, const struct gt_attribution *attribution, const struct gt_frame *frame,
+                          bool has_job)
+{
+    all->count = attribution->package_count;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct gt_package_share *package = &attribution->package[i];
+        all->use[i] = (struct gt_cpu_use){.at_ns = frame->monotonic_ns,
+                                          .busy = frame->package[i].value[GT_CPU_TIME],
+                                          .job = has_job ? package->job : NAN,
+                                          .uncertain = package->uncertain,
+                                          .late = frame->read_seconds};
+        all->window[i] = window_until(&package->cpu, &all->use[i]);
+    }
+}
+
+static void move(struct gt_attribution *attribution, struct packages *all, size_t package, double seconds)
+{
+    attribution->package[package].job += seconds;
+    attribution->package[package].recent = fmax(0, attribution->package[package].recent + seconds);
+    all->use[package].job += seconds;
+    all->window[package].job += seconds;
+}
+
+/* The job cannot have used a package more than it was busy: threads were elsewhere between two polls, where there was room. Time of
+ * ended processes, and ticks, may become known late: the counters of n CPUs are off by some times sqrt(n) ticks together. */
+static void fit(struct gt_attribution *attribution, struct packages *all, const struct gt_frame *frame)
+{
+    for (size_t from = 0; from < all->count; from++) {
+        const struct gt_package_share *package = &attribution->package[from];
+        double excess = all->window[from].job - all->window[from].busy;
+        if (!(excess > 2 * gt_tick_seconds() * sqrt(frame->package[from].cpus)))
+            continue;
+        excess = fmin(excess, package->recent - package->recent_bound);
+        for (size_t to = 0; to < all->count && excess > 0; to++) {
+            double seconds = fmin(excess, all->window[to].busy - all->window[to].job);
+            if (to == from || !(seconds > 0))
+                continue;
+            move(attribution, all, from, -seconds);
+            move(attribution, all, to, seconds);
+            excess -= seconds;
+        }
+    }
+}
+
+/* How much more of the uncertain CPU time a package can have had, as far as it was busy. */
+static double room_on(const struct packages *all, size_t package, double uncertain)
+{
+    const struct window *window = &all->window[package];
+    return fmax(0, fmin(uncertain - window->uncertain, window->busy - window->job));
+}
+
+/* The error if all uncertain CPU time was used where it costs most, or least. */
+static double error_of(const struct packages *all)
+{
+    size_t most = SIZE_MAX, least = SIZE_MAX;
+    double uncertain = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        uncertain += all->window[i].uncertain;
+        if (!(all->window[i].busy > 0))
+            continue;
+        most = most == SIZE_MAX || all->rate[i] > all->rate[most] ? i : most;
+        least = least == SIZE_MAX || all->rate[i] < all->rate[least] ? i : least;
+    }
+    if (most == SIZE_MAX)
+        return 0;
+    return (all->rate[most] - all->rate[least]) * fmax(room_on(all, most, uncertain), room_on(all, least, uncertain));
+}
+
+int gt_attribute_packages(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree,
+                          double job)
+{
+    struct packages all;
+    struct gt_energy sum = {0};
+    double seconds = 0;
+    int status = begin_packages(attribution, frame);
+    if (status < 0)
+        return status;
+    attribution->cpu_joules = 0;
+    place_job(attribution, frame, tree, job);
+    if (isnan(frame->system[GT_CPU_ENERGY]) || frame->monotonic_ns <= attribution->package[0].cpu.at_ns)
+        return 0;
+    read_packages(&all, attribution, frame, !isnan(job));
+    fit(attribution, &all, frame);
+    for (size_t i = 0; i < all.count; i++) {
+        struct gt_package_share *package = &attribution->package[i];
+        double active = charge(&package->cpu, attribution, frame->package[i].cpus,
+                               frame->package[i].value[GT_CPU_ENERGY], &all.use[i], all.window[i]);
+        all.rate[i] = all.window[i].busy > 0 ? active / all.window[i].busy : 0;
+        seconds += package->recent;
+        attribution->cpu_joules += package->cpu.joules;
+        add_energy(&sum, &package->cpu.energy);
+    }
+    attribution->placement_error += isnan(job) ? 0 : error_of(&all);
+    attribution->energy[GT_ENERGY_CPU] = sum;
+    attribution->joules_per_cpu_second = seconds > 0 ? attribution->cpu_joules / seconds : 0;
+    return 0;
+}
+
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 void gt_attribute_memory(struct gt_attribution *attribution, double joules, double job_bytes, double used_bytes)
@@ -82,13 +529,13 @@ void gt_attribute_memory(struct gt_attribution *attribution, double joules, doub
     attribution->memory_joules = 0;
     if (isnan(joules))
         return;
-    double growth = gt_energy_advance(energy, joules), before = attribution->memory_ratio;
+    double growth = advance(energy, joules), before = attribution->memory_ratio;
     double now = used_bytes > 0 && job_bytes >= 0 ? fmin(1, job_bytes / used_bytes) : NAN;
     double ratio = isnan(now) ? before : isnan(before) ? now : (before + now) / 2;
     if (isnan(ratio))
         energy->unattributed += growth;
     else
-        attribution->memory_joules = gt_energy_divide(energy, GT_IDLE_SHARE, growth, 0, ratio, false);
+        attribution->memory_joules = divide(energy, 0, growth, ratio, false);
     attribution->memory_ratio = isnan(now) ? before : now;
 }
 
@@ -115,7 +562,7 @@ static void begin(struct gt_gpu_use *gpu, const struct gt_attribution *attributi
 {
     *gpu = (struct gt_gpu_use){
         .at_ns = attribution->start_ns, .coverage = attribution->coverage[GT_ENERGY_GPU], .ratio = NAN};
-    gt_idle_power_init(&gpu->idle, attribution->start_ns);
+    begin_idle_power(&gpu->idle, attribution->start_ns);
 }
 
 static int make_room(struct gt_attribution *attribution, const struct gt_frame *frame)
@@ -177,40 +624,30 @@ static void share_out(struct gt_attribution *attribution, const struct gt_frame 
     }
 }
 
-static void divide(struct gt_energy *energy, double idle, double active, double ratio, bool job_takes_idle)
-{
-    *(job_takes_idle ? &energy->job : &energy->idle) += idle;
-    energy->idle_job += job_takes_idle ? idle : 0;
-    energy->job += active * ratio;
-    energy->other += active * (1 - ratio);
-}
-
 /* One window of one GPU: returns the joules charged to the job. */
 static double attribute_window(const struct gt_attribution *attribution, struct gt_gpu_use *gpu,
                                const struct gt_device *device, const struct users *users, double joules, double seconds)
 {
-    double before = gpu->energy.job, utilization = device->value[GT_GPU_UTILIZATION];
+    double utilization = device->value[GT_GPU_UTILIZATION];
     bool in_use = users->job + users->other > 0;
     bool was_in_use = gpu->users != 0;
     double now = ratio_of(users), ratio = in_use ? now : was_in_use ? gpu->ratio : NAN;
     if (in_use && was_in_use && users->set != gpu->users && !isnan(now) && !isnan(gpu->ratio))
         ratio = (gpu->ratio + now) / 2;
     bool is_idle = utilization > 0 ? false : !in_use && !was_in_use;
-    gt_idle_power_see(&gpu->idle, gpu->at_ns, gpu->energy.total, 0, is_idle, attribution->idle_seconds[GT_ENERGY_GPU],
-                      0);
+    see_idle_power(&gpu->idle, gpu->at_ns, gpu->energy.total, 0, is_idle, attribution->idle_seconds[GT_ENERGY_GPU], 0);
     gpu->users = users->set;
     if (in_use)
         gpu->ratio = now;
-    double taken = gt_idle_power_take(&gpu->idle, joules, seconds);
-    if (is_idle) {
-        divide(&gpu->energy, joules, 0, 0, attribution->policy == GT_IDLE_ALL);
-    } else if (isnan(ratio)) {
+    double taken = take_idle_energy(&gpu->idle, joules, seconds);
+    if (is_idle)
+        return divide(&gpu->energy, joules, 0, 0, attribution->policy == GT_IDLE_ALL);
+    if (isnan(ratio)) {
         *(utilization == 0 ? &gpu->energy.idle : &gpu->energy.unattributed) += joules;
-    } else {
-        double idle = attribution->policy == GT_IDLE_SHARE ? 0 : taken;
-        divide(&gpu->energy, idle, joules - idle, ratio, attribution->policy == GT_IDLE_ALL && ratio > 0);
+        return 0;
     }
-    return gpu->energy.job - before;
+    double idle = attribution->policy == GT_IDLE_SHARE ? 0 : taken;
+    return divide(&gpu->energy, idle, joules - idle, ratio, attribution->policy == GT_IDLE_ALL && ratio > 0);
 }
 
 /* Between two readings of the counter: a process may come and go. */
@@ -257,12 +694,6 @@ const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribut
     return device < attribution->gpu_count ? &attribution->gpu[device].energy : NULL;
 }
 
-/* The coverage of its counter; NULL before its first reading. */
-static const struct gt_coverage *attribution_gpu_coverage(const struct gt_attribution *attribution, size_t device)
-{
-    return device < attribution->gpu_count ? &attribution->gpu[device].coverage : NULL;
-}
-
 int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree)
 {
     if (make_room(attribution, frame) < 0)
@@ -274,21 +705,11 @@ int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame 
         if (frame->device[i].parent >= 0 || !frame->device[i].selected)
             continue;
         attribute_device(attribution, frame, tree, (int)i);
-        const struct gt_energy *one = &attribution->gpu[i].energy;
-        sum.is_measured |= one->is_measured;
-        sum.total += one->total;
-        sum.job += one->job;
-        sum.other += one->other;
-        sum.idle += one->idle;
-        sum.idle_job += one->idle_job;
-        sum.unattributed += one->unattributed;
+        add_energy(&sum, &attribution->gpu[i].energy);
     }
     attribution->energy[GT_ENERGY_GPU] = sum;
     return 0;
 }
-
-/* Shorter times tell more about clocks than about power. */
-static const double LEAST_SECONDS = 0.01;
 
 /* ---- Coverage ---------------------------------------------------------------------------------------------------- */
 
@@ -320,8 +741,8 @@ const struct gt_coverage *gt_attribution_coverage(const struct gt_attribution *a
 {
     const struct gt_coverage *worst = &attribution->coverage[device];
     for (size_t i = 0; device == GT_ENERGY_GPU && i < attribution->gpu_count; i++) {
-        const struct gt_coverage *one = attribution_gpu_coverage(attribution, i);
-        if (gt_attribution_gpu(attribution, i)->is_measured &&
+        const struct gt_coverage *one = &attribution->gpu[i].coverage;
+        if (attribution->gpu[i].energy.is_measured &&
             (worst == &attribution->coverage[device] ||
              gt_coverage_missing(one, attribution->now_ns) > gt_coverage_missing(worst, attribution->now_ns)))
             worst = one;
@@ -337,8 +758,8 @@ static struct gpu_gaps {
 {
     struct gpu_gaps gaps = {0};
     for (size_t i = 0; i < attribution->gpu_count; i++) {
-        double seconds = gt_coverage_missing(attribution_gpu_coverage(attribution, i), attribution->now_ns);
-        if (!gt_attribution_gpu(attribution, i)->is_measured)
+        double seconds = gt_coverage_missing(&attribution->gpu[i].coverage, attribution->now_ns);
+        if (!attribution->gpu[i].energy.is_measured)
             continue;
         gaps.measured++;
         gaps.missing += seconds > 0;
@@ -354,7 +775,7 @@ void gt_attribution_gap(const struct gt_attribution *attribution, enum gt_energy
     struct gpu_gaps gaps = device == GT_ENERGY_GPU ? gpu_gaps(attribution) : (struct gpu_gaps){0};
     ret->gpus = (double)gaps.missing;
     for (size_t i = 0; gaps.missing < gaps.measured && i < attribution->gpu_count; i++)
-        if (worst == attribution_gpu_coverage(attribution, i))
+        if (worst == &attribution->gpu[i].coverage)
             ret->gpu = (double)i + 1;
 }
 
@@ -368,7 +789,7 @@ void gt_attribution_show_counter(const struct gt_attribution *attribution, enum 
     if (!attribution->energy[device].is_measured)
         return;
     for (size_t i = 0; device == GT_ENERGY_GPU && i < attribution->gpu_count; i++) {
-        const struct gt_coverage *one = attribution_gpu_coverage(attribution, i);
+        const struct gt_coverage *one = &attribution->gpu[i].coverage;
         ret->most_watts += one == worst ? 0 : one->most_watts;
         ret->doubt += one == worst ? 0 : one->doubt;
     }
@@ -379,12 +800,12 @@ void gt_attribution_show_counter(const struct gt_attribution *attribution, enum 
 
 static double share_error(const struct gt_attribution *attribution)
 {
-    double variance = attribution->cpu.variance, leaning = attribution->cpu.leaning;
+    double variance = attribution->cpu.variance, bias = attribution->cpu.bias;
     for (size_t i = 0; i < attribution->package_count; i++) {
         variance += attribution->package[i].cpu.variance;
-        leaning += attribution->package[i].cpu.leaning;
+        bias += attribution->package[i].cpu.bias;
     }
-    return leaning + 2 * sqrt(variance);
+    return bias + 2 * sqrt(variance);
 }
 
 /* ---- Figures ----------------------------------------------------------------------------------------------------- */
@@ -396,6 +817,27 @@ static double missing(const struct gt_attribution *attribution, enum gt_energy_d
     if (gaps.measured)
         return gaps.seconds / (double)gaps.measured;
     return gt_coverage_missing(gt_attribution_coverage(attribution, device), attribution->now_ns);
+}
+
+void gt_attribution_show_package(const struct gt_attribution *attribution, const struct gt_frame *frame, size_t package,
+                                 struct gt_package_figures *ret)
+{
+    const struct gt_package_share *share = &attribution->package[package];
+    const double *counted = frame->package[package].value;
+    *ret = (struct gt_package_figures){.number = share->number,
+                                       .value = {
+                                           [GT_PACKAGE_TOTAL] = share->cpu.energy.total,
+                                           [GT_PACKAGE_JOB] = share->cpu.energy.job,
+                                           [GT_PACKAGE_OTHER] = share->cpu.energy.other,
+                                           [GT_PACKAGE_IDLE] = share->cpu.energy.idle,
+                                           [GT_PACKAGE_UNATTRIBUTED] = share->cpu.energy.unattributed,
+                                           [GT_PACKAGE_CORE] = counted[GT_CORE_ENERGY],
+                                           [GT_PACKAGE_UNCORE] = counted[GT_UNCORE_ENERGY],
+                                           [GT_PACKAGE_DRAM] = counted[GT_DRAM_ENERGY],
+                                           [GT_PACKAGE_BUSY_TIME] = counted[GT_CPU_TIME],
+                                           [GT_PACKAGE_JOB_TIME] = share->job,
+                                           [GT_PACKAGE_BOUND_TIME] = share->bound,
+                                       }};
 }
 
 void gt_attribution_read(const struct gt_attribution *attribution, struct gt_energy_reading *ret)

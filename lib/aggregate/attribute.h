@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "aggregate/coverage.h"
-#include "aggregate/cpu_share.h"
+#include "sample/energy_reading.h"
 #include "sample/outcome.h"
 #include "sample/tree.h"
 
@@ -38,6 +38,53 @@ double gt_energy_share_seconds(enum gt_energy_device device);
 
 struct gt_gpu_use; /* of one GPU; private */
 
+/* The idle power of a device: the least that it was seen to draw while idle, from one move of its counter to a later one. Readings
+ * in which it did not move tell nothing. */
+struct gt_idle_power {
+    double watts;        /* NaN: not seen yet */
+    int64_t since_ns;    /* where the present stretch began, with a move */
+    double joules, busy; /* then */
+    double shown;        /* joules that the counter had at the last reading */
+    double untaken;      /* seconds of which the counter has not shown yet what was drawn */
+    bool is_begun;
+};
+
+/* Counters up to one moment, since tracking began; NaN: not known. */
+struct gt_cpu_use {
+    int64_t at_ns;
+    double busy, job; /* CPU seconds of the machine, or of a package, and of the job on it */
+    double uncertain; /* of the job's, those that may have been used on another package */
+    double late;      /* seconds after the counter that all of this was read */
+    /* Set when a window begins: joules of the counter, and CPU seconds of the job before that became known late. */
+    double joules, surplus;
+};
+
+/* Joules for each busy CPU second in a window, and the job's part of these seconds. */
+struct gt_cpu_window {
+    double rate, ratio, busy;
+};
+
+/* CPUs that share a counter: a package, or the machine. */
+struct gt_cpu_share {
+    struct gt_energy energy;
+    struct gt_cpu_use window_start[2]; /* of the present and of the next window for the ratio of CPU times */
+    int64_t at_ns;                     /* of the last energy reading */
+    struct gt_idle_power idle;
+    double joules;                /* the job's, since the reading before */
+    double joules_per_cpu_second; /* of the job, since then */
+    /* The error of the job's joules: a variance for errors to either side, joules for those to one side. */
+    double variance, bias;
+    struct gt_cpu_window before[2]; /* the latest windows, the last first */
+};
+
+/* One package of several. CPU seconds of the job on it are bound where threads cannot run elsewhere. */
+struct gt_package_share {
+    int number; /* physical_package_id */
+    struct gt_cpu_share cpu;
+    double job, bound, uncertain; /* since tracking began */
+    double recent, recent_bound;  /* since the last reading */
+};
+
 struct gt_attribution {
     enum gt_idle_policy policy;
     int core_count;
@@ -54,10 +101,10 @@ struct gt_attribution {
     size_t package_count;
     int64_t placed_ns;                                    /* of the last reading that was placed */
     double left_on[GT_PACKAGES], left_bound[GT_PACKAGES]; /* of the tree, at the last reading */
-    /* CPU seconds of threads that may run on several packages, and the part that was used while one was seen to move. As often
-     * as that happens between two looks the rest is taken to have moved unseen, there and back. */
+    /* CPU seconds of threads that may run on several packages, and the part in which one was seen to move. As often as that
+     * happens the rest is taken to have moved unseen, there and back. */
     double unbound, moved;
-    /* Joules: off by so much if what moved, seen or not, was all where it costs most or least. NaN: no packages. */
+    /* Joules: off by so much if all uncertain CPU time was used where it costs most or least. NaN: no packages. */
     double placement_error;
     double cpu_joules, memory_joules; /* the job's, in the last window */
     double joules_per_cpu_second;     /* of the job, in the last window */
@@ -105,18 +152,5 @@ void gt_attribution_show_package(const struct gt_attribution *attribution, const
 
 /* The figures up to now. CPU time, platform and wall stay as they are. */
 void gt_attribution_read(const struct gt_attribution *attribution, struct gt_energy_reading *ret);
-
-/* The rest is for attribute.c and attribute_cpu.c alone. */
-
-/* CPU times are compared over at least this time. */
-extern const int64_t gt_cpu_stretch_ns;
-
-/* Joules since the last reading. A counter never goes back. */
-double gt_energy_advance(struct gt_energy *energy, double joules);
-/* Divide a window's joules, of which `idle` is idle energy, when the job has `ratio` of the active part; the job's joules. */
-double gt_energy_divide(struct gt_energy *energy, enum gt_idle_policy policy, double joules, double idle, double ratio,
-                        bool takes_idle);
-
-void gt_cpu_share_init(struct gt_cpu_share *share, int64_t now_ns);
 
 #endif

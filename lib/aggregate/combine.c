@@ -7,6 +7,7 @@
 
 #include "aggregate/attribute.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "collect/process/placement.h"
 
 double gt_rate_next(struct gt_rate *rate, double counter, int64_t now_ns, int64_t shortest_ns, double ceiling)
@@ -49,57 +50,51 @@ const struct gt_origin *gt_combined_origin(enum gt_metric_id metric)
     return NULL;
 }
 
+/* Parts of a device's energy, the counter that each is taken from, and how. */
+static const struct {
+    enum gt_metric_id metric, whole;
+    const char *note;
+} energy_parts[] = {
+    {GT_ENERGY, GT_CPU_ENERGY, "sum of the shares of the devices that were measured"},
+    {GT_CPU_ENERGY_OTHER, GT_CPU_ENERGY, "the rest of the active energy"},
+    {GT_DRAM_ENERGY_OTHER, GT_DRAM_ENERGY, "the rest of the memory in use"},
+    {GT_GPU_ENERGY_OTHER, GT_GPU_ENERGY, "share of processes outside the job that can be seen from here"},
+#define IDLE "time without a user; with another policy than share, the lowest power seen while idle"
+    {GT_CPU_ENERGY_IDLE, GT_CPU_ENERGY, IDLE},
+    {GT_GPU_ENERGY_IDLE, GT_GPU_ENERGY, IDLE},
+#undef IDLE
+    {GT_CPU_ENERGY_IDLE_CHARGED, GT_CPU_ENERGY, "the same, of the job's share"},
+    {GT_GPU_ENERGY_IDLE_CHARGED, GT_GPU_ENERGY, "the same, of the job's share"},
+    {GT_CPU_ENERGY_MISSING, GT_CPU_ENERGY, "while the counter could not be read, stood still or was set back"},
+    {GT_DRAM_ENERGY_MISSING, GT_DRAM_ENERGY, "while the counter could not be read, stood still or was set back"},
+    {GT_GPU_ENERGY_MISSING, GT_GPU_ENERGY, "while the counter could not be read, stood still or was set back"},
+    {GT_CPU_ENERGY_UNATTRIBUTED, GT_CPU_ENERGY, "drawn while it was not known who used the device"},
+    {GT_DRAM_ENERGY_UNATTRIBUTED, GT_DRAM_ENERGY, "drawn while it was not known who used the device"},
+    {GT_GPU_ENERGY_UNATTRIBUTED, GT_GPU_ENERGY, "drawn while it was not known who used the device"},
+    {GT_CPU_ENERGY_PLACEMENT_ERROR, GT_CPU_ENERGY,
+     "if the CPU time of threads that moved between packages had all been where it costs most, or least"},
+    {GT_CPU_ENERGY_SHARE_ERROR, GT_CPU_ENERGY,
+     "two deviations of busy time counted in ticks; and, beside others, what changes of load and power together may come to"},
+};
+enum { ENERGY_PARTS = sizeof energy_parts / sizeof *energy_parts };
+
 const char *gt_energy_note(enum gt_scope scope, enum gt_metric_id metric, bool by_package)
 {
-    bool is_share = scope == GT_SCOPE_COMBINED;
-    switch (metric) {
-    case GT_CPU_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_CPU, by_package) : NULL;
-    case GT_DRAM_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_DRAM, false) : NULL;
-    case GT_GPU_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_GPU, false) : NULL;
-    case GT_CPU_ENERGY_PLACEMENT_ERROR:
-        return "if the CPU time of threads that moved between packages had all been where it costs most, or least";
-    case GT_CPU_ENERGY_SHARE_ERROR:
-        return "two deviations of busy time counted in ticks; and, beside others, what changes of load and power together may come to";
-    case GT_ENERGY: return "sum of the shares of the devices that were measured";
-    case GT_CPU_ENERGY_OTHER: return "the rest of the active energy";
-    case GT_DRAM_ENERGY_OTHER: return "the rest of the memory in use";
-    case GT_GPU_ENERGY_OTHER: return "share of processes outside the job that can be seen from here";
-    case GT_CPU_ENERGY_IDLE:
-    case GT_GPU_ENERGY_IDLE:
-        return "time without a user; with another policy than share, the lowest power seen while idle";
-    case GT_CPU_ENERGY_IDLE_CHARGED:
-    case GT_GPU_ENERGY_IDLE_CHARGED: return "the same, of the job's share";
-    case GT_CPU_ENERGY_MISSING:
-    case GT_DRAM_ENERGY_MISSING:
-    case GT_GPU_ENERGY_MISSING: return "while the counter could not be read, stood still or was set back";
-    case GT_CPU_ENERGY_UNATTRIBUTED:
-    case GT_DRAM_ENERGY_UNATTRIBUTED:
-    case GT_GPU_ENERGY_UNATTRIBUTED: return "drawn while it was not known who used the device";
-    default: return NULL;
-    }
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        if (metric == gt_energy_metrics[i])
+            return scope == GT_SCOPE_COMBINED ? gt_energy_method(i, by_package) : NULL;
+    for (int i = 0; i < ENERGY_PARTS; i++)
+        if (metric == energy_parts[i].metric)
+            return energy_parts[i].note;
+    return NULL;
 }
 
 enum gt_metric_id gt_energy_whole(enum gt_metric_id metric)
 {
-    switch (metric) {
-    case GT_CPU_ENERGY_OTHER:
-    case GT_CPU_ENERGY_IDLE:
-    case GT_CPU_ENERGY_IDLE_CHARGED:
-    case GT_CPU_ENERGY_PLACEMENT_ERROR:
-    case GT_CPU_ENERGY_SHARE_ERROR:
-    case GT_CPU_ENERGY_MISSING:
-    case GT_CPU_ENERGY_UNATTRIBUTED: return GT_CPU_ENERGY;
-    case GT_DRAM_ENERGY_OTHER:
-    case GT_DRAM_ENERGY_MISSING:
-    case GT_DRAM_ENERGY_UNATTRIBUTED: return GT_DRAM_ENERGY;
-    case GT_GPU_ENERGY_OTHER:
-    case GT_GPU_ENERGY_IDLE:
-    case GT_GPU_ENERGY_IDLE_CHARGED:
-    case GT_GPU_ENERGY_MISSING:
-    case GT_GPU_ENERGY_UNATTRIBUTED: return GT_GPU_ENERGY;
-    case GT_ENERGY: return GT_CPU_ENERGY;
-    default: return metric;
-    }
+    for (int i = 0; i < ENERGY_PARTS; i++)
+        if (metric == energy_parts[i].metric)
+            return energy_parts[i].whole;
+    return metric;
 }
 
 struct gt_process_rate {
@@ -155,12 +150,6 @@ static void raise_above_zero(double *peak, double value)
         raise_to(peak, value);
 }
 
-static void add_known(double *sum, double value)
-{
-    if (!isnan(value))
-        *sum = (isnan(*sum) ? 0 : *sum) + value;
-}
-
 static void tally(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     struct gt_tally sums = {.threads = {NAN, NAN, NAN, NAN}, .swap = NAN, .rss = NAN};
@@ -169,10 +158,11 @@ static void tally(struct gt_combiner *combine, const struct gt_sampler *sampler)
         if (process->is_zombie)
             continue;
         sums.living++;
-        add_known(&sums.threads[process->is_main ? GT_SCOPE_MAIN : GT_SCOPE_DESCENDANTS], process->value[GT_THREADS]);
-        add_known(&sums.threads[GT_SCOPE_COMBINED], process->value[GT_THREADS]);
-        add_known(&sums.swap, process->value[GT_SWAP]);
-        add_known(&sums.rss, process->value[GT_RSS]);
+        gt_add_known(&sums.threads[process->is_main ? GT_SCOPE_MAIN : GT_SCOPE_DESCENDANTS],
+                     process->value[GT_THREADS]);
+        gt_add_known(&sums.threads[GT_SCOPE_COMBINED], process->value[GT_THREADS]);
+        gt_add_known(&sums.swap, process->value[GT_SWAP]);
+        gt_add_known(&sums.rss, process->value[GT_RSS]);
     }
     combine->tally = sums;
 }
@@ -271,7 +261,7 @@ static void keep_gpu_scope(struct gt_combiner *combine, const struct gt_sampler 
         const struct gt_gpu_mark *mark = &sampler->frame.mark[i];
         if (!(mark->pid == combine->main_pid ? with_main : with_rest))
             continue;
-        add_known(mark->is_past ? &past : &sum, mark->bound);
+        gt_add_known(mark->is_past ? &past : &sum, mark->bound);
         raise_to(&peak[GT_GPU_RAM_PEAK], mark->bytes);
     }
     combine->lacks_gpu_marks[scope] |= lacks_gpu_mark(sampler, with_main, with_rest);
@@ -590,11 +580,6 @@ static void combine_counts(const struct gt_combiner *combine, const struct gt_sa
     row[GT_SCOPE_COMBINED].value[GT_PROCESSES_STARTED] = gt_sampler_started(sampler);
 }
 
-static int make_rows(struct gt_combiner *combine, size_t count)
-{
-    return GT_GROW_TO(combine->row, combine->row_capacity, count);
-}
-
 static void clear_row(struct gt_row *row, enum gt_scope scope)
 {
     *row = (struct gt_row){.scope = scope, .device = -1};
@@ -672,7 +657,7 @@ static void show_process_energy(const struct gt_combiner *combine, const struct 
         if (!combine->attribution.energy[device].is_measured)
             continue;
         values[gt_energy_metrics[device]] = rate->energy[device];
-        values[GT_ENERGY] = (isnan(values[GT_ENERGY]) ? 0 : values[GT_ENERGY]) + rate->energy[device];
+        gt_add_known(&values[GT_ENERGY], rate->energy[device]);
     }
 }
 
@@ -698,8 +683,7 @@ static void process_row(struct gt_combiner *combine, const struct gt_sampler *sa
         if (share->pid != process->pid)
             continue;
         for (int id = 0; id < GT_METRIC_COUNT; id++)
-            if (!isnan(share->value[id]))
-                row->value[id] = (isnan(row->value[id]) ? 0 : row->value[id]) + share->value[id];
+            gt_add_known(&row->value[id], share->value[id]);
     }
 }
 
@@ -717,7 +701,8 @@ static size_t gpu_rows(const struct gt_sampler *sampler, struct gt_row *row)
 int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_sample *ret)
 {
     size_t processes = combine->detail ? sampler->tree.count : 0;
-    int status = make_rows(combine, GT_FIXED_ROWS + sampler->frame.device_count + processes);
+    size_t rows = GT_FIXED_ROWS + sampler->frame.device_count + processes;
+    int status = GT_GROW_TO(combine->row, combine->row_capacity, rows);
     if (status < 0)
         return status;
     status = gt_combine_keep(combine, sampler);

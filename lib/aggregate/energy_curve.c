@@ -468,9 +468,7 @@ double gt_energy_curve_at(const struct gt_energy_curve *curve, enum gt_energy_de
     if (device < GT_ENERGY_DEVICES)
         return gt_curve_at(&curve->device[device].curve, time, part);
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
-        double joules = gt_curve_at(&curve->device[i].curve, time, part);
-        if (!isnan(joules))
-            sum = (isnan(sum) ? 0 : sum) + joules;
+        gt_add_known(&sum, gt_curve_at(&curve->device[i].curve, time, part));
     }
     return sum;
 }

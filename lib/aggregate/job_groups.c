@@ -317,12 +317,6 @@ int gt_job_groups_count(struct gt_job_groups *groups, const struct gt_sampler *s
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
 
-static void add(double *sum, double value)
-{
-    if (!isnan(value))
-        *sum = (isnan(*sum) ? 0 : *sum) + value;
-}
-
 static struct gt_job_groups_group *group_of_pid(const struct gt_job_groups *groups, pid_t pid)
 {
     const struct gt_job_groups_member *member = find_member(groups, pid);
@@ -339,7 +333,7 @@ static void add_processes(struct gt_job_groups *groups, const struct gt_sampler 
             continue;
         group->processes++;
         for (size_t k = 0; k < sizeof summed / sizeof *summed; k++)
-            add(&group->value[summed[k]], process->value[summed[k]]);
+            gt_add_known(&group->value[summed[k]], process->value[summed[k]]);
     }
 }
 
@@ -353,7 +347,7 @@ static void add_gpus(struct gt_job_groups *groups, const struct gt_frame *frame,
             continue;
         for (int id = 0; id < GT_METRIC_COUNT; id++)
             if (gt_metric_has(id, GT_SCOPE_COMBINED) && gt_metrics[id].combine == GT_SUM)
-                add(&group->gpu[share->device][id], share->value[id]);
+                gt_add_known(&group->gpu[share->device][id], share->value[id]);
         group->energy[GPU_ENERGY] += attribution->share_joules[i];
     }
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "collect/gpu/gpu.h"
 
 static bool belongs(const struct gt_process *process, const struct gt_rank_group *group)
@@ -39,10 +40,9 @@ static void add_gpus(const struct gt_frame *frame, const struct gt_tree *tree, s
         const struct gt_share *share = &frame->share[i];
         if (!belongs(gt_tree_find(tree, share->pid), group))
             continue;
-        double part = share->value[GT_GPU_RAM], busy = share->value[GT_GPU_UTILIZATION];
-        bytes = isnan(part) ? bytes : isnan(bytes) ? part : bytes + part;
-        utilization = isnan(busy) ? utilization : isnan(utilization) ? busy : utilization + busy;
-        if (part > 0 && share->device < 64)
+        gt_add_known(&bytes, share->value[GT_GPU_RAM]);
+        gt_add_known(&utilization, share->value[GT_GPU_UTILIZATION]);
+        if (share->value[GT_GPU_RAM] > 0 && share->device < 64)
             group->devices |= UINT64_C(1) << share->device;
     }
     group->figures.gpu_ram_peak = fmax(group->figures.gpu_ram_peak, bytes);
@@ -56,7 +56,7 @@ void gt_local_ranks_draw(const struct gt_process *process, enum gt_energy_device
 {
     struct gt_local_rank *figures = &process->rank->figures;
     double *const sums[GT_ENERGY_DEVICES] = {&figures->cpu_energy, &figures->dram_energy, &figures->gpu_energy};
-    *sums[device] = isnan(*sums[device]) ? joules : *sums[device] + joules;
+    gt_add_known(sums[device], joules);
 }
 
 void gt_local_ranks_add(const struct gt_sampler *sampler)

@@ -76,7 +76,7 @@ static void add_events(struct doctor *doctor, const struct gt_sampler *sampler)
 /* Each way to the processors' energy counters, and whether two of them agree. */
 static void add_rapl(struct doctor *doctor, const struct gt_sampler *sampler)
 {
-    static const char *const names[GT_RAPL_INTERFACES] = {"rapl: perf", "rapl: powercap", "rapl: msr"};
+    static const char *const names[GT_RAPL_INTERFACES] = {"rapl: perf", "rapl: powercap"};
     for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++) {
         struct gt_availability availability;
         gt_rapl_survey(interface, &sampler->root, &availability);
@@ -185,8 +185,9 @@ static void add_metric(struct gt_table *table, const struct doctor *doctor, cons
         if (gives(&doctor->source[i], frame, id) && is_ready == is_ready_for(&doctor->source[i], frame, id))
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      doctor->source[i].name);
+    bool is_of_job = id == GT_CGROUP_RAM || id == GT_CGROUP_RAM_PEAK; /* doctor has no job and no group of one */
     gt_table_text(table, gt_metrics[id].name);
-    gt_table_text(table, is_ready ? "ready" : "missing");
+    gt_table_text(table, is_ready ? "ready" : is_of_job ? "per job" : "missing");
     gt_table_text(table, names);
 }
 

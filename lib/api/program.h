@@ -40,9 +40,9 @@ int gt_report_note(struct gt_report *report, const char *title, const char *text
  * at all and none was asked for; -EINVAL names the tables there are. */
 int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
                            struct gt_error *error);
-/* Name the files that may be missing from a report of traces, of the first paths (0) or the second (1), with why each was not read;
- * NULL: none. */
-const char *gt_report_doubt(const struct gt_report *report, int index);
+/* Return doubt number `index` about the files of a report of traces, NULL if there is none: 0 and 1 name files that may be missing of the
+ * first and second path; text has the others, which name damaged files and ranks read twice. *words is its kind, NULL past the last. */
+const char *gt_report_doubt(const struct gt_report *report, int index, const char **words);
 /* Tell why a report of traces has nothing to tell; NULL: it has something. */
 const char *gt_report_reason(const struct gt_report *report);
 /* Write the commands by which an administrator would let this user read what is denied, each with what it opens and its risk. Nothing

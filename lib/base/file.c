@@ -317,13 +317,17 @@ static int open_hidden(const char *path, const struct stat *predecessor)
     return code ? -code : fd;
 }
 
+static void find_predecessor(struct gt_new_file *file, const char *path, struct stat *facts)
+{
+    *file = (struct gt_new_file){.fd = -EEXIST, .path = path};
+    file->has_predecessor = lstat(path, facts) == 0 && S_ISREG(facts->st_mode);
+    file->replaces_content = file->has_predecessor && facts->st_size > 0;
+}
+
 int gt_new_file_begin(struct gt_new_file *file, const char *path)
 {
     struct stat facts;
-    file->path = path;
-    file->fd = -EEXIST;
-    file->has_predecessor = lstat(path, &facts) == 0 && S_ISREG(facts.st_mode);
-    file->replaces_content = file->has_predecessor && facts.st_size > 0;
+    find_predecessor(file, path, &facts);
     for (int i = 0; file->fd == -EEXIST && i < 100; i++) { /* one may lie there that a killed process left */
         int status = hidden_name(file->hidden, path);
         if (status < 0)
@@ -331,6 +335,48 @@ int gt_new_file_begin(struct gt_new_file *file, const char *path)
         file->fd = open_hidden(file->hidden, file->has_predecessor ? &facts : NULL);
     }
     return file->fd < 0 ? file->fd : 0;
+}
+
+/* The file gets its name by this link of /proc: without it the file cannot be named. */
+static int link_of(const struct gt_new_file *file, char ret[32])
+{
+    snprintf(ret, 32, "/proc/self/fd/%d", file->fd);
+    return access(ret, F_OK) < 0 ? -errno : 0;
+}
+
+int gt_new_file_begin_unnamed(struct gt_new_file *file, const char *path)
+{
+    struct stat facts;
+    char folder[PATH_MAX], link[32];
+    find_predecessor(file, path, &facts);
+    int length = (int)(gt_file_name(path) - path);
+    snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? path : ".");
+    file->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, file->has_predecessor ? 0600 : 0666);
+    if (file->fd >= 0 && link_of(file, link) == 0 &&
+        (!file->has_predecessor || fchmod(file->fd, (facts.st_mode & 0777) | 0600) == 0))
+        return 0;
+    if (file->fd >= 0)
+        close(file->fd);
+    return gt_new_file_begin(file, path);
+}
+
+static int name_as(const struct gt_new_file *file, const char *path)
+{
+    char link[32];
+    int status = link_of(file, link);
+    return status < 0 ? status : linkat(AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+static int name_hidden(struct gt_new_file *file)
+{
+    int status = -EEXIST;
+    for (int i = 0; status == -EEXIST && i < 100; i++) {
+        status = hidden_name(file->hidden, file->path);
+        status = status < 0 ? status : name_as(file, file->hidden);
+    }
+    if (status < 0)
+        *file->hidden = '\0';
+    return status;
 }
 
 /* Where the file system knows no renaming that replaces nothing, or the system forbids it, the name is taken first. */
@@ -357,7 +403,11 @@ static int place_instead(const struct gt_new_file *file)
 
 int gt_new_file_place(struct gt_new_file *file, bool replace)
 {
-    int status = replace ? place_instead(file) : place_anew(file);
+    int status = *file->hidden ? 0 : name_as(file, file->path);
+    if (*file->hidden || (status == -EEXIST && replace)) {
+        status = *file->hidden ? 0 : name_hidden(file);
+        status = status < 0 ? status : replace ? place_instead(file) : place_anew(file);
+    }
     if (status < 0)
         gt_new_file_drop(file);
     return status;
@@ -365,14 +415,15 @@ int gt_new_file_place(struct gt_new_file *file, bool replace)
 
 void gt_new_file_drop(struct gt_new_file *file)
 {
-    unlink(file->hidden);
+    if (*file->hidden)
+        unlink(file->hidden);
     close(file->fd);
 }
 
 int gt_new_file_write(const char *path, const void *bytes, size_t length)
 {
     struct gt_new_file file;
-    int status = gt_new_file_begin(&file, path);
+    int status = gt_new_file_begin_unnamed(&file, path);
     if (status < 0)
         return status;
     status = gt_file_write_all(file.fd, bytes, length);

@@ -54,11 +54,13 @@ struct gt_new_file {
     bool has_predecessor;  /* a regular file has the name when this one begins */
     bool replaces_content; /* the predecessor is not empty */
     const char *path;      /* where it shall be, borrowed */
-    char hidden[PATH_MAX]; /* where it is until then, in the same folder */
+    char hidden[PATH_MAX]; /* where it is until then, in the same folder; empty: it has no name */
 };
 
 /* Begin a file under a name of no concern. Returns 0 or negative errno. */
 int gt_new_file_begin(struct gt_new_file *file, const char *path);
+/* Do the same without any name where the system can: a killed process leaves nothing. */
+int gt_new_file_begin_unnamed(struct gt_new_file *file, const char *path);
 /* Let it appear. Returns 0 or negative errno, -EEXIST without `replace`; after any error the file is gone. */
 int gt_new_file_place(struct gt_new_file *file, bool replace);
 void gt_new_file_drop(struct gt_new_file *file);

@@ -2,6 +2,7 @@
 #ifndef GT_BASE_NUMBER_H
 #define GT_BASE_NUMBER_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,13 @@ static inline unsigned long long gt_number_next(const char **text)
 
 /* Read the next range of a list such as "0-3,8", and go behind it; 8 is the range from 8 to 8. Returns 1, or 0 at the end. */
 int gt_number_range_next(const char **list, long *first, long *last);
+
+/* Adds to a sum that is NaN while nothing is known. A value of NaN adds nothing. */
+static inline void gt_add_known(double *sum, double value)
+{
+    if (!isnan(value))
+        *sum = (isnan(*sum) ? 0 : *sum) + value;
+}
 
 /* Orders for qsort: -1, 0 or 1, as `a` is less than, equal to or greater than `b`. A NaN is equal to all. */
 #define GT_ORDER(a, b) (((a) > (b)) - ((a) < (b)))

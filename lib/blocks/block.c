@@ -411,7 +411,7 @@ static int write_row(struct gt_block_file *file, struct gt_block_event_row *row)
 static void tell_lost(uint64_t count)
 {
     pthread_mutex_lock(&process->mutex);
-    gt_hook_notes_add("lost %llu %s", (unsigned long long)count, process->trouble.text);
+    gt_block_note("lost %llu %s", (unsigned long long)count, process->trouble.text);
     pthread_mutex_unlock(&process->mutex);
 }
 

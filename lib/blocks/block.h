@@ -104,6 +104,8 @@ struct gt_block_writer {
 };
 extern const struct gt_block_writer gt_block_csv;
 extern const struct gt_block_writer gt_block_sqlite;
+/* Append the first line of a CSV file. */
+void gt_block_csv_header(struct gt_buffer *line);
 /* Appends SQL that creates the table of rows; with `has_view` also a view of the columns that the original's sub-tracking files have,
  * under the name of their table, because the original copies all columns that it finds there. */
 void gt_block_sqlite_tables(struct gt_buffer *sql, bool has_view);

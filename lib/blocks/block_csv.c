@@ -170,11 +170,16 @@ static int look(struct gt_block_file *file, int64_t now_ns)
     return is_there ? 0 : -ENOENT;
 }
 
+void gt_block_csv_header(struct gt_buffer *line)
+{
+    for (int i = 0; i < GT_BLOCK_EVENT_COLUMNS; i++)
+        gt_buffer_printf(line, "%s%s", gt_block_event_columns[i], i + 1 < GT_BLOCK_EVENT_COLUMNS ? "," : "\r\n");
+}
+
 static int make_csv(int fd, const char *path, struct gt_error *error)
 {
     struct gt_buffer line = {0};
-    for (int i = 0; i < GT_BLOCK_EVENT_COLUMNS; i++)
-        gt_buffer_printf(&line, "%s%s", gt_block_event_columns[i], i + 1 < GT_BLOCK_EVENT_COLUMNS ? "," : "\r\n");
+    gt_block_csv_header(&line);
     ssize_t written = line.failed ? 0 : write(fd, line.data, line.length);
     int status = line.failed ? line.failed : written < 0 ? -errno : written < (ssize_t)line.length ? -ENOSPC : 0;
     gt_buffer_release(&line);

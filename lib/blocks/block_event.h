@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "blocks/interval.h"
 
+struct sqlite3_stmt;
 struct gt_block_event_reader;
 
 /* Opens a file and never creates one. -EINVAL: the suffix is neither .csv nor .sqlite; -EBADMSG: it is no sub-tracking file. */
@@ -28,9 +29,6 @@ void gt_block_event_close(struct gt_block_event_reader *reader);
 struct gt_block_event_list {
     struct gt_block_event *event;
     size_t count, capacity;
-    /* Set by the caller who wants calls and not rows, or NULL: rows are paired and not kept, unless one comes that can only be placed
-     * among all; this is NULL then, and all rows are kept. */
-    struct gt_open_calls *calls;
     uint64_t rows;               /* that were read, */
     double last, last_monotonic; /* and the latest of them; NaN when no row has that clock */
     struct gt_strings names;
@@ -41,6 +39,10 @@ struct gt_block_event_list {
     int64_t last_call;           /* the largest call number of any file */
     struct gt_buffer complaints; /* one line for each of the first bad rows and foreign files */
 };
+
+/* Insert a row with a prepared GT_BLOCK_SQLITE_INSERT. Returns a status of SQLite. */
+#define GT_BLOCK_SQLITE_INSERT "INSERT INTO blocks VALUES (?,?,?,?,?,?,?,?,?)"
+int gt_block_sqlite_insert(struct sqlite3_stmt *insert, const struct gt_block_event *event, const char *name);
 
 /* Append a file, or every sub-tracking file of a folder. -EINVAL: this file was added before. */
 int gt_block_event_list_add(struct gt_block_event_list *list, const char *path, struct gt_error *error);

@@ -16,13 +16,15 @@
 #include "base/file.h"
 #include "blocks/block_memory.h"
 #include "blocks/block_notes.h"
-#include "blocks/block_source.h"
 
 /* Later versions write a warning when they find it, so it is left to the user. */
 #define KOKKOS_BEFORE_3_7 "KOKKOS_PROFILE_LIBRARY"
 /* Wheels have it in the second: pip install --target leaves their lib out. */
 #define LIBRARY "lib/gpu-tracker/libgputracker-blocks.so"
 #define LIBRARY_OF_WHEELS "libexec/gpu-tracker/libgputracker-blocks.so"
+#define HOOKS "share/gpu-tracker/python/sitecustomize.py"
+
+enum { NEAREST = 3, NAME = 200, MOST_WARNINGS = 3, LIMITS = 3 };
 
 int gt_block_library(char *ret, size_t size, struct gt_error *error)
 {
@@ -36,37 +38,64 @@ int gt_block_library(char *ret, size_t size, struct gt_error *error)
                         own);
 }
 
-static int check_regex(const char *option, const char *text, struct gt_error *error)
+static bool has_source(const struct gt_block_injection *injection, int id, enum gt_block_way way)
+{
+    return injection->sources >> id & 1 && gt_block_sources[id].way == way;
+}
+
+static bool has_way(const struct gt_block_injection *injection, enum gt_block_way way)
+{
+    for (int i = 0; i < GT_BLOCK_SOURCES; i++)
+        if (has_source(injection, i, way))
+            return true;
+    return false;
+}
+
+bool gt_block_injection_hooks(const struct gt_block_injection *injection)
+{
+    return (injection->patterns && injection->patterns[0]) || has_way(injection, GT_BLOCK_WAY_PYTHON);
+}
+
+static int check_regex(const char *option, const char *text, bool is_part, struct gt_error *error)
 {
     struct gt_error wrong = {0};
     regex_t regex;
-    int status = text ? gt_name_pattern_compile(&regex, text, true, &wrong) : -ENOENT;
-    if (status == 0)
-        regfree(&regex);
-    return text && status < 0 ? gt_error_set(error, -status, "%s: %s", option, wrong.text) : 0;
+    if (!text)
+        return 0;
+    int status = gt_name_pattern_compile(&regex, text, is_part, &wrong);
+    if (status < 0)
+        return gt_error_set(error, -status, "%s: %s", option, wrong.text);
+    regfree(&regex);
+    return 0;
 }
 
-/* The list has no way to quote them. */
-static int check_path(const struct gt_block_injection *injection, struct gt_error *error)
+static int find_hooks(struct gt_block_injection *injection, struct gt_error *error)
 {
-    for (int i = 0; i < GT_BLOCK_SOURCES; i++)
-        if (injection->sources >> i & 1 && gt_block_sources[i].way == GT_BLOCK_WAY_PRELOAD &&
-            strpbrk(injection->library, ": "))
-            return gt_error_set(error, ENOENT, "%s cannot be preloaded: its path holds a space or a colon",
-                                injection->library);
+    char own[PATH_MAX] = "?";
+    if (gt_installed_file(injection->hooks, sizeof injection->hooks, HOOKS) < 0) {
+        gt_own_path(own);
+        return gt_error_set(error, ENOENT, HOOKS " is in no folder above %s: the installation is not whole", own);
+    }
+    *strrchr(injection->hooks, '/') = '\0';
     return 0;
 }
 
 int gt_block_injection_check(struct gt_block_injection *injection, struct gt_error *error)
 {
-    if (!injection->sources)
+    bool has_hooks = gt_block_injection_hooks(injection);
+    if (!injection->sources && !has_hooks)
         return 0;
-    int status = check_regex("--blocks-domains", injection->domains, error);
-    if (status >= 0)
-        status = check_regex("--blocks-names", injection->names, error);
-    if (status >= 0)
+    int status = check_regex("--blocks-domains", injection->domains, true, error);
+    if (status == 0)
+        status = check_regex("--blocks-names", injection->names, true, error);
+    for (size_t i = 0; status == 0 && injection->patterns && injection->patterns[i]; i++)
+        status = check_regex("--python-blocks", injection->patterns[i], false, error);
+    if (status == 0)
         status = gt_block_library(injection->library, sizeof injection->library, error);
-    return status < 0 ? status : check_path(injection, error);
+    if (status == 0 && has_way(injection, GT_BLOCK_WAY_PRELOAD) && strpbrk(injection->library, ": "))
+        status = gt_error_set(error, ENOENT, "%s cannot be preloaded: its path holds a space or a colon",
+                              injection->library);
+    return status == 0 && has_hooks ? find_hooks(injection, error) : status;
 }
 
 const char *gt_block_source_taken(enum gt_block_source_id id, const char *library)
@@ -74,45 +103,6 @@ const char *gt_block_source_taken(enum gt_block_source_id id, const char *librar
     const struct gt_block_source *source = &gt_block_sources[id];
     const char *value = source->way == GT_BLOCK_WAY_LIBRARY ? getenv(source->variable) : NULL;
     return value && *value && strcmp(value, library) != 0 ? source->variable : NULL;
-}
-
-/* Where a path stands in a list that colons and spaces part, or NULL. */
-static char *find_in_list(char *list, const char *path)
-{
-    size_t length = strlen(path);
-    for (char *at = list; (at = strstr(at, path)); at += length)
-        if ((at == list || strchr(": ", at[-1])) && strchr(": ", at[length])) /* the NUL, too */
-            return at;
-    return NULL;
-}
-
-/* Behind those of the user's, which keep their places. */
-static void add_to_list(const char *variable, const char *path)
-{
-    char *list = NULL, *value = getenv(variable);
-    if (value && *value && find_in_list(value, path))
-        return;
-    if (value && *value && asprintf(&list, "%s:%s", value, path) < 0)
-        return;
-    setenv(variable, list ? list : path, 1);
-    free(list);
-}
-
-static void remove_from_list(const char *variable, const char *path)
-{
-    const char *value = getenv(variable);
-    char *list = value ? strdup(value) : NULL, *at = list ? find_in_list(list, path) : NULL;
-    if (at) {
-        char *rest = at + strlen(path);
-        if (at > list && !*rest)
-            at--;
-        memmove(at, rest + (*rest != '\0' ? 1 : 0), strlen(rest + (*rest != '\0' ? 1 : 0)) + 1);
-        if (*list)
-            setenv(variable, list, 1);
-        else
-            unsetenv(variable);
-    }
-    free(list);
 }
 
 /* ---- programs that cannot load the library ---- */
@@ -169,19 +159,235 @@ static bool is_linked_with_musl(const char *program)
     return false;
 }
 
-void gt_block_injection_fit(struct gt_block_injection *injection, const char *program,
+/* ---- variables ---- */
+
+static void set(struct gt_block_injection *injection, const char *name, const char *value)
+{
+    const char *former = getenv(name);
+    if (!value)
+        return;
+    injection->variable[injection->variables].name = name;
+    injection->variable[injection->variables++].former = former ? strdup(former) : NULL;
+    setenv(name, value, 1);
+}
+
+void gt_block_injection_unset(struct gt_block_injection *injection)
+{
+    while (injection->variables) {
+        const char *name = injection->variable[--injection->variables].name;
+        char *former = injection->variable[injection->variables].former;
+        if (former)
+            setenv(name, former, 1);
+        else
+            unsetenv(name);
+        free(former);
+    }
+}
+
+/* Is the path in a list that colons and spaces part? */
+static bool is_listed(const char *list, const char *path)
+{
+    size_t length = strlen(path);
+    for (const char *at = list; (at = strstr(at, path)); at += length)
+        if ((at == list || strchr(": ", at[-1])) && strchr(": ", at[length])) /* the NUL, too */
+            return true;
+    return false;
+}
+
+/* Before or behind the user's, which keep their places. A run in the command of another finds it there already. */
+static void add_to_list(struct gt_block_injection *injection, const char *name, const char *path, bool is_first)
+{
+    char *list = NULL;
+    const char *value = getenv(name);
+    bool has_others = value && *value;
+    size_t length = strlen(path);
+    bool is_there = is_first ? value && strncmp(value, path, length) == 0 && strchr(":", value[length])
+                             : value && is_listed(value, path);
+    if (is_there || (has_others && asprintf(&list, "%s:%s", is_first ? path : value, is_first ? value : path) < 0))
+        return;
+    set(injection, name, has_others ? list : path);
+    free(list);
+}
+
+static void set_source(struct gt_block_injection *injection, enum gt_block_source_id id,
+                       void (*warn)(void *context, const char *sentence), void *context)
+{
+    const struct gt_block_source *source = &gt_block_sources[id];
+    const char *taken = gt_block_source_taken(id, injection->library);
+    if (taken)
+        gt_warn(warn, context, "%s is set already (by another tool?): %ss are not recorded", taken, source->what);
+    else if (source->way == GT_BLOCK_WAY_PRELOAD)
+        add_to_list(injection, source->variable, injection->library, false);
+    else if (source->way == GT_BLOCK_WAY_LIBRARY)
+        set(injection, source->variable, injection->library);
+}
+
+/* The names of sources, or with `only_python` of those that Python's hooks record. */
+static void put_sources(char *list, size_t size, unsigned sources, bool only_python, const char *between)
+{
+    *list = '\0';
+    for (int i = 0; i < GT_BLOCK_SOURCES; i++)
+        if (sources >> i & 1 && (!only_python || gt_block_sources[i].way == GT_BLOCK_WAY_PYTHON))
+            snprintf(list + strlen(list), size - strlen(list), "%s%s", *list ? between : "", gt_block_sources[i].name);
+}
+
+static void set_hooks(struct gt_block_injection *injection)
+{
+    char sources[200], libraries[PATH_MAX];
+    struct gt_buffer patterns = {0};
+    for (size_t i = 0; injection->patterns && injection->patterns[i]; i++)
+        gt_buffer_printf(&patterns, "%s%s", i ? "\n" : "", injection->patterns[i]);
+    put_sources(sources, sizeof sources, injection->sources, true, ",");
+    snprintf(libraries, sizeof libraries, "%.*s", (int)(strrchr(injection->library, '/') - injection->library),
+             injection->library);
+    set(injection, GT_HOOKS_FUNCTIONS_ENVIRONMENT, patterns.data && !patterns.failed ? patterns.data : "");
+    set(injection, GT_HOOKS_SOURCES_ENVIRONMENT, sources);
+    set(injection, GT_BLOCKS_MEMORY_ENVIRONMENT, injection->allocator);
+    add_to_list(injection, "PYTHONPATH", injection->hooks, true);
+    set(injection, GT_HOOKS_ENVIRONMENT, libraries);
+    gt_buffer_release(&patterns);
+}
+
+void gt_block_injection_set(struct gt_block_injection *injection, const char *program,
                             void (*warn)(void *context, const char *sentence), void *context)
 {
-    unsigned preloaded = 0;
-    for (int i = 0; i < GT_BLOCK_SOURCES; i++)
-        preloaded |= gt_block_sources[i].way == GT_BLOCK_WAY_PRELOAD ? injection->sources & 1u << i : 0;
-    if (!preloaded || !is_linked_with_musl(program))
+    char text[200];
+    injection->set_ns = gt_clock_ns(CLOCK_MONOTONIC);
+    if (has_way(injection, GT_BLOCK_WAY_PRELOAD) && is_linked_with_musl(program)) {
+        gt_warn(warn, context,
+                "%s is linked with musl, which cannot load the library of roctx and mpi: --blocks-from leaves them out",
+                program);
+        for (int i = 0; i < GT_BLOCK_SOURCES; i++)
+            injection->sources &= has_source(injection, i, GT_BLOCK_WAY_PRELOAD) ? ~(1u << i) : ~0u;
+    }
+    snprintf(text, sizeof text, "%d", injection->most);
+    set(injection, GT_BLOCKS_MOST_ENVIRONMENT, injection->most ? text : NULL);
+    if (gt_block_injection_hooks(injection))
+        set_hooks(injection);
+    if (!injection->sources)
         return;
-    gt_warn(warn, context,
-            "%s is linked with musl, which cannot load the library of roctx and mpi: --blocks-from leaves them out",
-            program);
-    injection->sources &= ~preloaded;
+    for (int i = 0; i < GT_BLOCK_SOURCES; i++)
+        if (injection->sources >> i & 1)
+            set_source(injection, i, warn, context);
+    put_sources(text, sizeof text, injection->sources, false, ",");
+    set(injection, GT_BLOCKS_SOURCES_ENVIRONMENT, text);
+    set(injection, GT_BLOCKS_DOMAINS_ENVIRONMENT, injection->domains);
+    set(injection, GT_BLOCKS_NAMES_ENVIRONMENT, injection->names);
 }
+
+/* ---- what the processes have noted ---- */
+
+struct near_name {
+    unsigned distance;
+    char name[NAME];
+};
+
+struct tally {
+    const struct gt_block_injection *injection;
+    void (*warn)(void *context, const char *sentence);
+    void *context;
+    size_t patterns;
+    bool has_python, is_without, *is_matched;
+    struct near_name (*near)[NEAREST]; /* of each pattern, the nearest first; "" is none */
+    unsigned seen, off_warnings;       /* seen: bits of sources */
+    /* Of the process whose notes are read, and of the program in it now. */
+    pid_t process;
+    unsigned long long lost, program, dropped[LIMITS], dropped_before[LIMITS];
+    char cause[NAME];
+};
+
+static void add_near(struct near_name near[NEAREST], unsigned distance, const char *name)
+{
+    size_t at = NEAREST;
+    for (size_t i = 0; i < NEAREST; i++)
+        if (strcmp(near[i].name, name) == 0)
+            return;
+    while (at && (!*near[at - 1].name || near[at - 1].distance > distance))
+        at--;
+    if (at == NEAREST)
+        return;
+    memmove(&near[at + 1], &near[at], (NEAREST - 1 - at) * sizeof *near);
+    near[at].distance = distance;
+    snprintf(near[at].name, NAME, "%s", name);
+}
+
+/* Of several notes of a process on one matter the last one counts. */
+static void end_process(struct tally *tally, pid_t next)
+{
+    static const char *const limits[LIMITS] = {"--blocks-most", "more than 10,000 names", "more than 256 levels"};
+    if (tally->process == next)
+        return;
+    for (int i = 0; i < LIMITS; i++) {
+        unsigned long long dropped = tally->dropped_before[i] + tally->dropped[i];
+        if (dropped)
+            gt_warn(tally->warn, tally->context, "%llu further ranges of process %d were not kept (%s)", dropped,
+                    (int)tally->process, limits[i]);
+        tally->dropped_before[i] = tally->dropped[i] = 0;
+    }
+    if (tally->lost)
+        gt_warn(tally->warn, tally->context, "%llu calls of blocks of process %d were not kept: %s", tally->lost,
+                (int)tally->process, tally->cause);
+    tally->lost = 0;
+    tally->process = next;
+}
+
+/* Programs that follow each other in a process (exec) count from 0 each. */
+static void take_dropped(struct tally *tally, unsigned long long program, const unsigned long long dropped[LIMITS])
+{
+    for (int i = 0; i < LIMITS; i++) {
+        tally->dropped_before[i] += program == tally->program ? 0 : tally->dropped[i];
+        tally->dropped[i] = dropped[i];
+    }
+    tally->program = program;
+}
+
+static void take_source(struct tally *tally, const char *name)
+{
+    for (int i = 0; i < GT_BLOCK_SOURCES; i++)
+        tally->seen |= strcmp(gt_block_sources[i].name, name) == 0 ? 1u << i : 0;
+}
+
+/* A Python whose functions cannot be hooked; what other processes note still counts. */
+static void take_without(struct tally *tally, const char *what)
+{
+    if (!tally->is_without)
+        gt_warn(tally->warn, tally->context, "in Python %s", what);
+    tally->is_without = true;
+}
+
+static void take_note(void *context, pid_t process, const char *line)
+{
+    struct tally *tally = context;
+    size_t number;
+    unsigned distance;
+    unsigned long long first, dropped[LIMITS];
+    int end = 0;
+    end_process(tally, process);
+    if (sscanf(line, "lost %llu %n", &first, &end) == 1 && end) {
+        tally->lost = first;
+        snprintf(tally->cause, sizeof tally->cause, "%s", line + end);
+    } else if (sscanf(line, "dropped %llu %llu %llu %llu", &first, &dropped[0], &dropped[1], &dropped[2]) == 4)
+        take_dropped(tally, first, dropped);
+    else if (strncmp(line, "source ", 7) == 0)
+        take_source(tally, line + 7);
+    else if (strncmp(line, "python ", 7) == 0)
+        tally->has_python = true;
+    else if (strncmp(line, "without ", 8) == 0)
+        take_without(tally, line + 8);
+    else if (sscanf(line, "matched %zu", &number) == 1 && number < tally->patterns)
+        tally->is_matched[number] = true;
+    else if (sscanf(line, "near %zu %u %n", &number, &distance, &end) == 2 && end && number < tally->patterns)
+        add_near(tally->near[number], distance, line + end);
+    else if (strncmp(line, "names ", 6) == 0)
+        gt_warn(tally->warn, tally->context,
+                "process %d has more than %s names of blocks: calls of further ones were not kept", (int)process,
+                line + 6);
+    else if (strncmp(line, "off ", 4) == 0 && tally->off_warnings++ < MOST_WARNINGS)
+        gt_warn(tally->warn, tally->context, "functions of process %d were not all recorded: %s", (int)process,
+                line + 4);
+}
+
+/* ---- the end ---- */
 
 /* A program that refuses a preloaded library ends before its main. */
 static void explain_end(const struct gt_block_injection *injection, int status,
@@ -201,293 +407,28 @@ static void explain_end(const struct gt_block_injection *injection, int status,
             "library, try ASAN_OPTIONS=verify_asan_link_order=0");
 }
 
-/* ---- sources ---- */
-
-static void set_source(enum gt_block_source_id id, const char *library,
-                       void (*warn)(void *context, const char *sentence), void *context)
+/* Warn of each source outside of Python that was asked for and not seen; with "all" one of them is enough. */
+static void warn_of_sources(const struct tally *tally, int status)
 {
-    const struct gt_block_source *source = &gt_block_sources[id];
-    const char *variable = gt_block_source_taken(id, library);
-    char sentence[200];
-    if (source->way == GT_BLOCK_WAY_PYTHON)
-        return;
-    if (variable) {
-        snprintf(sentence, sizeof sentence, "%s is set already (by another tool?): %ss are not recorded", variable,
-                 source->what);
-        warn(context, sentence);
-    } else if (source->way == GT_BLOCK_WAY_PRELOAD) {
-        add_to_list(source->variable, library);
-    } else {
-        setenv(source->variable, library, 1);
-    }
-}
-
-static void set_list(unsigned sources)
-{
-    char list[200] = "";
-    for (int i = 0; i < GT_BLOCK_SOURCES; i++)
-        if (sources >> i & 1)
-            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? "," : "",
-                     gt_block_sources[i].name);
-    setenv(GT_BLOCKS_SOURCES_ENVIRONMENT, list, 1);
-}
-
-void gt_block_injection_set(struct gt_block_injection *injection, void (*warn)(void *context, const char *sentence),
-                            void *context)
-{
-    char most[16];
-    injection->set_ns = gt_clock_ns(CLOCK_MONOTONIC);
-    snprintf(most, sizeof most, "%d", injection->most);
-    if (injection->most)
-        setenv(GT_BLOCKS_MOST_ENVIRONMENT, most, 1);
-    if (!injection->sources)
-        return;
-    for (int i = 0; i < GT_BLOCK_SOURCES; i++)
-        if (injection->sources >> i & 1)
-            set_source(i, injection->library, warn, context);
-    set_list(injection->sources);
-    if (injection->domains)
-        setenv(GT_BLOCKS_DOMAINS_ENVIRONMENT, injection->domains, 1);
-    if (injection->names)
-        setenv(GT_BLOCKS_NAMES_ENVIRONMENT, injection->names, 1);
-}
-
-void gt_block_injection_unset(const struct gt_block_injection *injection)
-{
-    if (!injection->sources)
-        return;
+    const struct gt_block_injection *injection = tally->injection;
+    bool misses_preloaded = false;
     for (int i = 0; i < GT_BLOCK_SOURCES; i++) {
-        const char *variable = gt_block_sources[i].variable, *value = getenv(variable);
-        if (injection->sources >> i & 1 && value && strcmp(value, injection->library) == 0)
-            unsetenv(variable);
-        else if (injection->sources >> i & 1 && gt_block_sources[i].way == GT_BLOCK_WAY_PRELOAD)
-            remove_from_list(variable, injection->library);
-    }
-    unsetenv(GT_BLOCKS_SOURCES_ENVIRONMENT);
-}
-
-/* Should the user be told that nothing of it was seen? */
-static bool is_missed(const struct gt_block_injection *injection, int id)
-{
-    enum gt_block_way way = gt_block_sources[id].way;
-    bool is_enough = injection->sources & GT_BLOCK_SOURCES_ANY && way != GT_BLOCK_WAY_PRELOAD;
-    return injection->sources >> id & 1 && way != GT_BLOCK_WAY_PYTHON && !is_enough &&
-           !gt_block_source_taken(id, injection->library);
-}
-
-bool gt_block_injection_end(const struct gt_block_injection *injection, const char *folder, int status,
-                            void (*warn)(void *context, const char *sentence), void *context)
-{
-    struct gt_block_notes notes;
-    bool is_any_seen = false, misses_preloaded = false;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    gt_block_notes_take(&notes, fd, warn, context);
-    if (fd >= 0)
-        close(fd);
-    for (int i = 0; i < GT_BLOCK_SOURCES; i++) {
-        is_any_seen |= notes.seen[i];
-        if (notes.seen[i] || !is_missed(injection, i))
+        bool is_preloaded = has_source(injection, i, GT_BLOCK_WAY_PRELOAD);
+        bool is_asked_for = is_preloaded || (has_source(injection, i, GT_BLOCK_WAY_LIBRARY) &&
+                                             !(injection->sources & GT_BLOCK_SOURCES_ANY));
+        if (!is_asked_for || tally->seen >> i & 1 || gt_block_source_taken(i, injection->library))
             continue;
-        misses_preloaded |= gt_block_sources[i].way == GT_BLOCK_WAY_PRELOAD;
+        misses_preloaded |= is_preloaded;
         bool is_older = i == GT_BLOCK_SOURCE_kokkos && !getenv(KOKKOS_BEFORE_3_7);
-        gt_warn(warn, context, "no %s%s was seen (gpu-tracker run --help tells why that may be%s%s)",
+        gt_warn(tally->warn, tally->context, "no %s%s was seen (gpu-tracker run --help tells why that may be%s%s)",
                 gt_block_sources[i].what, injection->domains || injection->names ? " of those domains and names" : "",
                 is_older ? "; Kokkos before 3.7 takes " KOKKOS_BEFORE_3_7 "=" : "", is_older ? injection->library : "");
     }
     if (misses_preloaded)
-        explain_end(injection, status, warn, context);
-    return is_any_seen;
+        explain_end(injection, status, tally->warn, tally->context);
 }
 
-#define HOOKS "share/gpu-tracker/python/sitecustomize.py"
-
-enum { NEAREST = 3, NAME = 200, MOST_TOLD = 3 };
-
-/* ---- before the command ---- */
-
-bool gt_python_hooks_are_wanted(const struct gt_python_hooks *hooks)
-{
-    return (hooks->patterns && hooks->patterns[0]) || hooks->sources[0];
-}
-
-static int find_folders(struct gt_python_hooks *hooks, struct gt_error *error)
-{
-    char own[PATH_MAX] = "?";
-    int status = gt_block_library(hooks->libraries, sizeof hooks->libraries, error);
-    if (status < 0)
-        return status;
-    if (gt_installed_file(hooks->folder, sizeof hooks->folder, HOOKS) < 0) {
-        gt_own_path(own);
-        return gt_error_set(error, ENOENT, HOOKS " is in no folder above %s: the installation is not whole", own);
-    }
-    *strrchr(hooks->libraries, '/') = *strrchr(hooks->folder, '/') = '\0';
-    return 0;
-}
-
-int gt_python_hooks_check(struct gt_python_hooks *hooks, struct gt_error *error)
-{
-    int status = 0;
-    if (!gt_python_hooks_are_wanted(hooks))
-        return 0;
-    for (size_t i = 0; status == 0 && hooks->patterns && hooks->patterns[i]; i++) {
-        regex_t regex;
-        if ((status = gt_name_pattern_compile(&regex, hooks->patterns[i], false, error)) == 0)
-            regfree(&regex);
-    }
-    return status < 0 ? status : find_folders(hooks, error);
-}
-
-void gt_python_hooks_sources(struct gt_python_hooks *hooks, unsigned sources)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < GT_BLOCK_SOURCES; i++)
-        if (sources >> i & 1 && gt_block_sources[i].way == GT_BLOCK_WAY_PYTHON)
-            hooks->sources[count++] = gt_block_sources[i].name;
-    hooks->sources[count] = NULL;
-    hooks->is_any_enough = sources & GT_BLOCK_SOURCES_ANY;
-}
-
-static void set_words(const char *variable, const char *const *words, char between)
-{
-    struct gt_buffer text = {0};
-    for (size_t i = 0; words && words[i]; i++)
-        gt_buffer_printf(&text, "%.*s%s", i > 0, &between, words[i]);
-    setenv(variable, text.data && !text.failed ? text.data : "", 1);
-    gt_buffer_release(&text);
-}
-
-/* Before what is there; a run in the command of another finds it there already. */
-static void set_path(const char *folder)
-{
-    const char *path = getenv("PYTHONPATH"), *const both[] = {folder, path && *path ? path : NULL, NULL};
-    size_t length = strlen(folder);
-    bool has = path && strncmp(path, folder, length) == 0 && (path[length] == ':' || !path[length]);
-    if (!has)
-        set_words("PYTHONPATH", both, ':');
-}
-
-void gt_python_hooks_set(const struct gt_python_hooks *hooks)
-{
-    if (!gt_python_hooks_are_wanted(hooks))
-        return;
-    set_words(GT_HOOKS_FUNCTIONS_ENVIRONMENT, hooks->patterns, '\n');
-    set_words(GT_HOOKS_SOURCES_ENVIRONMENT, hooks->sources, ',');
-    if (hooks->allocator)
-        setenv(GT_BLOCKS_MEMORY_ENVIRONMENT, hooks->allocator, 1);
-    set_path(hooks->folder);
-    setenv(GT_HOOKS_ENVIRONMENT, hooks->libraries, 1);
-}
-
-/* The path of Python stays: what is on it does nothing without the others. */
-void gt_python_hooks_unset(void)
-{
-    unsetenv(GT_HOOKS_ENVIRONMENT);
-    unsetenv(GT_HOOKS_FUNCTIONS_ENVIRONMENT);
-    unsetenv(GT_HOOKS_SOURCES_ENVIRONMENT);
-    unsetenv(GT_BLOCKS_MEMORY_ENVIRONMENT);
-}
-
-/* ---- after it ---- */
-
-struct near_name {
-    unsigned distance;
-    char name[NAME];
-};
-
-/* Of all processes. */
-struct tally {
-    const struct gt_python_hooks *hooks;
-    size_t patterns;
-    bool has_python, is_without, *is_matched;
-    struct near_name (*near)[NEAREST]; /* of each pattern, the nearest first; "" is none */
-    unsigned seen;                     /* bits: sources */
-    unsigned told;
-    struct {
-        pid_t process;
-        unsigned long long calls;
-        char cause[NAME];
-    } lost; /* of the process whose notes are read */
-    void (*warn)(void *context, const char *sentence);
-    void *context;
-};
-
-static void add_near(struct near_name near[NEAREST], unsigned distance, const char *name)
-{
-    size_t at = NEAREST;
-    for (size_t i = 0; i < NEAREST; i++)
-        if (strcmp(near[i].name, name) == 0)
-            return;
-    while (at && (!*near[at - 1].name || near[at - 1].distance > distance))
-        at--;
-    if (at == NEAREST)
-        return;
-    memmove(&near[at + 1], &near[at], (NEAREST - 1 - at) * sizeof *near);
-    near[at].distance = distance;
-    snprintf(near[at].name, NAME, "%s", name);
-}
-
-static void take_source(struct tally *tally, const char *name)
-{
-    for (unsigned i = 0; tally->hooks->sources[i]; i++)
-        if (strcmp(tally->hooks->sources[i], name) == 0)
-            tally->seen |= 1u << i;
-}
-
-/* A Python whose functions cannot be hooked; what other processes note still counts. */
-static void take_without(struct tally *tally, const char *what)
-{
-    if (!tally->is_without)
-        gt_warn(tally->warn, tally->context, "in Python %s", what);
-    tally->is_without = true;
-}
-
-static void tell_lost(struct tally *tally)
-{
-    if (tally->lost.calls)
-        gt_warn(tally->warn, tally->context, "%llu calls of blocks of process %d were not kept: %s", tally->lost.calls,
-                (int)tally->lost.process, tally->lost.cause);
-    tally->lost.calls = 0;
-}
-
-/* Of several notes of a process the last one counts. */
-static void take_lost(struct tally *tally, pid_t process, unsigned long long calls, const char *cause)
-{
-    if (tally->lost.process != process)
-        tell_lost(tally);
-    tally->lost.process = process;
-    tally->lost.calls = calls;
-    snprintf(tally->lost.cause, sizeof tally->lost.cause, "%s", cause);
-}
-
-static void take_note(void *context, pid_t process, const char *line)
-{
-    struct tally *tally = context;
-    size_t number;
-    unsigned distance;
-    unsigned long long calls;
-    int end = 0;
-    if (sscanf(line, "lost %llu %n", &calls, &end) == 1 && end)
-        take_lost(tally, process, calls, line + end);
-    else if (strncmp(line, "python ", 7) == 0)
-        tally->has_python = true;
-    else if (strncmp(line, "without ", 8) == 0)
-        take_without(tally, line + 8);
-    else if (strncmp(line, "source ", 7) == 0)
-        take_source(tally, line + 7);
-    else if (sscanf(line, "matched %zu", &number) == 1 && number < tally->patterns)
-        tally->is_matched[number] = true;
-    else if (sscanf(line, "near %zu %u %n", &number, &distance, &end) == 2 && end && number < tally->patterns)
-        add_near(tally->near[number], distance, line + end);
-    else if (strncmp(line, "names ", 6) == 0)
-        gt_warn(tally->warn, tally->context,
-                "process %d has more than %s names of blocks: calls of further ones were not kept", (int)process,
-                line + 6);
-    else if (strncmp(line, "off ", 4) == 0 && tally->told++ < MOST_TOLD)
-        gt_warn(tally->warn, tally->context, "functions of process %d were not all recorded: %s", (int)process,
-                line + 4);
-}
-
-static void tell_pattern(const struct tally *tally, size_t i)
+static void warn_of_pattern(const struct tally *tally, size_t i)
 {
     char nearest[NEAREST * (NAME + 2)] = "";
     const char *begin = *tally->near[i][1].name ? "; the nearest are " : "; the nearest is ";
@@ -495,51 +436,46 @@ static void tell_pattern(const struct tally *tally, size_t i)
         snprintf(nearest + strlen(nearest), sizeof nearest - strlen(nearest), "%s%s", j ? ", " : begin,
                  tally->near[i][j].name);
     gt_warn(tally->warn, tally->context, "no function that was called matches --python-blocks '%s'%s",
-            tally->hooks->patterns[i], nearest);
+            tally->injection->patterns[i], nearest);
 }
 
-static void tell_sources(const struct tally *tally)
+static void warn_of_python(const struct tally *tally)
 {
-    char list[200] = "";
-    for (unsigned i = 0; tally->hooks->sources[i]; i++)
-        if (!(tally->seen >> i & 1))
-            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "",
-                     tally->hooks->sources[i]);
-    if (*list && !tally->hooks->is_any_enough)
-        gt_warn(tally->warn, tally->context, "no Python process imported what --blocks-from asks for: %s", list);
-}
-
-static void tell(const struct tally *tally)
-{
-    if (!tally->has_python && (tally->is_without || (tally->hooks->is_any_enough && !tally->patterns)))
-        return;
+    char missing[200];
+    bool is_any_enough = tally->injection->sources & GT_BLOCK_SOURCES_ANY;
     if (!tally->has_python) {
-        gt_warn(tally->warn, tally->context,
-                "no Python process took part (python -I, -E, -S, a frozen program, or one of another user?): it has no "
-                "code blocks");
+        if (!tally->is_without && (!is_any_enough || tally->patterns))
+            gt_warn(tally->warn, tally->context,
+                    "no Python process took part (python -I, -E, -S, a frozen program, or one of another user?): it "
+                    "has no code blocks");
         return;
     }
     for (size_t i = 0; i < tally->patterns; i++)
         if (!tally->is_matched[i] && !tally->is_without)
-            tell_pattern(tally, i);
-    tell_sources(tally);
+            warn_of_pattern(tally, i);
+    put_sources(missing, sizeof missing, tally->injection->sources & ~tally->seen, true, ", ");
+    if (*missing && !is_any_enough)
+        gt_warn(tally->warn, tally->context, "no Python process imported what --blocks-from asks for: %s", missing);
 }
 
-bool gt_python_hooks_end(const struct gt_python_hooks *hooks, const char *folder,
-                         void (*warn)(void *context, const char *sentence), void *context)
+void gt_block_injection_end(const struct gt_block_injection *injection, const char *folder, int status,
+                            void (*warn)(void *context, const char *sentence), void *context)
 {
-    struct tally tally = {.hooks = hooks, .warn = warn, .context = context};
-    while (hooks->patterns && hooks->patterns[tally.patterns])
+    struct tally tally = {.injection = injection, .warn = warn, .context = context};
+    while (injection->patterns && injection->patterns[tally.patterns])
         tally.patterns++;
     tally.is_matched = calloc(tally.patterns + 1, sizeof *tally.is_matched);
     tally.near = calloc(tally.patterns + 1, sizeof *tally.near);
-    if (tally.is_matched && tally.near && gt_hook_notes_read(folder, take_note, &tally) == 0) {
-        tell_lost(&tally);
-        if (gt_python_hooks_are_wanted(hooks))
-            tell(&tally);
+    if (tally.is_matched && tally.near && gt_block_notes_read(folder, take_note, &tally) == 0) {
+        end_process(&tally, 0);
+        warn_of_sources(&tally, status);
+        if (gt_block_injection_hooks(injection))
+            warn_of_python(&tally);
+        if (injection->sources & GT_BLOCK_SOURCES_ANY && !(tally.seen & injection->sources))
+            gt_warn(warn, context,
+                    "--blocks-from all: nothing that any of them marks was seen (gpu-tracker run --help tells why "
+                    "that may be)");
     }
     free(tally.is_matched);
     free(tally.near);
-    gt_hook_notes_remove(folder);
-    return tally.seen != 0;
 }

@@ -1,4 +1,5 @@
-/* How the programs of a command find what records their ranges: variables of its environment, by which Python is led to its hooks, too. */
+/* How the programs of a command find what records their ranges: variables of the environment, which also lead Python to its hooks in
+ * share/gpu-tracker/python; and the report, at the end, on what was not recorded. */
 #ifndef GT_BLOCKS_BLOCK_INJECTION_H
 #define GT_BLOCKS_BLOCK_INJECTION_H
 
@@ -8,13 +9,29 @@
 
 #include "blocks/block_source.h"
 
+/* For the hooks: the folder of the libraries that they load, and what they record; see share/gpu-tracker/python/hooks.py. */
+#define GT_HOOKS_ENVIRONMENT "GPU_TRACKER_HOOKS"
+#define GT_HOOKS_FUNCTIONS_ENVIRONMENT "GPU_TRACKER_PYTHON_BLOCKS"
+#define GT_HOOKS_SOURCES_ENVIRONMENT "GPU_TRACKER_PYTHON_SOURCES"
+
+enum { GT_INJECTION_VARIABLES = GT_BLOCK_SOURCES + 10 };
+
 /* What the user asks for; text is borrowed and may be NULL. */
 struct gt_block_injection {
-    unsigned sources;            /* bits 1 << enum gt_block_source_id; 0: nothing is done */
+    unsigned sources;            /* bits 1 << enum gt_block_source_id */
     const char *domains, *names; /* regular expressions */
-    int most;                    /* 0: not told */
-    char library[PATH_MAX];      /* found by gt_block_injection_check */
-    int64_t set_ns;              /* monotonic: when gt_block_injection_set was called */
+    int most;                    /* 0: not given */
+    const char *const *patterns; /* of --python-blocks, NULL-terminated */
+    const char *allocator;       /* read at borders of Python's blocks: "torch" */
+    /* Found by gt_block_injection_check: the library that programs load, and the folder of the hooks. */
+    char library[PATH_MAX], hooks[PATH_MAX];
+    /* Set by gt_block_injection_set: the monotonic clock then, and variables with their former values, to be freed. */
+    int64_t set_ns;
+    struct {
+        const char *name;
+        char *former;
+    } variable[GT_INJECTION_VARIABLES];
+    int variables;
 };
 
 /* The path of the library that programs load. Returns 0, or -ENOENT with a sentence. */
@@ -22,49 +39,19 @@ int gt_block_library(char *ret, size_t size, struct gt_error *error);
 /* The variable of a source that somebody else has set, not to our library; NULL: it is free. */
 const char *gt_block_source_taken(enum gt_block_source_id source, const char *library);
 
-/* Check it and find the library. Returns 0; -EINVAL for a regular expression that is none, -ENOENT without the library. */
+/* Are there functions or frameworks of Python to hook? */
+bool gt_block_injection_hooks(const struct gt_block_injection *injection);
+/* Check it and find the files. Returns 0; -EINVAL for a wrong regular expression, -ENOENT for a missing file. */
 int gt_block_injection_check(struct gt_block_injection *injection, struct gt_error *error);
-/* Leave out the sources that need a preloaded library where it would stop `program`, the path of the command; the user is warned. */
-void gt_block_injection_fit(struct gt_block_injection *injection, const char *program,
+/* Set the variables for a command whose program is this file. With a warning, sources are left out whose variable is set already, or
+ * whose preloaded library would stop the program. */
+void gt_block_injection_set(struct gt_block_injection *injection, const char *program,
                             void (*warn)(void *context, const char *sentence), void *context);
-/* Set the variables for a command. One that is set already is kept, with a warning. */
-void gt_block_injection_set(struct gt_block_injection *injection, void (*warn)(void *context, const char *sentence),
-                            void *context);
-/* Take them back. */
-void gt_block_injection_unset(const struct gt_block_injection *injection);
-/* At the end, before gt_blocks_collect: warn of what was not kept, and of each source without any range, unless any is enough.
- * `status`: the exit status of the command. Returns whether any source had a range. */
-bool gt_block_injection_end(const struct gt_block_injection *injection, const char *folder, int status,
+/* Set the variables to their former values. */
+void gt_block_injection_unset(struct gt_block_injection *injection);
+/* At the end, before gt_blocks_collect: warn of what was not kept, and of each source and pattern that was not seen. `status`: the exit
+ * status of the command. */
+void gt_block_injection_end(const struct gt_block_injection *injection, const char *folder, int status,
                             void (*warn)(void *context, const char *sentence), void *context);
-
-/* Code blocks of Python programs that nobody changed, as far as `run` has to do with them: it leads Python to the hooks in
- * share/gpu-tracker/python by variables of the environment, and tells at the end what they have noted. */
-
-/* The folder of the libraries that hooks load, and what they shall do; see share/gpu-tracker/python/hooks.py. */
-#define GT_HOOKS_ENVIRONMENT "GPU_TRACKER_HOOKS"
-#define GT_HOOKS_FUNCTIONS_ENVIRONMENT "GPU_TRACKER_PYTHON_BLOCKS"
-#define GT_HOOKS_SOURCES_ENVIRONMENT "GPU_TRACKER_PYTHON_SOURCES"
-
-struct gt_python_hooks {
-    const char *allocator;                      /* read at borders: "torch", or NULL */
-    const char *const *patterns;                /* of --python-blocks, NULL-terminated; may be NULL */
-    const char *sources[GT_BLOCK_SOURCES + 1];  /* names of frameworks, NULL-terminated */
-    bool is_any_enough;                         /* of the sources, others than these included */
-    char libraries[PATH_MAX], folder[PATH_MAX]; /* found by gt_python_hooks_check */
-};
-
-/* Is there anything to hook? */
-bool gt_python_hooks_are_wanted(const struct gt_python_hooks *hooks);
-/* 0, also without any; -EINVAL for a pattern that is none, -ENOENT when the installation is not whole. */
-int gt_python_hooks_check(struct gt_python_hooks *hooks, struct gt_error *error);
-/* Take from `sources` (bits 1 << enum gt_block_source_id) those that Python is about. */
-void gt_python_hooks_sources(struct gt_python_hooks *hooks, unsigned sources);
-/* Set the variables for a command, and take them back. */
-void gt_python_hooks_set(const struct gt_python_hooks *hooks);
-void gt_python_hooks_unset(void);
-/* At the end, before gt_blocks_collect: tell what was not recorded, and which pattern and source has not been seen, unless any is
- * enough. Returns whether a source has. */
-bool gt_python_hooks_end(const struct gt_python_hooks *hooks, const char *folder,
-                         void (*warn)(void *context, const char *sentence), void *context);
 
 #endif

@@ -15,11 +15,11 @@ struct edge {
 
 struct block {
     uint64_t timepoints, counter_samples, last_counted;
-    double covered;
+    double covered;    /* by calls that ended */
+    double open_since; /* a call never ended; NaN: all did */
     double *counter;
     struct gt_distribution *gauge;
     size_t open_at; /* 1 + place in the list of open blocks; 0: not open */
-    size_t first_stretch, stretches;
 };
 
 struct gt_block_join {
@@ -29,8 +29,7 @@ struct gt_block_join {
     /* One for each name, then one for its calls that never ended, if there are any; then one for all. */
     struct block *block;
     size_t blocks;
-    struct edge *stretch_start, *stretch_stop; /* by block and time */
-    struct edge *start, *stop;                 /* the same, by time */
+    struct edge *start, *stop; /* of stretches, by time */
     size_t stretches;
     size_t started, stopped;            /* how many of them lie at or before, and before, the current time */
     size_t counted_start, counted_stop; /* the same for the counters */
@@ -105,13 +104,13 @@ static void place_stretches(struct gt_block_join *join, const struct stretch *li
     size_t count = join->stretches;
     for (size_t i = 0; i < count; i++) {
         struct block *block = &join->block[list[i].block];
-        if (!block->stretches++)
-            block->first_stretch = i;
-        join->stretch_start[i] = (struct edge){list[i].start, list[i].block};
-        join->stretch_stop[i] = (struct edge){list[i].stop, list[i].block};
+        if (isinf(list[i].stop))
+            block->open_since = list[i].start;
+        else
+            block->covered += list[i].stop - list[i].start;
+        join->start[i] = (struct edge){list[i].start, list[i].block};
+        join->stop[i] = (struct edge){list[i].stop, list[i].block};
     }
-    memcpy(join->start, join->stretch_start, count * sizeof *join->start);
-    memcpy(join->stop, join->stretch_stop, count * sizeof *join->stop);
     qsort(join->start, count, sizeof *join->start, compare_times);
     qsort(join->stop, count, sizeof *join->stop, compare_times);
 }
@@ -142,8 +141,6 @@ static bool allocate(struct gt_block_join *join)
     size_t calls = join->intervals->count + 1, blocks = join->blocks, counters = join->shape.counters + 1;
     join->block = calloc(blocks, sizeof *join->block);
     join->open = calloc(blocks, sizeof *join->open);
-    join->stretch_start = calloc(calls, sizeof *join->stretch_start);
-    join->stretch_stop = calloc(calls, sizeof *join->stretch_stop);
     join->start = calloc(calls, sizeof *join->start);
     join->stop = calloc(calls, sizeof *join->stop);
     join->call_start = calloc(calls, sizeof *join->call_start);
@@ -152,10 +149,10 @@ static bool allocate(struct gt_block_join *join)
     join->samples_at_stop = calloc(calls, sizeof *join->samples_at_stop);
     join->previous = calloc(counters, sizeof *join->previous);
     join->point = calloc(counters, sizeof *join->point);
-    bool complete = join->block && join->open && join->stretch_start && join->stretch_stop && join->start &&
-                    join->stop && join->call_start && join->call_stop && join->samples_at_start &&
-                    join->samples_at_stop && join->previous && join->point;
+    bool complete = join->block && join->open && join->start && join->stop && join->call_start && join->call_stop &&
+                    join->samples_at_start && join->samples_at_stop && join->previous && join->point;
     for (size_t i = 0; complete && i < blocks; i++) {
+        join->block[i].open_since = NAN;
         join->block[i].counter = calloc(counters, sizeof *join->block[i].counter);
         complete = join->block[i].counter;
     }
@@ -191,12 +188,13 @@ int gt_block_join_open(struct gt_block_join **ret, const struct gt_block_join_sh
 
 static void forget_calls(struct gt_block_join *join)
 {
-    void *const list[] = {
-        join->stretch_start, join->stretch_stop,     join->start,          join->stop, join->call_start,
-        join->call_stop,     join->samples_at_start, join->samples_at_stop};
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        free(list[i]);
-    join->stretch_start = join->stretch_stop = join->start = join->stop = NULL;
+    free(join->start);
+    free(join->stop);
+    free(join->call_start);
+    free(join->call_stop);
+    free(join->samples_at_start);
+    free(join->samples_at_stop);
+    join->start = join->stop = NULL;
     join->call_start = join->call_stop = NULL;
     join->samples_at_start = join->samples_at_stop = NULL;
 }
@@ -238,20 +236,7 @@ static void close_block(struct gt_block_join *join, size_t block)
     join->block[block].open_at = 0;
 }
 
-/* Returns how many edges are before `time`, or at it as well. */
-static size_t count_edges(const struct edge *edges, size_t count, double time, bool or_at)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (edges[middle].time < time || (or_at && edges[middle].time == time))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
+/* Returns how many are before `time`, or at it as well. */
 static size_t count_times(const double *times, size_t count, double time, bool or_at)
 {
     size_t low = 0, high = count;
@@ -263,23 +248,6 @@ static size_t count_times(const double *times, size_t count, double time, bool o
             high = middle;
     }
     return low;
-}
-
-/* Going back in time: look every block up anew. */
-static void seek(struct gt_block_join *join, double time)
-{
-    while (join->open_count)
-        close_block(join, join->open[0]);
-    for (size_t i = 0; i + 1 < join->blocks; i++) {
-        const struct block *block = &join->block[i];
-        size_t started = count_edges(join->stretch_start + block->first_stretch, block->stretches, time, true);
-        if (started && join->stretch_stop[block->first_stretch + started - 1].time >= time)
-            open_block(join, i);
-    }
-    join->started = count_edges(join->start, join->stretches, time, true);
-    join->stopped = count_edges(join->stop, join->stretches, time, false);
-    join->starts_passed = count_times(join->call_start, join->intervals->count, time, true);
-    join->stops_passed = count_times(join->call_stop, join->intervals->count, time, false);
 }
 
 /* A stop may be met here before the start of the same block's next stretch, and both before this sample: the stretches of
@@ -301,6 +269,15 @@ static void advance(struct gt_block_join *join, double time)
         join->starts_passed++;
     while (join->stops_passed < calls && join->call_stop[join->stops_passed] < time)
         join->stops_passed++;
+}
+
+/* Going back in time: begin anew. */
+static void seek(struct gt_block_join *join, double time)
+{
+    while (join->open_count)
+        close_block(join, join->open[0]);
+    join->started = join->stopped = join->starts_passed = join->stops_passed = 0;
+    advance(join, time);
 }
 
 /* ---- counters ---- */
@@ -459,10 +436,9 @@ void gt_block_join_finish(struct gt_block_join *join)
         forget_counters(join);
     everything(join)->counter_samples = join->samples;
     count_timepoints(join);
-    for (size_t i = 0; i < join->stretches; i++) {
-        double stop = join->stretch_stop[i].time, last = fmax(join->latest, join->stretch_start[i].time);
-        join->block[join->stretch_start[i].block].covered += (isinf(stop) ? last : stop) - join->stretch_start[i].time;
-    }
+    for (size_t i = 0; i < join->blocks; i++)
+        if (!isnan(join->block[i].open_since))
+            join->block[i].covered += fmax(join->latest, join->block[i].open_since) - join->block[i].open_since;
     forget_calls(join); /* what comes next needs as much memory */
 }
 

@@ -107,7 +107,7 @@ int gt_block_memory_collect(const char *folder, const char *tracking_file, pid_t
 {
     char path[PATH_MAX];
     struct gt_block_memories memories = {0};
-    gt_hook_notes_read(folder, take_note, &memories);
+    gt_block_notes_read(folder, take_note, &memories);
     int status = memories.count ? gt_store_path(path, sizeof path, tracking_file, pid, error) : 0;
     if (status >= 0 && memories.count)
         status = write_all(path, &memories, error);

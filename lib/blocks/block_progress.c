@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/csv.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "blocks/block.h"
@@ -145,37 +146,13 @@ static void take(struct gt_block_progress *progress, struct file *file, const ch
 
 /* ---- Rows -------------------------------------------------------------------------------------------------------- */
 
-/* Cut a row into its fields, in place, quotes taken away. Returns how many. */
-static int split(char *row, char *field[GT_BLOCK_EVENT_COLUMNS])
-{
-    int count = 0;
-    char *to = row;
-    bool is_quoted = false;
-    field[count++] = to;
-    for (const char *at = row; *at; at++) {
-        if (*at == '"' && is_quoted && at[1] == '"')
-            *to++ = *at++;
-        else if (*at == '"')
-            is_quoted = !is_quoted;
-        else if (*at != ',' || is_quoted)
-            *to++ = *at;
-        else if (count == GT_BLOCK_EVENT_COLUMNS)
-            return count + 1;
-        else {
-            *to++ = '\0';
-            field[count++] = to;
-        }
-    }
-    *to = '\0';
-    return count;
-}
-
 static void take_row(struct gt_block_progress *progress, struct file *file, char *row)
 {
-    char *field[GT_BLOCK_EVENT_COLUMNS];
+    char *field[GT_BLOCK_EVENT_COLUMNS + 1];
     int64_t position, thread, total = 0;
     double moment;
-    if (split(row, field) != GT_BLOCK_EVENT_COLUMNS || gt_number_i64(field[GT_BLOCK_EVENT_POSITION], &position) < 0 ||
+    if (gt_csv_split(row, ',', field, GT_BLOCK_EVENT_COLUMNS + 1) != GT_BLOCK_EVENT_COLUMNS ||
+        gt_number_i64(field[GT_BLOCK_EVENT_POSITION], &position) < 0 ||
         gt_number_double(field[GT_BLOCK_EVENT_TIMESTAMP], &moment) < 0 ||
         gt_number_i64(field[GT_BLOCK_EVENT_THREAD], &thread) < 0)
         return; /* the first row, or one of somebody else */

@@ -34,19 +34,11 @@ static bool is_named_so(const char *name)
     return digits && (is_part ? further && !strcmp(end, ".part") : !strcmp(end, gt_block_csv.suffix));
 }
 
-/* PID.notes or PID.hooks: see block_notes.h. */
-static bool is_of_process(const char *name, const char *suffix)
+/* PID.notes: see block_notes.h. */
+static bool is_named_as_notes(const char *name)
 {
     size_t digits = strspn(name, DIGITS);
-    return digits && !strcmp(name + digits, suffix);
-}
-
-static bool holds_notes(int fd)
-{
-    char text[64] = "", source[32];
-    unsigned long long program;
-    ssize_t length = pread(fd, text, sizeof text - 1, 0);
-    return length == 0 || (length > 0 && sscanf(text, "%llu %31s", &program, source) == 2);
+    return digits && !strcmp(name + digits, GT_BLOCK_NOTES_SUFFIX);
 }
 
 /* One that was being made may be empty. */
@@ -54,8 +46,7 @@ static bool begins_so(int fd, bool may_be_empty)
 {
     struct gt_buffer line = {0};
     char text[256];
-    for (int i = 0; i < GT_BLOCK_EVENT_COLUMNS; i++)
-        gt_buffer_printf(&line, "%s%s", i ? "," : "", gt_block_event_columns[i]);
+    gt_block_csv_header(&line);
     ssize_t length = pread(fd, text, sizeof text, 0);
     bool is = !line.failed && length >= (ssize_t)line.length && memcmp(text, line.data, line.length) == 0;
     gt_buffer_release(&line);
@@ -65,21 +56,20 @@ static bool begins_so(int fd, bool may_be_empty)
 static bool is_written_by_us(int folder, const char *name)
 {
     struct stat facts;
-    bool is_notes = is_of_process(name, GT_BLOCK_NOTE_SUFFIX), is_hooks = is_of_process(name, GT_HOOK_NOTES_SUFFIX);
-    if (!is_notes && !is_hooks && !is_named_so(name))
+    bool is_notes = is_named_as_notes(name);
+    if (!is_notes && !is_named_so(name))
         return false;
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     bool is = fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) &&
-              (is_notes   ? holds_notes(fd)
-               : is_hooks ? gt_hook_notes_are(fd)
-                          : begins_so(fd, *name == '.'));
+              (is_notes ? gt_block_notes_are(fd) : begins_so(fd, *name == '.'));
     if (fd >= 0)
         close(fd);
     return is;
 }
 
 /* Go through what is in the folder, without its mark. The name of what is not ours goes to `foreign`; what is ours is removed when
- * that is wanted. How many there are of both, or negative errno; what a killed process was making has no block and counts for nothing. */
+ * that is wanted. How many there are of both, or negative errno; notes, and what a killed process was making, have no blocks and do not
+ * count. */
 static int look(int folder, bool removes, char *foreign, size_t size)
 {
     int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), count = 0;
@@ -95,7 +85,7 @@ static int look(int folder, bool removes, char *foreign, size_t size)
         if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, MARK))
             continue;
         bool is_ours = is_written_by_us(folder, name);
-        count += !is_ours || *name != '.';
+        count += !is_ours || (*name != '.' && !is_named_as_notes(name));
         if (!is_ours)
             snprintf(foreign, size, "%s", name);
         else if (removes)

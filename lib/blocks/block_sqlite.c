@@ -6,6 +6,7 @@
  * opened again when they are needed: https://www.sqlite.org/howtocorrupt.html, "Carrying an open database connection across a
  * fork". */
 #include <errno.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "blocks/block.h"
+#include "blocks/block_event.h"
 #include "store/sqlite.h"
 
 enum { PAUSE_NS = 50 * 1000, MOST_PAUSES = 200 * 1000, FORK_WAITS_S = 1 };
@@ -61,8 +62,8 @@ static int connect_to(struct sqlite_file *sqlite, const char *path)
         status = sqlite3_exec(sqlite->database, "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF", NULL, NULL, NULL);
     }
     if (status == SQLITE_OK)
-        status = sqlite3_prepare_v3(sqlite->database, "INSERT INTO blocks VALUES (?,?,?,?,?,?,?,?,?)", -1,
-                                    SQLITE_PREPARE_PERSISTENT, &sqlite->insert, NULL);
+        status = sqlite3_prepare_v3(sqlite->database, GT_BLOCK_SQLITE_INSERT, -1, SQLITE_PREPARE_PERSISTENT,
+                                    &sqlite->insert, NULL);
     if (status != SQLITE_OK)
         disconnect(sqlite);
     return status == SQLITE_CANTOPEN && access(path, F_OK) < 0 ? -errno : error_code(status);
@@ -156,28 +157,44 @@ static int open_sqlite(struct gt_block_file *file, struct gt_error *error)
     return 0;
 }
 
+static void bind_optional(sqlite3_stmt *insert, int column, int64_t value)
+{
+    if (value < 0)
+        sqlite3_bind_null(insert, 1 + column);
+    else
+        sqlite3_bind_int64(insert, 1 + column, value);
+}
+
+int gt_block_sqlite_insert(sqlite3_stmt *insert, const struct gt_block_event *event, const char *name)
+{
+    sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_PROCESS, event->process);
+    gt_sqlite_bind_text(insert, 1 + GT_BLOCK_EVENT_NAME, name);
+    sqlite3_bind_int(insert, 1 + GT_BLOCK_EVENT_POSITION, event->position);
+    sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_TIMESTAMP, event->timestamp);
+    bind_optional(insert, GT_BLOCK_EVENT_THREAD, event->thread);
+    bind_optional(insert, GT_BLOCK_EVENT_CALL, event->call);
+    bind_optional(insert, GT_BLOCK_EVENT_TOTAL, event->total);
+    gt_sqlite_bind_number(insert, 1 + GT_BLOCK_EVENT_MONOTONIC, event->monotonic, false);
+    gt_sqlite_bind_number(insert, 1 + GT_BLOCK_EVENT_CPU_TIME, event->cpu_time, false);
+    sqlite3_step(insert);
+    return sqlite3_reset(insert);
+}
+
 static int insert_row(struct sqlite_file *sqlite, struct gt_block_event_row *row)
 {
-    sqlite3_stmt *insert = sqlite->insert;
     if (row->position == GT_START)
         row->call = ++sqlite->calls;
-    sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_PROCESS, row->process);
-    sqlite3_bind_text(insert, 1 + GT_BLOCK_EVENT_NAME, row->name, -1, SQLITE_STATIC);
-    sqlite3_bind_int(insert, 1 + GT_BLOCK_EVENT_POSITION, row->position);
-    sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_TIMESTAMP, (double)row->real_ns / 1e9);
-    sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_THREAD, row->thread);
-    sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_CALL, (sqlite3_int64)row->call);
-    if (row->total)
-        sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_TOTAL, (sqlite3_int64)row->total);
-    else
-        sqlite3_bind_null(insert, 1 + GT_BLOCK_EVENT_TOTAL);
-    sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_MONOTONIC, (double)row->monotonic_ns / 1e9);
-    if (row->cpu_ns >= 0)
-        sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_CPU_TIME, (double)row->cpu_ns / 1e9);
-    else
-        sqlite3_bind_null(insert, 1 + GT_BLOCK_EVENT_CPU_TIME);
-    sqlite3_step(insert);
-    return error_code(sqlite3_reset(insert));
+    struct gt_block_event event = {
+        .process = row->process,
+        .position = (uint8_t)row->position,
+        .timestamp = (double)row->real_ns / 1e9,
+        .thread = row->thread,
+        .call = (int64_t)row->call,
+        .total = row->total ? (int64_t)row->total : -1,
+        .monotonic = (double)row->monotonic_ns / 1e9,
+        .cpu_time = row->cpu_ns >= 0 ? (double)row->cpu_ns / 1e9 : NAN,
+    };
+    return error_code(gt_block_sqlite_insert(sqlite->insert, &event, row->name));
 }
 
 static int write_sqlite(struct gt_block_file *file, struct gt_block_event_row *row)

@@ -60,7 +60,6 @@ static struct gt_interval started_by(const struct gt_block_event *start)
         .clock_stop = isnan(start->monotonic) ? NAN : INFINITY,
         .cpu_start = start->cpu_time,
         .cpu_stop = NAN,
-        .start_row = start->row,
     };
 }
 
@@ -72,7 +71,6 @@ static void open_call(struct pairing *pairing, const struct gt_block_event *star
 
 static void stop_at(struct gt_interval *interval, const struct gt_block_event *stop)
 {
-    interval->stop_row = stop->row;
     interval->unfinished = false;
     interval->stop = stop->timestamp;
     interval->clock_stop = stop->monotonic;
@@ -177,133 +175,6 @@ void gt_intervals_release(struct gt_intervals *intervals)
 {
     free(intervals->interval);
     *intervals = (struct gt_intervals){0};
-}
-
-/* ---- rows that come in order ---- */
-
-/* A process and its calls that are open, by their call numbers, which rise. */
-struct gt_open_process {
-    int64_t last_call;
-    uint32_t *open; /* numbers of intervals */
-    size_t open_count, open_capacity;
-};
-
-static void forget_processes(struct gt_open_calls *calls)
-{
-    for (size_t i = 0; i < calls->process_count; i++)
-        free(calls->process[i].open);
-    calls->process_count = 0;
-    gt_map_clear(&calls->numbers);
-}
-
-static struct gt_open_process *process_of(struct gt_open_calls *calls, const struct gt_block_event *row)
-{
-    if (row->source != calls->source)
-        forget_processes(calls);
-    calls->source = row->source;
-    uint32_t number = gt_map_get(&calls->numbers, (uint32_t)row->process);
-    if (number != GT_MAP_ABSENT)
-        return &calls->process[number];
-    if (gt_map_put(&calls->numbers, (uint32_t)row->process, (uint32_t)calls->process_count) < 0)
-        return NULL;
-    struct gt_open_process *process = GT_GROW(calls, process);
-    if (process)
-        *process = (struct gt_open_process){.last_call = -1};
-    return process;
-}
-
-static int add_start(struct gt_open_calls *calls, struct gt_open_process *process, const struct gt_block_event *start)
-{
-    if (start->call <= process->last_call || calls->interval_count >= UINT32_MAX)
-        return 0;
-    uint32_t *open = GT_GROW(process, open);
-    struct gt_interval *interval = open ? GT_GROW(calls, interval) : NULL;
-    if (!interval)
-        return -ENOMEM;
-    *interval = started_by(start);
-    *open = (uint32_t)(calls->interval_count - 1);
-    process->last_call = start->call;
-    return 1;
-}
-
-/* Returns the place of a call among those that are open, or of the next one. */
-static size_t find_open(const struct gt_open_calls *calls, const struct gt_open_process *process, int64_t call)
-{
-    size_t low = 0, high = process->open_count;
-    if (high && calls->interval[process->open[high - 1]].call == call)
-        return high - 1; /* mostly the last that began is the first to end */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (calls->interval[process->open[middle]].call < call)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static int add_stop(struct gt_open_calls *calls, struct gt_open_process *process, const struct gt_block_event *stop)
-{
-    size_t at = find_open(calls, process, stop->call);
-    struct gt_interval *interval = at < process->open_count ? &calls->interval[process->open[at]] : NULL;
-    bool is_same = interval && interval->call == stop->call && interval->name == stop->name &&
-                   interval->thread == stop->thread && isnan(interval->clock_start) == isnan(stop->monotonic);
-    if (!is_same || time_of(stop) < gt_interval_begin(interval))
-        return 0;
-    stop_at(interval, stop);
-    process->open_count--;
-    memmove(process->open + at, process->open + at + 1, (process->open_count - at) * sizeof *process->open);
-    return 1;
-}
-
-int gt_open_calls_add(struct gt_open_calls *calls, const struct gt_block_event *row)
-{
-    if (row->call < 0 || row->process < 0 || row->process > INT32_MAX)
-        return 0;
-    struct gt_open_process *process = process_of(calls, row);
-    if (!process)
-        return -ENOMEM;
-    calls->without_monotonic |= isnan(row->monotonic);
-    return row->position == GT_START ? add_start(calls, process, row) : add_stop(calls, process, row);
-}
-
-bool gt_open_calls_row(const struct gt_interval *interval, enum gt_position position, struct gt_block_event *ret)
-{
-    bool is_start = position == GT_START;
-    *ret = (struct gt_block_event){
-        .name = interval->name,
-        .source = interval->source,
-        .position = (uint8_t)position,
-        .row = is_start ? interval->start_row : interval->stop_row,
-        .process = interval->process,
-        .thread = interval->thread,
-        .call = interval->call,
-        .total = -1,
-        .timestamp = is_start ? interval->start : interval->stop,
-        .monotonic = is_start ? interval->clock_start : interval->clock_stop,
-        .cpu_time = is_start ? interval->cpu_start : interval->cpu_stop,
-    };
-    return is_start || !interval->unfinished;
-}
-
-void gt_open_calls_take(struct gt_open_calls *calls, struct gt_intervals *ret)
-{
-    *ret = (struct gt_intervals){
-        .interval = calls->interval,
-        .count = calls->interval_count,
-        .has_monotonic = calls->interval_count && !calls->without_monotonic,
-    };
-    calls->interval = NULL;
-    gt_open_calls_release(calls);
-}
-
-void gt_open_calls_release(struct gt_open_calls *calls)
-{
-    forget_processes(calls);
-    free(calls->process);
-    free(calls->interval);
-    gt_map_release(&calls->numbers);
-    *calls = (struct gt_open_calls){0};
 }
 
 /* ---- lengths ---- */

@@ -43,16 +43,8 @@ struct gt_interval {
     double start, stop;             /* seconds since the epoch; stop is INFINITY while unfinished */
     double clock_start, clock_stop; /* monotonic clock, NaN without */
     double cpu_start, cpu_stop;     /* CPU clock of the process, NaN when not recorded */
-    /* Until gt_intervals_close, where rows are paired as they come, the places of both rows in their file. */
-    union {
-        double elapsed; /* seconds, NaN when not known */
-        uint64_t start_row;
-    };
-    union {
-        double self; /* seconds, NaN when not known */
-        uint64_t stop_row;
-    };
-    uint64_t timepoints; /* samples inside, filled in by the join */
+    double elapsed, self;           /* seconds, NaN when not known; filled in by gt_intervals_close */
+    uint64_t timepoints;            /* samples inside, filled in by the join */
 };
 
 /* Return the begin and the end by the clock that never steps, where it was recorded. */
@@ -80,26 +72,5 @@ int gt_intervals_pair(struct gt_intervals *ret, struct gt_block_event *events, s
  * self times. Sorts the intervals by file, process, thread and start. 0 or -ENOMEM. */
 int gt_intervals_close(struct gt_intervals *intervals, double end, double clock_end);
 void gt_intervals_release(struct gt_intervals *intervals);
-
-/* Calls that are paired as their rows come, without keeping the rows: those of files in which the call numbers of each process rise, and
- * each stop follows its start, as in all that are written here. All zero is none. */
-struct gt_open_calls {
-    struct gt_interval *interval;
-    size_t interval_count, interval_capacity;
-    bool without_monotonic; /* in some row */
-    struct gt_open_process *process;
-    size_t process_count, process_capacity;
-    struct gt_map numbers; /* of processes, by PID */
-    uint16_t source;       /* the file that they are of */
-};
-
-/* Add a row; rows come file by file. Returns 1; 0 for one that only gt_intervals_pair can place, all rows before it
- * included; or -ENOMEM. */
-int gt_open_calls_add(struct gt_open_calls *calls, const struct gt_block_event *row);
-/* Returns a row as it was added but for its total; false: the interval has none of that position. */
-bool gt_open_calls_row(const struct gt_interval *interval, enum gt_position position, struct gt_block_event *ret);
-/* Hands over the calls, as gt_intervals_pair makes them. */
-void gt_open_calls_take(struct gt_open_calls *calls, struct gt_intervals *ret);
-void gt_open_calls_release(struct gt_open_calls *calls);
 
 #endif

@@ -59,35 +59,33 @@ int gt_package_of_cpu(const struct gt_topology *topology, int cpu)
     return cpu < 0 || (size_t)cpu >= topology->cpu_capacity ? UNKNOWN : topology->package_of_cpu[cpu];
 }
 
-static int read_number(const struct gt_root *root, int cpu, unsigned long long *ret)
+int gt_package_number(const struct gt_root *root, int cpu)
 {
     char path[128];
+    unsigned long long number;
     snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
-    return gt_root_read_u64(root, path, ret);
+    return gt_root_read_u64(root, path, &number) < 0 ? UNKNOWN : (int)number;
 }
 
 bool gt_packages_are_several(const struct gt_root *root)
 {
-    unsigned long long first, number;
-    if (read_number(root, 0, &first) < 0)
-        return false;
-    for (int cpu = 1; cpu < MOST_CPUS && read_number(root, cpu, &number) >= 0; cpu++)
-        if (number != first)
-            return true;
-    return false;
+    int first = gt_package_number(root, 0), number = first;
+    for (int cpu = 1; cpu < MOST_CPUS && number == first && number != UNKNOWN; cpu++)
+        number = gt_package_number(root, cpu);
+    return number != first && number != UNKNOWN;
 }
 
 int gt_package_learn(struct gt_topology *topology, const struct gt_root *root, int cpu)
 {
-    unsigned long long number;
     if (cpu < 0 || cpu >= MOST_CPUS || gt_package_of_cpu(topology, cpu) != UNKNOWN)
         return gt_package_of_cpu(topology, cpu);
-    if (read_number(root, cpu, &number) < 0)
+    int number = gt_package_number(root, cpu);
+    if (number == UNKNOWN)
         return UNKNOWN;
     if (make_room(topology, (size_t)cpu) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < topology->package_count; i++)
-        if (topology->number[i] == (int)number)
+        if (topology->number[i] == number)
             topology->package_of_cpu[cpu] = (signed char)i;
     return topology->package_of_cpu[cpu];
 }

@@ -25,6 +25,8 @@ void gt_packages_clear(struct gt_frame *frame);
 /* Free both; topology->why_no_packages stays. */
 void gt_packages_release(struct gt_frame *frame, struct gt_topology *topology);
 
+/* Returns physical_package_id of a CPU, -1 if it is offline or unknown. */
+int gt_package_number(const struct gt_root *root, int cpu);
 /* Returns true for a machine with several packages. It asks each CPU up to the first of another package. */
 bool gt_packages_are_several(const struct gt_root *root);
 

@@ -315,8 +315,7 @@ static int add_calls(struct gt_push *push, struct gt_shipment *shipment, const s
 int gt_push_read_calls(struct gt_push *push, struct gt_shipment *shipment, struct gt_error *error)
 {
     char path[PATH_MAX];
-    struct gt_open_calls open = {0};
-    struct gt_block_event_list list = {.calls = &open, .skip_bad = true};
+    struct gt_block_event_list list = {.skip_bad = true};
     struct gt_intervals calls = {0};
     if (gt_block_event_collected(path, sizeof path, shipment->path) < 0)
         return 0; /* it has none */
@@ -328,7 +327,6 @@ int gt_push_read_calls(struct gt_push *push, struct gt_shipment *shipment, struc
     if (status >= 0)
         status = add_calls(push, shipment, &calls, &list.names, error);
     gt_intervals_release(&calls);
-    gt_open_calls_release(&open);
     gt_block_event_list_release(&list);
     return status;
 }

@@ -154,7 +154,7 @@ static double platform_error(const struct gt_recorder *recorder, const struct gt
 int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, struct gt_error *error)
 {
     int64_t now = gt_clock_monotonic(&recorder->sampler.clock);
-    if (gt_recorder_settle(recorder) < 0)
+    if (gt_recorder_sum_up(recorder) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     gt_outcome_release(ret);
     gt_summary_outcome(&recorder->summary, ret);

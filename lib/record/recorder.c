@@ -185,7 +185,8 @@ void gt_recorder_close(struct gt_recorder *recorder)
     gt_combine_release(&recorder->combiner);
     gt_energy_curve_release(&recorder->energy);
     gt_summary_release(&recorder->summary);
-    gt_backlog_release(&recorder->backlog);
+    free(recorder->batch.bytes);
+    gt_sample_copy_release(&recorder->summed);
     gt_outcome_release(&recorder->outcome);
     free(recorder->machine.gpu);
     memset(recorder, 0, sizeof *recorder);
@@ -230,57 +231,45 @@ static int open_store(struct gt_recorder *recorder, struct gt_error *error)
     return gt_store_open(&recorder->store, &store, &recorder->machine, error);
 }
 
-static void store_sample(struct gt_recorder *recorder, const struct gt_sample *sample)
+/* Their memory lies cold after each rest, and is fetched once for all samples of a batch. */
+int gt_recorder_sum_up(struct gt_recorder *recorder)
 {
-    if (!recorder->store && !recorder->store_failure.code && open_store(recorder, &recorder->store_failure) < 0)
-        gt_warn(recorder->options.warn, recorder->options.context, "nothing is recorded: %s",
-                recorder->store_failure.text); /* the job is measured all the same */
-    if (!recorder->store)
-        return;
-    gt_store_add(recorder->store, sample);
-}
-
-static void tell_store_trouble(struct gt_recorder *recorder)
-{
-    const char *trouble = recorder->store ? gt_store_trouble(recorder->store) : NULL;
-    if (trouble && strcmp(trouble, recorder->store_trouble) != 0) {
-        snprintf(recorder->store_trouble, sizeof recorder->store_trouble, "%s", trouble);
-        warn_caller(recorder, trouble);
-    }
-}
-
-/* Sums up and records all that waits. */
-static int settle_backlog(struct gt_recorder *recorder)
-{
-    const struct gt_sample *sample;
-    int status = 0;
-    while (!status && (status = gt_backlog_take(&recorder->backlog, &sample)) > 0) {
-        status = gt_summary_add(&recorder->summary, sample);
-        store_sample(recorder, sample);
-    }
-    if (recorder->store)
-        gt_store_wake(recorder->store);
+    int status;
+    while ((status = gt_sample_batch_take(&recorder->batch, &recorder->summed)) > 0)
+        if (gt_summary_add(&recorder->summary, &recorder->summed.sample) < 0)
+            return -ENOMEM;
     return status;
 }
 
-int gt_recorder_settle(struct gt_recorder *recorder)
+/* The file names all GPUs: as long as they are not known, samples wait. */
+static void hand_over(struct gt_recorder *recorder)
 {
-    return recorder->backlog.length && !recorder->sampler.is_opening ? settle_backlog(recorder) : 0;
+    if (recorder->sampler.is_opening || !recorder->batch.count)
+        return;
+    if (!recorder->store && !recorder->store_failure.code && open_store(recorder, &recorder->store_failure) < 0)
+        gt_warn(recorder->options.warn, recorder->options.context, "nothing is recorded: %s",
+                recorder->store_failure.text); /* the job is measured all the same */
+    if (recorder->store)
+        gt_store_send(recorder->store, &recorder->batch);
+    gt_sample_batch_clear(&recorder->batch);
 }
 
-/* The first is not to wait: it makes the file, which names all GPUs. Those of experiments are written with readings of their moment. */
+/* The first is not to wait: it makes the file. Those of experiments are written with readings of their moment. */
 static int take_sample(struct gt_recorder *recorder)
 {
     const struct gt_tracker_options *options = recorder->options.tracker;
     const struct gt_sample *sample = &recorder->sample;
-    bool is_first = !recorder->summary.samples && !recorder->backlog.length;
-    int status = gt_backlog_add(&recorder->backlog, sample);
-    if (status < 0)
-        return status;
-    if (is_first || options->experiment ||
-        gt_backlog_is_due(&recorder->backlog, sample->monotonic_ns, (int64_t)(options->sleep_time * 1e9)))
-        status = gt_recorder_settle(recorder);
-    tell_store_trouble(recorder);
+    bool is_first = !recorder->summary.samples && !recorder->batch.count;
+    int status = gt_sample_batch_add(&recorder->batch, sample);
+    if (status >= 0 &&
+        (is_first || options->experiment ||
+         gt_sample_batch_is_due(&recorder->batch, sample->monotonic_ns, (int64_t)(options->sleep_time * 1e9)))) {
+        status = gt_recorder_sum_up(recorder);
+        hand_over(recorder);
+    }
+    const char *trouble = recorder->store ? gt_store_trouble(recorder->store) : NULL;
+    if (trouble)
+        warn_caller(recorder, trouble);
     return status;
 }
 
@@ -469,7 +458,7 @@ static void read_last(struct gt_recorder *recorder)
 {
     recorder->sampler.frame.is_last = true;
     open_late(recorder, NULL);
-    gt_recorder_settle(recorder);
+    gt_recorder_sum_up(recorder);
     if (!recorder->summary.samples)
         sample_system_alone(recorder);
     else
@@ -494,6 +483,7 @@ bool gt_recorder_has_recording(const struct gt_recorder *recorder)
 
 static int close_store(struct gt_recorder *recorder, struct gt_error *error)
 {
+    hand_over(recorder);
     if (!recorder->store_failure.code)
         open_store(recorder, &recorder->store_failure);
     int status = gt_error_copy(

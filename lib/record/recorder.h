@@ -20,8 +20,8 @@ int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const
 /* Free everything; without gt_recorder_finish the recording stays as that of a tracker that was killed. */
 void gt_recorder_close(struct gt_recorder *recorder);
 
-/* Sum up and record the samples that wait for others. Returns 0 or -ENOMEM. */
-int gt_recorder_settle(struct gt_recorder *recorder);
+/* Take the samples that wait into the summary. Returns 0 or -ENOMEM. */
+int gt_recorder_sum_up(struct gt_recorder *recorder);
 int64_t gt_recorder_now(const struct gt_recorder *recorder);
 /* Read everything, and with `is_sample` write it down as a sample. 1: done; 0: no process of the job lives. */
 int gt_recorder_read(struct gt_recorder *recorder, bool is_sample, struct gt_error *error);

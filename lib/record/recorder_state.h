@@ -7,7 +7,6 @@
 #include "aggregate/combine.h"
 #include "aggregate/energy_curve.h"
 #include "aggregate/summary.h"
-#include "record/backlog.h"
 #include "record/kernel_watch.h"
 #include "record/gap_watch.h"
 #include "store/store.h"
@@ -26,7 +25,9 @@ struct gt_recorder {
     struct gt_sampler sampler;
     struct gt_combiner combiner;
     struct gt_summary summary;
-    struct gt_backlog backlog; /* samples that are not in the summary yet, nor in the recording */
+    struct gt_sample_batch
+        batch; /* samples that the recording does not have yet; those behind `taken` are not in the summary */
+    struct gt_sample_copy summed;
     struct gt_machine machine;
     struct gt_store *store;
     struct gt_energy_curve energy; /* since gt_recorder_take_energy was called */
@@ -35,7 +36,6 @@ struct gt_recorder {
     bool is_finished;
     uint64_t told_sources;         /* bits of the sampler's sources about which the caller was warned */
     struct gt_error store_failure; /* why there is no store */
-    char store_trouble[700];       /* the trouble that was told last */
     struct gt_gap_watch gap_watch[GT_ENERGY_DEVICES];
     struct gt_kernel_watch kernel;
     int own_window; /* of collect/process/own_peak.h, when the process tracks itself; else 0 */

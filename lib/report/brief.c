@@ -47,6 +47,20 @@ void gt_brief_line(struct gt_node *brief, const struct gt_brief_line *line)
     add_line(part(brief, "lines"), line);
 }
 
+void gt_brief_first(struct gt_node *brief, const struct gt_brief_line *line)
+{
+    struct gt_node *lines = part(brief, "lines"), *before = lines ? lines->first : NULL;
+    add_line(lines, line);
+    while (before && before->next && before->next != lines->last)
+        before = before->next;
+    if (!before || before == lines->last)
+        return;
+    lines->last->next = lines->first;
+    lines->first = lines->last;
+    lines->last = before;
+    before->next = NULL;
+}
+
 void gt_brief_text_line(struct gt_node *brief, const struct gt_brief_line *line)
 {
     add_line(part(brief, "text_lines"), line);

@@ -26,6 +26,8 @@ struct gt_brief_line {
 /* `is_alarm`: how it ended is to be seen before anything else. */
 struct gt_node *gt_brief_add(struct gt_node *root, const char *title, const char *outcome, bool is_alarm);
 void gt_brief_line(struct gt_node *brief, const struct gt_brief_line *line);
+/* Adds a line before all others: the last lines go first where there is no room. */
+void gt_brief_first(struct gt_node *brief, const struct gt_brief_line *line);
 /* Adds a line after all others for the format "summary". Pages and Markdown have a table with the same values. */
 void gt_brief_text_line(struct gt_node *brief, const struct gt_brief_line *line);
 /* A sentence, and a further one or NULL. */

@@ -61,10 +61,15 @@ static void hide(struct gt_node *node, unsigned from)
         gt_node_flags(node, gt_node_flag_bits(node) | from);
 }
 
-const char *gt_report_doubt(const struct gt_report *report, int index)
+const char *gt_report_doubt(const struct gt_report *report, int index, const char **words)
 {
-    static const char *const keys[] = {"doubtful", "doubtful_b"};
-    const struct gt_node *node = gt_node_find(&report->root, keys[index != 0]);
+    static const char *const doubts[][2] = {
+        {"doubtful", "may be missing"}, {"doubtful_b", "may be missing"}, {"damaged", "damaged"},
+        {"damaged_b", "damaged"},       {"twice", "read twice"},          {"twice_b", "read twice"},
+    };
+    bool is_known = (size_t)index < sizeof doubts / sizeof *doubts;
+    const struct gt_node *node = is_known ? gt_node_find(&report->root, doubts[index][0]) : NULL;
+    *words = is_known ? doubts[index][1] : NULL;
     return node ? gt_node_text(node) : NULL;
 }
 

@@ -596,6 +596,11 @@ static bool is_due(const struct gt_job_memory *memory, int64_t now_ns)
            (is_new || is_changed || is_time);
 }
 
+bool gt_job_memory_is_due(const struct gt_job_memory *memory)
+{
+    return memory->is_reading || is_due(memory, gt_clock_monotonic(memory->clock));
+}
+
 /* ---- Scopes ----------------------------------------------------------------------------------------------------- */
 
 /* The resident set of a fork that is about to execute a program is its parent's. */

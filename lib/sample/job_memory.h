@@ -45,6 +45,8 @@ void gt_job_memory_close(struct gt_job_memory *memory);
 int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process, struct gt_process *parent);
 /* Read the page faults of a process, where they say what it shares; before its resident set, which may grow meanwhile. */
 void gt_job_memory_read_faults(const struct gt_job_memory *memory, struct gt_process *process);
+/* Returns true if a reading of smaps_rollup is under way, or one is due. */
+bool gt_job_memory_is_due(const struct gt_job_memory *memory);
 /* After resident sets of all processes were read: fill their GT_RAM, GT_RAM_PRIVATE and GT_RAM_SHARED, and the scopes. A process
  * that is missing in the frame has ended. `group`: NaN where the processes are not all in one group; `is_own`: it is the job's alone.
  * Starts a reading of smaps_rollup when one is due and waits for it at most `patience_ns`. 0 or -ENOMEM. */

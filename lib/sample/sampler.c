@@ -522,6 +522,7 @@ static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_err
     gt_account_keep(&sampler->account, &sampler->tree);
     sampler->frame.process = sampler->tree.process;
     sampler->frame.process_count = sampler->tree.count;
+    sampler->settled = sampler->tree.started;
     look_at_group(sampler);
     struct gt_group_reading group = read_group(sampler);
     sampler->frame.job[GT_RAM_UNMAPPED] = NAN;
@@ -556,11 +557,23 @@ int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_e
     return status < 0 ? status : settle(sampler, patience_ns, error);
 }
 
+/* No process has begun, ended or run since all were read, so that nothing they have can have changed. */
+static bool is_at_rest(const struct gt_sampler *sampler)
+{
+    bool is_at_rest = sampler->settled == sampler->tree.started && !gt_job_memory_is_due(sampler->memory);
+    for (size_t i = 0; i < sampler->tree.count && is_at_rest; i++) {
+        const struct gt_process *process = sampler->tree.process[i];
+        bool is_young = process->is_forked && !process->is_main && !process->is_worker;
+        is_at_rest = !is_young && !process->is_gone && gt_process_is_at_rest(process);
+    }
+    return is_at_rest;
+}
+
 int gt_sampler_look(struct gt_sampler *sampler, struct gt_error *error)
 {
     int status = discover(sampler, error);
-    if (status < 0)
-        return status;
+    if (status < 0 || is_at_rest(sampler))
+        return status < 0 ? status : 0;
     look_at_forks(sampler);
     for (size_t i = 0; i < sampler->tree.count; i++)
         gt_process_read(sampler->tree.process[i], &sampler->root);

@@ -30,6 +30,7 @@ struct gt_sampler {
     struct gt_frame frame;
     struct gt_topology topology;
     struct gt_tree tree;
+    uint64_t settled; /* tree.started when all processes were last read */
     struct gt_job_finder finder;
     struct gt_roster *roster; /* NULL without names */
     struct gt_account account;

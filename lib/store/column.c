@@ -7,64 +7,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "schema/unit.h"
 
 const struct gt_detail gt_details[GT_DETAIL_COUNT] = {
     {GT_SCOPE_GPU, "gpu_data", ".gpus"},
     {GT_SCOPE_PROCESS, "process_data", ".processes"},
 };
-
-int gt_sample_copy_reserve(struct gt_sample_copy *copy, size_t rows)
-{
-    return GT_GROW_TO(copy->sample.row, copy->capacity, rows);
-}
-
-int gt_sample_copy_reserve_lives(struct gt_sample_copy *copy, size_t lives)
-{
-    return GT_GROW_TO(copy->life, copy->life_capacity, lives);
-}
-
-size_t gt_sample_copy_bytes(const struct gt_sample_copy *copy)
-{
-    return copy->capacity * sizeof(struct gt_row) + copy->life_capacity * sizeof(struct gt_life);
-}
-
-int gt_sample_copy_set(struct gt_sample_copy *copy, const struct gt_sample *sample, size_t rows)
-{
-    int status = gt_sample_copy_reserve(copy, rows);
-    if (status >= 0)
-        status = gt_sample_copy_reserve_lives(copy, sample->life_count);
-    if (status < 0)
-        return status;
-    copy->sample.real_ns = sample->real_ns;
-    copy->sample.monotonic_ns = sample->monotonic_ns;
-    copy->sample.row_count = rows;
-    copy->sample.energy = sample->energy;
-    memcpy(copy->sample.row, sample->row, rows * sizeof *sample->row);
-    if (sample->life_count)
-        memcpy(copy->life, sample->life, sample->life_count * sizeof *sample->life);
-    copy->sample.life = copy->life;
-    copy->sample.life_count = sample->life_count;
-    return 0;
-}
-
-struct gt_row *gt_sample_copy_add(struct gt_sample_copy *copy, enum gt_scope scope)
-{
-    if (gt_sample_copy_reserve(copy, copy->sample.row_count + 1) < 0)
-        return NULL;
-    struct gt_row *row = &copy->sample.row[copy->sample.row_count++];
-    *row = (struct gt_row){.scope = scope, .device = -1};
-    gt_values_clear(row->value);
-    return row;
-}
-
-void gt_sample_copy_release(struct gt_sample_copy *copy)
-{
-    free(copy->sample.row);
-    free(copy->life);
-    *copy = (struct gt_sample_copy){0};
-}
 
 void gt_detail_begin_row(struct gt_detail_cursor *cursor)
 {

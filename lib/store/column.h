@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "sample/machine.h"
 #include "sample/sample.h"
+#include "store/sample_batch.h"
 
 enum { GT_COLUMN_REAL = -1, GT_COLUMN_MONOTONIC = -2 }; /* instead of a scope: the two clocks */
 
@@ -67,23 +68,6 @@ extern const struct gt_detail gt_details[GT_DETAIL_COUNT];
 void gt_detail_columns(struct gt_columns *ret, enum gt_scope scope);
 double gt_detail_value(const struct gt_column *column, const struct gt_sample *sample, const struct gt_row *row);
 void gt_detail_assign(const struct gt_column *column, double value, struct gt_sample *sample, struct gt_row *row);
-
-/* A sample that owns its rows. Its capacity only grows. */
-struct gt_sample_copy {
-    struct gt_sample sample; /* its lives are those below */
-    size_t capacity;
-    struct gt_life *life;
-    size_t life_capacity;
-};
-
-int gt_sample_copy_reserve(struct gt_sample_copy *copy, size_t rows);
-int gt_sample_copy_reserve_lives(struct gt_sample_copy *copy, size_t lives);
-size_t gt_sample_copy_bytes(const struct gt_sample_copy *copy);
-/* Copy the first `rows` rows of `sample`, and its lives. Returns 0 or -ENOMEM. */
-int gt_sample_copy_set(struct gt_sample_copy *copy, const struct gt_sample *sample, size_t rows);
-/* Add a row without values. Returns NULL without memory. */
-struct gt_row *gt_sample_copy_add(struct gt_sample_copy *copy, enum gt_scope scope);
-void gt_sample_copy_release(struct gt_sample_copy *copy);
 
 /* Reads a table of detail rows beside the samples. The row at hand belongs to the sample with its timestamp. */
 struct gt_detail_cursor {

@@ -37,11 +37,9 @@ struct shown {
 struct output {
     int fd;
     char *path;
-    off_t size;     /* whole lines only */
-    size_t longest; /* line so far */
+    off_t size; /* whole lines only */
     struct gt_columns *columns;
-    struct shown *shown;               /* of each column */
-    const struct gt_column *stretched; /* whose fractions get zeros behind, see gt_file_page_rest */
+    struct shown *shown; /* of each column */
 };
 
 struct csv_writer {
@@ -176,17 +174,6 @@ static int set_appending(int fd, bool appending)
     return fcntl(fd, F_SETFL, flags) < 0 ? -errno : 0;
 }
 
-/* The file appears, and is appended to from now on, unless `status` is an error. */
-static int put_in_place(struct gt_new_file *file, const char *path, int status, bool overwrite, struct gt_error *error)
-{
-    if (status == 0)
-        status = set_appending(file->fd, true);
-    if (status == 0)
-        return gt_store_place(file, path, overwrite, error);
-    gt_new_file_drop(file);
-    return gt_error_system(error, -status, "%s", path);
-}
-
 /* The file appears with these lines in it. */
 static int open_output(struct output *output, const char *path, bool overwrite, const struct gt_buffer *lines,
                        struct gt_error *error)
@@ -198,7 +185,13 @@ static int open_output(struct output *output, const char *path, bool overwrite, 
     if (status < 0)
         return gt_error_system(error, -status, "%s", path);
     output->fd = file.fd;
-    status = put_in_place(&file, path, write_lines(output, lines, error), overwrite, error);
+    status = write_lines(output, lines, error);
+    if (!status && (status = set_appending(file.fd, true)) < 0)
+        gt_error_system(error, -status, "%s", path);
+    if (status < 0)
+        gt_new_file_drop(&file);
+    else
+        status = gt_store_place(&file, path, overwrite, error);
     if (status < 0)
         output->fd = -1;
     return status;
@@ -257,27 +250,9 @@ static int create_detail(struct csv_writer *writer, const struct gt_store_option
     if (make_columns(output, options->path, error) < 0)
         return -ENOMEM;
     gt_detail_columns(output->columns, gt_details[index].scope);
-    output->stretched = &output->columns->column[gt_store_column_find(output->columns, "timestamp")];
     gt_buffer_clear(&writer->line);
     append_column_names(&writer->line, output->columns);
     return open_beside(output, options, gt_details[index].suffix, &writer->line, error);
-}
-
-/* The static values end in so many blanks that the first row, too, crosses no page. */
-static void append_head(struct csv_writer *writer, const struct gt_columns *columns)
-{
-    enum { FIRST_ROW = 1024, COMMA = 1, LINE_END = 2 };
-    struct gt_buffer *out = &writer->line, names = {0};
-    append_column_names(&names, columns);
-    size_t end = out->length - COMMA + LINE_END + names.length;
-    size_t blanks = gt_file_page_rest((off_t)end, FIRST_ROW);
-    out->length -= COMMA;
-    gt_buffer_fill(out, ' ', blanks);
-    gt_buffer_char(out, ',');
-    end_line(out);
-    gt_buffer_append(out, names.data ? names.data : "", names.length);
-    out->failed = names.failed ? names.failed : out->failed;
-    gt_buffer_release(&names);
 }
 
 /* The head is not much longer; it need not be moved as it grows. */
@@ -290,13 +265,13 @@ static int create_data(struct csv_writer *writer, const struct gt_store_options 
     if (make_columns(output, options->path, error) < 0)
         return -ENOMEM;
     gt_store_columns(output->columns, machine);
-    output->stretched = &output->columns->column[gt_store_column_find(output->columns, "monotonic")];
     gt_buffer_reserve(&writer->line, HEAD_BYTES);
     append_static_names(&writer->line);
     append_static_values(&writer->line, machine);
     writer->outcome_at = (off_t)writer->line.length;
     append_outcome(&writer->line, NULL);
-    append_head(writer, output->columns);
+    end_line(&writer->line);
+    append_column_names(&writer->line, output->columns);
     return open_output(output, options->path, options->overwrite, &writer->line, error);
 }
 
@@ -322,21 +297,6 @@ static int csv_create(void **ret, const struct gt_store_options *options, const 
 
 /* ---- Samples ------------------------------------------------------------------------------------------------- */
 
-/* Zeros behind the fraction that ends at `end` of the row that begins at `begin`, so that the next row does not cross the end
- * of a page, be it a quarter longer than any before. */
-static void stretch(struct output *output, struct gt_buffer *out, size_t begin, size_t end)
-{
-    size_t length = out->length - begin;
-    output->longest = length > output->longest ? length : output->longest;
-    size_t zeros = gt_file_page_rest(output->size + (off_t)out->length, output->longest + output->longest / 4);
-    if (!zeros || out->failed || gt_buffer_reserve(out, zeros) < 0)
-        return;
-    char *at = out->data + end;
-    memmove(at + zeros, at, out->length - end + 1);
-    memset(at, '0', zeros);
-    out->length += zeros;
-}
-
 static size_t put_value(char *at, struct shown *shown, double value, bool integer)
 {
     if (isnan(value))
@@ -353,19 +313,15 @@ static size_t put_value(char *at, struct shown *shown, double value, bool intege
 static void append_row(struct output *output, struct gt_buffer *out, const struct gt_sample *sample,
                        const struct gt_row *row)
 {
-    size_t begin = out->length, stretched = 0;
     if (gt_buffer_reserve(out, output->columns->count * (GT_NUMBER_SIZE + 1)) < 0)
         return;
     for (size_t i = 0; i < output->columns->count; i++) {
         const struct gt_column *column = &output->columns->column[i];
         double value = row ? gt_detail_value(column, sample, row) : gt_store_column_value(column, sample);
         out->length += put_value(out->data + out->length, &output->shown[i], value, column->is_integer);
-        if (column == output->stretched)
-            stretched = out->length;
         out->data[out->length++] = ',';
     }
     end_line(out);
-    stretch(output, out, begin, stretched);
 }
 
 static int write_detail(struct csv_writer *writer, size_t index, const struct gt_sample *sample, struct gt_error *error)
@@ -416,78 +372,6 @@ static int csv_write(void *state, const struct gt_sample *sample, struct gt_erro
     }
     append_row(&writer->data, &writer->rows, sample, NULL);
     return writer->rows.length < MOST_ROWS_BYTES ? 0 : csv_flush(writer, error);
-}
-
-static int copy_lines(int from, int to, off_t size)
-{
-    off_t at = 0;
-    while (at < size) {
-        ssize_t copied = copy_file_range(from, &at, to, NULL, (size_t)(size - at), 0);
-        if (copied < 0 && errno == EINTR)
-            continue;
-        if (copied <= 0)
-            return copied < 0 ? -errno : -EIO;
-    }
-    return 0;
-}
-
-enum place { IN_PLACE, MISSING, REPLACED, CUT_OFF };
-
-static enum place look_for(const struct output *output)
-{
-    struct stat found, own;
-    if (output->fd < 0)
-        return IN_PLACE;
-    if (stat(output->path, &found) < 0 || fstat(output->fd, &own) < 0)
-        return MISSING;
-    if (found.st_dev != own.st_dev || found.st_ino != own.st_ino)
-        return REPLACED;
-    return own.st_size < output->size ? CUT_OFF : IN_PLACE;
-}
-
-static bool csv_is_in_place(const void *state)
-{
-    const struct csv_writer *writer = state;
-    bool is_whole = look_for(&writer->data) == IN_PLACE && look_for(&writer->lives) == IN_PLACE;
-    for (size_t i = 0; i < GT_DETAIL_COUNT; i++)
-        is_whole = is_whole && look_for(&writer->detail[i]) == IN_PLACE;
-    return is_whole;
-}
-
-static int refuse_to_restore(const struct output *output, enum place found, struct gt_error *error)
-{
-    const char *name = gt_file_name(output->path);
-    if (found == REPLACED)
-        return gt_error_set(error, EEXIST, "another file is there now as %s", name);
-    return gt_error_set(error, ENODATA, "what was in %s has been cut off", name);
-}
-
-static int restore_output(struct output *output, struct gt_error *error)
-{
-    struct gt_new_file file;
-    enum place found = look_for(output);
-    if (found == IN_PLACE)
-        return 0;
-    if (found != MISSING)
-        return refuse_to_restore(output, found, error);
-    int status = gt_new_file_begin(&file, output->path);
-    if (status < 0)
-        return gt_error_system(error, -status, "%s", output->path);
-    status = put_in_place(&file, output->path, copy_lines(output->fd, file.fd, output->size), false, error);
-    if (status < 0)
-        return status;
-    close(output->fd);
-    output->fd = file.fd;
-    return 0;
-}
-
-static int csv_restore(void *state, struct gt_error *error)
-{
-    struct csv_writer *writer = state;
-    int status = restore_output(&writer->lives, error);
-    for (size_t i = 0; !status && i < GT_DETAIL_COUNT; i++)
-        status = restore_output(&writer->detail[i], error);
-    return status < 0 ? status : restore_output(&writer->data, error);
 }
 
 /* "complete" is the first field, and written last. */
@@ -556,8 +440,6 @@ const struct gt_store_type gt_store_csv = {
     .create = csv_create,
     .write = csv_write,
     .flush = csv_flush,
-    .is_in_place = csv_is_in_place,
-    .restore = csv_restore,
     .finish = csv_finish,
     .open = gt_csv_read_open,
     .has = gt_csv_read_has,

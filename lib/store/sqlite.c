@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
 
@@ -197,9 +198,7 @@ const struct gt_store_type gt_store_sqlite = {
     .create = gt_sqlite_create,
     .write = gt_sqlite_write,
     .flush = gt_sqlite_flush,
-    .is_in_place = gt_sqlite_is_in_place,
     .left_out = gt_sqlite_left_out,
-    .restore = gt_sqlite_restore,
     .finish = gt_sqlite_finish,
     .open = gt_sqlite_read_open,
     .has = gt_sqlite_read_has,
@@ -210,132 +209,6 @@ const struct gt_store_type gt_store_sqlite = {
     .place = gt_sqlite_read_place,
     .close = gt_sqlite_read_close,
 };
-
-/* A log without its index: its writer is dead, or keeps the index to itself. SQLite would make a new index beside the log; with an
- * exclusive lock, here a lock in name only, it keeps the index in memory. `name` is what errors call it. */
-static int sqlite_open_without_index(sqlite3 **ret, const char *path, const char *name, struct gt_error *error)
-{
-    if (sqlite3_open_v2(path, ret, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, "unix-none") != SQLITE_OK)
-        return gt_sqlite_error(*ret, name, error);
-    sqlite3_db_config(*ret, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    return gt_sqlite_run(*ret, name, "PRAGMA locking_mode=EXCLUSIVE", error);
-}
-
-/* A writer that begins its log anew first writes all of it into the file, and then another head:
- * https://www.sqlite.org/fileformat2.html#wal_file_format. While the head stays, whatever was written into the file meanwhile is in the
- * log as well, so that the two belong together. */
-struct head {
-    ssize_t length;
-    unsigned char bytes[32];
-};
-
-struct copy {
-    const char *path;
-    char folder[PATH_MAX - 32];
-    char file[PATH_MAX], log[PATH_MAX];
-};
-
-enum { ATTEMPTS = 20 };
-
-static int read_head(const char *log, struct head *ret)
-{
-    *ret = (struct head){0};
-    int fd = open(log, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT ? 0 : -errno;
-    ret->length = pread(fd, ret->bytes, sizeof ret->bytes, 0);
-    int code = errno;
-    close(fd);
-    return ret->length < 0 ? -code : 0;
-}
-
-static int copy_bytes(int from, int to)
-{
-    static const size_t size = 1 << 18;
-    char *bytes = malloc(size);
-    ssize_t got = 0;
-    int status = bytes ? 0 : -ENOMEM;
-    while (!status && (got = read(from, bytes, size)) > 0)
-        status = gt_file_write_all(to, bytes, (size_t)got);
-    if (!status && got < 0)
-        status = -errno;
-    free(bytes);
-    return status;
-}
-
-static int copy_file(const char *path, const char *copy)
-{
-    int from = open(path, O_RDONLY | O_CLOEXEC);
-    if (from < 0)
-        return errno == ENOENT ? 0 : -errno; /* the log is gone when it was folded in */
-    int to = open(copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    int status = to < 0 ? -errno : copy_bytes(from, to);
-    close(from);
-    if (to >= 0 && close(to) < 0 && !status)
-        status = -errno;
-    return status;
-}
-
-/* Returns 1 for two files that belong together, 0 for others. */
-static int copy_both(const struct copy *copy, const char *log)
-{
-    struct head before, after;
-    int status = read_head(log, &before);
-    if (status >= 0)
-        status = copy_file(copy->path, copy->file);
-    if (status >= 0)
-        status = copy_file(log, copy->log);
-    if (status >= 0)
-        status = read_head(log, &after);
-    return status < 0 ? status
-                      : before.length == after.length && !memcmp(before.bytes, after.bytes, sizeof after.bytes);
-}
-
-static int make_copy(const struct copy *copy, struct gt_error *error)
-{
-    char log[PATH_MAX];
-    int status = 0;
-    if (snprintf(log, sizeof log, "%s-wal", copy->path) >= (int)sizeof log)
-        return gt_error_system(error, ENAMETOOLONG, "%s", copy->path);
-    for (int i = 0; !status && i < ATTEMPTS; i++)
-        status = copy_both(copy, log);
-    if (status < 0)
-        return gt_error_system(error, -status, "%s: copying it to %s, to read what is still written", copy->path,
-                               copy->folder);
-    return status ? 0 : gt_error_set(error, EBUSY, "%s is written too fast to be read", copy->path);
-}
-
-static int begin_copy(struct copy *copy, const char *path, struct gt_error *error)
-{
-    const char *place = getenv("TMPDIR");
-    copy->path = path;
-    int length = snprintf(copy->folder, sizeof copy->folder, "%s/gpu-tracker-XXXXXX", place && *place ? place : "/tmp");
-    if (length >= (int)sizeof copy->folder)
-        return gt_error_system(error, ENAMETOOLONG, "%s", place);
-    if (!mkdtemp(copy->folder))
-        return gt_error_system(error, errno, "%s: no folder for a copy, %s", path, copy->folder);
-    snprintf(copy->file, sizeof copy->file, "%s/copy", copy->folder);
-    snprintf(copy->log, sizeof copy->log, "%s/copy-wal", copy->folder);
-    return 0;
-}
-
-/* The connection keeps the files that it has opened; without names they are gone when it is closed. */
-int gt_sqlite_open_copy(sqlite3 **ret, const char *path, struct gt_error *error)
-{
-    struct copy copy;
-    int status = begin_copy(&copy, path, error);
-    if (status < 0)
-        return status;
-    status = make_copy(&copy, error);
-    if (!status)
-        status = sqlite_open_without_index(ret, copy.file, path, error);
-    if (!status)
-        status = gt_sqlite_run(*ret, path, "SELECT 1 FROM sqlite_schema LIMIT 1", error);
-    unlink(copy.file);
-    unlink(copy.log);
-    rmdir(copy.folder);
-    return status;
-}
 
 /* One thread at a time uses a connection. */
 enum { READ_FLAGS = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX };
@@ -357,20 +230,14 @@ bool gt_file_is_on_network(int fd)
 }
 
 /* Bytes 2^30 to 2^30 + 511, https://www.sqlite.org/fileformat2.html#the_lock_byte_page. */
-int gt_file_is_locked(int fd)
+bool gt_file_has_locks(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1 << 30, .l_len = 512};
-    if (fcntl(fd, F_GETLK, &lock) < 0)
-        return -errno;
-    return lock.l_type != F_UNLCK;
+    return fcntl(fd, F_GETLK, &lock) == 0;
 }
 
-enum mode { MODE_ROLLBACK, MODE_WAL };
-
 struct facts {
-    enum mode mode;
-    bool is_on_network;
-    int locked; /* as gt_file_is_locked tells */
+    bool uses_wal, has_locks;
 };
 
 /* The database header, https://www.sqlite.org/fileformat2.html: byte 18 is 2 in WAL mode. SQLite itself would take an
@@ -385,7 +252,7 @@ static int read_facts(const char *path, struct facts *ret, struct gt_error *erro
         return fd;
     ssize_t got = read(fd, header, sizeof header);
     int code = got < 0 ? errno : 0;
-    *ret = (struct facts){.is_on_network = gt_file_is_on_network(fd), .locked = gt_file_is_locked(fd)};
+    *ret = (struct facts){.uses_wal = header[18] == 2, .has_locks = gt_file_has_locks(fd)};
     close(fd);
     if (code)
         return gt_error_system(error, code, "%s", path);
@@ -393,7 +260,6 @@ static int read_facts(const char *path, struct facts *ret, struct gt_error *erro
         return gt_error_set(error, EINVAL, "%s is empty", path);
     if (got < (ssize_t)sizeof header || memcmp(header, "SQLite format 3", 16) != 0)
         return gt_error_set(error, EINVAL, "%s is not an SQLite database", path);
-    ret->mode = header[18] == 2 ? MODE_WAL : MODE_ROLLBACK;
     return 0;
 }
 
@@ -445,27 +311,54 @@ static void distrust(sqlite3 *database)
     sqlite3_set_authorizer(database, refuse_views, NULL);
 }
 
-/* Its log has no index where the writer keeps that in its own memory, or is dead. */
-static int open_wal(sqlite3 **ret, const char *path, const struct facts *facts, struct gt_error *error)
+/* A log without its index, because the writer is dead and index or locks are missing here. SQLite would make a new index beside the log;
+ * with an exclusive lock, here a lock in name only, it keeps the index in memory. */
+static int open_without_index(sqlite3 **ret, const char *path, struct gt_error *error)
 {
-    if (!exists_beside(path, "-wal"))
-        return open_immutable(ret, path, error);
-    if (facts->locked >= 0 && exists_beside(path, "-shm"))
-        return open_plain(ret, path, error);
-    if (facts->locked || facts->is_on_network) /* the writer may be at work, perhaps on another machine */
-        return gt_sqlite_open_copy(ret, path, error);
-    return sqlite_open_without_index(ret, path, path, error);
+    if (sqlite3_open_v2(path, ret, READ_FLAGS, "unix-none") != SQLITE_OK)
+        return gt_sqlite_error(*ret, path, error);
+    sqlite3_db_config(*ret, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    return gt_sqlite_run(*ret, path, "PRAGMA locking_mode=EXCLUSIVE", error);
 }
 
-/* Where there are no locks nothing can be asked of them, and what is finished stays as it is. */
-static int open_rollback(sqlite3 **ret, const char *path, const struct facts *facts, struct gt_error *error)
+/* A writer that was killed within a change left a journal. SQLite undoes that change for a reader that may write. */
+static void undo_change(const char *path, bool has_locks)
 {
-    bool has_journal = exists_beside(path, "-journal");
-    int status = facts->locked < 0 && !has_journal ? open_immutable(ret, path, error) : open_plain(ret, path, error);
-    if (!status && has_journal && sqlite3_exec(*ret, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL) != SQLITE_OK)
-        return gt_error_set(error, EIO,
-                            "%s: its writer was killed within a change; open it once with sqlite3 to undo that", path);
-    return status;
+    sqlite3 *database = NULL;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+    if (sqlite3_open_v2(path, &database, flags, has_locks ? NULL : "unix-none") == SQLITE_OK) {
+        sqlite3_busy_timeout(database, 1000);
+        sqlite3_exec(database, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL);
+    }
+    sqlite3_close(database);
+}
+
+/* Without locks, only a journal that stays distinguishes a dead writer from one at work. */
+static bool has_old_journal(const char *path, bool has_locks)
+{
+    static const int64_t longest_change_ns = 5 * GT_SECOND;
+    int64_t until = gt_clock_monotonic(&gt_clock_system) + longest_change_ns;
+    while (exists_beside(path, "-journal")) {
+        if (has_locks || gt_clock_monotonic(&gt_clock_system) >= until)
+            return true;
+        usleep(20000);
+    }
+    return false;
+}
+
+static int open_rollback(sqlite3 **ret, const char *path, bool has_locks, struct gt_error *error)
+{
+    bool has_journal = has_old_journal(path, has_locks);
+    if (!has_locks && has_journal)
+        undo_change(path, false);
+    int status = has_locks ? open_plain(ret, path, error) : open_immutable(ret, path, error);
+    if (status < 0 || !has_journal || sqlite3_exec(*ret, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL) == SQLITE_OK)
+        return status;
+    undo_change(path, has_locks);
+    if (sqlite3_exec(*ret, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL) == SQLITE_OK)
+        return 0;
+    return gt_error_set(error, EIO, "%s: its writer was killed within a change; open it once with sqlite3 to undo that",
+                        path);
 }
 
 int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *error)
@@ -475,8 +368,14 @@ int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *er
     if (status < 0)
         return status;
     sqlite3 *database = NULL;
-    status = facts.mode == MODE_WAL ? open_wal(&database, path, &facts, error)
-                                    : open_rollback(&database, path, &facts, error);
+    if (!facts.uses_wal)
+        status = open_rollback(&database, path, facts.has_locks, error);
+    else if (!exists_beside(path, "-wal"))
+        status = open_immutable(&database, path, error);
+    else if (facts.has_locks && exists_beside(path, "-shm"))
+        status = open_plain(&database, path, error);
+    else
+        status = open_without_index(&database, path, error);
     if (!status)
         distrust(database);
     if (!status)

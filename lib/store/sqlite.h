@@ -7,9 +7,8 @@
  *   gpu_data, process_data                              the detail rows; they carry their sample's timestamp
  *   process(number, pid, parent, start, name, command, began, ended, ram_peak, cpu_time, rank)    with detail: each process
  *   ranks(rank, ...)                                    where ranks were started below the tracker: what each used
- * While it is written the database is in WAL mode; a finished one is a single file. user_version is the layout. On file systems of a
- * network, and where there are no locks, the writer locks the file once for as long as it writes, if it can, and has no index of the
- * log beside it. */
+ * While it is written the database is in WAL mode; a finished one is a single file. user_version is the layout. File systems of a network
+ * and those without locks or shared memory get no WAL: there each change is undone by a journal, if its writer is killed. */
 #ifndef GT_STORE_SQLITE_H
 #define GT_STORE_SQLITE_H
 
@@ -41,27 +40,20 @@ int gt_sqlite_create(void **ret, const struct gt_store_options *options, const s
                      struct gt_error *error);
 int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error *error);
 int gt_sqlite_flush(void *state, struct gt_error *error);
-bool gt_sqlite_is_in_place(const void *state);
 uint64_t gt_sqlite_left_out(const void *state);
-int gt_sqlite_restore(void *state, struct gt_error *error);
 int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
 
 /* What lies beside a new file, from a killed writer or with another file: SQLite would take it for the new one's. Without
  * `may_remove` it is refused, and so is always what is no regular file. `check` removes nothing. */
 int gt_sqlite_clear_logs(const char *path, bool may_remove, struct gt_error *error);
 
-/* Remove the index of its log, of which nobody knows. */
-void gt_sqlite_clear_index(const char *path);
-
 /* SQLite relies on locks and on memory that processes share, which file systems of a network have in part or not at all. Returns true
  * where other machines see the file as well: NFS, Lustre, GPFS, BeeGFS, CephFS, SMB. */
 bool gt_file_is_on_network(int fd);
-/* Returns 1 where another process has a lock on the file as SQLite takes it, 0 where none has, or negative errno: there are no locks. */
-int gt_file_is_locked(int fd);
+/* Returns false where the file system keeps no locks on files. */
+bool gt_file_has_locks(int fd);
 /* Open a recording for reading. It may be what a killed tracker left, and its folder may be read-only. Nothing is created. */
 int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *error);
-/* Open a copy, in $TMPDIR, of one whose writer may be at work and keeps the index of the log to itself. */
-int gt_sqlite_open_copy(sqlite3 **ret, const char *path, struct gt_error *error);
 bool gt_sqlite_has_table(sqlite3 *database, const char *table);
 
 int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);

@@ -51,11 +51,8 @@ struct output {
     sqlite3_stmt *insert;
 };
 
-/* How the file is shared with readers: by locks and an index in memory that all map, or not at all. */
-enum sharing { SHARED, LOCKED, WITHOUT_LOCKS };
-
 struct sqlite_writer {
-    enum sharing sharing, alone; /* now, and where sharing is not possible */
+    bool uses_wal, has_locks;
     sqlite3 *database;
     char *path;
     struct output data;
@@ -64,10 +61,7 @@ struct sqlite_writer {
     sqlite3_stmt *minutes; /* NULL: no minute was over yet */
     struct gt_minute minute;
     bool has_detail, has_names, in_transaction;
-    dev_t device; /* of the file */
-    ino_t inode;
-    off_t least; /* bytes: it never gets smaller than it began */
-    char *full;  /* in a spool: the file that says that it is full; NULL: it is in none */
+    char *full; /* in a spool: the file that says that it is full; NULL: it is in none */
     bool is_full;
     uint64_t left_out; /* samples, as it was full */
 };
@@ -198,52 +192,27 @@ static int create_tables(struct sqlite_writer *writer, const struct gt_machine *
     return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
 }
 
-static void close_statements(struct sqlite_writer *writer)
-{
-    sqlite3_finalize(writer->data.insert);
-    writer->data.insert = NULL;
-    for (size_t i = 0; i < GT_DETAIL_COUNT; i++) {
-        sqlite3_finalize(writer->detail[i].insert);
-        writer->detail[i].insert = NULL;
-    }
-    sqlite3_finalize(writer->lives);
-    sqlite3_finalize(writer->minutes);
-    writer->lives = writer->minutes = NULL;
-}
-
 static void close_database(struct sqlite_writer *writer)
 {
-    close_statements(writer);
+    sqlite3_stmt **const statements[] = {&writer->data.insert, &writer->detail[0].insert, &writer->detail[1].insert,
+                                         &writer->lives, &writer->minutes};
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        sqlite3_finalize(*statements[i]);
+        *statements[i] = NULL;
+    }
     sqlite3_close(writer->database);
     writer->database = NULL;
 }
 
+/* `path` is writer->path, or the hidden file. Without WAL a reader may keep the writer from its change as long as it reads. */
 static int open_database(struct sqlite_writer *writer, const char *path, const char *settings, struct gt_error *error)
 {
-    const char *system = writer->sharing == WITHOUT_LOCKS ? "unix-none" : NULL;
+    const char *system = writer->has_locks ? NULL : "unix-none";
     if (sqlite3_open_v2(path, &writer->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, system) != SQLITE_OK)
         return gt_sqlite_error(writer->database, writer->path, error);
     sqlite3_extended_result_codes(writer->database, 1);
-    sqlite3_busy_timeout(writer->database, 1000);
-    int status = 0;
-    if (writer->sharing != SHARED)
-        status = gt_sqlite_run(writer->database, writer->path, "PRAGMA locking_mode=EXCLUSIVE", error);
-    return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, settings, error);
-}
-
-/* `path` is writer->path, or where the file is made. What keeps SQLite from sharing it shows here. */
-static int connect_database(struct sqlite_writer *writer, const char *path, const char *settings,
-                            struct gt_error *error)
-{
-    struct gt_error problem = {0};
-    int status = open_database(writer, path, settings, &problem);
-    if (status < 0 && writer->sharing == SHARED) {
-        close_database(writer);
-        gt_sqlite_clear_index(path);
-        writer->sharing = writer->alone;
-        status = open_database(writer, path, settings, NULL);
-    }
-    return status < 0 ? gt_error_copy(error, &problem) : 0;
+    sqlite3_busy_timeout(writer->database, writer->uses_wal ? 1000 : 60000);
+    return gt_sqlite_run(writer->database, writer->path, settings, error);
 }
 
 static void release(struct sqlite_writer *writer)
@@ -255,28 +224,22 @@ static void release(struct sqlite_writer *writer)
     free(writer);
 }
 
-static bool has_its_name(const struct sqlite_writer *writer, struct stat *found)
-{
-    return lstat(writer->path, found) == 0 && found->st_dev == writer->device && found->st_ino == writer->inode;
-}
-
 /* SQLite opens by name, and would follow a link that somebody puts there meanwhile. */
-bool gt_sqlite_is_in_place(const void *state)
+static bool has_its_name(const struct sqlite_writer *writer, const struct stat *file)
 {
-    const struct sqlite_writer *writer = state;
     struct stat found;
-    int has_moved = 1;
-    if (writer->database)
-        sqlite3_file_control(writer->database, NULL, SQLITE_FCNTL_HAS_MOVED, &has_moved);
-    return has_its_name(writer, &found) && found.st_size >= writer->least && !has_moved;
+    return lstat(writer->path, &found) == 0 && found.st_dev == file->st_dev && found.st_ino == file->st_ino;
 }
 
-/* The file under its name, whole but for what is to come. */
-static int reopen(struct sqlite_writer *writer, struct gt_error *error)
+/* The file under its name, whole except for what is to come. */
+static int reopen(struct sqlite_writer *writer, const struct stat *file, struct gt_error *error)
 {
-    int status = connect_database(writer, writer->path,
-                                  "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-500", error);
-    if (!status && !gt_sqlite_is_in_place(writer))
+    int status = open_database(writer, writer->path,
+                               writer->uses_wal
+                                   ? "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-500"
+                                   : "PRAGMA journal_mode=DELETE; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-500",
+                               error);
+    if (!status && !has_its_name(writer, file))
         status = gt_error_set(error, EEXIST, "%s was replaced while it was made", writer->path);
     if (!status)
         status = prepare_insert(writer, &writer->data.insert, "data", writer->data.columns.count, error);
@@ -290,22 +253,16 @@ static int reopen(struct sqlite_writer *writer, struct gt_error *error)
 }
 
 /* Let the file appear, and go on in it. After any error nothing of it is left. */
-static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool replace, bool owns_logs,
-                 struct gt_error *error)
+static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool replace, struct gt_error *error)
 {
-    struct stat found;
-    int status = fstat(file->fd, &found) < 0 ? gt_error_system(error, errno, "%s", writer->path) : 0;
-    writer->device = found.st_dev;
-    writer->inode = found.st_ino;
-    writer->least = found.st_size;
+    struct stat own, found;
+    int status = fstat(file->fd, &own) < 0 ? gt_error_system(error, errno, "%s", writer->path) : 0;
     if (!status && (replace || lstat(writer->path, &found) < 0))
-        status = gt_sqlite_clear_logs(writer->path, owns_logs, error);
-    if (status < 0) {
-        gt_new_file_drop(file);
-        return status;
-    }
-    if (fdatasync(file->fd) < 0 && errno != EINVAL) { /* the log that follows says nothing of what is here already */
+        status = gt_sqlite_clear_logs(writer->path, replace, error);
+    /* The log that follows does not contain what is here already. */
+    if (!status && fdatasync(file->fd) < 0 && errno != EINVAL)
         status = gt_error_system(error, errno, "%s", writer->path);
+    if (status < 0) {
         gt_new_file_drop(file);
         return status;
     }
@@ -313,12 +270,16 @@ static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool re
     if (status < 0)
         return status;
     close(file->fd);
-    status = reopen(writer, error);
-    if (status < 0 && gt_sqlite_is_in_place(writer) && gt_sqlite_clear_logs(writer->path, true, NULL) == 0)
-        unlink(writer->path);
+    status = reopen(writer, &own, error);
+    if (status < 0) {
+        close_database(writer);
+        if (has_its_name(writer, &own) && gt_sqlite_clear_logs(writer->path, true, NULL) == 0)
+            unlink(writer->path);
+    }
     return status;
 }
 
+/* The hidden file has no journal on the disk, which it would have under its name. */
 static int make(struct sqlite_writer *writer, const struct gt_store_options *options, const struct gt_machine *machine,
                 struct gt_error *error)
 {
@@ -327,21 +288,22 @@ static int make(struct sqlite_writer *writer, const struct gt_store_options *opt
     int status = gt_new_file_begin(&file, writer->path);
     if (status < 0)
         return gt_error_system(error, -status, "%s", writer->path);
-    writer->alone = gt_file_is_locked(file.fd) < 0 ? WITHOUT_LOCKS : LOCKED;
-    writer->sharing = gt_file_is_on_network(file.fd) || writer->alone == WITHOUT_LOCKS ? writer->alone : SHARED;
+    writer->has_locks = gt_file_has_locks(file.fd);
+    writer->uses_wal = writer->uses_wal && writer->has_locks && !gt_file_is_on_network(file.fd);
     snprintf(settings, sizeof settings, "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA user_version=%d",
              GT_RECORDING_VERSION);
-    status = connect_database(writer, file.hidden, settings, error);
+    status = open_database(writer, file.hidden, settings, error);
     if (!status)
         status = create_tables(writer, machine, error);
-    if (!status) /* here it takes no journal on the disk, which it would under the file's name */
+    if (!status && writer->uses_wal)
         status = gt_sqlite_run(writer->database, writer->path, "PRAGMA journal_mode=WAL", error);
     close_database(writer);
     if (status < 0) {
+        gt_sqlite_clear_logs(file.hidden, true, NULL);
         gt_new_file_drop(&file);
         return status;
     }
-    return place(writer, &file, options->overwrite, options->overwrite, error);
+    return place(writer, &file, options->overwrite, error);
 }
 
 static int find_spool(struct sqlite_writer *writer)
@@ -366,13 +328,21 @@ int gt_sqlite_create(void **ret, const struct gt_store_options *options, const s
     writer->path = path;
     writer->has_detail = options->detail;
     writer->has_names = options->detail || options->names;
-    int status = find_spool(writer) < 0 ? gt_error_system(error, ENOMEM, "%s", path)
-                                        : make(writer, options, machine, error);
-    if (status < 0)
+    writer->uses_wal = true;
+    struct gt_error problem = {0};
+    int status = find_spool(writer) < 0 ? gt_error_system(&problem, ENOMEM, "%s", path)
+                                        : make(writer, options, machine, &problem);
+    if (status < 0 && writer->uses_wal) { /* perhaps because nothing can be shared in memory here */
+        writer->uses_wal = false;
+        gt_minute_release(&writer->minute);
+        status = make(writer, options, machine, NULL);
+    }
+    if (status < 0) {
         release(writer);
-    else
-        *ret = writer;
-    return status;
+        return gt_error_copy(error, &problem);
+    }
+    *ret = writer;
+    return 0;
 }
 
 /* ---- Samples ------------------------------------------------------------------------------------------------- */
@@ -462,43 +432,6 @@ int gt_sqlite_flush(void *state, struct gt_error *error)
 uint64_t gt_sqlite_left_out(const void *state)
 {
     return ((const struct sqlite_writer *)state)->left_out;
-}
-
-/* ---- A file that was removed --------------------------------------------------------------------------------- */
-
-/* All that the database holds, in a new file that gets the name. */
-static int copy_database(struct sqlite_writer *writer, struct gt_new_file *file, struct gt_error *error)
-{
-    sqlite3_stmt *vacuum = NULL;
-    int status = gt_sqlite_prepare(&vacuum, writer->database, writer->path, "VACUUM INTO ?", error);
-    if (!status) {
-        gt_sqlite_bind_text(vacuum, 1, file->hidden); /* SQLite takes an empty file for one to fill */
-        status = step(writer, vacuum, error);
-    }
-    sqlite3_finalize(vacuum);
-    return status;
-}
-
-/* The old connection is closed before the new file has its name: SQLite removes the log of that name with it. */
-int gt_sqlite_restore(void *state, struct gt_error *error)
-{
-    struct sqlite_writer *writer = state;
-    struct gt_new_file file;
-    struct stat found;
-    if (has_its_name(writer, &found))
-        return gt_error_set(error, ENODATA, found.st_size ? "what was in it has been cut off" : "it is empty");
-    if (access(writer->path, F_OK) == 0)
-        return gt_error_set(error, EEXIST, "another file is there now");
-    int status = gt_new_file_begin(&file, writer->path);
-    if (status < 0)
-        return gt_error_system(error, -status, "%s", writer->path);
-    status = copy_database(writer, &file, error);
-    if (status < 0) {
-        gt_new_file_drop(&file);
-        return status;
-    }
-    close_database(writer);
-    return place(writer, &file, false, true, error); /* what lies beside the name was the old connection's */
 }
 
 /* ---- The end ------------------------------------------------------------------------------------------------- */
@@ -619,8 +552,7 @@ int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, 
         all.dropped += writer->left_out;
     }
     int status = outcome ? write_outcome(writer, &all, whole, error) : 0;
-    close_statements(writer);
-    if (!status)
+    if (!status && writer->uses_wal)
         sqlite3_exec(writer->database, leave_wal, NULL, NULL, NULL);
     release(writer);
     return status;

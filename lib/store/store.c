@@ -9,170 +9,89 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-
-/* Samples wait in a queue for the writer thread, in slots that are used again. The last slot given back is the first
- * taken, so that a queue that is nearly empty touches little memory. */
-enum { QUEUE_BYTES = 16 << 20, HURRY_BYTES = QUEUE_BYTES / 8 };
-/* Between two writings. Whoever collects the samples of a second is not to wait for another. */
-static const int64_t FLUSH_NS = GT_SECOND * 8 / 10;
-
-struct slot {
-    struct slot *next;
-    struct gt_sample_copy copy;
-};
+/* Beyond this, samples that a slow disk keeps waiting are dropped. */
+enum { QUEUE_BYTES = 16 << 20 };
 
 struct gt_store {
     const struct gt_store_type *type;
     void *state;
     char *path;
-    bool detail;
     pthread_t writer;
     bool has_writer, is_direct; /* without a thread, who writes waits for the disk */
-    enum trouble { NONE, RESTORED, FULL, REMOVED, DROPPED, STOPPED } told;
-    char trouble[700];    /* the owner's: what gt_store_trouble last said */
-    int64_t next_look_ns; /* the writer's */
+    enum trouble { NONE, FULL, DROPPED, STOPPED } told;
+    char trouble[700]; /* the owner's: what gt_store_trouble last said */
+    struct stat file;
+    const struct gt_outcome *outcome; /* what finish shall write */
+
+    struct gt_sample_batch writing; /* the writer's, with the sample at hand */
+    struct gt_sample_copy sample;
 
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t wake;
-    bool idle, closing;
-    struct slot *first, *last, *spare;
-    size_t bytes;   /* of all slots */
-    size_t waiting; /* bytes of those that wait */
+    bool closing;
+    struct gt_sample_batch queue;
     uint64_t dropped;
     bool is_full;            /* the spool that it lies in was, and samples were left out */
     struct gt_error failure; /* the first error of writing; nothing is written after it */
-    /* Why the file that was removed could not be written again; or 0 and a text that says it was. */
-    struct gt_error removal;
-    bool has_outcome;
-    struct gt_outcome outcome; /* what finish shall write */
 };
 
 /* ---- The writer thread --------------------------------------------------------------------------------------- */
 
-static void look_for_room(struct gt_store *store)
+static void write_batch(struct gt_store *store, struct gt_error *failure)
 {
-    if (store->is_full || !store->type->left_out || !store->type->left_out(store->state))
-        return;
-    pthread_mutex_lock(&store->lock);
-    store->is_full = true;
-    pthread_mutex_unlock(&store->lock);
+    int status = 1;
+    while (status > 0 && !failure->code)
+        if ((status = gt_sample_batch_take(&store->writing, &store->sample)) > 0)
+            store->type->write(store->state, &store->sample.sample, failure);
+    if (status < 0)
+        gt_error_system(failure, ENOMEM, "%s", store->path);
+    if (!failure->code)
+        store->type->flush(store->state, failure);
+    gt_sample_batch_clear(&store->writing);
 }
 
-/* A file that somebody removed meanwhile is written again. That takes as long as a recording is large, so it is not tried for
- * ever: a folder that is gone is looked for at the end once more. */
-static void keep_in_place(struct gt_store *store, bool is_end)
+static void finish(struct gt_store *store)
 {
-    int64_t now = gt_clock_monotonic(&gt_clock_system);
-    struct gt_error removal = {0};
-    if (!is_end && (now < store->next_look_ns || store->removal.code))
-        return;
-    store->next_look_ns = now + FLUSH_NS;
-    if (!store->type->is_in_place || store->type->is_in_place(store->state))
-        return;
-    if (!store->type->restore)
-        gt_error_set(&removal, ENOENT, "what it held is kept nowhere else");
-    else if (store->type->restore(store->state, &removal) >= 0)
-        removal = (struct gt_error){.text = "restored"};
-    pthread_mutex_lock(&store->lock);
-    store->removal = removal;
-    pthread_mutex_unlock(&store->lock);
-}
-
-static void write_batch(struct gt_store *store, const struct slot *batch, struct gt_error *failure)
-{
-    int status = 0;
-    for (; batch && !failure->code && status >= 0; batch = batch->next)
-        status = store->type->write(store->state, &batch->copy.sample, failure);
-    if (!failure->code && store->type->flush(store->state, failure) >= 0)
-        keep_in_place(store, false);
-    look_for_room(store);
-}
-
-static void give_back(struct gt_store *store, struct slot *batch)
-{
-    while (batch) {
-        struct slot *next = batch->next;
-        batch->next = store->spare;
-        store->spare = batch;
-        batch = next;
-    }
-}
-
-static struct timespec moment(int64_t ns)
-{
-    return (struct timespec){ns / GT_SECOND, ns % GT_SECOND};
-}
-
-/* With the lock held. */
-static void sleep_until(struct gt_store *store, int64_t when_ns)
-{
-    struct timespec until = moment(when_ns);
-    if (gt_clock_monotonic(&gt_clock_system) >= when_ns)
-        return;
-    while (!store->closing && store->waiting < HURRY_BYTES &&
-           pthread_cond_timedwait(&store->wake, &store->lock, &until) == 0)
-        ;
-}
-
-/* With the lock held: until there is something to write and the last writing is long enough ago to make it worth a
- * wake-up, or much waits. A rare sample is written at once, frequent ones together. */
-static void wait_for_work(struct gt_store *store, int64_t not_before_ns)
-{
-    while (!store->first && !store->closing) {
-        store->idle = true;
-        pthread_cond_wait(&store->wake, &store->lock);
-    }
-    store->idle = false;
-    sleep_until(store, not_before_ns);
-}
-
-static void finish(struct gt_store *store, struct gt_error *failure)
-{
-    bool whole = !failure->code;
-    if (whole)
-        keep_in_place(store, true);
-    store->type->finish(store->state, store->has_outcome ? &store->outcome : NULL, whole, failure);
+    struct stat found = {0};
+    store->type->finish(store->state, store->outcome, !store->failure.code, &store->failure);
+    if (store->file.st_ino && (stat(store->path, &found) < 0 || found.st_ino != store->file.st_ino))
+        gt_error_set(&store->failure, ENOENT, "%s was removed or replaced while it was written", store->path);
 }
 
 static void *writer(void *argument)
 {
     struct gt_store *store = argument;
     struct gt_error failure = {0};
-    int64_t not_before_ns = 0;
     pthread_mutex_lock(&store->lock);
-    while (!store->closing || store->first) {
-        wait_for_work(store, not_before_ns);
-        struct slot *batch = store->first;
-        store->first = store->last = NULL;
-        store->waiting = 0;
+    while (!store->closing || store->queue.count) {
+        if (!store->queue.count) {
+            pthread_cond_wait(&store->wake, &store->lock);
+            continue;
+        }
+        gt_sample_batch_move(&store->writing, &store->queue);
         pthread_mutex_unlock(&store->lock);
-        write_batch(store, batch, &failure);
-        not_before_ns = gt_clock_monotonic(&gt_clock_system) + FLUSH_NS;
+        write_batch(store, &failure);
+        bool is_full = store->type->left_out && store->type->left_out(store->state);
         pthread_mutex_lock(&store->lock);
-        give_back(store, batch);
         store->failure = failure;
+        store->is_full = is_full;
     }
     pthread_mutex_unlock(&store->lock);
-    finish(store, &failure);
-    store->failure = failure;
+    finish(store);
     return NULL;
 }
 
 /* The writer takes no signals: they are the program's. A file size limit (SIGXFSZ) then shows as an error of writing. */
-static int start_writer(struct gt_store *store, struct gt_error *error)
+static int start_writer(struct gt_store *store)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int code = pthread_create(&store->writer, NULL, writer, store);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (code)
-        return gt_error_system(error, code, "%s: no thread for writing", store->path);
-    store->has_writer = true;
-    return 0;
+    store->has_writer = !code;
+    return -code;
 }
 
 /* ---- The owner's side ---------------------------------------------------------------------------------------- */
@@ -205,12 +124,9 @@ static void end_guard(const struct guard *guard)
 
 static void release(struct gt_store *store)
 {
-    give_back(store, store->first);
-    for (struct slot *slot = store->spare, *next; slot; slot = next) {
-        next = slot->next;
-        gt_sample_copy_release(&slot->copy);
-        free(slot);
-    }
+    gt_sample_copy_release(&store->sample);
+    free(store->writing.bytes);
+    free(store->queue.bytes);
     pthread_cond_destroy(&store->wake);
     pthread_mutex_destroy(&store->lock);
     free(store->path);
@@ -234,15 +150,10 @@ int gt_store_open(struct gt_store **ret, const struct gt_store_options *options,
         return gt_error_system(error, ENOMEM, "%s", options->path);
     }
     store->path = path;
-    store->detail = options->detail;
     store->type = gt_store_type_of(is_handed_over ? "/" : path, NULL);
     store->is_direct = store->type->is_direct;
     pthread_mutex_init(&store->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&store->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&store->wake, NULL);
     struct guard guard = begin_guard();
     status = store->type->create(&store->state, options, machine, error);
     end_guard(&guard);
@@ -250,104 +161,31 @@ int gt_store_open(struct gt_store **ret, const struct gt_store_options *options,
         release(store);
         return status;
     }
+    if (!is_handed_over && store->type->open)
+        stat(path, &store->file);
     *ret = store;
     return 0;
 }
 
-/* With the lock held: a slot for `rows` rows and the lives of the sample, or NULL when the queue may not grow further. */
-static struct slot *take_slot(struct gt_store *store, size_t rows, size_t lives)
-{
-    struct slot *slot = store->spare;
-    if (slot) {
-        store->spare = slot->next;
-    } else if (store->bytes < QUEUE_BYTES && (slot = calloc(1, sizeof *slot))) {
-        store->bytes += sizeof *slot;
-    } else {
-        return NULL;
-    }
-    size_t before = gt_sample_copy_bytes(&slot->copy);
-    bool fits = (rows <= slot->copy.capacity && lives <= slot->copy.life_capacity) ||
-                store->bytes + rows * sizeof(struct gt_row) + lives * sizeof(struct gt_life) <= QUEUE_BYTES;
-    bool is_ready = fits && gt_sample_copy_reserve(&slot->copy, rows) == 0 &&
-                    gt_sample_copy_reserve_lives(&slot->copy, lives) == 0;
-    store->bytes += gt_sample_copy_bytes(&slot->copy) - before;
-    if (is_ready)
-        return slot;
-    slot->next = store->spare;
-    store->spare = slot;
-    return NULL;
-}
-
-/* With the lock held. */
-static void enqueue(struct gt_store *store, const struct gt_sample *sample)
-{
-    size_t rows = store->detail ? sample->row_count : GT_FIXED_ROWS;
-    struct slot *slot = take_slot(store, rows, sample->life_count);
-    if (!slot) {
-        store->dropped++;
-        return;
-    }
-    gt_sample_copy_set(&slot->copy, sample, rows);
-    slot->next = NULL;
-    if (store->last)
-        store->last->next = slot;
-    else
-        store->first = slot;
-    store->last = slot;
-    store->waiting += sizeof *slot + gt_sample_copy_bytes(&slot->copy);
-}
-
-static void write_directly(struct gt_store *store, const struct gt_sample *sample)
-{
-    struct gt_sample fixed = *sample;
-    fixed.row_count = store->detail ? sample->row_count : GT_FIXED_ROWS;
-    struct guard guard = begin_guard();
-    if (!store->failure.code && store->type->write(store->state, &fixed, &store->failure) >= 0 &&
-        store->type->flush(store->state, &store->failure) >= 0)
-        keep_in_place(store, false);
-    look_for_room(store);
-    end_guard(&guard);
-}
-
-void gt_store_add(struct gt_store *store, const struct gt_sample *sample)
+void gt_store_send(struct gt_store *store, struct gt_sample_batch *batch)
 {
     if (!store->has_writer && !store->is_direct)
-        store->is_direct = start_writer(store, NULL) < 0;
+        store->is_direct = start_writer(store) < 0;
     if (store->is_direct) {
-        write_directly(store, sample);
+        struct guard guard = begin_guard();
+        gt_sample_batch_move(&store->writing, batch);
+        write_batch(store, &store->failure);
+        end_guard(&guard);
         return;
     }
+    size_t count = batch->count;
     pthread_mutex_lock(&store->lock);
-    if (!store->failure.code)
-        enqueue(store, sample);
+    bool fits = !store->queue.count || store->queue.length + batch->length <= QUEUE_BYTES;
+    if (!store->failure.code && (!fits || gt_sample_batch_move(&store->queue, batch) < 0))
+        store->dropped += count;
     pthread_mutex_unlock(&store->lock);
-}
-
-void gt_store_wake(struct gt_store *store)
-{
-    pthread_mutex_lock(&store->lock);
-    bool wakes = store->first && (store->idle || store->waiting >= HURRY_BYTES);
-    store->idle = false; /* one signal is enough */
-    pthread_mutex_unlock(&store->lock);
-    if (wakes) /* after the lock is free, or the writer would wake up to wait for it */
-        pthread_cond_signal(&store->wake);
-}
-
-void gt_store_write(struct gt_store *store, const struct gt_sample *sample)
-{
-    gt_store_add(store, sample);
-    gt_store_wake(store);
-}
-
-/* With the lock held: of several the worst. */
-static enum trouble trouble_of(const struct gt_store *store)
-{
-    return store->failure.code    ? STOPPED
-           : store->dropped       ? DROPPED
-           : store->removal.code  ? REMOVED
-           : store->is_full       ? FULL
-           : *store->removal.text ? RESTORED
-                                  : NONE;
+    gt_sample_batch_clear(batch);
+    pthread_cond_signal(&store->wake); /* after the lock is free, or the writer would wake up to wait for it */
 }
 
 static void describe_trouble(struct gt_store *store)
@@ -359,65 +197,56 @@ static void describe_trouble(struct gt_store *store)
     else if (store->told == DROPPED)
         snprintf(text, size, "%s: %llu samples were not recorded because writing is slower than sampling", store->path,
                  (unsigned long long)store->dropped);
-    else if (store->told == REMOVED)
-        snprintf(text, size, "%s was removed or changed while it was written, and cannot be written again: %s",
-                 store->path, store->removal.text);
     else if (store->told == FULL)
         snprintf(text, size,
                  "%s: its spool is full, as the server does not take what waits in it (spool-limit): until it does, "
                  "minutes and final figures are recorded, and no samples",
                  store->path);
-    else if (store->told == RESTORED)
-        snprintf(text, size, "%s was removed while it was written: it has been written again", store->path);
 }
 
 const char *gt_store_trouble(struct gt_store *store)
 {
     pthread_mutex_lock(&store->lock);
-    enum trouble trouble = trouble_of(store);
-    if (trouble > store->told) {
+    enum trouble trouble = store->failure.code ? STOPPED : store->dropped ? DROPPED : store->is_full ? FULL : NONE;
+    bool is_worse = trouble > store->told;
+    if (is_worse) {
         store->told = trouble;
         describe_trouble(store);
     }
     pthread_mutex_unlock(&store->lock);
-    return store->told ? store->trouble : NULL;
-}
-
-/* After the writer has ended. */
-static int whole_or_not(struct gt_store *store, struct gt_error *error)
-{
-    store->told = trouble_of(store);
-    describe_trouble(store);
-    if (store->told == STOPPED)
-        return gt_error_copy(error, &store->failure);
-    if (store->told == DROPPED || store->told == REMOVED)
-        return gt_error_set(error, store->told == DROPPED ? EOVERFLOW : store->removal.code, "%s", store->trouble);
-    return 0;
+    return is_worse ? store->trouble : NULL;
 }
 
 int gt_store_close(struct gt_store *store, const struct gt_outcome *outcome, struct gt_error *error)
 {
     if (!store)
         return 0;
-    store->has_outcome = outcome;
+    struct gt_outcome all;
     if (outcome) {
-        store->outcome = *outcome;
-        store->outcome.dropped = store->dropped;
+        all = *outcome;
+        all.dropped = store->dropped;
+        store->outcome = &all;
     }
     if (!store->has_writer && !store->is_direct)
-        store->is_direct = start_writer(store, NULL) < 0;
+        store->is_direct = start_writer(store) < 0;
     if (store->is_direct) {
         struct guard guard = begin_guard();
-        finish(store, &store->failure);
+        finish(store);
         end_guard(&guard);
     } else {
         pthread_mutex_lock(&store->lock);
         store->closing = true;
-        pthread_cond_signal(&store->wake);
         pthread_mutex_unlock(&store->lock);
+        pthread_cond_signal(&store->wake);
         pthread_join(store->writer, NULL);
     }
-    int status = whole_or_not(store, error);
+    store->told = store->failure.code ? STOPPED : DROPPED;
+    describe_trouble(store);
+    int status = 0;
+    if (store->failure.code)
+        status = gt_error_copy(error, &store->failure);
+    else if (store->dropped)
+        status = gt_error_set(error, EOVERFLOW, "%s", store->trouble);
     release(store);
     return status;
 }

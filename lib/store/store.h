@@ -1,8 +1,8 @@
 /* Recordings are written while the job runs, and read back, whoever wrote them.
  *
- * A store type is one file format. Each sample is whole in the page cache within a second of gt_store_wake, rare ones at once, whatever
- * becomes of this process afterwards. These functions never wait for the disk: a writer thread does. A full disk ends the recording and not
- * the job; later writes return 0, and gt_store_trouble tells of it. */
+ * A store type is one file format. A thread writes each batch as soon as it is handed over: its samples are then whole in the page cache,
+ * whatever becomes of this process. These functions never wait for the disk. A full disk ends the recording and not the job, and
+ * gt_store_trouble says so. */
 #ifndef GT_STORE_STORE_H
 #define GT_STORE_STORE_H
 
@@ -10,6 +10,7 @@
 #include "sample/machine.h"
 #include "sample/outcome.h"
 #include "sample/sample.h"
+#include "store/sample_batch.h"
 #include "store/column.h"
 #include "store/store_options.h"
 
@@ -33,12 +34,9 @@ int gt_store_place(struct gt_new_file *file, const char *path, bool replace, str
 /* Create the file with the static data. An older file is replaced only now. */
 int gt_store_open(struct gt_store **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error);
-/* Queue a sample; whoever adds several wakes the writer thereafter. */
-void gt_store_add(struct gt_store *store, const struct gt_sample *sample);
-void gt_store_wake(struct gt_store *store);
-/* Do both. */
-void gt_store_write(struct gt_store *store, const struct gt_sample *sample);
-/* Returns NULL, or one sentence about what the recording lost and why: it stopped early, or samples were dropped. */
+/* Hand over all samples of a batch, which is empty afterwards. */
+void gt_store_send(struct gt_store *store, struct gt_sample_batch *batch);
+/* Returns NULL, or one sentence about what the recording lost and why, once: it stopped early, or samples were dropped. */
 const char *gt_store_trouble(struct gt_store *store);
 /* Write all queued samples and the outcome, which may be NULL, and close. One file remains, or four of CSV with detail. Returns
  * negative errno when the recording is not whole, also when gt_store_trouble told so before. */

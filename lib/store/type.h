@@ -23,13 +23,8 @@ struct gt_store_type {
                   struct gt_error *error);
     int (*write)(void *state, const struct gt_sample *sample, struct gt_error *error);
     int (*flush)(void *state, struct gt_error *error); /* what was written outlives the process */
-    /* Returns true where all its files are found under their names, with all that was written to them. May be NULL: not looked at. */
-    bool (*is_in_place)(const void *state);
     /* Returns how many samples, as the spool that it lies in was full; may be NULL: none ever. */
     uint64_t (*left_out)(const void *state);
-    /* They are not: write all that was recorded into new ones, in which it goes on. Nothing that is there is replaced: -EEXIST.
-     * After an error it goes on in the old ones. May be NULL: what was removed is lost. */
-    int (*restore)(void *state, struct gt_error *error);
     /* Write the outcome (may be NULL), close and free. `whole`: no write failed before. */
     int (*finish)(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
 

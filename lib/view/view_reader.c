@@ -585,7 +585,7 @@ static int read_samples(struct gt_view_reader *reader, struct gt_recording *reco
         reader->epoch_ns = sample->real_ns - sample->monotonic_ns;
         if (at > until && !is_nearest(reader, at, until))
             break;
-        if (take(reader, sample, at) < 0 || gt_sample_copy_set(&reader->sample, sample, sample->row_count) < 0)
+        if (take(reader, sample, at) < 0 || gt_sample_copy_set(&reader->sample, sample) < 0)
             return gt_error_system(error, ENOMEM, "%s", reader->path);
         reader->reached = at;
         gt_recording_place(recording, &reader->place);

@@ -3,10 +3,7 @@ from __future__ import annotations
 
 import operator
 import os
-
-TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 
 def number(name: str, value: Any) -> float:

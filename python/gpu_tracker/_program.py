@@ -3,10 +3,7 @@ from __future__ import annotations
 
 import os
 import sys
-
-TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 
 def _candidates() -> Iterator[str]:

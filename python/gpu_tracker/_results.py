@@ -4,15 +4,11 @@ from __future__ import annotations
 import copyreg
 import dataclasses
 import math
+from typing import Any, ClassVar
 
-from . import _core, _frames, _tree, _views
+from . import _core, _tables, _views
+from . import _pandas as pandas
 from ._core import Table
-
-TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
-if TYPE_CHECKING:
-    from typing import Any, ClassVar
-
-    from pandas import DataFrame, Series
 
 
 class _FromTree:
@@ -43,7 +39,7 @@ class _FromTree:
         """Return the results for `json`. Missing values are None."""
         tree = self.__dict__.get("_report")
         tree = self._to_tree() if tree is None else tree
-        return {key: _tree.with_null(value) for key, value in tree.items()}
+        return {key: _views.with_null(value) for key, value in tree.items()}
 
     def __str__(self) -> str:
         """Return the results as text."""
@@ -71,10 +67,10 @@ class _FromTree:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with pandas objects, so that the original can load it; without pandas, pickle the tree for this package."""
         tree = self.__dict__.get("_report")
-        if tree is not None and not _frames.has_pandas():
+        if tree is not None and not _tables.has_pandas():
             return from_tree, (self._kind, tree, self.__dict__.get("_text", ""))
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        values = {field.name: _frames.portable(getattr(self, field.name)) for field in fields}
+        values = {field.name: _tables.portable(getattr(self, field.name)) for field in fields}
         return copyreg.__newobj__, (type(self),), {**self.__dict__, **values}  # type: ignore[attr-defined]
 
 
@@ -117,20 +113,20 @@ class CodeBlockResults(_FromTree):
     num_timepoints: int
     num_calls: int
     num_non_empty_calls: int
-    compute_time: Series
-    resource_usage: DataFrame
+    compute_time: pandas.Series
+    resource_usage: pandas.DataFrame
 
     _kind = "code_block_results"
 
     @staticmethod
     def _compute(name: str, value: Any) -> Any:
         if name == "compute_time":
-            return _frames.series(_nan(value))
-        return _frames.statistics(_nan(value)) if name == "resource_usage" else value
+            return _tables.series(_nan(value))
+        return _tables.statistics(_nan(value)) if name == "resource_usage" else value
 
     def resource_usage_table(self) -> Table:
         """Return `resource_usage` as a `Table`, without pandas. The first column is "measurement"."""
-        return _frames.statistics_table(self.to_json()["resource_usage"])
+        return _tables.statistics_table(self.to_json()["resource_usage"])
 
 
 @dataclasses.dataclass(eq=False)
@@ -143,8 +139,8 @@ class SubTrackingResults(_FromTree):
         code_block_results: Results of each block.
     """
 
-    overall: DataFrame
-    static_data: Series
+    overall: pandas.DataFrame
+    static_data: pandas.Series
     code_block_results: list[CodeBlockResults]
 
     _kind = "sub_tracking_results"
@@ -153,11 +149,11 @@ class SubTrackingResults(_FromTree):
     def _compute(name: str, value: Any) -> Any:
         if name == "code_block_results":
             return [from_tree(CodeBlockResults._kind, block) for block in value]
-        return _frames.statistics(_nan(value)) if name == "overall" else _frames.series(_nan(value))
+        return _tables.statistics(_nan(value)) if name == "overall" else _tables.series(_nan(value))
 
     def overall_table(self) -> Table:
         """Return `overall` as a `Table`, without pandas. The first column is "measurement"."""
-        return _frames.statistics_table(self.to_json()["overall"])
+        return _tables.statistics_table(self.to_json()["overall"])
 
     def code_block_table(self) -> Table:
         """Return a row for each block: number of calls and duration in seconds."""
@@ -179,9 +175,9 @@ class ComparisonResults(_FromTree):
         code_block_compute_time: Duration of the calls in each session, for each block.
     """
 
-    overall_resource_usage: dict[str, Series]
-    code_block_resource_usage: dict[str, dict[str, Series]]
-    code_block_compute_time: dict[str, Series]
+    overall_resource_usage: dict[str, pandas.Series]
+    code_block_resource_usage: dict[str, dict[str, pandas.Series]]
+    code_block_compute_time: dict[str, pandas.Series]
 
     _kind = "comparison_results"
 
@@ -189,15 +185,15 @@ class ComparisonResults(_FromTree):
     def _compute(name: str, value: Any) -> Any:
         if name == "code_block_resource_usage":
             return {key: ComparisonResults._compute("", blocks) for key, blocks in value.items()}
-        return {key: _frames.series(_nan(sessions)) for key, sessions in value.items()}
+        return {key: _tables.series(_nan(sessions)) for key, sessions in value.items()}
 
     def overall_resource_usage_table(self) -> Table:
         """Return `overall_resource_usage` as a `Table`, without pandas. The first column is "measurement"."""
-        return _frames.statistics_table(self.to_json()["overall_resource_usage"])
+        return _tables.statistics_table(self.to_json()["overall_resource_usage"])
 
     def code_block_compute_time_table(self) -> Table:
         """Return `code_block_compute_time` as a `Table`, without pandas. The first column is "name"."""
-        return _frames.statistics_table(self.to_json()["code_block_compute_time"], "name")
+        return _tables.statistics_table(self.to_json()["code_block_compute_time"], "name")
 
 
 _CLASSES: dict[str, type[_FromTree]] = {

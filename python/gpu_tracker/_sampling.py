@@ -4,15 +4,12 @@ from __future__ import annotations
 import functools
 import os
 import time
+from collections.abc import Callable
+from typing import Any
 
 from . import _core, _program
 
-TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    _Window = tuple[float, float, float, tuple[float, float, float, float, float, float, float, bool]]
+_Window = tuple[float, float, float, tuple[float, float, float, float, float, float, float, bool]]
 
 _program_path = functools.cache(_program.find)
 

@@ -1,7 +1,7 @@
 """Results as pages, pictures and flat dictionaries. The library draws pages and pictures."""
 from __future__ import annotations
 
-import html
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +11,8 @@ from . import _core
 
 def frame(page: str, height: int = 600) -> str:
     """Return a page in an iframe, so that its styles and scripts do not affect the notebook."""
+    import html
+
     return f'<iframe srcdoc="{html.escape(page)}" width="100%" height="{height}" style="border:0"></iframe>'
 
 
@@ -96,3 +98,12 @@ def flat(tree: Mapping[str, Any], prefix: str) -> dict[str, float]:
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             found[path] = float(value)
     return found
+
+
+def with_null(value: Any) -> Any:
+    """Replace NaN by None, for JSON."""
+    if isinstance(value, dict):
+        return {key: with_null(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [with_null(part) for part in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

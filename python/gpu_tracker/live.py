@@ -1,7 +1,6 @@
 """Values of a running tracker: present values, a callback, limits."""
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 import math
 import os
@@ -74,6 +73,8 @@ def size_of(argument: str, value: float | str) -> float:
 
 def _raise_in(thread: int, sentence: str) -> None:
     """Raise `LimitExceeded` in the thread, at its next Python instruction."""
+    import ctypes
+
     exceeded = type("LimitExceeded", (LimitExceeded,), {"_sentence": sentence})
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(exceeded))
 

@@ -25,11 +25,12 @@ from typing import Any, NamedTuple
 from . import _core
 from ._notebook_view import CellReport, CellTable, RunPlot
 from ._sampling import Sampling
+from .tracker import check
 
 __all__ = ["Data", "IPyGPULogger", "load_ipython_extension", "unload_ipython_extension"]
 
 _GPU_PERIOD, _HISTORY_PERIOD, _CELL_PERIOD = 0.005, 0.5, 0.1
-_NO_GPUS = [f"{library}=/dev/null" for library in ("nvml", "amdsmi", "rocm_smi")]  # for a sampler without GPU values
+_NO_GPUS = [f"{library}=/dev/null" for library in ("nvml", "amdsmi")]  # for a sampler without GPU values
 _MEGABYTE = 10**6
 
 
@@ -160,8 +161,9 @@ def _remove_folder(folder: str, owner: int) -> None:
 class _Meter:
     """Reader of values at the start and end of a cell."""
 
-    def __init__(self, gc_collect: bool) -> None:
+    def __init__(self, gc_collect: bool, options: dict[str, Any]) -> None:
         self._gc_collect = gc_collect
+        self._options = options
         self._window_number = 0
         folder = tempfile.mkdtemp(prefix="gpu-tracker-")
         self._remove = weakref.finalize(self, _remove_folder, folder, os.getpid())
@@ -173,9 +175,8 @@ class _Meter:
         if not math.isnan(self._window(self._history).gpu):
             self._fast = self._sampling(_GPU_PERIOD, memory="rss")
 
-    @staticmethod
-    def _sampling(period: float, again: bool = False, **options: Any) -> Sampling:
-        return Sampling(os.getpid(), {"sleep_time": period, **options}, lambda sentence: None, again=again)
+    def _sampling(self, period: float, again: bool = False, **options: Any) -> Sampling:
+        return Sampling(os.getpid(), {"sleep_time": period, **self._options, **options}, lambda sentence: None, again=again)
 
     def _window(self, sampling: Sampling | None) -> _Window:
         """Return the values of a sampler, NaN if it has ended."""
@@ -294,15 +295,20 @@ class IPyGPULogger:
             look for leaks.
         backend: 'torch' imports PyTorch and uses the GPU once at the start, so that the first cell does not include this
             cost. None imports nothing.
+        power_model: See `Tracker`.
+        cpu_tdp: See `Tracker`.
 
     Attributes:
         data: Resource use of the last cell, a `Data`; None before the first cell.
         cells: All cells, a list of `Cell`.
     """
 
-    def __init__(self, compact: bool = False, gc_collect: bool = True, *, backend: str | None = None) -> None:
+    def __init__(self, compact: bool = False, gc_collect: bool = True, *, backend: str | None = None,
+                 power_model: str | os.PathLike[str] | None = None, cpu_tdp: float | None = None) -> None:
         if backend not in (None, "torch"):
             raise ValueError(f"{backend!r} is not a backend: choose 'torch' or None")
+        self._options = {"power_model": power_model, "cpu_tdp": cpu_tdp}
+        check(self._options)
         self.compact = compact
         self.gc_collect = gc_collect
         self.backend = backend
@@ -333,7 +339,7 @@ class IPyGPULogger:
         if shell is None:
             raise RuntimeError("IPython is not running: start the logger in a notebook or in ipython")
         self._preload()
-        self._meter = _Meter(self.gc_collect)
+        self._meter = _Meter(self.gc_collect, self._options)
         self._shell = shell
         shell.events.register("pre_run_cell", self._begin)
         shell.events.register("post_run_cell", self._end)
@@ -405,6 +411,11 @@ class IPyGPULogger:
 
 # ---- %load_ext gpu_tracker ----
 
+_USAGE = """%gpu_tracker start [compact]  log each cell, with compact on one line
+%gpu_tracker report           show a table of all cells
+%gpu_tracker plot             draw memory over time
+%gpu_tracker stop             stop logging; the values remain
+%%track [compact]             report this cell only"""
 _logger = IPyGPULogger()  # the last started logger, for %gpu_tracker
 _has_number = True  # whether the running cell is in the history and has a number
 
@@ -415,8 +426,11 @@ def _note_history(info: Any) -> None:
 
 
 def _line_magic(line: str) -> Any:
-    """Run %gpu_tracker start [compact] | stop | report | plot on the last started logger."""
+    """Log cells: %gpu_tracker start [compact] | report | plot | stop. Without a word it prints its commands."""
     words = line.split()
+    if not words or words[0] in ("help", "-h", "--help"):
+        print(_USAGE)
+        return None
     if words[:1] == ["start"] and words[1:] in ([], ["compact"]):
         _logger.compact = words[1:] == ["compact"]
         _logger.start()
@@ -430,21 +444,29 @@ def _line_magic(line: str) -> Any:
         return _logger.table()
     if words == ["plot"]:
         return _logger.plot()
-    raise ValueError("%gpu_tracker accepts start, start compact, stop, report or plot")
+    raise _usage_error("%gpu_tracker accepts start, start compact, stop, report, plot or help")
+
+
+def _usage_error(sentence: str) -> Exception:
+    """Return an error that IPython prints without a traceback."""
+    from IPython.core.error import UsageError
+
+    error: Exception = UsageError(sentence)
+    return error
 
 
 def _cell_magic(line: str, cell: str) -> Any:
-    """Run %%track: execute the cell and print its resource use, unless each cell is logged anyway."""
+    """Execute the cell and print its resource use, with "compact" on one line. It has no effect while cells are logged."""
     from IPython import get_ipython
 
     logger = IPyGPULogger(compact=line.strip() == "compact")
     if line.strip() not in ("", "compact"):
-        raise ValueError("%%track accepts no argument or compact")
+        raise _usage_error("%%track accepts no argument or compact")
     shell = get_ipython()
     number = len(shell.history_manager.input_hist_parsed) - 1  # shell.execution_count can already be that of the next cell
     if _logger._before is not None:
         return _execute(shell, cell, number)
-    meter = _Meter(logger.gc_collect)
+    meter = _Meter(logger.gc_collect, _logger._options)
     before = meter.begin()
     try:
         return _execute(shell, cell, number)

@@ -2,19 +2,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from . import _arguments, _core
+from . import _pandas as pandas
 from ._core import SubTracker, Table
 from ._results import CodeBlockResults, ComparisonResults, SubTrackingResults
 
-TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any, TypeVar
-
-    from pandas import DataFrame, Series
-
-    _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 __all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAnalyzer", "SubTrackingResults",
            "TrackingComparison", "sub_track"]
@@ -45,7 +41,7 @@ def sub_track(code_block_name: str | None = None, code_block_attribute: str | No
     _arguments.flag("overwrite", overwrite)
 
     def decorate(function: _Function) -> _Function:
-        from ._wrap import wrap
+        from ._decorate import wrap
 
         if not callable(function):
             raise TypeError(f"sub_track decorates functions, not {function!r}")
@@ -99,21 +95,21 @@ class SubTrackingAnalyzer:
     def __init__(self, tracking_file: str | os.PathLike[str] | None, sub_tracking_file: str | os.PathLike[str]) -> None:
         self._tracking_file = None if tracking_file is None else _arguments.path("tracking_file", tracking_file)
         self._sub_tracking_file = _arguments.path("sub_tracking_file", sub_tracking_file)
-        for file in (self._tracking_file, self._sub_tracking_file):
+        for name, file in (("tracking_file", self._tracking_file), ("sub_tracking_file", self._sub_tracking_file)):
             if file is not None and not file.endswith((".csv", ".sqlite")):
-                raise ValueError(f"{file}: the name of a tracking file must end in .csv or .sqlite")
+                raise ValueError(f"{name}={file!r}: its name must end in .csv or .sqlite")
 
     def _recording(self) -> str:
         if self._tracking_file is None:
             raise ValueError("the analyzer has no tracking file")
         return self._tracking_file
 
-    def read_static_data(self) -> Series:
+    def read_static_data(self) -> pandas.Series:
         """Return units, capacities and counts of the tracking file."""
-        from . import _frames
+        from . import _tables
 
         table = self.static_data_table()
-        return _frames.series({name: table[name][0] for name in table.column_names})
+        return _tables.series({name: table[name][0] for name in table.column_names})
 
     def static_data_table(self) -> Table:
         """Return `read_static_data` as a `Table` of one row."""
@@ -158,15 +154,15 @@ class SubTrackingAnalyzer:
         """
         return _core.calls([self._sub_tracking_file])
 
-    def load_timepoints(self, timestamp_pairs: list[tuple[float, float]]) -> DataFrame:
+    def load_timepoints(self, timestamp_pairs: list[tuple[float, float]]) -> pandas.DataFrame:
         """Return the samples inside any of the given intervals, ends included.
 
         Args:
             timestamp_pairs: Starts and stops in seconds since the epoch.
         """
-        from . import _frames
+        from . import _tables
 
-        return _frames.frame(self.timepoints_table(timestamp_pairs))
+        return _tables.frame(self.timepoints_table(timestamp_pairs))
 
     def timepoints_table(self, timestamp_pairs: Sequence[tuple[float, float]] | None = None) -> Table:
         """Return `load_timepoints` as a `Table`. With None, return all samples."""
@@ -176,9 +172,9 @@ class SubTrackingAnalyzer:
             raise type(error)(f"timestamp_pairs={timestamp_pairs!r} is not a list of pairs of seconds") from None
         return _core.timepoints(self._recording(), pairs)
 
-    def overall_timepoint_results(self) -> DataFrame:
+    def overall_timepoint_results(self) -> pandas.DataFrame:
         """Return statistics of all samples: a row for each measurement, with min, max, mean, std and others."""
-        overall: DataFrame = self._analyze([], True).overall
+        overall: pandas.DataFrame = self._analyze([], True).overall
         return overall
 
     def sub_tracking_results(self) -> SubTrackingResults:
@@ -217,8 +213,8 @@ class TrackingComparison:
             raise ValueError("file_path_map is empty: give at least one session")
         if not hasattr(file_path_map, "items"):
             raise TypeError(f"file_path_map={file_path_map!r} is not a dict of names and files")
-        if any("=" in name for name in file_path_map):
-            raise ValueError("the name of a session must not contain an equals sign")
+        if any(not isinstance(name, str) or "=" in name for name in file_path_map):
+            raise ValueError(f"file_path_map={file_path_map!r}: the name of a session must be a text without an equals sign")
         self.results_map = {name: _load(_arguments.path("file_path_map", path)) for name, path in file_path_map.items()}
         _, _, warnings = self._compare("mean")
         _warn(warnings)

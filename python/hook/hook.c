@@ -18,8 +18,7 @@
 #include "../entries.h"
 #include "base/grow.h"
 #include "base/map.h"
-#include "functions.h"
-#include "memory.h"
+#include "hooks.h"
 
 /* Not in the limited API of 3.8, but the same in every version. */
 extern const char *PyUnicode_AsUTF8AndSize(PyObject *text, Py_ssize_t *size);

@@ -123,9 +123,9 @@ def test_standard_input(gpu_tracker, tmp_path, kind):
     merged = tmp_path / "merged.json"
     subprocess.run([gpu_tracker, "timeline", "merge", "-o", merged, "-"], input=COMPRESS[kind](TEXT), check=True)
     assert sum(event["ph"] == "X" for event in json.loads(merged.read_bytes())) == COUNT
-    out = subprocess.run([gpu_tracker, "profile", "steps", "-f", "json", "-"], input=COMPRESS[kind](TEXT), check=True,
+    out = subprocess.run([gpu_tracker, "profile", "advice", "-f", "json", "-"], input=COMPRESS[kind](TEXT), check=True,
                          stdout=subprocess.PIPE).stdout
-    assert "steps" in json.loads(out)
+    assert "advice" in json.loads(out)
 
 
 def test_memory_does_not_grow_with_the_file(gpu_tracker, tmp_path):

@@ -233,6 +233,36 @@ def test_communication_of_a_rank_alone_may_be_waiting(report):
         report(trace, analysis=("advice",)))
 
 
+def test_a_rank_that_ends_early_is_not_without_a_trace(report):
+    traces = two_ranks()
+    traces[1].events = [event for event in traces[1].events if event["ts"] < BASE + 100]
+    found = report(*traces)
+    assert found["not_known"].startswith("in 1 collectives a rank has no part, because its trace ends earlier")
+    found = report(*traces, analysis=())
+    text = json.dumps(found)
+    assert "not here" not in text and "no trace" not in text
+    assert "whose traces end early" in text and "comes last to collectives: it spends" not in text
+
+
+@pytest.mark.parametrize("late, named", [(0.1, False), (8, True)])
+def test_waiting_for_late_ranks_is_named_from_one_percent_on(report, late, named):
+    traces = []
+    for rank in range(2):
+        trace = Trace()
+        for i in range(8):
+            begin, wait = 100 * i, late * (i % 2 == rank)
+            trace.add("step", f"ProfilerStep#{i}", 1, begin, begin + 100)
+            trace.launch(2 * i + 1, begin, begin + 2, "gemm", 7, begin + 4, begin + 30 + wait)
+            trace.launch(2 * i + 2, begin + 2, begin + 3, "ncclDevKernel_AllReduce_Sum", 7, begin + 31 + wait, begin + 95,
+                         **{"Collective name": "allreduce", "Process Group Name": "0", "Process Group Ranks": "[0, 1]",
+                            "Seq": i + 1, "Group size": 2, "In msg nelems": 1024, "Out msg nelems": 1024, "dtype": "Float"})
+            trace.add("call", "cudaStreamSynchronize", 1, begin + 3, begin + 100)
+        traces.append(trace)
+    text = json.dumps(report(*traces, analysis=("advice",)))
+    assert "in communication that no computation hides" in text
+    assert ("apart from waiting for late ranks" in text) == named
+
+
 def test_a_long_call_does_not_make_launches_of_others_longer(report):
     """The copy begins 1 us after its call of 5 us ended, so the kernel, whose call takes 2 us, would begin at 10 without the copy."""
     trace = Trace()

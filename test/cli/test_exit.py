@@ -222,6 +222,32 @@ def test_attach_leaves_out_what_was_used_before(cli):
         assert 0 <= report["cpu_utilization"][scope]["mean_sum_percent"] < 30
 
 
+def test_attach_counts_processes_that_were_forked_before(cli):
+    program = """if True:
+        import os, time
+        ready, end = os.pipe(), os.pipe()
+        for _ in range(3):
+            if os.fork() == 0:
+                os.close(end[1])
+                held = bytearray(b"x" * (40 << 20))
+                os.write(ready[1], b"x")
+                os._exit(len(os.read(end[0], 1)))
+        waiting = 3
+        while waiting:
+            waiting -= len(os.read(ready[0], 1))
+        print(flush=True)
+        time.sleep(3)
+    """
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    process.stdout.readline()
+    done = cli("attach", QUIET, "--st", "0.1", "--ru", "bytes", "-f", "json", "-o", "-", process.pid)
+    process.communicate()
+    memory = json.loads(done.stdout)["max_ram"]
+    for scope in ("descendants", "combined"):
+        assert memory[scope]["total_rss"] == pytest.approx(120 << 20, rel=0.2)
+        assert memory[scope]["private_rss"] == pytest.approx(120 << 20, rel=0.2)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_attach_until_a_signal(gpu_tracker, tmp_path, number):
     process = subprocess.Popen(["sleep", "30"])

@@ -117,6 +117,13 @@ def test_an_empty_trace_is_an_empty_table(export, tmp_path):
     assert sqlite3.connect(export(".sqlite", path)).execute("SELECT count(*) FROM events").fetchone() == (0,)
 
 
+def test_a_recording_has_no_events(cli, tmp_path):
+    assert cli("run", "--quiet", "--disable-logs", "--tracking-file=own.csv", "--", "true").returncode == 0
+    done = cli("timeline", "export", "-o", "own.arrow", "own.csv")
+    assert (done.returncode, done.stdout) == (4, "") and not (tmp_path / "own.arrow").exists()
+    assert done.stderr == "gpu-tracker: own.arrow: no events to be written: recordings have samples, which .sqlite contains\n"
+
+
 def test_a_file_that_is_there_stays(gpu_tracker, tmp_path):
     path = tmp_path / "mine.sqlite"
     path.write_text("mine")

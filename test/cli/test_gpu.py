@@ -181,9 +181,9 @@ def test_errors_of_the_driver_are_recorded(gpu_tracker, nvidia, cli, tmp_path):
     assert len(told) == 1 and "missing: remapped rows, PCIe replays, NVLink errors" in told[0], told
 
 
-@pytest.mark.parametrize("library", ["amdsmi", "rocm_smi"])
-def test_errors_of_amds_driver_are_recorded(gpu_tracker, cli, fake, tmp_path, monkeypatch, library):
+def test_errors_of_amds_driver_are_recorded(gpu_tracker, cli, fake, tmp_path, monkeypatch):
     """Also those that come when no sample follows."""
+    library = "amdsmi"
     (tmp_path / "amd.txt").write_text("device 0\nerrors 1 7 1\nerrors 0x80 0 0\nreplays 2\nframe when end\ndevice 0\nreplays 5\n"
                                       "errors 1 7 1\nerrors 0x80 0 3\n")
     monkeypatch.setenv(f"GT_FAKE_{library.upper()}", str(tmp_path / "amd.txt"))
@@ -198,6 +198,14 @@ def test_errors_of_amds_driver_are_recorded(gpu_tracker, cli, fake, tmp_path, mo
         (tmp_path / "amd.txt").write_text(f"device 0\n{data}\n")
         row, = [line for line in cli("doctor", run[5]).stdout.splitlines() if "amd: health" in line]
         assert expected in row
+
+
+def test_the_old_library_of_amd_is_not_read(cli, fake, tmp_path):
+    (tmp_path / "root/sys/module/amdgpu").mkdir(parents=True)
+    (tmp_path / "librocm_smi64.so").symlink_to(fake("amdsmi"))
+    shown = cli("doctor", "--root", str(tmp_path / "root"), "-f", "json", env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}).stdout
+    row, = [row for row in json.loads(shown)["sources"] if row["source"] == "amd"]
+    assert row["state"] == "absent" and "only ROCm SMI is installed" in row["reason"] and "amd-smi-lib" in row["remedy"]
 
 
 @pytest.mark.parametrize("choice, percent", [("1", 80), ("GPU-1111", 37), ("GPU-22222222-bbbb,0", 117)])
@@ -280,7 +288,7 @@ def test_top_shows_errors(track, nvidia, cli, tmp_path, detail):
 @pytest.mark.parametrize("library", ["nvml", "nvml=", "foo=/x.so", "/x.so"])
 def test_a_library_without_a_name(cli, library):
     done = cli("run", "--library", library, "--", "true")
-    assert done.returncode == 2 and "energy-relay, nvml, amdsmi, rocm_smi" in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 2 and "energy-relay, nvml, amdsmi" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_energy_since_the_start(track, nvidia, tmp_path):

@@ -532,7 +532,7 @@ def test_top_cuts_every_long_table_and_says_so(gpu_tracker, tmp_path):
 
     def words(analysis, *options):
         done = subprocess.run([gpu_tracker, "profile", analysis, tmp_path, *options], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == (4 if analysis == "operators" else 0), done.stderr
         return done.stdout
 
     for analysis, key, rows in (("roles", "steps", 12), ("critical_path", "steps", 18), ("phases", "phases", None),

@@ -170,6 +170,17 @@ def test_a_damaged_trace_says_so(gpu_tracker, tmp_path):
     assert "cut off" in profile(gpu_tracker, "diff", trace, trace)["damaged_b"]
 
 
+def test_the_summary_names_damaged_files_and_ranks_read_twice(gpu_tracker, tmp_path):
+    event = '{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":5}'
+    for name, rank, end in (("a", 0, "]}"), ("b", 0, "]}"), ("cut", 1, ', {"ph":"X","cat":"ker')):
+        (tmp_path / f"{name}.json").write_text(f'{{"distributedInfo": {{"rank": {rank}}}, "traceEvents": [{event}{end}')
+    for form, shown in (("text", True), ("summary", True), ("json", False)):
+        done = subprocess.run([gpu_tracker, "profile", tmp_path, "-f", form], capture_output=True, text=True, check=True)
+        words = " ".join((done.stdout if shown else done.stderr).split()).lower()
+        assert "damaged" in words and "cut off" in words and "read twice" in words, (form, words)
+        assert (done.stderr == "") == shown
+
+
 def test_what_is_wrong_is_named(gpu_tracker, smdebug):
     assert "no analysis 'walk': there are overview, job, steps" in profile(gpu_tracker, "walk", smdebug, status=2)
     assert "no-such" in profile(gpu_tracker, "job", smdebug / "no-such", status=2)

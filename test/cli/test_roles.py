@@ -18,11 +18,11 @@ def gpu(category, name, start, duration, stream=7, correlation=0, **arguments):
 
 @pytest.fixture
 def roles(gpu_tracker, tmp_path):
-    def run(*events):
+    def run(*events, status=0):
         path = tmp_path / "trace.json"
         path.write_text(json.dumps({"distributedInfo": {"rank": 0}, "traceEvents": list(events)}))
         done = subprocess.run([gpu_tracker, "profile", "roles", path, "--format=json"], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == status, done.stderr
         return json.loads(done.stdout)
     return run
 
@@ -70,7 +70,7 @@ def test_without_steps_the_whole_is_one(roles):
 
 
 def test_nothing_to_tell_says_why(roles):
-    report = roles(event("thing", "x", 10, 30))
+    report = roles(event("thing", "x", 10, 30), status=4)
     assert report["steps"] == report["roles"] == [] and report["reason"].startswith("no operators")
 
 

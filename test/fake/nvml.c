@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collect/gpu/nvml_api.h"
+#include "collect/gpu/nvml.h"
 #include "live.h"
 
 #ifndef FAKE_LISTS

@@ -34,32 +34,6 @@ static void pair(struct gt_block_event *event, size_t count)
     gt_intervals_release(&intervals);
 }
 
-/* What is paired as it comes is paired as it would be among all. */
-static void pair_as_they_come(const struct gt_block_event *event, size_t count)
-{
-    static struct gt_block_event sorted[MOST];
-    struct gt_open_calls calls = {0};
-    struct gt_intervals one, other;
-    size_t taken = 0;
-    while (taken < count && gt_open_calls_add(&calls, &event[taken]) == 1)
-        taken++;
-    gt_open_calls_release(&calls);
-    for (size_t i = 0; i < taken; i++)
-        if (gt_open_calls_add(&calls, &event[i]) != 1)
-            abort();
-    gt_open_calls_take(&calls, &one);
-    memcpy(sorted, event, taken * sizeof *event);
-    if (gt_intervals_pair(&other, sorted, taken) < 0 || other.orphans || one.count != other.count)
-        abort();
-    if (gt_intervals_close(&one, 0, NAN) < 0 || gt_intervals_close(&other, 0, NAN) < 0)
-        abort();
-    for (size_t i = 0; i < one.count; i++)
-        if (one.interval[i].call != other.interval[i].call || one.interval[i].stop != other.interval[i].stop)
-            abort();
-    gt_intervals_release(&one);
-    gt_intervals_release(&other);
-}
-
 static char folder[] = "/tmp/gpu-tracker-fuzz-XXXXXX";
 
 static void remove_folder(void)
@@ -109,7 +83,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 event[count++].name = (uint32_t)gt_strings_add(&names, name, strlen(name));
         gt_block_event_close(reader);
     }
-    pair_as_they_come(event, count);
     pair(event, count);
     gt_strings_release(&names);
     close(fd);

@@ -3,7 +3,7 @@ import errno
 import os
 
 import pytest
-from gpu_tracker import SubTracker, SubTrackingAnalyzer, Tracker, profiler, sub_track
+from gpu_tracker import SubTracker, SubTrackingAnalyzer, Tracker, TrackingComparison, profiler, sub_track
 
 pytestmark = pytest.mark.sanitize
 
@@ -58,11 +58,39 @@ def test_the_file_and_the_code(call, kind, code, file):
     (lambda: Tracker(ram_unit=3, idle=4), "ram_unit=3: it must be a text"),
     (lambda: SubTracker("a", None, "a.csv", "x"), "overwrite='x' is neither True nor False"),
     (lambda: sub_track("a", overwrite="x"), "overwrite='x' is neither True nor False"),
+    (lambda: profiler.load(5), "paths=5 is neither a text nor a path"),
+    (lambda: trace(node=9).kernels(), "node=9 is not a text"),
+    (lambda: trace().kernels(node=9), "node=9 is not a text"),
+    (lambda: trace().kernels(select=5), "select=5 is not a text"),
+    (lambda: trace().kernels(top="x"), "top='x' is not an integer"),
+    (lambda: trace().kernels(suffixes="json"), "suffixes='json' is not a list of texts"),
+    (lambda: trace().steps(phases=5), "phases=5 is not a list of texts"),
+    (lambda: trace().merge("merged.json", low_gpu="x"), "low_gpu='x' is not a number"),
+    (lambda: trace().export(5), "output=5 is not a text"),
 ])
 def test_a_wrong_type_names_the_argument(call, sentence):
     with pytest.raises(TypeError) as caught:
         call()
     assert str(caught.value) == sentence
+
+
+def trace(**window):
+    with open("trace.json", "w") as file:
+        file.write('[{"name": "a", "ph": "X", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]')
+    return profiler.load("trace.json", **window)
+
+
+@pytest.mark.parametrize("call, start", [
+    (lambda: Tracker(gpu_uuids={"GPU-x"}), "gpu_uuids=['GPU-x']: GPU \"GPU-x\" "),
+    (lambda: Tracker(tracking_file=""), "tracking_file='': the name of a tracking file must end in .csv or .sqlite"),
+    (lambda: Tracker(libraries=["x"]), "libraries=['x']: library \"x\" is not NAME=PATH"),
+    (lambda: analyzer(""), "tracking_file='': its name must end in .csv or .sqlite"),
+    (lambda: TrackingComparison({1: "a.json"}), "file_path_map={1: 'a.json'}: the name of a session must be a text"),
+])
+def test_a_wrong_value_names_the_argument(call, start):
+    with pytest.raises(ValueError) as caught:
+        call()
+    assert str(caught.value).startswith(start)
 
 
 def test_a_folder_where_nothing_may_be_made():

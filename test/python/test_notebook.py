@@ -126,7 +126,7 @@ def check_processes_that_a_cell_starts(notebook, seconds):
 
 @pytest.mark.sanitize_long
 def test_magics(notebook):
-    _, tracked, bad, _, cell, report, _, unknown, _, again = notebook(
+    _, tracked, bad, _, cell, report, _, unknown, _, again, usage = notebook(
         "%load_ext gpu_tracker",
         "%%track\nblock = bytearray(b'1') * (50 * 10**6)\n6 * 7",
         "%%track\nraise KeyError",
@@ -137,6 +137,7 @@ def test_magics(notebook):
         "%gpu_tracker dance",
         "%reload_ext gpu_tracker",
         "%%track compact\npass",
+        "%gpu_tracker",
         allow_errors=True)
     assert tracked["text/plain"].endswith("42") and 48 <= figures(tracked)[0] <= 55
     assert bad["error"] == "KeyError" and figures(bad)
@@ -144,7 +145,15 @@ def test_magics(notebook):
     assert "Cell In[3]" in bad["traceback"]
     assert re.match("Gen: [0-5]/[0-5]/", cell["text/plain"]) and len(cell["text/plain"].splitlines()) == 1
     assert report["text/plain"].splitlines()[1].split()[0] == "5"
-    assert unknown["error"] == "ValueError"
+    assert unknown["stderr"] == "UsageError: %gpu_tracker accepts start, start compact, stop, report, plot or help\n"
+    assert "traceback" not in unknown and usage["stdout"].startswith("%gpu_tracker start [compact]  log each cell")
+
+
+def test_energy_from_a_power_model(notebook):
+    _, cell, wrong = notebook("from gpu_tracker.notebook import IPyGPULogger\nIPyGPULogger(cpu_tdp=65).start()\nNone",
+                              "sum(range(10**7))", "IPyGPULogger(cpu_tdp=-1)", allow_errors=True)
+    assert re.search(r"^Energy: .* J", cell["text/plain"], re.MULTILINE)
+    assert "cpu_tdp=-1: " in wrong["traceback"]
 
 
 def test_megabytes_are_decimal(notebook):

@@ -343,7 +343,7 @@ def test_warnings_are_logged_unless_disabled(caplog):
 def test_a_machine_without_gpus_is_told_once(monkeypatch, caplog):
     monkeypatch.setattr(Tracker, "_has_warned", False)
     for disable_logs in (True, False, False):
-        with Tracker(libraries=[f"{name}=/dev/null" for name in ("nvml", "amdsmi", "rocm_smi")], disable_logs=disable_logs) as tracker:
+        with Tracker(libraries=[f"{name}=/dev/null" for name in ("nvml", "amdsmi")], disable_logs=disable_logs) as tracker:
             pass
     if not tracker.gpu_utilization.system_gpu_count:  # graphics cards need no library
         assert caplog.text.count("No GPU was found") == 1
@@ -430,6 +430,9 @@ def test_a_recording_has_all_calls_of_a_decorated_function(python, suffix):
             time.sleep(seconds)
             return seconds
 
+        record = Tracker(tracking_file="two.csv", disable_logs=True)
+        first, second = record(lambda: 1), record(len)
+        assert first() == 1 and second("ab") == 2
         assert [work(0.2), work(0.1), work(0.3)] == [0.2, 0.1, 0.3]
         assert 0.3 <= work.tracker.compute_time.time < 60
         work.tracker.timepoints_table()
@@ -437,7 +440,9 @@ def test_a_recording_has_all_calls_of_a_decorated_function(python, suffix):
     assert [line for line in done.stderr.splitlines() if "GPU" not in line] == [
         f"d.{suffix} records from the first call of work to the end of the program; each call is a block in d.blocks.{suffix}"]
     wait_until(lambda: not samplers())
-    assert sorted(os.listdir()) == [f"d.blocks.{suffix}", f"d.{suffix}", "script.py"]
+    assert sorted(os.listdir()) == [f"d.blocks.{suffix}", f"d.{suffix}", "script.py", "two.blocks.csv", "two.csv"]
+    names = gpu_tracker.SubTrackingAnalyzer("two.csv", "two.blocks.csv").load_code_block_names()
+    assert names == ["<lambda>", "len"]
     [block] = json.loads(subprocess.check_output([_program.find(), "analyze", f"d.{suffix}", "-f", "json"]))["code_block_results"]
     assert (block["name"], block["num_calls"], block["num_non_empty_calls"]) == ("work", 3, 3)
     assert block["compute_time"]["total"] >= 0.6
@@ -457,7 +462,7 @@ def test_a_decorated_function_is_called_whatever_becomes_of_its_tracker(monkeypa
     with open("d.csv", "w") as file:
         file.write("precious")
     assert [tracked("3"), tracked("4")] == [3, 4] and tracked.tracker.max_ram.main.total_rss > 0
-    assert caplog.text.count("already exists") == 1 and os.listdir() == ["d.csv"]
+    assert caplog.text.count("int: [Errno 17] already exists") == 1 and os.listdir() == ["d.csv"]
     monkeypatch.setattr(gpu_tracker._sampling, "_program_path", lambda: "/nonexistent")
     assert tracked("5") == 5 and "nonexistent" in caplog.text
     with pytest.raises(ZeroDivisionError):

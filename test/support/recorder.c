@@ -113,6 +113,15 @@ struct gt_outcome recorder_outcome(int samples)
     return outcome;
 }
 
+void recorder_send(struct gt_store *store, const struct gt_sample *sample)
+{
+    struct gt_sample_batch batch = {0};
+    if (gt_sample_batch_add(&batch, sample) < 0)
+        abort();
+    gt_store_send(store, &batch);
+    free(batch.bytes);
+}
+
 void recorder_write(const char *path, int count, bool detail)
 {
     struct gt_error error = {0};
@@ -121,7 +130,7 @@ void recorder_write(const char *path, int count, bool detail)
     struct gt_outcome outcome = recorder_outcome(count);
     int status = gt_store_open(&store, &options, recorder_machine(true), &error);
     for (int i = 0; i < count && status >= 0; i++)
-        gt_store_write(store, recorder_sample(i));
+        recorder_send(store, recorder_sample(i));
     if (status < 0 || gt_store_close(store, &outcome, &error) < 0) {
         fprintf(stderr, "%s\n", error.text);
         abort();

@@ -14,6 +14,8 @@ const struct gt_sample *recorder_sample(int number);
 /* The value of that sample. */
 double recorder_value(int number, int row, enum gt_scope scope, enum gt_metric_id metric);
 struct gt_outcome recorder_outcome(int samples);
+/* Hand over one sample, at once. */
+void recorder_send(struct gt_store *store, const struct gt_sample *sample);
 /* Record samples 0..count-1 at `path`, which may exist; not so many that the queue is full. */
 void recorder_write(const char *path, int count, bool detail);
 

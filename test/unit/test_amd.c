@@ -1,4 +1,4 @@
-/* AMD GPUs by AMD SMI and ROCm SMI, and the known faults of their figures. */
+/* AMD GPUs by AMD SMI, and the known faults of its values. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,12 +37,6 @@ static enum gt_source_state open_amdsmi(const char *data)
     return gpu_machine_open(&machine, &gt_collector_amd);
 }
 
-static enum gt_source_state open_rocm_smi(const char *data)
-{
-    gpu_machine_library(&machine, "rocm_smi", "rocm_smi", "GT_FAKE_ROCM_SMI", data);
-    return gpu_machine_open(&machine, &gt_collector_amd);
-}
-
 static double value(int device, enum gt_metric_id metric)
 {
     return gpu_machine_device(&machine, device, metric);
@@ -75,27 +69,22 @@ static void reads_every_state(void **state)
 
 #define ERRORS "errors 1 7 1\nerrors 4 2 0\nerrors 0x20 100 100\nerrors 0x80 3 1\nreplays 12\n"
 
-/* Once a minute and at the end, by either library: links apart from memory, and PCI Express only by its own counter. */
+/* Once a minute and at the end: links apart from memory, and PCI Express only by its own counter. */
 static void tells_errors(void **state)
 {
-    enum gt_source_state (*const open[])(const char *data) = {open_amdsmi, open_rocm_smi};
-    static const char *const library[] = {"amdsmi", "rocm_smi"};
-    for (int i = 0; i < 2; i++) {
-        gpu_machine_teardown(state);
-        setup(state);
-        assert_int_equal(open[i]("device 0\nbdf 0 195 0 0\n" ERRORS "frame\ndevice 0\nerrors 1 8 1\nreplays 13\n"),
-                         GT_READY);
-        gpu_machine_collect(&machine, 1);
-        assert_true(value(0, GT_GPU_ECC_CORRECTED) == 9 && value(0, GT_GPU_ECC_UNCORRECTED) == 1);
-        assert_true(value(0, GT_GPU_XGMI_ERRORS) == 4 && value(0, GT_GPU_PCIE_REPLAYS) == 12);
-        assert_true(isnan(value(0, GT_GPU_ECC_CORRECTED_TOTAL)) && isnan(value(0, GT_GPU_NVLINK_ERRORS)));
-        gpu_machine_step(&machine, library[i], 1);
-        gpu_machine_collect(&machine, 50);
-        assert_true(value(0, GT_GPU_ECC_CORRECTED) == 9);
-        gpu_machine_collect(&machine, 20);
-        assert_true(value(0, GT_GPU_ECC_CORRECTED) == 8 && value(0, GT_GPU_PCIE_REPLAYS) == 13);
-        assert_true(isnan(value(0, GT_GPU_XGMI_ERRORS))); /* the driver does not tell it any more */
-    }
+    (void)state;
+    assert_int_equal(open_amdsmi("device 0\nbdf 0 195 0 0\n" ERRORS "frame\ndevice 0\nerrors 1 8 1\nreplays 13\n"),
+                     GT_READY);
+    gpu_machine_collect(&machine, 1);
+    assert_true(value(0, GT_GPU_ECC_CORRECTED) == 9 && value(0, GT_GPU_ECC_UNCORRECTED) == 1);
+    assert_true(value(0, GT_GPU_XGMI_ERRORS) == 4 && value(0, GT_GPU_PCIE_REPLAYS) == 12);
+    assert_true(isnan(value(0, GT_GPU_ECC_CORRECTED_TOTAL)) && isnan(value(0, GT_GPU_NVLINK_ERRORS)));
+    gpu_machine_step(&machine, "amdsmi", 1);
+    gpu_machine_collect(&machine, 50);
+    assert_true(value(0, GT_GPU_ECC_CORRECTED) == 9);
+    gpu_machine_collect(&machine, 20);
+    assert_true(value(0, GT_GPU_ECC_CORRECTED) == 8 && value(0, GT_GPU_PCIE_REPLAYS) == 13);
+    assert_true(isnan(value(0, GT_GPU_XGMI_ERRORS))); /* the driver does not tell it any more */
 }
 
 static void tells_errors_at_the_end(void **state)
@@ -390,39 +379,6 @@ static void engine_time_becomes_utilization(void **state)
     assert_true(fabs(gpu_machine_share(&machine, 0, 100, GT_GPU_ENCODER) - 0.1) < 1e-9);
 }
 
-static void rocm_smi_is_the_fallback(void **state)
-{
-    (void)state;
-    assert_int_equal(
-        open_rocm_smi("flag 1\ndevice 0\nname Fake MI100\nunique 0x1234\nbdf 0 195 0\nvram 32000000000 2000000\n"
-                      "busy 33\nmemory_busy 200\ntemperature 1 47500\nclock 0 1502000000\n"
-                      "power_average 120500000\nenergy 500 15.3\nprocess 200 1234\nprocess 999 1\n"),
-        GT_READY);
-    assert_string_equal(machine.availability.source, "ROCm SMI (librocm_smi.so)");
-    assert_string_equal(machine.frame.device[0].uuid, "GPU-0000000000001234");
-    assert_string_equal(machine.frame.device[0].pci, "0000:c3:00.0");
-    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
-    assert_true(value(0, GT_GPU_RAM) == 2e6);
-    assert_true(value(0, GT_GPU_UTILIZATION) == 0.33);
-    assert_true(isnan(value(0, GT_GPU_MEMORY_UTILIZATION)));
-    assert_true(value(0, GT_GPU_TEMPERATURE) == 47.5);
-    assert_true(value(0, GT_GPU_CLOCK) == 1502e6);
-    assert_true(isnan(value(0, GT_GPU_MEMORY_CLOCK)));
-    assert_true(value(0, GT_GPU_POWER) == 120.5);
-    assert_true(value(0, GT_GPU_ENERGY) == 0);
-    assert_int_equal(machine.frame.share_count, 1);
-    assert_true(gpu_machine_share(&machine, 0, 200, GT_GPU_RAM) == 1234);
-}
-
-static void rocm_smi_frequencies_without_flag(void **state)
-{
-    (void)state;
-    open_rocm_smi("device 0\nclock 4 1200000000\n");
-    gpu_machine_collect(&machine, 1);
-    assert_true(value(0, GT_GPU_MEMORY_CLOCK) == 1200e6);
-    assert_true(isnan(value(0, GT_GPU_CLOCK)));
-}
-
 static void tells_why_it_is_not_ready(void **state)
 {
     (void)state;
@@ -488,8 +444,6 @@ int main(void)
         TEST(many_process_rows),
         TEST(unknown_process_rows),
         TEST(engine_time_becomes_utilization),
-        TEST(rocm_smi_is_the_fallback),
-        TEST(rocm_smi_frequencies_without_flag),
         TEST(the_last_reading_is_always_taken),
         TEST(tells_why_it_is_not_ready),
         TEST(processors_that_are_no_gpus_are_left_out),

@@ -43,7 +43,7 @@ static double sum_of_parts(const struct gt_energy *energy)
 static void cpu(double seconds, double joules, double busy, double job)
 {
     gt_attribute_cpu(&attribution, joules,
-                     (struct gt_cpu_use){START + (int64_t)llround(seconds * 1e9), busy, job, 0, 0});
+                     (struct gt_cpu_use){START + (int64_t)llround(seconds * 1e9), busy, job, 0, 0, 0, 0});
 }
 
 static void expect(enum gt_energy_device device, double job, double other, double idle, double unattributed)

@@ -149,32 +149,28 @@ static void test_round_trip(void **state)
     round_trip("combined.sqlite");
 }
 
-/* Calls are paired without keeping rows; where a row comes that has to be seen beside all, none is lost. */
 static void test_pairing(void **state)
 {
     (void)state;
     static const struct {
         const char *more;
-        bool kept;
         size_t rows, calls;
         uint64_t orphans;
     } of[] = {
-        {"", false, 3, 2, 0},
-        {"1,b,0,8,1,90,5.0,0.3\r\n1,b,1,9,1,90,6.0,0.3\r\n", false, 5, 3, 0},
-        {"1,b,0,8,1,20,5.0,0.3\r\n1,b,1,9,1,20,6.0,0.3\r\n", true, 5, 3, 0},
-        {"1,b,1,9,1,95,6.0,0.3\r\n", true, 4, 2, 1},
-        {"1,b,0,8,1,,,\r\n", true, 4, 3, 0},
+        {"", 3, 2, 0},
+        {"1,b,0,8,1,90,5.0,0.3\r\n1,b,1,9,1,90,6.0,0.3\r\n", 5, 3, 0},
+        {"1,b,0,8,1,20,5.0,0.3\r\n1,b,1,9,1,20,6.0,0.3\r\n", 5, 3, 0},
+        {"1,b,1,9,1,95,6.0,0.3\r\n", 4, 2, 1},
+        {"1,b,0,8,1,,,\r\n", 4, 3, 0},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         char text[500];
         snprintf(text, sizeof text, "%s%s%s", OURS,
                  "1,a,0,5,1,81,2.0,0.1\r\n1,b,0,6,1,82,3.0,0.1\r\n1,b,1,7,1,82,4.0,0.2\r\n", of[i].more);
         write_file("file.csv", text);
-        struct gt_open_calls calls = {0};
         struct gt_intervals intervals;
-        struct gt_block_event_list list = {.calls = &calls};
+        struct gt_block_event_list list = {0};
         assert_int_equal(gt_block_event_list_add(&list, "file.csv", NULL), 0);
-        assert_int_equal(list.count, of[i].kept ? of[i].rows : 0);
         assert_int_equal(list.rows, of[i].rows);
         assert_int_equal(gt_block_event_list_pair(&list, &intervals), 0);
         assert_int_equal(intervals.count, of[i].calls);
@@ -183,7 +179,6 @@ static void test_pairing(void **state)
         assert_true(intervals.interval[0].unfinished && intervals.interval[0].call == 81);
         assert_true(intervals.interval[1].elapsed == 1 && intervals.interval[1].cpu_stop == 0.2);
         gt_intervals_release(&intervals);
-        gt_open_calls_release(&calls);
         gt_block_event_list_release(&list);
     }
 }

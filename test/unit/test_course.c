@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "aggregate/sample_course.h"
+#include "aggregate/course.h"
 #include "support/figures.h"
 #include "base/clock.h"
 

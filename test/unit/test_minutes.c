@@ -33,7 +33,7 @@ static void record(const char *path, bool has_gpus, const struct gt_outcome *out
         struct gt_sample sample = *recorder_sample(i);
         int seconds = i < first_of[1] ? 14 * i : i < first_of[2] ? 60 + 5 * (i - first_of[1]) : i;
         sample.real_ns = FIRST_NS + seconds * GT_SECOND;
-        gt_store_write(store, &sample);
+        recorder_send(store, &sample);
     }
     assert_int_equal(gt_store_close(store, outcome, &error), 0);
 }
@@ -147,39 +147,12 @@ static void a_killed_tracker_leaves_the_minutes_that_were_over(void **state)
     sqlite3_close(database);
 }
 
-/* A recording that was removed is written again with its minutes, and goes on with the next one. */
-static void minutes_outlive_the_file(void **state)
-{
-    (void)state;
-    struct gt_outcome outcome = recorder_outcome(3);
-    const struct gt_store_type *type = gt_store_type_of("a.sqlite", NULL);
-    struct gt_store_options options = {.path = folder_path("a.sqlite"), .overwrite = true};
-    void *store;
-    assert_int_equal(type->create(&store, &options, recorder_machine(true), NULL), 0);
-    for (int i = 0; i < 3; i++) {
-        struct gt_sample sample = *recorder_sample(i);
-        sample.real_ns = FIRST_NS + 60 * i * GT_SECOND;
-        assert_int_equal(type->write(store, &sample, NULL), 0);
-        assert_int_equal(type->flush(store, NULL), 0);
-        if (i == 1) {
-            assert_int_equal(unlink(folder_path("a.sqlite")), 0);
-            assert_int_equal(type->restore(store, NULL), 0);
-        }
-    }
-    assert_int_equal(type->finish(store, &outcome, true, NULL), 0);
-    sqlite3 *database = opened(folder_path("a.sqlite"));
-    assert_figure(ask(database, "SELECT count(*) FROM minutes WHERE weight = 1"), 3 * 4);
-    assert_figure(ask(database, "SELECT max(number) FROM minutes"), 2);
-    sqlite3_close(database);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_column_of_samples_is_summed_up, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(without_gpus_their_figures_are_missing, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(a_killed_tracker_leaves_the_minutes_that_were_over, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(minutes_outlive_the_file, folder_make, folder_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

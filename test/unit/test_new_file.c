@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,10 +15,14 @@
 #include "base/file.h"
 #include "support/folder.h"
 
+static int (*const begins[])(struct gt_new_file *file, const char *path) = {gt_new_file_begin,
+                                                                            gt_new_file_begin_unnamed};
+static int (*begin)(struct gt_new_file *file, const char *path);
+
 static int make(const char *path, const char *text, bool replace)
 {
     struct gt_new_file file;
-    int status = gt_new_file_begin(&file, path);
+    int status = begin(&file, path);
     if (status < 0)
         return status;
     assert_int_equal(access(path, F_OK), replace ? 0 : -1);
@@ -43,10 +48,14 @@ static void test_files(void **state)
 {
     (void)state;
     const char *path = folder_path("a");
-    assert_int_equal(make(path, "first", false), 0);
-    check(path, "first");
-    assert_int_equal(make(path, "second", true), 0);
-    check(path, "second");
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        begin = begins[i];
+        assert_int_equal(make(path, "first", false), 0);
+        check(path, "first");
+        assert_int_equal(make(path, "second", true), 0);
+        check(path, "second");
+        unlink(path);
+    }
 }
 
 static void test_what_is_there_stays(void **state)
@@ -54,23 +63,44 @@ static void test_what_is_there_stays(void **state)
     (void)state;
     struct gt_new_file file;
     const char *path = folder_path("a");
-    assert_int_equal(gt_new_file_begin(&file, path), 0);
-    assert_int_equal(make(path, "meanwhile", false), 0);
-    assert_int_equal(gt_new_file_place(&file, false), -EEXIST);
-    check(path, "meanwhile");
-    assert_int_equal(gt_new_file_begin(&file, path), 0);
-    gt_new_file_drop(&file);
-    check(path, "meanwhile");
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        begin = begins[i];
+        assert_int_equal(begin(&file, path), 0);
+        assert_int_equal(make(path, "meanwhile", false), 0);
+        assert_int_equal(gt_new_file_place(&file, false), -EEXIST);
+        check(path, "meanwhile");
+        assert_int_equal(begin(&file, path), 0);
+        gt_new_file_drop(&file);
+        check(path, "meanwhile");
+        unlink(path);
+    }
 }
 
 static void test_what_is_no_place(void **state)
 {
     (void)state;
     struct gt_new_file file;
-    assert_int_equal(gt_new_file_begin(&file, folder_path("missing/a")), -ENOENT);
-    assert_int_equal(gt_new_file_begin(&file, test_folder), 0); /* a folder is in the way */
-    assert_int_equal(gt_new_file_place(&file, true), -EISDIR);
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        begin = begins[i];
+        assert_int_equal(begin(&file, folder_path("missing/a")), -ENOENT);
+        assert_int_equal(begin(&file, test_folder), 0); /* a folder is in the way */
+        assert_int_equal(gt_new_file_place(&file, true), -EISDIR);
+        assert_int_equal(folder_count(), 0);
+    }
+}
+
+/* A killed process leaves nothing. */
+static void test_what_has_no_name(void **state)
+{
+    (void)state;
+    struct gt_new_file file;
+    int fd = open(test_folder, O_TMPFILE | O_RDWR, 0600);
+    if (fd < 0)
+        skip();
+    close(fd);
+    assert_int_equal(gt_new_file_begin_unnamed(&file, folder_path("a")), 0);
     assert_int_equal(folder_count(), 0);
+    gt_new_file_drop(&file);
 }
 
 static mode_t mode_of(const char *path)
@@ -121,9 +151,9 @@ static void test_rows_and_pages(void **state)
     (void)state;
     off_t end = 0;
     for (int i = 0; i < 10000; i++) {
-        off_t begin = end;
+        off_t from = end;
         end += 100 + (off_t)gt_file_page_rest(end + 100, 100);
-        assert_int_equal(begin / GT_PAGE, (end - 1) / GT_PAGE);
+        assert_int_equal(from / GT_PAGE, (end - 1) / GT_PAGE);
     }
     assert_int_equal(gt_file_page_rest(GT_PAGE, 100), 0);
     assert_int_equal(gt_file_page_rest(GT_PAGE - 99, 100), 99);
@@ -137,6 +167,7 @@ int main(void)
         IN_FOLDER(test_files),
         IN_FOLDER(test_what_is_there_stays),
         IN_FOLDER(test_what_is_no_place),
+        IN_FOLDER(test_what_has_no_name),
         IN_FOLDER(test_permissions_stay),
         IN_FOLDER(test_links_are_not_followed),
         cmocka_unit_test(test_rows_and_pages),

@@ -263,8 +263,7 @@ static void judge(struct gpu_machine *machine, double perf, double other, struct
     events(machine, "0");
     count(machine, PACKAGE, 0, 0);
     powercap(machine, "intel-rapl:0", "package-0", 100);
-    gt_rapl_perf.find(&zones, &machine->root);
-    gt_rapl_powercap.find(&zones, &machine->root);
+    gt_rapl_find(&zones, &machine->root);
     gt_rapl_read(&zones, 0);
     count(machine, PACKAGE, 0, perf);
     powercap(machine, "intel-rapl:0", "package-0", 100 + other);

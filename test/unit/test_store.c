@@ -246,7 +246,7 @@ static void samples_arrive_soon_and_before_the_end(void **state)
         struct gt_store *store;
         assert_int_equal(gt_store_open(&store, &options, recorder_machine(true), NULL), 0);
         for (int number = 0; number < 10; number++)
-            gt_store_write(store, recorder_sample(number));
+            recorder_send(store, recorder_sample(number));
         for (int waits = 0; arrived(options.path) < 10; waits++) {
             assert_in_range(waits, 0, 1000);
             usleep(10000);
@@ -313,16 +313,23 @@ static int count_samples(const char *path, const char *column)
 static void a_full_queue_drops_samples_and_says_how_many(void **state)
 {
     (void)state;
-    const int written = 60000;
+    enum { BATCHES = 3 };
+    const int written = 30000;
     for (int i = 0; i < 2; i++) {
         struct gt_store_options options = {.path = folder_path(names[i]), .overwrite = true};
         struct gt_outcome outcome = recorder_outcome(written);
         struct gt_error error = {0};
         struct gt_store *store;
         assert_int_equal(gt_store_open(&store, &options, recorder_machine(true), NULL), 0);
-        const struct gt_sample *sample = recorder_sample(1);
+        struct gt_sample sample = *recorder_sample(1);
+        struct gt_sample_batch batch[BATCHES] = {{0}};
+        sample.row_count = GT_FIXED_ROWS;
         for (int number = 0; number < written; number++)
-            gt_store_write(store, sample);
+            assert_int_equal(gt_sample_batch_add(&batch[number % BATCHES], &sample), 0);
+        for (int k = 0; k < BATCHES; k++) {
+            gt_store_send(store, &batch[k]);
+            free(batch[k].bytes);
+        }
         const char *trouble = gt_store_trouble(store);
         assert_non_null(trouble);
         assert_non_null(strstr(trouble, "not recorded"));

@@ -41,7 +41,7 @@ static struct gt_store *open_with(const char *path, bool detail)
     struct gt_sample sample = *recorder_sample(0);
     sample.life = early;
     sample.life_count = detail ? 3 : 0;
-    gt_store_write(store, &sample);
+    recorder_send(store, &sample);
     return store;
 }
 
@@ -117,7 +117,7 @@ static void an_unfinished_recording_has_what_was_known(void **state)
         struct gt_sample sample = *recorder_sample(1);
         sample.life = &final[1];
         sample.life_count = 1;
-        gt_store_write(store, &sample);
+        recorder_send(store, &sample);
         assert_int_equal(gt_store_close(store, NULL, NULL), 0);
         struct gt_recording *recording = opened(folder_path(names[i]));
         const struct gt_lives *lives = gt_recording_lives(recording);

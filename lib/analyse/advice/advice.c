@@ -129,18 +129,39 @@ const char *gt_advice_base(const struct gt_adviser *adviser, char text[160])
     return text;
 }
 
-bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part)
+/* Parts of names that rules look for; the last bit is work of GPUs. */
+static const char *const parts[] = {"GraphLaunch", "Pageable", "Pinned", "triton_", "Torch-Compiled"};
+enum { PARTS = sizeof parts / sizeof *parts, GPU_WORK = 1 << PARTS };
+
+static unsigned parts_of(const char *name)
+{
+    unsigned found = 0;
+    for (size_t i = 0; i < PARTS; i++)
+        found |= strstr(name, parts[i]) ? 1u << i : 0;
+    return found;
+}
+
+static int find_parts(struct gt_adviser *adviser)
 {
     const struct gt_trace *trace = adviser->input->trace;
-    uint32_t known = GT_TRACE_NONE;
-    for (size_t i = 0; i < trace->events.count; i++) {
-        if (trace->events.name[i] == known || gt_analysis_node(adviser->input, i) != node)
-            continue;
-        known = trace->events.name[i];
-        if (strstr(gt_trace_text(trace, known), part))
-            return true;
+    unsigned char *of_name = calloc(trace->strings.count + (size_t)1, 1);
+    adviser->found = calloc(trace->strings.count + (size_t)1, 1);
+    for (uint32_t i = 0; of_name && i < trace->strings.count; i++)
+        of_name[i] = (unsigned char)parts_of(gt_trace_text(trace, i));
+    for (size_t i = 0; of_name && adviser->found && i < trace->events.count; i++) {
+        uint32_t node = gt_analysis_node(adviser->input, i);
+        if (node != GT_TRACE_NONE)
+            adviser->found[node] |= (unsigned char)(of_name[trace->events.name[i]] |
+                                                    (gt_gpu_is_work(adviser->input, i) ? GPU_WORK : 0));
     }
-    return false;
+    int status = of_name && adviser->found ? 0 : -ENOMEM;
+    free(of_name);
+    return status;
+}
+
+bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part)
+{
+    return node != GT_TRACE_NONE && adviser->found[node] & parts_of(part);
 }
 
 /* ---- data loaders ---- */
@@ -188,13 +209,10 @@ static int measure(const struct gt_analysis_input *input, const struct gt_spans 
     return status;
 }
 
-/* Is there a GPU trace of the node? Then the rule over idle GPUs tells more exactly what waiting costs. */
-static bool has_gpu_work(const struct gt_analysis_input *input, uint32_t node)
+/* If there is a GPU trace of the node, the rule over idle GPUs reports more exactly what waiting costs. */
+static bool has_gpu_work(const struct gt_adviser *adviser, uint32_t node)
 {
-    for (size_t i = 0; i < input->trace->events.count; i++)
-        if (gt_gpu_is_work(input, i) && gt_analysis_node(input, i) == node)
-            return true;
-    return false;
+    return node != GT_TRACE_NONE && adviser->found[node] & GPU_WORK;
 }
 
 static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct part part[GT_LOADER_PARTS], double waits)
@@ -216,10 +234,11 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
     gain = gt_gain_of_rank(adviser, node, waits);
     struct gt_loss loss = {GT_LOSS_LOADING, GT_LOSS_OF_DEVICE, node}, part_of_it = loss;
     part_of_it.detail = GT_LOSS_OF_PART;
-    if (next->count && !has_gpu_work(adviser->input, node)) {
+    if (next->count && !has_gpu_work(adviser, node)) {
         bool told = gt_advise(adviser, gain, "dataloader",
                               "%s: %.0f %% of the time waiting for data%s, %s in the median of %zu fetches%s: %s", name,
-                              gt_gain_of(waits, whole).percent, late > 0 ? " (what makes the others wait apart)" : "",
+                              gt_gain_of(waits, whole).percent,
+                              gt_advice_is_worth_naming(late, whole) ? " (what makes the others wait apart)" : "",
                               GT_TIME_WORDS(next->median), next->count, workers,
                               most == 0 ? "load in workers (num_workers)" : "more workers, or a faster source");
         gt_advice_is(adviser, told, loss);
@@ -655,6 +674,7 @@ static void drop_untold(struct gt_adviser *adviser)
 int gt_advise_all(struct gt_adviser *adviser)
 {
     adviser->status = find_ranks(adviser);
+    adviser->status = adviser->status < 0 ? adviser->status : find_parts(adviser);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser->status >= 0; i++)
         rules[i](adviser);
     drop_untold(adviser);
@@ -672,6 +692,7 @@ void gt_adviser_release(struct gt_adviser *adviser)
     free(adviser->held);
     free(adviser->rank);
     free(adviser->time);
+    free(adviser->found);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
@@ -702,5 +723,6 @@ const struct gt_analysis gt_analysis_advice = {
     .compares = true,
     .of_calls = true,
     .of_all = true,
+    .judges = true,
     .build = build,
 };

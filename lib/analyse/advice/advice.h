@@ -65,7 +65,8 @@ struct gt_held_steps {
 struct gt_adviser {
     const struct gt_analysis_input *input;
     struct gt_rank_figures *rank;
-    double *time; /* of each: what its costs are shares of; NaN not known */
+    unsigned char *found; /* of each place of a node: bits for the parts of names that its events have */
+    double *time;         /* of each: what its costs are shares of; NaN not known */
     size_t ranks;
     struct gt_advice *advice;
     size_t count, capacity;
@@ -91,6 +92,11 @@ void gt_advice_is(struct gt_adviser *adviser, bool told, struct gt_loss loss);
 double gt_advice_awaited(const struct gt_adviser *adviser, const struct gt_keyed_span *device);
 /* Returns the ns of a loss of a node that are told of it as of a straggler. */
 double gt_advice_blamed(const struct gt_adviser *adviser, uint32_t node, enum gt_loss_kind kind);
+/* Time of another finding is named in a sentence if it is at least 1 % of the time. */
+static inline bool gt_advice_is_worth_naming(double part, double whole)
+{
+    return part > 0 && part >= 0.01 * whole;
+}
 /* Returns how that is told where it is taken out of another sentence. */
 const char *gt_advice_apart(const struct gt_adviser *adviser);
 double gt_advice_median_of_others(const struct gt_numbers *sorted, double own);

@@ -1,4 +1,5 @@
 /* Rules over calls of the CUDA or HIP runtime: those that make the host or the GPU wait. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,9 +30,8 @@ static void take(struct calls *calls, const char *name, const struct gt_spans *s
     calls->most = total;
 }
 
-static void judge_calls(struct gt_adviser *adviser, uint32_t node, const struct calls calls[GT_API_KINDS])
+static void judge_calls(struct gt_adviser *adviser, uint32_t node, double host, const struct calls calls[GT_API_KINDS])
 {
-    double host = (double)gt_api_host_time(adviser->input, node);
     const char *name = gt_analysis_text(adviser->input, node);
     const struct calls *kind = &calls[GT_API_ALLOCATION];
     if (kind->count)
@@ -85,7 +85,8 @@ static void judge_pageable(struct gt_adviser *adviser)
 void gt_advise_api(struct gt_adviser *adviser)
 {
     struct gt_spans spans = {0};
-    adviser->status = gt_api_spans(adviser->input, &spans);
+    int64_t *host = gt_api_host_times(adviser->input);
+    adviser->status = host ? gt_api_spans(adviser->input, &spans) : -ENOMEM;
     for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
         struct calls calls[GT_API_KINDS] = {0};
         for (size_t i = from, next; i < to; i = next) {
@@ -93,9 +94,12 @@ void gt_advise_api(struct gt_adviser *adviser)
             next = gt_spans_run(&spans, i, 2);
             take(&calls[gt_api_kind(name)], name, &spans, i, next);
         }
-        judge_calls(adviser, spans.span[from].key[0], calls);
+        uint32_t node = spans.span[from].key[0];
+        if (node != GT_TRACE_NONE)
+            judge_calls(adviser, node, (double)host[node], calls);
     }
     if (adviser->status >= 0)
         judge_pageable(adviser);
+    free(host);
     gt_spans_release(&spans);
 }

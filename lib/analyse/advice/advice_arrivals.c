@@ -24,6 +24,13 @@ struct straggler {
     bool is_pooled, is_named;
 };
 
+/* Computing kernels that a step launched. */
+struct step_kernels {
+    uint32_t key[2], node; /* key: mode, number */
+    size_t step, count;    /* step: its place in job.steps */
+    double sum, excess;    /* ns; excess: over the median of the other ranks */
+};
+
 struct job {
     struct gt_adviser *adviser;
     struct gt_collectives collectives;
@@ -35,9 +42,12 @@ struct job {
     struct gt_replay replay;
     struct straggler
         *straggler;        /* each rank of the collectives; those that come last together have one, that of the first */
+    struct gt_spans work;  /* of GPUs, in the order of events */
+    size_t *call;          /* of each, the event that launched it, or SIZE_MAX */
     struct gt_spans steps; /* by node and start */
     bool *is_late;         /* each step: its rank is late in it */
-    double whole;          /* ns from the first arrival to the last end */
+    struct step_kernels *kernels; /* of each step, by mode, number and node */
+    double whole;                 /* ns from the first arrival to the last end */
 };
 
 /* What of a rank may make it late, and how it is told: as a ratio to the median of the others, or as shares of the time. */
@@ -54,6 +64,22 @@ static const struct {
 
 static const double TELLING = 5; /* percent */
 
+/* Of values of a rank's steps those count that are at least a third of their mean, each weighted by itself. */
+struct least {
+    double sum, squares;
+};
+
+static void least_add(struct least *least, double value)
+{
+    least->sum += value > 0 ? value : 0;
+    least->squares += value > 0 ? value * value : 0;
+}
+
+static double least_of(const struct least *least)
+{
+    return least->sum > 0 ? least->squares / least->sum / 3 : INFINITY;
+}
+
 /* A rank without a known cause is named if it is late in at least half of the steps. */
 static bool is_steady(const struct straggler *straggler)
 {
@@ -61,7 +87,7 @@ static bool is_steady(const struct straggler *straggler)
     return straggler->late && HALF * straggler->late >= straggler->steps;
 }
 
-/* 90 % of the steps count as each step. */
+/* 90 % of the steps are called each step. */
 static bool is_in_each_step(const struct straggler *straggler)
 {
     return 10 * straggler->late >= 9 * straggler->steps;
@@ -86,63 +112,112 @@ static double excess_of(const struct gt_rank_figures *ranks, size_t count, size_
     return gt_percent(*own - *others, figure == GT_RANK_KERNEL ? *others : whole);
 }
 
-/* Lists the steps in which a rank is late. Keys: mode, number. */
-static int list_late_steps(const struct job *job, uint32_t node, struct gt_spans *ret)
+/* Work belongs to the step that launched it, and may run in the next. Without a known call, its own start counts. */
+static int64_t launch_of(const struct job *job, size_t work)
 {
-    int status = 0;
-    for (size_t i = 0; i < job->steps.count && status >= 0; i++) {
-        struct gt_keyed_span step = job->steps.span[i];
-        if (step.key[0] == node && job->is_late[i])
-            status = gt_spans_add(ret, (struct gt_keyed_span){.key = {step.key[1], step.key[2]}});
+    const struct gt_trace_events *events = &job->adviser->input->trace->events;
+    return events->start[job->call[work] == SIZE_MAX ? job->work.span[work].event : job->call[work]];
+}
+
+static int by_step(const void *a, const void *b)
+{
+    const struct step_kernels *x = a, *y = b;
+    return GT_ORDER_BY(gt_order_lists(x->key, y->key, 2), GT_ORDER(x->node, y->node), GT_ORDER(x->step, y->step));
+}
+
+static size_t step_run(const struct job *job, size_t from)
+{
+    size_t to = from;
+    while (to < job->steps.count && gt_order_lists(job->kernels[to].key, job->kernels[from].key, 2) == 0)
+        to++;
+    return to;
+}
+
+static void add_kernels(struct job *job)
+{
+    for (size_t i = 0; i < job->work.count; i++) {
+        const struct gt_keyed_span *work = &job->work.span[i];
+        int64_t time = launch_of(job, i);
+        size_t behind = gt_spans_behind(&job->steps, work->key[GT_GPU_NODE], time);
+        const struct gt_keyed_span *step = behind ? &job->steps.span[behind - 1] : NULL;
+        if (work->key[GT_GPU_USE] != GT_USE_COMPUTE || !step || step->key[0] != work->key[GT_GPU_NODE] ||
+            step->end <= time)
+            continue;
+        job->kernels[behind - 1].sum += (double)(work->end - work->start);
+        job->kernels[behind - 1].count++;
     }
-    gt_spans_sort(ret);
+}
+
+/* Finds how much longer the kernels of each step are than the same number of the median rank of the others. */
+static int measure_kernels(struct job *job)
+{
+    struct gt_numbers means = {0};
+    int status = 0;
+    job->kernels = calloc(job->steps.count + 1, sizeof *job->kernels);
+    if (!job->kernels)
+        return -ENOMEM;
+    for (size_t i = 0; i < job->steps.count; i++) {
+        const uint32_t *key = job->steps.span[i].key;
+        job->kernels[i] = (struct step_kernels){.key = {key[1], key[2]}, .node = key[0], .step = i};
+    }
+    add_kernels(job);
+    GT_SORT(job->kernels, job->steps.count, by_step);
+    for (size_t from = 0, to; from < job->steps.count && status >= 0; from = to) {
+        to = step_run(job, from);
+        gt_numbers_clear(&means);
+        for (size_t i = from; i < to && status >= 0; i++)
+            if (job->kernels[i].count)
+                status = gt_numbers_add(&means, job->kernels[i].sum / (double)job->kernels[i].count);
+        gt_numbers_percentile(&means, 50); /* sorts them */
+        for (size_t i = from; i < to && means.count > 1; i++) {
+            struct step_kernels *own = &job->kernels[i];
+            double mean = own->sum / (double)own->count;
+            own->excess = own->count ? own->sum - (double)own->count * gt_advice_median_of_others(&means, mean) : 0;
+        }
+    }
+    gt_numbers_release(&means);
     return status;
 }
 
-/* The step that this time of a node is in is one of `steps`. */
-static bool is_in_steps(const struct job *job, const struct gt_spans *steps, uint32_t node, int64_t time)
+static bool is_slow_step(const struct job *job, const struct step_kernels *kernels, uint32_t node, double least)
 {
-    size_t behind = gt_spans_behind(&job->steps, node, time);
-    const struct gt_keyed_span *step = behind ? &job->steps.span[behind - 1] : NULL;
-    if (!step || step->key[0] != node || step->end <= time)
-        return false;
-    size_t at = GT_SEARCH(0, steps->count, middle, gt_order_lists(steps->span[middle].key, &step->key[1], 2) < 0);
-    return at < steps->count && gt_order_lists(steps->span[at].key, &step->key[1], 2) == 0;
+    return kernels->node == node && job->is_late[kernels->step] && kernels->excess >= least;
 }
 
-static void take_kernels(struct gt_rank_figures *rank, const struct job *job, const struct gt_spans *late,
-                         const struct gt_keyed_span *work, size_t count)
+/* Returns the ranks with the mean length of their kernels in the steps that are late, and in which the kernels of `node` are slow, as
+ * a long kernel may make the next step late, too. *slow is the number of these steps. Returns NULL without memory. */
+static struct gt_rank_figures *in_slow_steps(const struct job *job, uint32_t node, size_t *slow)
 {
-    double sum = 0;
-    rank->kernels = 0;
-    for (size_t i = 0; i < count; i++)
-        if (work[i].key[GT_GPU_USE] == GT_USE_COMPUTE && is_in_steps(job, late, rank->node, work[i].start)) {
-            sum += (double)(work[i].end - work[i].start);
-            rank->kernels++;
-        }
-    rank->figure[GT_RANK_KERNEL] = rank->kernels ? sum / (double)rank->kernels : NAN;
-}
-
-/* Returns the ranks with the mean length of their kernels in the steps in which `node` is late; NULL without memory. */
-static struct gt_rank_figures *in_late_steps(const struct job *job, uint32_t node)
-{
-    struct gt_spans late = {0}, work = {0};
     struct gt_rank_figures *ranks = malloc((job->ranks + 1) * sizeof *ranks);
-    int status = list_late_steps(job, node, &late);
-    status = status < 0 ? status : gt_gpu_all_spans(job->adviser->input, &work);
-    gt_spans_sort(&work);
-    for (size_t i = 0; ranks && i < job->ranks; i++)
+    struct least least = {0};
+    *slow = 0;
+    for (size_t i = 0; i < job->steps.count; i++)
+        if (is_slow_step(job, &job->kernels[i], node, -INFINITY))
+            least_add(&least, job->kernels[i].excess);
+    double excess = least.sum > 0 ? least_of(&least) : -INFINITY;
+    for (size_t i = 0; ranks && i < job->ranks; i++) {
         ranks[i] = job->rank[i];
-    for (size_t from = 0, to = 0; ranks && status >= 0 && gt_spans_next(&work, 1, &from, &to);)
-        for (size_t i = 0; i < job->ranks; i++)
-            if (ranks[i].node == work.span[from].key[GT_GPU_NODE])
-                take_kernels(&ranks[i], job, &late, &work.span[from], to - from);
-    gt_spans_release(&late);
-    gt_spans_release(&work);
-    if (status >= 0)
-        return ranks;
-    free(ranks);
-    return NULL;
+        ranks[i].kernels = 0;
+        ranks[i].figure[GT_RANK_KERNEL] = ranks[i].has_gpu ? 0 : NAN;
+    }
+    for (size_t from = 0, to; ranks && from < job->steps.count; from = to) {
+        bool is_slow = false;
+        to = step_run(job, from);
+        for (size_t i = from; i < to && !is_slow; i++)
+            is_slow = is_slow_step(job, &job->kernels[i], node, excess);
+        *slow += is_slow;
+        for (size_t i = from, rank = 0; i < to && is_slow; i++) {
+            while (rank < job->ranks && ranks[rank].node < job->kernels[i].node)
+                rank++;
+            if (rank == job->ranks || ranks[rank].node != job->kernels[i].node)
+                continue;
+            ranks[rank].figure[GT_RANK_KERNEL] += job->kernels[i].sum;
+            ranks[rank].kernels += job->kernels[i].count;
+        }
+    }
+    for (size_t i = 0; ranks && i < job->ranks; i++)
+        ranks[i].figure[GT_RANK_KERNEL] /= ranks[i].kernels ? (double)ranks[i].kernels : NAN;
+    return ranks;
 }
 
 static const char *waits_in(const struct job *job, size_t rank, char *text, size_t size)
@@ -156,8 +231,8 @@ static const char *waits_in(const struct job *job, size_t rank, char *text, size
 }
 
 /* The cause that is the most of a rank's whole time. `ranks` are those of the job, or with the kernels of some steps. */
-static bool write_greatest_cause(const struct job *job, const struct gt_rank_figures *ranks, size_t rank, char *text,
-                                 size_t size, struct gt_blame *blame)
+static bool write_greatest_cause(const struct job *job, const struct gt_rank_figures *ranks, size_t rank,
+                                 const char *when, char *text, size_t size, struct gt_blame *blame)
 {
     bool found = false;
     double most = TELLING, own, others;
@@ -174,8 +249,7 @@ static bool write_greatest_cause(const struct job *job, const struct gt_rank_fig
         blame->loss.kind = causes[i].loss;
         blame->ns = (own - others) / (double)ranks[rank].gpus;
         if (figure == GT_RANK_KERNEL)
-            snprintf(text, size, causes[i].sentence, ranks == job->rank ? "" : "in these steps ", excess,
-                     GT_TIME_WORDS(own), GT_TIME_WORDS(others));
+            snprintf(text, size, causes[i].sentence, when, excess, GT_TIME_WORDS(own), GT_TIME_WORDS(others));
         else if (figure == GT_RANK_HOST)
             snprintf(text, size, causes[i].sentence, gt_percent(own, whole), waits_in(job, rank, words, sizeof words),
                      gt_percent(others, whole));
@@ -185,16 +259,22 @@ static bool write_greatest_cause(const struct job *job, const struct gt_rank_fig
     return found;
 }
 
-/* Kernels that are slow in some steps are compared in these. */
+/* Kernels that are slow in some steps are compared in these steps. */
 static bool write_cause(const struct job *job, const struct straggler *straggler, size_t rank, char *text, size_t size,
                         struct gt_blame *blame)
 {
-    if (!straggler->has_steps || is_in_each_step(straggler))
-        return write_greatest_cause(job, job->rank, rank, text, size, blame);
-    struct gt_rank_figures *ranks = in_late_steps(job, job->rank[rank].node);
+    if (!straggler->has_steps || straggler->late == straggler->steps)
+        return write_greatest_cause(job, job->rank, rank, "", text, size, blame);
+    char when[80] = "";
+    size_t slow;
+    struct gt_rank_figures *ranks = in_slow_steps(job, job->rank[rank].node, &slow);
     if (!ranks)
         job->adviser->status = -ENOMEM;
-    bool found = ranks && write_greatest_cause(job, ranks, rank, text, size, blame);
+    if (slow < straggler->late)
+        snprintf(when, sizeof when, "in %zu of %zu steps ", slow, straggler->steps);
+    else if (!is_in_each_step(straggler))
+        snprintf(when, sizeof when, "in these steps ");
+    bool found = ranks && write_greatest_cause(job, ranks, rank, when, text, size, blame);
     free(ranks);
     return found;
 }
@@ -351,9 +431,12 @@ static int by_unit(const void *a, const void *b)
 
 static size_t unit_of(const struct job *job, const struct gt_arrival *arrival, size_t collective)
 {
-    const struct gt_spans *steps = &job->steps;
+    const struct gt_spans *steps = &job->steps, *work = &job->work;
     int64_t time = arrival->event == SIZE_MAX ? arrival->start
                                               : job->adviser->input->trace->events.start[arrival->event];
+    size_t at = GT_SEARCH(0, work->count, middle, work->span[middle].event < arrival->event);
+    if (at < work->count && work->span[at].event == arrival->event)
+        time = launch_of(job, at);
     size_t low = gt_spans_behind(steps, arrival->node, time);
     bool has_step = (low && steps->span[low - 1].key[0] == arrival->node) ||
                     (low < steps->count && steps->span[low].key[0] == arrival->node);
@@ -440,19 +523,6 @@ static void sum_units(struct lateness *lateness)
     lateness->count = kept;
 }
 
-/* Returns the least lateness of a step that counts as late: a third of the mean over the steps of a rank, each step weighted by its
- * lateness. */
-static double least_lateness(const struct late *late, size_t count)
-{
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < count; i++)
-        if (late[i].ns > 0) {
-            sum += late[i].ns;
-            squares += late[i].ns * late[i].ns;
-        }
-    return sum > 0 ? squares / sum / 3 : INFINITY;
-}
-
 static void judge_lateness(struct job *job, struct lateness *lateness)
 {
     sum_units(lateness);
@@ -461,7 +531,10 @@ static void judge_lateness(struct job *job, struct lateness *lateness)
         struct straggler *straggler = &job->straggler[rank];
         for (to = from; to < lateness->count && lateness->late[to].rank == rank;)
             to++;
-        double least = least_lateness(&lateness->late[from], to - from);
+        struct least of_rank = {0};
+        for (size_t i = from; i < to; i++)
+            least_add(&of_rank, lateness->late[i].ns);
+        double least = least_of(&of_rank);
         straggler->steps = to - from;
         for (size_t i = from; i < to; i++) {
             size_t unit = lateness->late[i].unit;
@@ -483,10 +556,13 @@ static int find_stragglers(struct job *job)
     struct lateness lateness = {.late = malloc(arrivals * sizeof *lateness.late)};
     job->straggler = calloc(all->ranks + 1, sizeof *job->straggler);
     int status = job->straggler && lateness.late ? find_compute(job) : -ENOMEM;
+    status = status < 0 ? status : gt_gpu_all_spans(job->adviser->input, &job->work);
+    status = status < 0 ? status : gt_gpu_launches(job->adviser->input, &job->work, &job->call);
     status = status < 0 ? status : gt_step_spans(job->adviser->input, &job->steps);
     gt_spans_sort_by(&job->steps, by_start);
     job->is_late = calloc(job->steps.count + 1, sizeof *job->is_late);
     status = status < 0 || job->is_late ? status : -ENOMEM;
+    status = status < 0 ? status : measure_kernels(job);
     for (size_t i = 0; i < all->count && status >= 0; i++) {
         status = add_lateness(job, &lateness, i, &waits);
         status = status < 0 ? status : add_behind(job, i, &waits);
@@ -779,6 +855,9 @@ bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common)
     gt_replay_close(&job.replay);
     free(job.straggler);
     free(job.is_late);
+    free(job.call);
+    free(job.kernels);
+    gt_spans_release(&job.work);
     gt_spans_release(&job.steps);
     gt_late_ranks_release(&job.late);
     gt_spans_release(&job.compute);

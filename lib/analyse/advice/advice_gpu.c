@@ -74,7 +74,7 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
     double late_host = gt_advice_blamed(adviser, place, GT_LOSS_HOST), left = fmax(host - late_host, 0);
     double other = (double)time->idle[GT_IDLE_OTHER], whole = (double)time->whole;
     double idle = loading + host + other + (double)time->idle[GT_IDLE_KERNEL], share = gt_percent(idle, whole);
-    if (late_host > 0)
+    if (gt_advice_is_worth_naming(late_host, whole))
         snprintf(owner, sizeof owner, " (%s apart)", gt_advice_apart(adviser));
     else
         gt_advice_waits_in(adviser, &rule->waits, place, owner, sizeof owner);
@@ -82,7 +82,7 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
         adviser, gt_gain_of_gpu(adviser, loading - late_load, time->span), "idle, dataloader",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the data loader%s: more workers, or a faster source",
         node, gt_advice_gpu(device), device, share, gt_percent(loading - late_load, idle),
-        late_load > 0 ? " (what makes the others wait apart)" : "");
+        gt_advice_is_worth_naming(late_load, whole) ? " (what makes the others wait apart)" : "");
     struct gt_loss loss = {GT_LOSS_LOADING, GT_LOSS_OF_DEVICE, time->span->key[GT_GPU_NODE]};
     gt_advice_is(adviser, is_told, loss);
     is_told = gt_advise(adviser, gt_gain_of_gpu(adviser, left, time->span), "idle, operators",
@@ -129,6 +129,7 @@ void gt_advise_uses(struct gt_adviser *adviser)
              is_pinned = gt_advice_finds(adviser, spans.span[from].key[GT_GPU_NODE], "Pinned");
         double whole = (double)time.whole, memory = (double)time.part[MEMORY];
         double awaited = gt_advice_awaited(adviser, &spans.span[from]);
+        bool is_named = gt_advice_is_worth_naming(awaited, whole);
         double shown = (double)(time.part[COMMUNICATION] + time.part[COMMUNICATION | MEMORY]) - awaited;
         struct gt_loss loss = {GT_LOSS_COMMUNICATION, GT_LOSS_OF_DEVICE, spans.span[from].key[GT_GPU_NODE]};
         double exposed = gt_percent(shown, (double)gt_gpu_busy(&time, GT_USE_COMMUNICATION));
@@ -139,12 +140,12 @@ void gt_advise_uses(struct gt_adviser *adviser)
                       adviser, gain, "breakdown",
                       "%s: %s%s %.0f %% of the time in sends and receives that no computation hides%s (%.0f %% of all communication): more and smaller micro-batches, or stages of equal length",
                       node, gt_advice_gpu(device), device, gt_percent(shown, whole),
-                      awaited > 0 ? ", apart from waiting for the slowest stage" : "", exposed)
+                      is_named ? ", apart from waiting for the slowest stage" : "", exposed)
                 : gt_advise(
                       adviser, gain, "breakdown",
                       "%s: %s%s %.0f %% of the time in communication that no computation hides%s (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
                       node, gt_advice_gpu(device), device, gt_percent(shown, whole),
-                      awaited > 0 ? ", apart from waiting for late ranks" : "", exposed);
+                      is_named ? ", apart from waiting for late ranks" : "", exposed);
         gt_advice_is(adviser, is_told, loss);
         is_told = gt_advise(adviser, gt_gain_of_gpu(adviser, memory, &spans.span[from]), "breakdown, kernels",
                             "%s: %s%s %.0f %% of the time doing nothing but copying and filling memory: %s", node,
@@ -475,6 +476,16 @@ static struct share share_of(const struct gt_analysis_input *input, const struct
     return share;
 }
 
+/* A rank with fewer steps, or less time without steps, has less communication because its trace is shorter. */
+static bool ends_early(const struct gt_adviser *adviser, uint32_t node, const struct gt_rank_figures *longest)
+{
+    size_t at = GT_SEARCH(0, adviser->ranks, middle, adviser->rank[middle].node < node);
+    const struct gt_rank_figures *own = &adviser->rank[at];
+    if (at == adviser->ranks || own->node != node)
+        return false;
+    return longest->steps ? own->steps < longest->steps : own->whole < 0.9 * longest->whole;
+}
+
 static void judge_communication(struct gt_adviser *adviser)
 {
     struct gt_spans spans = {0};
@@ -484,9 +495,14 @@ static void judge_communication(struct gt_adviser *adviser)
     struct share *share = calloc(spans.count + 1, sizeof *share);
     if (!share)
         adviser->status = -ENOMEM;
+    struct gt_rank_figures longest = {.steps = 0, .whole = 0};
+    for (size_t i = 0; i < adviser->ranks; i++) {
+        longest.steps = adviser->rank[i].steps > longest.steps ? adviser->rank[i].steps : longest.steps;
+        longest.whole = fmax(longest.whole, adviser->rank[i].whole);
+    }
     for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
         struct share next = share_of(adviser->input, &spans, from, to);
-        if (next.communication > 0)
+        if (next.communication > 0 && !ends_early(adviser, next.node, &longest))
             share[count++] = next;
     }
     if (adviser->status >= 0 && count >= 2) {

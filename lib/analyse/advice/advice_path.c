@@ -38,6 +38,7 @@ static const enum gt_loss_kind losses[GT_PATH_KINDS] = {
 };
 
 static const char *const incomplete[2] = SENTENCES("communication, with waiting for ranks whose traces are not here,");
+static const char *const cut[2] = SENTENCES("communication, with waiting for ranks whose traces end early,");
 
 struct best { /* of the steps of a node, or of the job */
     enum gt_path_kind kind;
@@ -137,8 +138,8 @@ static void tell(struct gt_adviser *adviser, const struct search *search, size_t
         is_of_other_stages(adviser, best))
         return;
     struct gt_gain gain = gt_gain_of_rank(adviser, node, whole - (double)best->length);
-    bool may_wait = best->kind == GT_PATH_COMMUNICATION && path->graph.incomplete;
-    const char *const *sentence = may_wait ? incomplete : sentences[best->kind];
+    bool may_wait = best->kind == GT_PATH_COMMUNICATION && (path->graph.incomplete || path->graph.cut);
+    const char *const *sentence = !may_wait ? sentences[best->kind] : path->graph.incomplete ? incomplete : cut;
     enum gt_loss_detail detail = may_wait ? GT_LOSS_OF_PART : GT_LOSS_OF_PATH;
     if (of_job)
         told = gt_advise(adviser, gain, "critical_path", sentence[1], shorter, share);

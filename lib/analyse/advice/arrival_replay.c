@@ -16,6 +16,7 @@ struct gt_replay_part {
     int64_t exposed;          /* ns in which it runs and the device computes nothing */
     size_t before, on_stream; /* the part before it on its device, and on its stream; SIZE_MAX: none */
     bool is_blocked;
+    uint32_t rank; /* its place in gt_collectives.rank: each replay asks for it */
     int64_t begin; /* in the replay */
     int64_t ahead; /* its end in the replay is earlier by this */
     int64_t saved; /* ns that the device has saved after it */
@@ -161,6 +162,7 @@ static int find_parts(struct gt_replay *replay, const struct gt_analysis_input *
         int64_t length = arrival->end > arrival->start ? arrival->end - arrival->start : 0;
         int64_t from = arrival->event == SIZE_MAX ? 0 : input->trace->events.start[arrival->event];
         part->ready = arrival->start;
+        part->rank = (uint32_t)gt_late_rank_of(replay->all, arrival);
         part->exposed = length -
                         (arrival->event == SIZE_MAX ? 0 : gt_arrival_computed(compute, span->key, from, from + length));
     }
@@ -243,7 +245,7 @@ static void replay_collective(struct gt_replay *replay, const struct gt_collecti
         const struct gt_arrival *arrival = &replay->all->arrival[i];
         int64_t begin = begin_of(replay, i), ahead = arrival->start - begin;
         replay->part[i].begin = begin;
-        if (is_left_out && is_left_out[gt_late_rank_of(replay->all, arrival)])
+        if (is_left_out && is_left_out[replay->part[i].rank])
             continue;
         last = begin > last ? begin : last;
         least = ahead < least ? ahead : least;
@@ -267,7 +269,7 @@ const double *gt_replay(struct gt_replay *replay, enum gt_replay_kind kind, cons
     for (size_t i = 0; i < replay->all->count; i++)
         replay_collective(replay, &replay->all->collective[replay->order[i]], kind, is_left_out);
     for (size_t i = 0; i < replay->parts; i++) {
-        double *saved = &replay->saved[gt_late_rank_of(replay->all, &replay->all->arrival[i])];
+        double *saved = &replay->saved[replay->part[i].rank];
         *saved = fmax(*saved, (double)replay->part[i].saved);
     }
     return replay->saved;

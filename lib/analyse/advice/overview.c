@@ -682,5 +682,6 @@ const struct gt_analysis gt_analysis_overview = {
     .compares = true,
     .of_calls = true,
     .of_all = true,
+    .judges = true,
     .build = build,
 };

@@ -44,8 +44,6 @@ static int read_blocks(struct gt_block_analysis *analysis, bool optional, struct
 {
     const char *const *file = analysis->options->sub_tracking_files;
     struct gt_block_event_list *events = &analysis->events;
-    struct gt_open_calls calls = {0};
-    events->calls = &calls;
     events->skip_bad = analysis->options->skip_bad_rows;
     events->skip_foreign = !file || !*file;
     int status = file && *file ? 0 : read_collected(analysis, optional, error);
@@ -53,8 +51,6 @@ static int read_blocks(struct gt_block_analysis *analysis, bool optional, struct
         status = gt_block_event_list_add(events, *file, error);
     if (status == 0 && gt_block_event_list_pair(events, &analysis->intervals) < 0)
         status = out_of_memory(analysis, error);
-    gt_open_calls_release(&calls);
-    events->calls = NULL;
     return status;
 }
 

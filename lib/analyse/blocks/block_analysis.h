@@ -3,7 +3,7 @@
 #define GT_ANALYSE_BLOCKS_BLOCK_ANALYSIS_H
 
 #include "aggregate/energy_curve.h"
-#include "aggregate/sample_course.h"
+#include "aggregate/course.h"
 #include "aggregate/summary.h"
 #include "analyse/blocks/cpu_split.h"
 #include "blocks/block_event.h"

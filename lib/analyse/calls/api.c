@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyse/gpu/gpu.h"
+#include "analyse/views.h"
 #include "base/number.h"
 
 /* ---- calls ---- */
@@ -60,14 +61,14 @@ struct thread {
     bool is_seen, calls;
 };
 
-int64_t gt_api_host_time(const struct gt_analysis_input *input, uint32_t node)
+int64_t *gt_api_host_times(const struct gt_analysis_input *input)
 {
     const struct gt_trace *trace = input->trace;
     struct thread *thread = calloc(trace->track_count + 1, sizeof *thread);
-    int64_t sum = 0;
+    int64_t *sum = calloc(trace->strings.count + (size_t)1, sizeof *sum);
     for (size_t i = 0; thread && i < trace->events.count; i++) {
         int64_t start = trace->events.start[i], end = start + gt_trace_duration(&trace->events, i);
-        if (!gt_trace_lasts(trace, i) || gt_analysis_node(input, i) != node)
+        if (!gt_trace_lasts(trace, i))
             continue;
         struct thread *of = &thread[trace->events.track[i]];
         of->first = !of->is_seen || start < of->first ? start : of->first;
@@ -75,32 +76,43 @@ int64_t gt_api_host_time(const struct gt_analysis_input *input, uint32_t node)
         of->is_seen = true;
         of->calls |= gt_analysis_work(input, i) == GT_WORK_RUNTIME;
     }
-    for (size_t i = 0; thread && i < trace->track_count; i++)
-        sum += thread[i].calls ? thread[i].last - thread[i].first : 0;
+    for (size_t i = 0; thread && sum && i < trace->track_count; i++) {
+        uint32_t node = input->node[trace->process[trace->track[i].process].file];
+        if (thread[i].calls && node != GT_TRACE_NONE)
+            sum[node] += thread[i].last - thread[i].first;
+    }
+    if (!thread) {
+        free(sum);
+        sum = NULL;
+    }
     free(thread);
     return sum;
 }
 
-static int add_calls(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans)
+static bool is_call(const struct gt_analysis_input *input, size_t event)
 {
-    size_t count;
-    int status;
-    int64_t host = 0;
-    struct gt_numbers lengths = {0};
-    struct gt_list_row *row = gt_list_rows(input, spans, 2, &count, &status);
-    for (size_t i = 0; row && i < count && status >= 0; i++) {
-        const struct gt_keyed_span *span = &spans->span[row[i].from];
-        if (!i || span->key[0] != spans->span[row[i - 1].from].key[0])
-            host = gt_api_host_time(input, span->key[0]);
-        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to, 1e3);
-        GT_CELLS(table, gt_analysis_text(input, span->key[0]), gt_analysis_text(input, span->key[1]), lengths.count,
-                 row[i].total / 1e3, gt_percent(row[i].total, (double)host));
-        gt_numbers_cells(table, &lengths);
-    }
+    return gt_analysis_work(input, event) == GT_WORK_RUNTIME && gt_trace_is_slice(input->trace, event);
+}
+
+static struct gt_table *put_calls(const struct gt_analysis_input *input, struct gt_node *root)
+{
+    struct gt_rows all = gt_rows_of_events(input, is_call);
+    struct gt_rows calls = gt_rows_group(
+        &all, "node name", GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length"), GT_STATISTICS_US("length")));
+    int64_t *times = gt_api_host_times(input), *host = gt_rows_add_wholes(&calls, "host");
+    const uint32_t *node = gt_rows_keys(&calls, "node");
+    if (!times)
+        gt_query_fail(input->query, -ENOMEM);
+    for (size_t i = 0; i < calls.count && times; i++)
+        host[i] = node[i] == GT_NO_KEY ? GT_NO_WHOLE : times[node[i]];
+    free(times);
+    gt_rows_percent(&calls, "host_percent", "total", "host");
+    gt_rows_sort_list(input, &calls, "node", "name");
+    struct gt_table *table = gt_rows_put(
+        input, root, "calls", "Calls", &calls,
+        "text:node text:name integer:count number:total_us number:host_percent " GT_NUMBERS_COLUMNS_US, NULL);
     gt_top_shown(table, GT_LIST_SHOWN);
-    gt_numbers_release(&lengths);
-    free(row);
-    return status;
+    return table;
 }
 
 /* ---- copies ---- */
@@ -129,7 +141,7 @@ bool gt_api_is_pageable(const struct gt_analysis_input *input, size_t event)
            strstr(gt_trace_text(input->trace, input->trace->events.name[event]), "Pageable");
 }
 
-static const char *const memories[] = {NULL, "pageable", "pinned"};
+static const char *const memories[] = {NULL, "pageable", "pinned"}; /* NULL: the trace does not have it */
 
 static uint32_t memory_of(const struct gt_analysis_input *input, size_t event)
 {
@@ -139,80 +151,51 @@ static uint32_t memory_of(const struct gt_analysis_input *input, size_t event)
                                                                                       : 0;
 }
 
-/* Keys: node, device, direction, memory. */
-static int find_copies(const struct gt_analysis_input *input, struct gt_spans *spans)
+/* Copies whose bytes the trace does not have count, and have no part in the rate. */
+static void put_copies(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    int status = gt_gpu_spans(input, spans);
-    size_t count = 0;
-    for (size_t i = 0; i < spans->count; i++) {
-        struct gt_keyed_span span = spans->span[i];
-        if (gt_analysis_work(input, span.event) == GT_WORK_KERNEL)
-            continue;
-        span.key[2] = direction_of(input, span.event);
-        span.key[3] = memory_of(input, span.event);
-        spans->span[count++] = span;
+    struct gt_rows copies = gt_view_work(input);
+    const uint32_t *event = gt_rows_keys(&copies, "event");
+    const int64_t *length = gt_rows_wholes(&copies, "length");
+    uint32_t *kind = gt_rows_add_keys(&copies, "kind", directions),
+             *memory = gt_rows_add_keys(&copies, "memory", memories);
+    double *bytes = gt_rows_add_reals(&copies, "bytes"), *timed = gt_rows_add_reals(&copies, "timed");
+    double *rate = gt_rows_add_reals(&copies, "rate");
+    bool *is_copy = gt_query_memory(copies.query, copies.count, sizeof *is_copy);
+    for (size_t i = 0; i < copies.count && is_copy; i++) {
+        int64_t some = gt_trace_bytes(&input->trace->events, event[i]);
+        is_copy[i] = gt_analysis_work(input, event[i]) != GT_WORK_KERNEL;
+        kind[i] = direction_of(input, event[i]);
+        memory[i] = memory_of(input, event[i]);
+        bytes[i] = some < 0 ? NAN : (double)some;
+        timed[i] = some < 0 ? NAN : (double)length[i];
+        rate[i] = length[i] > 0 ? bytes[i] / timed[i] : NAN;
     }
-    spans->count = count;
-    gt_spans_sort(spans);
-    return status;
-}
-
-/* Copies whose bytes the trace does not tell count, and have no part in the rate. */
-static int add_copy(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans,
-                    size_t from, size_t to)
-{
-    const struct gt_keyed_span *first = &spans->span[from];
-    struct gt_numbers rates = {0};
-    double bytes = 0, told = 0, total = 0;
-    int status = 0;
-    for (size_t i = from; i < to && status >= 0; i++) {
-        int64_t length = spans->span[i].end - spans->span[i].start,
-                some = gt_trace_bytes(&input->trace->events, spans->span[i].event);
-        total += (double)length;
-        if (some < 0)
-            continue;
-        bytes += (double)some;
-        told += (double)length;
-        status = length > 0 ? gt_numbers_add(&rates, (double)some / (double)length) : 0;
+    copies = gt_rows_filter(&copies, is_copy);
+    struct gt_rows ways = gt_rows_group(
+        &copies, "node device kind memory",
+        GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length"), GT_SUM("total_bytes", "bytes"),
+                      GT_SUM("timed", "timed"), GT_MIN("min_gb_per_second", "rate"),
+                      GT_QUANTILE("p50_gb_per_second", "rate", 0.5), GT_MAX("max_gb_per_second", "rate")));
+    const double *time = gt_rows_reals(&ways, "timed"), *max = gt_rows_reals(&ways, "max_gb_per_second");
+    double *sum = gt_rows_reals(&ways, "total_bytes"), *mean = gt_rows_add_reals(&ways, "gb_per_second");
+    for (size_t i = 0; i < ways.count; i++) {
+        mean[i] = time[i] > 0 ? sum[i] / time[i] : NAN;
+        sum[i] = isnan(max[i]) ? NAN : sum[i];
     }
-    GT_CELLS(table, gt_analysis_text(input, first->key[0]), gt_analysis_text(input, first->key[1]),
-             directions[first->key[2]], memories[first->key[3]], to - from, total / 1e3);
-    GT_CELLS(table, rates.count ? bytes : NAN, told > 0 ? bytes / told : NAN, gt_numbers_percentile(&rates, 0),
-             gt_numbers_percentile(&rates, 50), gt_numbers_percentile(&rates, 100));
-    gt_numbers_release(&rates);
-    return status;
-}
-
-static int add_copies(const struct gt_analysis_input *input, struct gt_node *root)
-{
-    struct gt_spans spans = {0};
-    struct gt_table *table = gt_analysis_table(
-        root, "copies", "Copies",
-        "text:node text:device text:kind text:host_memory integer:count number:total_us number:total_bytes "
-        "number:gb_per_second number:min_gb_per_second number:p50_gb_per_second number:max_gb_per_second");
-    int status = find_copies(input, &spans);
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 4, &from, &to);) {
-        status = add_copy(input, table, &spans, from, to);
-    }
-    gt_analysis_empty(root, table, NULL);
-    gt_spans_release(&spans);
-    return status;
+    gt_rows_rename(&ways, "memory", "host_memory");
+    gt_rows_put(input, root, "copies", "Copies", &ways,
+                "text:node text:device text:kind text:host_memory integer:count number:total_us number:total_bytes "
+                "number:gb_per_second number:min_gb_per_second number:p50_gb_per_second number:max_gb_per_second",
+                NULL);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    struct gt_spans spans = {0};
-    struct gt_table *table = gt_analysis_table(
-        root, "calls", "Calls",
-        "text:node text:name integer:count number:total_us number:host_percent " GT_NUMBERS_COLUMNS_US);
-    int status = gt_api_spans(input, &spans);
-    if (status >= 0)
-        status = add_calls(input, table, &spans);
-    gt_analysis_empty(root, table, "no calls of a GPU's runtime or driver (cuda_runtime, cuda_driver, hip_runtime)");
-    gt_spans_release(&spans);
-    if (status >= 0)
-        status = add_copies(input, root);
-    return status;
+    struct gt_table *calls = put_calls(input, root);
+    gt_analysis_empty(root, calls, "no calls of a GPU's runtime or driver (cuda_runtime, cuda_driver, hip_runtime)");
+    put_copies(input, root);
+    return gt_query_status(input->query);
 }
 
 const struct gt_analysis gt_analysis_api = {

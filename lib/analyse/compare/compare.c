@@ -6,25 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/course.h"
 #include "analyse/blocks/results.h"
 #include "analyse/compare/comparison.h"
 #include "analyse/display.h"
 #include "base/number.h"
+#include "report/brief.h"
+#include "schema/human.h"
 #include "store/store.h"
 
 /* ---- rows of sessions, as the original has them ---- */
-
-struct entry {
-    const char *name;
-    double value;
-    size_t place;
-};
-
-static int compare_entries(const void *a, const void *b)
-{
-    const struct entry *x = a, *y = b;
-    return GT_ORDER_BY(isnan(x->value) - isnan(y->value), GT_ORDER(x->value, y->value), GT_ORDER(x->place, y->place));
-}
 
 struct row {
     const char *key, *title;
@@ -32,94 +23,82 @@ struct row {
     unsigned flags;
 };
 
-/* The sessions' values, ascending, and then those that have none. */
-static int add_row(struct gt_node *parent, const struct gt_comparison *comparison, const struct gt_figure *figure,
-                   const struct row *about)
+static int compare_entries(const void *a, const void *b)
 {
-    struct entry *entry = calloc(comparison->sessions, sizeof *entry);
+    const struct gt_session_value *x = a, *y = b;
+    return GT_ORDER_BY(isnan(x->value) - isnan(y->value), GT_ORDER(x->value, y->value),
+                       GT_ORDER(x->session, y->session));
+}
+
+/* The sessions' values, ascending, and then those that have none. */
+static void add_row(struct gt_node *parent, const struct gt_comparison *comparison, const struct gt_figure *figure,
+                    const struct row *about)
+{
     struct gt_node *row = gt_report_section(parent, about->key, about->title);
-    if (!entry)
-        return -ENOMEM;
     struct gt_figure original = *figure;
     original.as_original = true;
+    struct gt_session_value *entry = comparison->order;
     for (size_t i = 0; i < comparison->sessions; i++)
-        entry[i] = (struct entry){comparison->session[i].name, gt_compare_value(comparison, &original, i, NULL), i};
+        entry[i] = (struct gt_session_value){gt_compare_value(comparison, &original, i), i};
     qsort(entry, comparison->sessions, sizeof *entry, compare_entries);
     gt_node_flags(row, GT_ROW | about->flags);
     for (size_t i = 0; i < comparison->sessions; i++) {
-        double measured = gt_compare_value(comparison, figure, entry[i].place, NULL);
+        const char *name = comparison->session[entry[i].session].name;
+        double measured = gt_compare_value(comparison, figure, entry[i].session);
         bool is_absent = isnan(measured) && entry[i].value == 0;
-        struct gt_node *number = gt_report_number(row, entry[i].name, entry[i].name, is_absent ? 0 : measured, NULL);
+        struct gt_node *number = gt_report_number(row, name, name, is_absent ? 0 : measured, NULL);
         gt_node_flags(number, is_absent ? GT_NO_DEVICE : 0);
         gt_node_display(number, about->factor, NULL);
     }
-    free(entry);
-    return 0;
 }
 
-static int add_block_values(struct gt_node *parent, const struct gt_comparison *comparison, struct gt_figure figure,
-                            double factor)
+static void add_block_values(struct gt_node *parent, const struct gt_comparison *comparison, struct gt_figure figure,
+                             double factor)
 {
-    int status = 0;
-    for (size_t i = 0; i < comparison->slots && status == 0; i++) {
+    for (size_t i = 0; i < comparison->slots; i++) {
         figure.slot = &comparison->slot[i];
-        status = add_row(parent, comparison, &figure, &(struct row){figure.slot->label, figure.slot->label, factor, 0});
+        add_row(parent, comparison, &figure, &(struct row){figure.slot->label, figure.slot->label, factor, 0});
     }
-    return status;
 }
 
-/* The sessions are compared in the units of the first run. */
-static void read_units(struct gt_machine *machine, const struct gt_comparison *comparison)
+/* Columns in the units of the first run, in which the sessions are compared. */
+struct units {
+    struct gt_machine machine;
+    struct gt_columns columns;
+};
+
+static void read_units(struct units *units, const struct gt_comparison *comparison)
 {
     const struct gt_node *results = gt_compare_results(comparison, 0);
     const char *ram = gt_results_static(results, "ram_unit"), *gpu_ram = gt_results_static(results, "gpu_ram_unit");
-    snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", ram ? ram : "bytes");
-    snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", gpu_ram ? gpu_ram : "bytes");
-}
-
-static bool is_original(const struct gt_columns *columns, const char *name)
-{
-    int index = gt_store_column_find(columns, name);
-    return index >= 0 && columns->column[index].is_original;
+    snprintf(units->machine.ram_unit, sizeof units->machine.ram_unit, "%s", ram ? ram : "bytes");
+    snprintf(units->machine.gpu_ram_unit, sizeof units->machine.gpu_ram_unit, "%s", gpu_ram ? gpu_ram : "bytes");
+    gt_store_columns(&units->columns, &units->machine);
 }
 
 /* A column in the job and in the blocks. Those of the original are in its units; people see ours in them, too, in
  * text only where no table of differences has them. */
-static int add_column(struct gt_node *overall, struct gt_node *usage, const struct gt_comparison *comparison,
-                      const char *name, const struct gt_columns *columns, const struct gt_machine *machine)
+static void add_column(struct gt_node *overall, struct gt_node *usage, const struct gt_comparison *comparison,
+                       const char *name, const struct units *units)
 {
-    struct gt_display_unit display = gt_display_unit_as(columns, name, machine);
-    bool is_hidden = !is_original(columns, name) && comparison->sessions > 1;
+    struct gt_display_unit display = gt_display_unit_as(&units->columns, name, &units->machine);
+    int index = gt_store_column_find(&units->columns, name);
+    bool is_original = index >= 0 && units->columns.column[index].is_original;
     const struct gt_figure figure = {.keys = {"overall", name, comparison->statistic}};
     const struct gt_figure of_block = {.keys = {"resource_usage", name, comparison->statistic}};
     char title[128];
     gt_results_title(title, sizeof title, display.label);
-    unsigned flags = is_hidden ? GT_ONLY_DATA : 0;
-    int status = add_row(overall, comparison, &figure, &(struct row){name, title, display.factor, flags});
+    unsigned flags = !is_original && comparison->sessions > 1 ? GT_ONLY_DATA : 0;
+    add_row(overall, comparison, &figure, &(struct row){name, title, display.factor, flags});
     if (!comparison->slots)
-        return status;
+        return;
     struct gt_node *blocks = gt_report_section(usage, name, title);
     gt_node_flags(blocks, flags);
-    return status | add_block_values(blocks, comparison, of_block, display.factor);
-}
-
-static int add_columns(struct gt_node *overall, struct gt_node *usage, const struct gt_comparison *comparison)
-{
-    struct gt_machine machine = {0};
-    struct gt_columns *columns = malloc(sizeof *columns);
-    int status = 0;
-    if (!columns)
-        return -ENOMEM;
-    read_units(&machine, comparison);
-    gt_store_columns(columns, &machine);
-    for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = one->next)
-        status |= add_column(overall, usage, comparison, one->key, columns, &machine);
-    free(columns);
-    return status;
+    add_block_values(blocks, comparison, of_block, display.factor);
 }
 
 /* The original's text. On pages the tables of differences hold the same; in text they hold what is ours. */
-static int add_original(struct gt_node *root, const struct gt_comparison *comparison)
+static void add_original(struct gt_node *root, const struct gt_comparison *comparison, const struct units *units)
 {
     unsigned hidden = comparison->sessions > 1 ? GT_NOT_ON_PAGE : 0;
     struct gt_node *overall = gt_report_section(root, "overall_resource_usage", "Overall Resource Usage");
@@ -128,8 +107,9 @@ static int add_original(struct gt_node *root, const struct gt_comparison *compar
     gt_node_flags(overall, hidden);
     gt_node_flags(usage, hidden);
     gt_node_flags(time, hidden);
-    return add_columns(overall, usage, comparison) |
-           add_block_values(time, comparison, (struct gt_figure){.keys = {"compute_time", comparison->statistic}}, 1);
+    for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = one->next)
+        add_column(overall, usage, comparison, one->key, units);
+    add_block_values(time, comparison, (struct gt_figure){.keys = {"compute_time", comparison->statistic}}, 1);
 }
 
 /* ---- differences ---- */
@@ -172,81 +152,64 @@ struct measurement {
     const char *unit;
 };
 
-/* `low` and `high` bound the difference, see gt_compare_interval. */
-static int add_difference(struct gt_table *table, const struct gt_comparison *comparison,
-                          const struct gt_figure *figure, const struct measurement *measurement)
+static double percent_of(double difference, double baseline)
 {
-    double baseline = gt_compare_value(comparison, figure, 0, NULL);
+    return baseline != 0 ? difference / fabs(baseline) * 100 : NAN;
+}
+
+static void add_difference(struct gt_table *table, const struct gt_comparison *comparison,
+                           const struct gt_figure *figure, const struct measurement *measurement)
+{
+    double baseline = gt_compare_value(comparison, figure, 0);
     for (size_t i = 1; i < comparison->sessions; i++) {
-        size_t runs;
-        double low, high, value = gt_compare_value(comparison, figure, i, &runs);
-        if (isnan(value) || isnan(baseline))
+        struct gt_compared own = gt_compare_session(comparison, figure, i);
+        if (isnan(own.value) || isnan(baseline))
             continue;
-        if (gt_compare_interval(comparison, figure, 0, i, &low, &high) < 0)
-            return -ENOMEM;
         if (figure->slot)
             gt_table_text(table, figure->slot->label);
         GT_CELLS(table, measurement->name, measurement->label, measurement->factor, measurement->display_unit,
                  measurement->unit, comparison->session[i].name, baseline);
-        GT_CELLS(table, value, value - baseline, baseline != 0 ? (value - baseline) / fabs(baseline) * 100 : NAN, low,
-                 high, runs);
+        GT_CELLS(table, own.value, own.value - baseline, percent_of(own.value - baseline, baseline), own.low, own.high,
+                 own.runs);
     }
-    return 0;
 }
 
 /* In results: base units, but for the original's columns. */
-static const char *unit_of(const struct gt_columns *columns, const char *name, const struct gt_machine *machine)
+static void add_column_difference(struct gt_table *table, const struct gt_comparison *comparison,
+                                  struct gt_figure figure, const char *column, const struct units *units)
 {
-    int index = gt_store_column_find(columns, name);
-    return index < 0 ? "seconds" : gt_store_column_unit(&columns->column[index], machine);
-}
-
-static int add_column_difference(struct gt_table *table, const struct gt_comparison *comparison,
-                                 struct gt_figure figure, const char *column, const struct gt_columns *columns,
-                                 const struct gt_machine *machine)
-{
-    struct gt_display_unit display = gt_display_unit_as(columns, column, machine);
-    const char *unit = unit_of(columns, column, machine);
-    return add_difference(
+    struct gt_display_unit display = gt_display_unit_as(&units->columns, column, &units->machine);
+    int index = gt_store_column_find(&units->columns, column);
+    const char *unit = index < 0 ? "seconds" : gt_store_column_unit(&units->columns.column[index], &units->machine);
+    add_difference(
         table, comparison, &figure,
         &(struct measurement){column, display.label, display.factor, *display.unit ? display.unit : unit, unit});
 }
 
-static int add_differences(struct gt_node *root, const struct gt_comparison *comparison)
+static void add_differences(struct gt_node *root, const struct gt_comparison *comparison, const struct units *units)
 {
     struct gt_table *overall = add_differences_table(root, "overall_differences", "Overall Differences", false,
                                                      GT_COLUMN_ONLY_DATA);
     struct gt_table *blocks = add_differences_table(root, "code_block_differences", "Code Block Differences", true,
                                                     GT_COLUMN_ONLY_DATA);
-    struct gt_machine machine = {0};
-    struct gt_columns *columns = malloc(sizeof *columns);
-    int status = 0;
-    if (!columns)
-        return -ENOMEM;
-    read_units(&machine, comparison);
-    gt_store_columns(columns, &machine);
     const char *const kinds[][2] = {{"overall", comparison->statistic}, {"peaks", NULL}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         for (const struct gt_node *one = gt_compare_measurements(comparison, kinds[i][0]); one; one = one->next) {
             struct gt_figure figure = {.keys = {kinds[i][0], one->key, kinds[i][1]}};
-            status |= add_column_difference(overall, comparison, figure, one->key, columns, &machine);
+            add_column_difference(overall, comparison, figure, one->key, units);
         }
-    struct gt_figure duration = {.keys = {"duration"}};
-    status |= add_column_difference(overall, comparison, duration, "duration", columns, &machine);
+    add_column_difference(overall, comparison, (struct gt_figure){.keys = {"duration"}}, "duration", units);
     for (size_t i = 0; i < comparison->slots; i++) {
         const struct gt_slot *slot = &comparison->slot[i];
         struct gt_figure time = {.slot = slot, .keys = {"compute_time", comparison->statistic}};
-        status |= add_column_difference(blocks, comparison, time, "compute_time", columns, &machine);
+        add_column_difference(blocks, comparison, time, "compute_time", units);
         for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = one->next) {
-            const char *column = one->key;
-            struct gt_figure figure = {.slot = slot, .keys = {"resource_usage", column, comparison->statistic}};
-            status |= add_column_difference(blocks, comparison, figure, column, columns, &machine);
+            struct gt_figure figure = {.slot = slot, .keys = {"resource_usage", one->key, comparison->statistic}};
+            add_column_difference(blocks, comparison, figure, one->key, units);
         }
     }
     gt_table_flags(overall, gt_table_rows(overall) ? GT_BRIEF : GT_ONLY_DATA);
     gt_table_flags(blocks, gt_table_rows(blocks) ? GT_BRIEF | GT_NOT_IN_TEXT : GT_ONLY_DATA);
-    free(columns);
-    return status;
 }
 
 /* ---- blocks that only one side has ---- */
@@ -290,7 +253,7 @@ enum { DEVICES = sizeof devices / sizeof *devices, TOTAL = DEVICES - 1 };
 static bool is_known(const struct gt_comparison *comparison, const struct gt_figure *figure)
 {
     for (size_t i = 0; i < comparison->sessions; i++)
-        if (!isnan(gt_compare_value(comparison, figure, i, NULL)))
+        if (!isnan(gt_compare_value(comparison, figure, i)))
             return true;
     return false;
 }
@@ -304,58 +267,54 @@ static void add_certainty(struct gt_node *root, const struct gt_comparison *comp
                        gt_compare_session_is_estimated(comparison, i) ? "estimated" : "measured");
 }
 
-static int add_energy_difference(struct gt_table *table, const struct gt_comparison *comparison,
-                                 const struct gt_figure *figure, const char *name, const char *unit)
+static void add_energy_difference(struct gt_table *table, const struct gt_comparison *comparison,
+                                  const struct gt_figure *figure, const char *name, const char *unit)
 {
-    return add_difference(table, comparison, figure, &(struct measurement){name, name, 1, unit, unit});
+    add_difference(table, comparison, figure, &(struct measurement){name, name, 1, unit, unit});
 }
 
-static int add_job_energy(struct gt_node *root, const struct gt_comparison *comparison)
+static void add_job_energy(struct gt_node *root, const struct gt_comparison *comparison)
 {
     struct gt_node *rows = gt_report_section(
         root, "energy", gt_compare_is_estimated(comparison) ? "Energy (joules, estimated)" : "Energy (joules)");
     struct gt_table *differences = add_differences_table(root, "energy_differences", "Energy Differences", false, 0);
-    int status = 0;
-    for (int i = 0; i < DEVICES && status == 0; i++) {
+    for (int i = 0; i < DEVICES; i++) {
         struct gt_figure figure = gt_compare_job_energy(i == TOTAL ? NULL : devices[i].key);
         if (!is_known(comparison, &figure))
             continue;
-        status |= add_row(rows, comparison, &figure, &(struct row){devices[i].key, devices[i].title, 1, 0});
-        status |= add_energy_difference(differences, comparison, &figure, devices[i].key, "joules");
+        add_row(rows, comparison, &figure, &(struct row){devices[i].key, devices[i].title, 1, 0});
+        add_energy_difference(differences, comparison, &figure, devices[i].key, "joules");
     }
-    for (size_t i = 0; i < sizeof costs / sizeof *costs && status == 0; i++) {
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
         struct gt_figure figure = {.keys = {"energy", costs[i].key}};
         if (!is_known(comparison, &figure))
             continue;
-        status |= add_row(rows, comparison, &figure, &(struct row){costs[i].key, costs[i].title, 1, 0});
-        status |= add_energy_difference(differences, comparison, &figure, costs[i].key, costs[i].unit);
+        add_row(rows, comparison, &figure, &(struct row){costs[i].key, costs[i].title, 1, 0});
+        add_energy_difference(differences, comparison, &figure, costs[i].key, costs[i].unit);
     }
     if (!gt_table_rows(differences))
         gt_table_flags(differences, GT_ONLY_DATA);
-    return status;
 }
 
-static int add_block_energy(struct gt_node *root, const struct gt_comparison *comparison)
+static void add_block_energy(struct gt_node *root, const struct gt_comparison *comparison)
 {
     struct gt_node *rows = gt_report_section(
         root, "code_block_energy",
         gt_compare_is_estimated(comparison) ? "Code Block Energy (joules, estimated)" : "Code Block Energy (joules)");
     struct gt_table *differences = add_differences_table(root, "code_block_energy_differences",
                                                          "Code Block Energy Differences", true, 0);
-    int status = 0;
-    for (size_t i = 0; i < comparison->slots && status == 0; i++) {
+    for (size_t i = 0; i < comparison->slots; i++) {
         const struct gt_slot *slot = &comparison->slot[i];
         struct gt_figure total = gt_compare_block_energy(slot, devices[TOTAL].key);
         if (!is_known(comparison, &total))
             continue;
-        status |= add_row(rows, comparison, &total, &(struct row){slot->label, slot->label, 1, 0});
-        for (int k = 0; k < DEVICES && status == 0; k++) {
+        add_row(rows, comparison, &total, &(struct row){slot->label, slot->label, 1, 0});
+        for (int k = 0; k < DEVICES; k++) {
             struct gt_figure figure = gt_compare_block_energy(slot, devices[k].key);
-            status |= add_energy_difference(differences, comparison, &figure, devices[k].key, "joules");
+            add_energy_difference(differences, comparison, &figure, devices[k].key, "joules");
         }
     }
     gt_table_flags(differences, GT_ONLY_DATA);
-    return status;
 }
 
 /* A run that ended early looks like a saving. */
@@ -395,18 +354,17 @@ static void tell_partial(const struct gt_comparison *comparison, const struct gt
     }
 }
 
-static int add_energy(struct gt_node *root, const struct gt_comparison *comparison)
+static void add_energy(struct gt_node *root, const struct gt_comparison *comparison)
 {
     struct gt_figure all = gt_compare_job_energy(NULL);
     tell_partial(comparison, &all);
     if (!is_known(comparison, &all))
-        return 0;
-    int status = add_job_energy(root, comparison);
+        return;
+    add_job_energy(root, comparison);
     if (gt_compare_is_estimated(comparison))
         add_certainty(root, comparison);
     if (comparison->slots)
-        status |= add_block_energy(root, comparison);
-    return status ? -ENOMEM : 0;
+        add_block_energy(root, comparison);
 }
 
 /* ---- the summary: the sessions beside each other, whole and block by block, the longest block first ---- */
@@ -422,24 +380,19 @@ static void add_line_title(struct gt_table *table, const struct gt_comparison *c
     gt_table_text(table, title);
 }
 
-static double percent_of(double difference, double baseline)
-{
-    return baseline != 0 ? difference / fabs(baseline) * 100 : NAN;
-}
-
 static void add_line(struct gt_table *table, const struct gt_comparison *comparison, const struct gt_compare_line *line)
 {
-    double baseline = gt_compare_value(comparison, &line->figure, 0, NULL);
+    const struct gt_compared *baseline = &line->session[0];
     gt_table_text(table, line->slot ? line->slot->label : "whole job");
     add_line_title(table, comparison, line);
     gt_table_text(table, line->display_unit);
     for (size_t i = 0; i < comparison->sessions; i++)
-        gt_table_number(table, gt_compare_value(comparison, &line->figure, i, NULL) * line->display_factor);
+        gt_table_number(table, line->session[i].value * line->display_factor);
     for (size_t i = 1; i < comparison->sessions; i++) {
-        const struct gt_judgement *judgement = &line->judgement[i];
-        double value = gt_compare_value(comparison, &line->figure, i, NULL);
-        GT_CELLS(table, percent_of(value - baseline, baseline), percent_of(judgement->low, baseline),
-                 percent_of(judgement->high, baseline), gt_compare_verdict(judgement));
+        const struct gt_compared *own = &line->session[i];
+        GT_CELLS(table, percent_of(own->value - baseline->value, baseline->value),
+                 percent_of(own->low, baseline->value), percent_of(own->high, baseline->value),
+                 gt_compare_verdict(line, i));
     }
 }
 
@@ -475,15 +428,11 @@ static void add_summary(struct gt_node *root, const struct gt_comparison *compar
 static void add_judgement(struct gt_table *table, const struct gt_comparison *comparison,
                           const struct gt_compare_line *line, size_t session)
 {
-    const struct gt_judgement *judgement = &line->judgement[session];
-    double baseline = gt_compare_value(comparison, &line->figure, 0, NULL);
-    double value = gt_compare_value(comparison, &line->figure, session, NULL);
-    GT_CELLS(table, line->slot ? line->slot->label : NULL, line->name, comparison->session[session].name, line->unit);
-    const double numbers[] = {baseline,       value,           value - baseline, percent_of(value - baseline, baseline),
-                              judgement->low, judgement->high, judgement->p};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        gt_table_number(table, numbers[i]);
-    GT_CELLS(table, gt_compare_verdict(judgement), judgement->baselines, judgement->runs);
+    const struct gt_compared *baseline = &line->session[0], *own = &line->session[session];
+    double difference = own->value - baseline->value;
+    GT_CELLS(table, line->slot ? line->slot->label : NULL, line->name, comparison->session[session].name, line->unit,
+             baseline->value, own->value, difference, percent_of(difference, baseline->value));
+    GT_CELLS(table, own->low, own->high, own->p, gt_compare_verdict(line, session), baseline->runs, own->runs);
 }
 
 static void add_significance(struct gt_node *root, const struct gt_comparison *comparison,
@@ -499,27 +448,305 @@ static void add_significance(struct gt_node *root, const struct gt_comparison *c
             add_judgement(table, comparison, &lines->line[i], session);
 }
 
+/* ---- the page: the verdict, a forest plot of what changed, and the curves of the sessions on top of each other ---- */
+
+enum { ROWS = 40 };
+
+/* ---- the forest plot: what changed for certain first, then by how much ---- */
+
+static bool is_significant(const struct gt_compare_line *line, size_t session)
+{
+    const char *verdict = gt_compare_verdict(line, session);
+    return verdict && !strcmp(verdict, "yes");
+}
+
+struct change {
+    const struct gt_compare_line *line;
+    size_t session;
+    double low, middle, high; /* percent of the baseline */
+    bool is_certain, is_judged;
+};
+
+static int by_weight(const void *a, const void *b)
+{
+    const struct change *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(y->is_certain, x->is_certain), GT_ORDER(fabs(y->middle), fabs(x->middle)));
+}
+
+static bool find_change(const struct gt_compare_line *line, size_t session, struct change *ret)
+{
+    const struct gt_compared *own = &line->session[session];
+    double baseline = line->session[0].value, share = 100 / fabs(baseline);
+    *ret = (struct change){line,
+                           session,
+                           own->low * share,
+                           (own->value - baseline) * share,
+                           own->high * share,
+                           is_significant(line, session),
+                           isfinite(own->p)};
+    return baseline != 0 && isfinite(ret->middle);
+}
+
+static void add_change(struct gt_node *series, const struct gt_comparison *comparison, const struct change *change)
+{
+    char title[200];
+    const char *name = change->line->slot ? change->line->slot->label : "whole job";
+    if (comparison->sessions > 2)
+        snprintf(title, sizeof title, "%s, %s, %s", name, change->line->title,
+                 comparison->session[change->session].name);
+    else
+        snprintf(title, sizeof title, "%s, %s", name, change->line->title);
+    int row = gt_series_line(series, change->line->name, title);
+    gt_series_point(series, row, change->low, 0);
+    gt_series_point(series, row, change->middle, change->is_certain);
+    gt_series_point(series, row, change->high, 0);
+}
+
+/* Returns how many figures differ for certain; -1: there are too few runs to judge. */
+static int add_forest(struct gt_node *page, const struct gt_comparison *comparison,
+                      const struct gt_compare_lines *lines)
+{
+    bool is_judged = false, has_interval = false;
+    int certain = 0;
+    size_t count = 0, most = lines->count * comparison->sessions;
+    struct change *change = calloc(most + 1, sizeof *change);
+    for (size_t i = 0; change && i < lines->count; i++)
+        for (size_t session = 1; session < comparison->sessions; session++)
+            count += find_change(&lines->line[i], session, &change[count]);
+    for (size_t i = 0; i < count; i++) {
+        certain += change[i].is_certain;
+        is_judged |= change[i].is_judged;
+        has_interval |= isfinite(change[i].low) && isfinite(change[i].high);
+    }
+    if (count) {
+        const char *title = has_interval ? "Change against the baseline, with its 95 % interval"
+                                         : "Change against the baseline";
+        struct gt_node *series = gt_report_series(page, "changes", title, "percent", "");
+        gt_node_flags(series, GT_ONLY_PEOPLE | GT_FOREST | GT_PAGE_FIRST);
+        qsort(change, count, sizeof *change, by_weight);
+        for (size_t i = 0; i < count && i < ROWS; i++)
+            add_change(series, comparison, &change[i]);
+    }
+    free(change);
+    return is_judged ? certain : -1;
+}
+
+/* ---- curves ---- */
+
+/* Results are no recordings, and have no course. */
+static int read_course(struct gt_sample_course *ret, const char *path)
+{
+    struct gt_recording *recording = NULL;
+    const struct gt_sample *sample;
+    *ret = (struct gt_sample_course){.is_fine = true};
+    int status = gt_recording_open(&recording, path, NULL);
+    while (status >= 0 && (status = gt_recording_next(recording, &sample, NULL)) > 0)
+        status = gt_sample_course_add(ret, sample);
+    gt_recording_close(recording);
+    if (status < 0)
+        gt_sample_course_release(ret);
+    return status == -ENOMEM ? status : 0;
+}
+
+static void add_curve(struct gt_node *series, const char *name, const struct gt_sample_course *of,
+                      enum gt_metric_id metric, double unit)
+{
+    struct gt_course *course = of->course;
+    int line = gt_sample_course_find(of, GT_SCOPE_COMBINED, metric, -1);
+    if (line < 0 || course->line[line].known < 2)
+        return;
+    int index = gt_series_line(series, name, name);
+    size_t step = course->spans / GT_COURSE_SPANS + 1;
+    for (size_t from = 0; from < course->spans; from += step) {
+        struct gt_course_span span = gt_course_over(course, (size_t)line, from, from + step);
+        if (span.count)
+            gt_series_point(series, index, ((double)from + 0.5) * gt_course_span_length(course), span.most / unit);
+    }
+    gt_series_course(series, index, course, line, unit);
+}
+
+/* The path of the first run of a session. */
+static const char *path_of(const struct gt_comparison *comparison, size_t session)
+{
+    const char *const *given = comparison->options->sessions;
+    size_t length = strlen(comparison->session[session].name);
+    for (; given && *given; given++)
+        if (!strncmp(*given, comparison->session[session].name, length) && (*given)[length] == '=')
+            return *given + length + 1;
+    return NULL;
+}
+
+/* Of the first run of each session that is a recording, from its begin on. */
+static int add_curves(struct gt_node *page, const struct gt_comparison *comparison)
+{
+    struct gt_node *memory = NULL, *cpu = NULL;
+    int status = 0;
+    for (size_t i = 0; i < comparison->sessions && status == 0; i++) {
+        const char *path = path_of(comparison, i);
+        struct gt_sample_course course = {0};
+        status = path ? read_course(&course, path) : 0;
+        if (!course.course)
+            continue;
+        if (!memory) {
+            memory = gt_report_series(page, "memory_over_time", "Memory", "seconds", "gigabytes");
+            gt_node_flags(memory, GT_ONLY_PEOPLE | GT_PEAKS | GT_ALIKE);
+            cpu = gt_report_series(page, "cpu_over_time", "CPU in use", "seconds", "cores");
+            gt_node_flags(cpu, GT_ONLY_PEOPLE | GT_ALIKE);
+        }
+        add_curve(memory, comparison->session[i].name, &course, GT_RAM, 1e9);
+        add_curve(cpu, comparison->session[i].name, &course, GT_CPU_UTILIZATION, 1);
+        gt_sample_course_release(&course);
+    }
+    return status;
+}
+
+/* ---- the verdict ---- */
+
+static void add_broken_rules(struct gt_node *brief, const struct gt_node *rules, size_t *ret_broken)
+{
+    struct gt_table *table = rules ? gt_node_table(rules) : NULL;
+    struct gt_buffer cell = {0};
+    for (size_t row = 0; table && row < gt_table_rows(table); row++) {
+        char sentence[400];
+        const char *outcome = gt_table_cell_text(table, row, table->columns - 1, &cell);
+        if (!outcome || strcmp(outcome, "broken") != 0)
+            continue;
+        const char *rule = gt_table_cell_text(table, row, 0, &cell);
+        snprintf(sentence, sizeof sentence, "fails the rule %s", rule ? rule : "");
+        gt_brief_warning(brief, sentence, NULL);
+        ++*ret_broken;
+    }
+    gt_buffer_release(&cell);
+}
+
+static void put_value(struct gt_buffer *out, const struct gt_compare_line *line, double value)
+{
+    if (isnan(value))
+        gt_buffer_text(out, "n/a");
+    else if (!gt_human_amount(out, value, line->unit))
+        gt_buffer_printf(out, "%.*f%s", fabs(value) < 10 ? 1 : 0, value, strcmp(line->unit, "percent") ? "" : " %");
+}
+
+/* "-17 % significant" */
+static void put_change(struct gt_buffer *out, const struct gt_compare_line *line, size_t session)
+{
+    double baseline = line->session[0].value;
+    double percent = (line->session[session].value - baseline) / fabs(baseline) * 100;
+    if (isfinite(percent))
+        gt_buffer_printf(out, "%+.*f %%%s", fabs(percent) < 9.95 ? 1 : 0, percent,
+                         is_significant(line, session) ? " significant" : "");
+    else
+        gt_buffer_text(out, "n/a");
+}
+
+/* With two sessions the value is that of the second; with more the words list all. */
+static void add_text_line(struct gt_node *brief, const char *title, const struct gt_comparison *comparison,
+                          const struct gt_compare_line *line)
+{
+    struct gt_buffer value = {0}, words = {0};
+    if (comparison->sessions == 2) {
+        put_value(&value, line, line->session[1].value);
+        put_change(&words, line, 1);
+        gt_buffer_text(&words, " (was ");
+        put_value(&words, line, line->session[0].value);
+        gt_buffer_text(&words, ")");
+    }
+    for (size_t i = 0; comparison->sessions != 2 && i < comparison->sessions; i++) {
+        gt_buffer_printf(&words, "%s%s ", i ? ", " : "", comparison->session[i].name);
+        put_value(&words, line, line->session[i].value);
+        if (i) {
+            gt_buffer_text(&words, " (");
+            put_change(&words, line, i);
+            gt_buffer_text(&words, ")");
+        }
+    }
+    gt_brief_text_line(brief, &(struct gt_brief_line){.title = title, .value = value.data, .words = words.data});
+    gt_buffer_release(&value);
+    gt_buffer_release(&words);
+}
+
+/* The whole job by all its lines, the longest blocks by time and memory. */
+static void add_text_lines(struct gt_node *brief, const struct gt_comparison *comparison,
+                           const struct gt_compare_lines *lines)
+{
+    enum { BLOCKS = 6 };
+    const struct gt_slot *slot = NULL;
+    size_t blocks = 0;
+    for (size_t i = 0; i < lines->count; i++) {
+        const struct gt_compare_line *line = &lines->line[i];
+        char title[160];
+        blocks += line->slot && line->slot != slot;
+        slot = line->slot;
+        if (blocks > BLOCKS)
+            continue;
+        bool is_time = !strcmp(line->title, "Time"), is_memory = !strcmp(line->title, "Max RAM");
+        if (slot && !is_time && !is_memory)
+            continue;
+        snprintf(title, sizeof title, "%s%s%s", slot ? slot->label : line->title, slot ? " " : "",
+                 !slot     ? ""
+                 : is_time ? "time"
+                           : "memory");
+        add_text_line(brief, title, comparison, line);
+    }
+    if (blocks > BLOCKS) {
+        char words[60];
+        snprintf(words, sizeof words, "%zu more code blocks", blocks - BLOCKS);
+        gt_brief_text_line(brief, &(struct gt_brief_line){.title = "and", .words = words});
+    }
+}
+
+/* The rules are those of the report's table. */
+static void add_verdict(struct gt_report *report, const struct gt_comparison *comparison,
+                        const struct gt_compare_lines *lines, int certain)
+{
+    char title[300] = "", outcome[160];
+    const struct gt_node *rules = gt_node_find(&report->root, "rules");
+    for (size_t i = 1; i < comparison->sessions; i++)
+        snprintf(title + strlen(title), sizeof title - strlen(title), "%s%s", i > 1 ? ", " : "",
+                 comparison->session[i].name);
+    snprintf(title + strlen(title), sizeof title - strlen(title), " against %s", comparison->session[0].name);
+    size_t broken = 0;
+    add_broken_rules(NULL, rules, &broken);
+    int length = certain < 0 ? snprintf(outcome, sizeof outcome, "too few runs to judge")
+                             : snprintf(outcome, sizeof outcome, "%d significant difference%s", certain,
+                                        certain == 1 ? "" : "s");
+    if (rules && broken)
+        snprintf(outcome + length, sizeof outcome - (size_t)length, "; fails %zu rule%s", broken,
+                 broken == 1 ? "" : "s");
+    else if (rules)
+        snprintf(outcome + length, sizeof outcome - (size_t)length, "; all rules pass");
+    struct gt_node *brief = gt_brief_add(gt_report_page(report), title, outcome, broken > 0);
+    gt_node_flags(brief, 0);
+    add_broken_rules(brief, rules, &broken);
+    add_text_lines(brief, comparison, lines);
+    gt_brief_more(brief, "all values: --format text, or -o compare.html");
+}
+
 /* ---- the report ---- */
 
 static int build(struct gt_report *report, const struct gt_comparison *comparison, const struct gt_compare_lines *lines,
                  int *ret_certain)
 {
-    struct gt_node *root = gt_report_root(report);
+    struct gt_node *root = gt_report_root(report), *page = gt_report_page(report);
+    struct units *units = calloc(1, sizeof *units);
+    if (!units)
+        return -ENOMEM;
+    read_units(units, comparison);
     gt_report_layout(report, GT_LAYOUT_ANALYSIS);
-    int status = add_original(root, comparison);
+    add_original(root, comparison, units);
     add_unmatched(root, "added_blocks", "Added Blocks", comparison, false);
     add_unmatched(root, "removed_blocks", "Removed Blocks", comparison, true);
-    status |= add_differences(root, comparison);
-    status |= add_energy(root, comparison);
+    add_differences(root, comparison, units);
+    add_energy(root, comparison);
     add_failed(root, comparison);
     add_summary(root, comparison, lines);
     add_significance(root, comparison, lines);
-    *ret_certain = gt_compare_forest(gt_report_page(report), comparison, lines);
-    if (comparison->options->page)
-        status |= gt_compare_curves(gt_report_page(report), comparison);
+    *ret_certain = add_forest(page, comparison, lines);
+    int status = comparison->options->page ? add_curves(page, comparison) : 0;
     gt_node_flags(gt_report_text(root, "statistic", "Statistic", comparison->statistic), GT_ONLY_DATA);
     gt_node_flags(gt_report_text(root, "baseline", "Baseline", comparison->session[0].name), GT_ONLY_DATA);
-    return status ? -ENOMEM : 0;
+    free(units);
+    return status;
 }
 
 int gt_compare_report(struct gt_report **ret, const struct gt_compare_options *options, struct gt_error *error)
@@ -537,7 +764,7 @@ int gt_compare_report(struct gt_report **ret, const struct gt_compare_options *o
     if (status >= 0)
         status = gt_compare_judge(&comparison, gt_report_root(report), error);
     if (status >= 0)
-        gt_compare_verdict_first(report, &comparison, &lines, certain);
+        add_verdict(report, &comparison, &lines, certain);
     gt_compare_lines_release(&lines);
     gt_comparison_close(&comparison);
     if (status < 0)

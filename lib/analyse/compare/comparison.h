@@ -9,6 +9,11 @@ struct gt_session {
     size_t runs;
 };
 
+struct gt_session_value {
+    double value;
+    size_t session;
+};
+
 /* One block as the runs know it. */
 struct gt_slot {
     const char *name;             /* in the run that brought it */
@@ -26,6 +31,8 @@ struct gt_comparison {
     size_t runs;
     struct gt_slot *slot;
     size_t slots;
+    double *scratch;                /* [2 * runs] */
+    struct gt_session_value *order; /* [sessions] */
 };
 
 /* Where a figure stands in the results of a run, or of a block in it. */
@@ -53,13 +60,18 @@ double gt_compare_run(const struct gt_comparison *comparison, const struct gt_fi
 /* Returns the same of a session's runs. */
 double gt_compare_session_covered(const struct gt_comparison *comparison, const struct gt_figure *figure,
                                   size_t session);
-/* Returns the figure's mean over the runs of a session, and how many had it; NaN and 0 when none had. */
-double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
-                        size_t *ret_runs);
-/* Tells the 95 % confidence interval of the difference of the means of two sessions, see gt_welch_interval; NaN when
- * one of them has a single run. */
-int gt_compare_interval(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t baseline,
-                        size_t session, double *ret_low, double *ret_high);
+/* The runs of a session against those of the baseline, the first session. */
+struct gt_compared {
+    double value; /* the mean of its runs that have the figure, NaN when none has */
+    size_t runs;  /* that have it */
+    double low,
+        high; /* 95 % confidence interval of the difference of the means, see gt_welch_interval; NaN with a single run */
+    double p; /* see gt_permutation_test; NaN with too few runs, and where lines are not judged together */
+};
+struct gt_compared gt_compare_session(const struct gt_comparison *comparison, const struct gt_figure *figure,
+                                      size_t session);
+/* Returns its value alone. */
+double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session);
 
 /* Returns the exit status of a run of one session that failed as no run of the other did, or 0. Figures of such a run end where it did. */
 int gt_compare_failure(const struct gt_comparison *comparison, size_t session, size_t other);
@@ -71,21 +83,12 @@ struct gt_figure gt_compare_job_energy(const char *device);
 struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char *device);
 /* Returns where the CPU time of a block stands: as reports of blocks have it, and where a session has none that way, by samples. */
 struct gt_figure gt_compare_block_cpu_time(const struct gt_comparison *comparison, const struct gt_slot *slot);
-/* Returns true when that is not exact in every session that has it. */
-bool gt_compare_cpu_time_is_estimated(const struct gt_comparison *comparison, const struct gt_figure *figure);
 /* Return true when energy of the session, or of any, rests on a model of the user's. */
 bool gt_compare_session_is_estimated(const struct gt_comparison *comparison, size_t session);
 bool gt_compare_is_estimated(const struct gt_comparison *comparison);
 
 #define GT_COMPARE_WARN(comparison, ...) \
     gt_warn((comparison)->options->warn, (comparison)->options->context, __VA_ARGS__)
-
-/* The runs of a session against those of the baseline. */
-struct gt_judgement {
-    double low, high;       /* of the difference, see gt_compare_interval */
-    double p;               /* see gt_permutation_test; NaN with too few runs */
-    size_t baselines, runs; /* that have the figure */
-};
 
 /* A line of the summary: a figure of the job or of a block, in base units. */
 struct gt_compare_line {
@@ -96,7 +99,7 @@ struct gt_compare_line {
     const char *unit, *display_unit; /* of the figure, and what people see it in */
     double display_factor;           /* from the one to the other */
     bool is_estimated;
-    struct gt_judgement *judgement; /* [sessions], the baseline's is empty */
+    struct gt_compared *session; /* [sessions] */
 };
 
 struct gt_compare_lines {
@@ -109,7 +112,7 @@ struct gt_compare_lines {
 int gt_compare_lines(struct gt_compare_lines *ret, const struct gt_comparison *comparison);
 void gt_compare_lines_release(struct gt_compare_lines *lines);
 /* Returns "yes", "no" or "too few runs"; NULL where a side has no value at all. */
-const char *gt_compare_verdict(const struct gt_judgement *judgement);
+const char *gt_compare_verdict(const struct gt_compare_line *line, size_t session);
 
 /* A rule FIGURE > LIMIT or FIGURE < LIMIT says when a session fails.
  *
@@ -126,16 +129,5 @@ const char *gt_compare_verdict(const struct gt_judgement *judgement);
  *
  * Judges options->rules and adds a table of them; returns how many are broken. */
 int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *root, struct gt_error *error);
-
-/* The page of a comparison begins with the verdict, a forest plot of what changed, and the curves of the sessions on top of each other. */
-
-/* Adds the forest plot, and returns how many figures differ for certain; -1: there are too few runs to tell. */
-int gt_compare_forest(struct gt_node *page, const struct gt_comparison *comparison,
-                      const struct gt_compare_lines *lines);
-/* Adds the curves of the first run of each session that is a recording, from its begin on. Returns 0 or -ENOMEM. */
-int gt_compare_curves(struct gt_node *page, const struct gt_comparison *comparison);
-/* Adds the verdict, and the lines of the summary for text. The rules are those of the report's table. */
-void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparison *comparison,
-                              const struct gt_compare_lines *lines, int certain);
 
 #endif

@@ -555,5 +555,6 @@ const struct gt_analysis gt_analysis_diff = {
     .help = "what the second of two traces does differently: names added, removed, changed, with a test over steps",
     .inputs = 2,
     .takes = GT_TAKES_TOP,
+    .judges = true,
     .build = build,
 };

@@ -117,7 +117,7 @@ static bool choose_keys(struct rule *rule, const char *first, const char *second
 static bool is_known(const struct gt_comparison *comparison, const struct rule *rule)
 {
     for (size_t i = 0; i < comparison->sessions; i++)
-        if (!isnan(gt_compare_value(comparison, &rule->figure, i, NULL)) ||
+        if (!isnan(gt_compare_value(comparison, &rule->figure, i)) ||
             gt_compare_session_covered(comparison, &rule->figure, i) < 100)
             return true;
     return false;
@@ -367,9 +367,8 @@ static void describe(const struct rule *rule, char got[GT_HUMAN_SIZE + GT_NUMBER
 /* A change that no change may be, too, by what the runs of each session differ among themselves. */
 static bool may_be_chance(const struct gt_comparison *comparison, const struct rule *rule, size_t session)
 {
-    double low, high;
-    return rule->kind != ABSOLUTE && session > 0 &&
-           gt_compare_interval(comparison, &rule->figure, 0, session, &low, &high) == 0 && low <= 0 && high >= 0;
+    struct gt_compared own = gt_compare_session(comparison, &rule->figure, session);
+    return rule->kind != ABSOLUTE && own.low <= 0 && own.high >= 0;
 }
 
 static void say_broken(const struct gt_comparison *comparison, const struct rule *rule, size_t session, double value,
@@ -421,11 +420,11 @@ static void add_row(struct gt_table *table, const struct rule *rule, const char 
 
 static int judge(const struct gt_comparison *comparison, const struct rule *rule, struct gt_table *table)
 {
-    double baseline = gt_compare_value(comparison, &rule->figure, 0, NULL);
+    double baseline = gt_compare_value(comparison, &rule->figure, 0);
     int broken = 0;
     for (size_t i = comparison->sessions > 1; i < comparison->sessions; i++) {
         bool is_unended = unended_calls(comparison, rule, i) > 0;
-        double value = gt_compare_value(comparison, &rule->figure, i, NULL);
+        double value = gt_compare_value(comparison, &rule->figure, i);
         if (is_unended || failure(comparison, i))
             value = NAN;
         double limit = limit_for(rule, baseline);

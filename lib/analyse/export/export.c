@@ -140,6 +140,14 @@ static int read_flame(const char *const paths[], size_t count, const struct gt_e
     return status;
 }
 
+static bool has_recording(const struct gt_trace *trace)
+{
+    bool found = false;
+    for (size_t i = 0; i < trace->file_count; i++)
+        found |= strcmp(trace->file[i].format, "gpu-tracker") == 0;
+    return found;
+}
+
 static int read_tables(const char *const paths[], size_t count, const struct gt_export_options *options,
                        const struct gt_new_file *file, enum kind kind, struct counts *counts, struct gt_report **ret,
                        struct gt_error *error)
@@ -153,6 +161,9 @@ static int read_tables(const char *const paths[], size_t count, const struct gt_
         status = gt_error_set(error, EINVAL,
                               "%s: no events to be written: these files hold profiles (.html and .collapsed)",
                               options->request.output);
+    else if (trace && !counts->events && !counts->samples && has_recording(trace))
+        status = gt_error_set(error, ENODATA, "%s: no events to be written: recordings have samples%s",
+                              options->request.output, kind == ARROW ? ", which .sqlite contains" : ", and these none");
     if (status >= 0)
         status = report(ret, trace, options->request.output, counts, kind, error);
     gt_trace_source_close(source);
@@ -179,7 +190,7 @@ int gt_export(struct gt_report **ret, const char *const paths[], size_t count, c
     int status = gt_trace_spare_inputs(path, paths, count, options->trace.suffixes, error);
     if (status < 0)
         return status;
-    status = gt_new_file_begin(&file, path);
+    status = (kind == SQLITE ? gt_new_file_begin : gt_new_file_begin_unnamed)(&file, path); /* SQLite needs a name */
     if (status < 0)
         return gt_error_system(error, -status, "%s", path);
     status = (kind == SQLITE || kind == ARROW ? read_tables : read_flame)(paths, count, options, &file, kind, &counts,

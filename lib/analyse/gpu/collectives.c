@@ -328,6 +328,16 @@ static size_t absent_from(const struct part *part, size_t ranks, size_t most)
     return size > (double)ranks && size < UINT32_MAX ? (size_t)size - ranks : 0;
 }
 
+/* `known` ranks of the communicator have a trace: if no other takes part, the trace of one of them ends earlier or begins later. */
+static void count_absent(struct gt_collectives *ret, const struct part *part, size_t ranks, size_t known)
+{
+    bool is_alone = ranks < 2;
+    if (absent_from(part, known, known) || (is_alone && known < 2 && part->size != 1))
+        ret->incomplete++;
+    else if (is_alone ? known > 1 && part->size != 1 : absent_from(part, ranks, known) > 0)
+        ret->cut++;
+}
+
 static void add_collective(struct gt_collectives *ret, const struct parts *parts, size_t from, size_t to, size_t most)
 {
     const struct part *first = &parts->part[from];
@@ -337,10 +347,11 @@ static void add_collective(struct gt_collectives *ret, const struct parts *parts
         alike &= is_alike(first, &parts->part[i]);
     if (to - from < 2 || !alike) {
         *(alike ? &ret->alone : &ret->unlike) += to - from;
-        ret->incomplete += alike && first->size != 1;
+        if (alike)
+            count_absent(ret, first, to - from, most);
         return;
     }
-    ret->incomplete += absent > 0;
+    count_absent(ret, first, to - from, most);
     struct gt_collective *collective = &ret->collective[ret->count++];
     size_t at = collective == ret->collective ? 0 : collective[-1].to;
     *collective = (struct gt_collective){.kind = first->kind,

@@ -63,7 +63,8 @@ struct gt_collectives {
     struct gt_rank_clock *rank; /* by node */
     size_t count, ranks;
     size_t alone;      /* kernels of communication that no other rank's trace has a part of */
-    size_t incomplete; /* collectives in which other ranks took part, too */
+    size_t incomplete; /* collectives in which ranks took part that have no trace */
+    size_t cut;        /* other collectives that the trace of a rank does not reach: it ends earlier or begins later */
     size_t unlike;     /* kernels that stand at one place of the order, and differ in kind or size */
     size_t to_another; /* sends and receives: two ranks' alone */
 };

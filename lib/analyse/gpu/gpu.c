@@ -42,7 +42,7 @@ bool gt_gpu_has_node(const struct gt_analysis_input *input, const bool *nodes, u
     return nodes[index_of(input, node)];
 }
 
-static enum gt_use use_of(const struct gt_analysis_input *input, size_t event)
+enum gt_use gt_gpu_use(const struct gt_analysis_input *input, size_t event)
 {
     if (gt_analysis_work(input, event) != GT_WORK_KERNEL)
         return GT_USE_MEMORY;
@@ -61,7 +61,7 @@ static int collect_spans(const struct gt_analysis_input *input, struct gt_spans 
         status = gt_spans_add_event(spans, trace, i,
                                     GT_SPAN_KEY(gt_analysis_node(input, i),
                                                 gt_analysis_place(input, trace->process[track->process].own),
-                                                gt_analysis_place(input, track->tid), use_of(input, i)));
+                                                gt_analysis_place(input, track->tid), gt_gpu_use(input, i)));
     }
     return status;
 }
@@ -338,10 +338,9 @@ static struct gt_idle_time walk_gaps(const struct gt_analysis_input *input, cons
     struct gt_idle_time time = {.span = &spans->span[from]};
     int64_t end = spans->span[from].end, pauses = 0;
     struct gt_step_hull hull = gt_step_hull(input, time.span->key[GT_GPU_NODE]);
-    size_t first = 0, last;
-    while (first < loading->count && loading->span[first].key[0] != time.span->key[GT_GPU_NODE])
-        first++;
-    last = first < loading->count ? gt_spans_run(loading, first, 1) : first;
+    uint32_t node = time.span->key[GT_GPU_NODE];
+    size_t first = GT_SEARCH(0, loading->count, middle, loading->span[middle].key[0] < node);
+    size_t last = GT_SEARCH(first, loading->count, middle, loading->span[middle].key[0] == node);
     for (size_t i = from + 1; i < to; i++) {
         const struct gt_keyed_span *next = &spans->span[i];
         bool is_apart = gt_analysis_recording(input, next->event) != gt_analysis_recording(input, next[-1].event);

@@ -11,6 +11,7 @@ enum { GT_GPU_NODE, GT_GPU_DEVICE, GT_GPU_STREAM, GT_GPU_USE };
 int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
 int gt_gpu_all_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
 bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event);
+enum gt_use gt_gpu_use(const struct gt_analysis_input *input, size_t event); /* of work */
 /* Tells of each node, by place, whether work of its GPUs was recorded, selected or not: of one without it nothing that GPUs did is known.
  * The node GT_TRACE_NONE is the one behind the last place. The caller frees it; NULL without memory. */
 bool *gt_gpu_nodes(const struct gt_analysis_input *input);

@@ -206,21 +206,25 @@ static int choose(const struct search *search, struct gt_host_wait *wait)
 {
     enum { HALF = 2 };
     const struct gt_spans *rows = &search->rows;
-    size_t best = SIZE_MAX, best_end = 0, from = 0, to = 0;
+    size_t best = SIZE_MAX, best_end = 0;
+    size_t first = GT_SEARCH(0, rows->count, middle, rows->span[middle].key[NODE] < wait->node);
     double best_time = 0;
     wait->name = wait->range = GT_TRACE_NONE;
-    while (gt_spans_next(rows, NAME + 1, &from, &to)) {
+    for (size_t from = first, to; from < rows->count && rows->span[from].key[NODE] == wait->node; from = to) {
+        to = gt_spans_run(rows, from, NAME + 1);
         double time = (double)gt_spans_total(rows, from, to), half = wait->time / HALF;
         bool is_nameless = rows->span[from].key[NAME] == GT_TRACE_NONE;
         bool is_better = best_time < half ? time > best_time : !is_nameless && time >= half && time < best_time;
-        if (rows->span[from].key[NODE] != wait->node || !is_better)
+        if (!is_better)
             continue;
         best = from;
         best_end = to;
         best_time = time;
     }
-    for (size_t i = 0; i < search->steps.count; i++)
-        wait->steps += search->steps.span[i].key[0] == wait->node;
+    const struct gt_spans *steps = &search->steps;
+    size_t step = GT_SEARCH(0, steps->count, middle, steps->span[middle].key[0] < wait->node);
+    wait->steps = step < steps->count && steps->span[step].key[0] == wait->node ? gt_spans_run(steps, step, 1) - step
+                                                                                : 0;
     return best == SIZE_MAX ? 0 : describe(search, wait, best, best_end);
 }
 

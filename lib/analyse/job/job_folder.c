@@ -464,14 +464,10 @@ static int read_series(void *folder, const struct gt_job *job, const struct gt_j
 static int read_events(struct gt_block_event_list *events, struct gt_intervals *calls, const char *path,
                        struct gt_error *error)
 {
-    struct gt_open_calls open = {0};
-    events->calls = &open;
     events->skip_bad = events->skip_foreign = true;
     int status = gt_block_event_list_add(events, path, error);
     if (status >= 0)
         status = gt_block_event_list_pair(events, calls);
-    gt_open_calls_release(&open);
-    events->calls = NULL;
     if (status >= 0)
         status = gt_intervals_close(calls, events->last, events->last_monotonic);
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;

@@ -68,7 +68,7 @@ static int open_file(struct gt_merged_file **ret, const char *path, bool overwri
     if (!status && length > 3 && strcmp(path + length - 3, ".gz") == 0)
         status = start_gzip(file);
     if (!status)
-        status = gt_new_file_begin(&file->new, file->path);
+        status = gt_new_file_begin_unnamed(&file->new, file->path);
     file->has_new = !status;
     if (status < 0) {
         release_file(file);

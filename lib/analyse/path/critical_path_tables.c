@@ -370,7 +370,7 @@ static int add_ranks(const struct tables *tables, struct gt_node *root)
 static void add_notes(const struct tables *tables, struct gt_node *root)
 {
     const struct gt_critical_path *path = tables->path;
-    char text[500] = "";
+    char text[700] = "";
     size_t whole = 0, parts = 0;
     for (size_t i = 0; i < path->ranks; i++) {
         whole += path->step[i].is_whole_node;
@@ -396,6 +396,12 @@ static void add_notes(const struct tables *tables, struct gt_node *root)
                  "%sin %zu collectives other ranks took part whose traces are not here: waiting for these counts as "
                  "communication",
                  *text ? "; " : "", path->graph.incomplete);
+    if (path->graph.cut)
+        snprintf(
+            text + strlen(text), sizeof text - strlen(text),
+            "%sin %zu collectives a rank has no part, because its trace ends earlier or begins later: waiting for it "
+            "counts as communication",
+            *text ? "; " : "", path->graph.cut);
     if (*text)
         gt_report_text(root, "not_known", "Not known", text);
 }

@@ -405,6 +405,7 @@ static int make_room(struct builder *builder)
     graph->latest = malloc((builder->collectives->count + 1) * sizeof *graph->latest);
     graph->collectives = builder->collectives->count;
     graph->incomplete = builder->collectives->incomplete;
+    graph->cut = builder->collectives->cut;
     builder->lane_of = malloc((trace->track_count + 1) * sizeof *builder->lane_of);
     for (size_t i = 0; graph->latest && i < graph->collectives; i++)
         graph->latest[i] = GT_TRACE_NONE;

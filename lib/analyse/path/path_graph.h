@@ -78,6 +78,7 @@ struct gt_path_graph {
     uint32_t *latest; /* of each collective: the point at which the last rank came; GT_TRACE_NONE: none met */
     size_t collectives;
     size_t incomplete;   /* collectives in which ranks took part that have no trace */
+    size_t cut;          /* other collectives that the trace of a rank does not reach */
     size_t inferred;     /* waits of streams for streams that the trace does not tell */
     struct gt_spans gpu; /* work of GPUs, with its calls */
     size_t *call;

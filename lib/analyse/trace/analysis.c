@@ -215,14 +215,18 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
     input->counted = calloc(files, 1);
     input->recording = calloc(files, sizeof *input->recording);
     input->pause = calloc(files, sizeof *input->pause);
+    input->query = gt_query_new();
+    input->view = calloc(GT_VIEWS, sizeof *input->view);
     if (!input->place || !input->text || !input->work || !input->usage || !input->loader || !input->hidden ||
-        !input->node || !input->counted || !input->recording || !input->pause)
+        !input->node || !input->counted || !input->recording || !input->pause || !input->query || !input->view)
         return -ENOMEM;
     sort_texts(input);
     classify(input);
     find_origin(input);
     place_blocks(input);
     hide_nodes(input);
+    for (size_t i = 0; i < trace->step_count && !input->has_whole_steps; i++)
+        input->has_whole_steps = gt_steps_is_whole(trace, &trace->step[i]);
     return find_recordings(input);
 }
 
@@ -238,6 +242,8 @@ void gt_analysis_close(struct gt_analysis_input *input)
     free(input->counted);
     free(input->recording);
     free(input->pause);
+    free(input->view);
+    gt_query_free(input->query);
 }
 
 int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *trace, const struct gt_trace *other,
@@ -650,6 +656,17 @@ static void tell_selected(const struct gt_analysis *analysis, const struct gt_tr
     gt_report_text(root, "selected", "Selected", text);
 }
 
+/* Returns true if the report gives a reason, and no table has a row. */
+static bool is_without_result(const struct gt_analysis *analysis, const struct gt_node *root)
+{
+    if (analysis->judges || !gt_node_find(root, "reason"))
+        return false;
+    for (const struct gt_node *node = root->first; node; node = node->next)
+        if (gt_node_table(node) && gt_table_rows(gt_node_table(node)))
+            return false;
+    return true;
+}
+
 int gt_analysis_of_files(const char *name, const char *const *paths, size_t count,
                          const struct gt_trace_options *reading, const struct gt_profile_options *options,
                          struct gt_report **ret, struct gt_error *error)
@@ -666,6 +683,7 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
     const struct gt_profile_options *judged = analysis->of_profiles ? NULL
                                                                     : options; /* phases of dumps have no events */
     struct gt_error nothing = {0};
+    bool is_empty = false;
     int status = check_options(analysis, options, error);
     if (status >= 0)
         status = check_selection(analysis, reading, error);
@@ -680,6 +698,7 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
         gt_report_tell_alone(gt_report_root(report), nothing.text);
     else if (status >= 0)
         tell_selected(analysis, reading, gt_report_root(report));
+    is_empty = status >= 0 && is_without_result(analysis, gt_report_root(report));
     if (status >= 0)
         status = gt_inputs_tell(report, trace, paths, analysis->inputs > 1 ? 1 : count, false);
     if (status >= 0 && other)
@@ -690,7 +709,7 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
         gt_report_free(report);
     gt_trace_close(trace);
     gt_trace_close(other);
-    return status < 0 ? status : *nothing.text != 0;
+    return status < 0 ? status : *nothing.text || is_empty;
 }
 
 int gt_analysis_of_trace(const struct gt_trace *trace, const char *name, const struct gt_profile_options *options,

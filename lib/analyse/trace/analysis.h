@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analyse/display.h"
+#include "query/rows.h"
 #include "report/report.h"
 #include "trace/trace.h"
 
@@ -29,6 +30,9 @@ enum gt_work {
 /* GPUs are used for one of these. */
 enum gt_use { GT_USE_COMPUTE, GT_USE_COMMUNICATION, GT_USE_MEMORY, GT_USES };
 
+/* Views, see analyse/views.h. */
+enum gt_view { GT_VIEW_WORK, GT_VIEW_LAUNCHED_WORK, GT_VIEW_STEPS, GT_VIEW_LOADING, GT_VIEWS };
+
 struct gt_analysis_input {
     const struct gt_trace *trace;
     const struct gt_trace *other; /* diff: what is compared with `trace`; else NULL */
@@ -45,7 +49,10 @@ struct gt_analysis_input {
     unsigned char *hidden;  /* of a string: it is a node that is not shown */
     unsigned char *counted; /* of a file: its clock agrees with the others' */
     uint32_t *recording;    /* of a file: files of a node whose times overlap are one recording */
+    bool has_whole_steps;   /* ("Step:...", ProfilerStep): only those count as steps */
     int64_t *pause;         /* of a file: ns before it in which nothing of its node was recorded */
+    struct gt_query *query; /* owns the views of analyse/views.h, and the rows that analyses make */
+    struct gt_rows *view;   /* without a query: not made yet */
 };
 
 /* An analysis takes these of struct gt_profile_options, and refuses the others. */
@@ -72,6 +79,7 @@ struct gt_analysis {
     bool joins;                      /* it joins events with others, which need not be selected */
     bool of_selected;                /* its shares and spans are of what is selected alone */
     bool of_all;                     /* it judges all that ran: no part of it can be selected by name */
+    bool judges;                     /* that it finds nothing is a result */
     bool compares;                   /* it compares nodes with one another, also those that are not shown */
     int (*build)(const struct gt_analysis_input *input, struct gt_node *root);
 };

@@ -9,6 +9,7 @@
 
 #include "analyse/trace/shown.h"
 #include "base/number.h"
+#include "report/brief.h"
 #include "trace/passed.h"
 
 enum { SHOWN = 12 };
@@ -191,6 +192,14 @@ static int by_rank_and_begin(const void *a, const void *b)
     return GT_ORDER_BY(order, GT_ORDER(x, y));
 }
 
+/* Pages and Markdown begin with the brief, and the format "summary" has nothing else. Other parts may have no brief. */
+static void tell_in_brief(struct gt_node *root, const char *title, const char *words)
+{
+    struct gt_node *brief = (struct gt_node *)(uintptr_t)gt_brief_of(root);
+    if (brief && words)
+        gt_brief_first(brief, &(struct gt_brief_line){.title = title, .words = words});
+}
+
 static int tell_twice(struct gt_node *root, const struct gt_trace *trace, const char *key)
 {
     const struct gt_trace_file **file = calloc(trace->file_count + 1, sizeof *file);
@@ -211,6 +220,8 @@ static int tell_twice(struct gt_node *root, const struct gt_trace *trace, const 
         gt_buffer_text(&text, ", whose times overlap: what both hold counts twice");
     if (told && text.data)
         gt_report_text(root, key, "Read twice", text.data);
+    if (told)
+        tell_in_brief(root, "read twice", text.data);
     int status = !file ? -ENOMEM : text.failed;
     gt_buffer_release(&text);
     free(file);
@@ -249,12 +260,13 @@ static bool is_beside(const char *file, const char *const *paths, size_t count)
     return true;
 }
 
-static void add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
+/* Returns true if the file is damaged. */
+static bool add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
 {
     const struct gt_trace_damage *damage = &file->damage;
     uint64_t lost = damage->bad_events + damage->bad_samples + damage->unopened;
     if (!lost && !damage->lost_bytes && !damage->cut_off)
-        return;
+        return false;
     gt_buffer_printf(out, "%s%s: ", out->length ? "; " : "", file->path);
     if (lost)
         gt_buffer_printf(out, "%" PRIu64 " %s lost%s", lost, lost == 1 ? "event or sample" : "events or samples",
@@ -265,6 +277,22 @@ static void add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
         gt_buffer_printf(out, "%" PRIu64 " bytes that could not be read", damage->lost_bytes);
     if (*damage->first)
         gt_buffer_printf(out, " (%s)", damage->first);
+    return true;
+}
+
+/* The first of the damaged files, and how many there are. */
+static void brief_damage(struct gt_node *root, const struct gt_trace *trace)
+{
+    struct gt_buffer text = {0}, rest = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < trace->file_count; i++)
+        count += add_damage(count ? &rest : &text, &trace->file[i]);
+    if (count > 1)
+        gt_buffer_printf(&text, "; %zu more of %zu files", count - 1, (size_t)trace->file_count);
+    if (count)
+        tell_in_brief(root, "damaged", text.data);
+    gt_buffer_release(&text);
+    gt_buffer_release(&rest);
 }
 
 /* `named`: so many of them stand in the text already. */
@@ -319,6 +347,7 @@ int gt_inputs_tell(struct gt_report *report, const struct gt_trace *trace, const
         gt_report_text(root, key[0], "Read with it", beside.data);
     if (damaged.length)
         gt_report_text(root, key[1], "Damaged", damaged.data);
+    brief_damage(root, trace);
     int failed = beside.failed ? beside.failed : damaged.failed;
     failed = failed ? failed : tell_twice(root, trace, key[4]);
     gt_buffer_release(&beside);

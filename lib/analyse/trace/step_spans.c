@@ -3,22 +3,13 @@
 #include "base/number.h"
 #include "trace/trace.h"
 
-static bool has_whole_steps(const struct gt_trace *trace)
-{
-    for (size_t i = 0; i < trace->step_count; i++)
-        if (gt_steps_is_whole(trace, &trace->step[i]))
-            return true;
-    return false;
-}
-
 int gt_step_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
 {
     const struct gt_trace *trace = input->trace;
-    bool whole = has_whole_steps(trace);
     int status = 0;
     for (size_t i = 0; i < trace->step_count && status >= 0; i++) {
         const struct gt_trace_step *step = &trace->step[i];
-        if ((whole && !gt_steps_is_whole(trace, step)) || step->step < 0 ||
+        if ((input->has_whole_steps && !gt_steps_is_whole(trace, step)) || step->step < 0 ||
             !gt_analysis_wants_phase(input, gt_trace_text(trace, step->mode)))
             continue;
         status = gt_spans_add(
@@ -35,11 +26,14 @@ struct gt_step_hull gt_step_hull(const struct gt_analysis_input *input, uint32_t
 {
     const struct gt_trace *trace = input->trace;
     struct gt_step_hull hull = {INT64_MAX, INT64_MIN, 0};
-    bool whole = has_whole_steps(trace);
-    for (size_t i = 0; i < trace->step_count; i++) {
+    if (node == GT_TRACE_NONE)
+        return hull;
+    /* Steps are sorted by the string of their node. */
+    uint32_t wanted = input->text[node];
+    size_t first = GT_SEARCH(0, trace->step_count, middle, trace->step[middle].node < wanted);
+    for (size_t i = first; i < trace->step_count && trace->step[i].node == wanted; i++) {
         const struct gt_trace_step *step = &trace->step[i];
-        if (step->step < 0 || (whole && !gt_steps_is_whole(trace, step)) ||
-            gt_analysis_place(input, step->node) != node)
+        if (step->step < 0 || (input->has_whole_steps && !gt_steps_is_whole(trace, step)))
             continue;
         hull.first = step->start < hull.first ? step->start : hull.first;
         hull.last = step->end > hull.last ? step->end : hull.last;

@@ -9,6 +9,7 @@
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
 #include "analyse/trace/trace_energy.h"
+#include "analyse/views.h"
 #include "base/number.h"
 
 /* ---- steps ----
@@ -204,88 +205,71 @@ const struct gt_analysis gt_analysis_steps = {
  * long steps is the mark of a straggler, much is the mark of one that waits. Where ranks share collectives, their arrivals
  * there tell it outright. */
 
-struct rank {
-    size_t steps, slowest;
-    int64_t late, length, communication;
-};
-
-static int collect_steps(const struct gt_analysis_input *input, struct rank *rank)
+static struct gt_rows find_arrivals(const struct gt_analysis_input *input)
 {
-    struct gt_spans spans = {0};
-    int status = gt_skewed_steps(input, &spans);
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 2, &from, &to);) {
-        struct gt_skew skew = gt_step_skew(&spans, from, to);
-        if (skew.nodes < 2)
-            continue;
-        for (size_t i = from; i < to; i++) {
-            struct rank *of = &rank[spans.span[i].key[2]];
-            of->steps++;
-            of->length += spans.span[i].end - spans.span[i].start;
-            of->late += spans.span[i].end - spans.span[i].start - skew.shortest;
-        }
-        if (skew.length > 0)
-            rank[skew.slowest].slowest++;
+    static const struct gt_rows_field fields[] = {
+        GT_FIELD(GT_KEY, struct gt_rank_clock, node),          GT_FIELD(GT_WHOLE, struct gt_rank_clock, collectives),
+        GT_FIELD(GT_WHOLE, struct gt_rank_clock, latest),      GT_FIELD(GT_REAL, struct gt_rank_clock, waited),
+        GT_FIELD(GT_REAL, struct gt_rank_clock, kept_waiting), {.name = NULL}};
+    struct gt_collectives all = {0};
+    int status = gt_collectives_find(input, 0, &all);
+    if (status < 0)
+        gt_query_fail(input->query, status);
+    struct gt_rows rows = gt_rows_of_records(input->query, all.rank, all.ranks, sizeof *all.rank, fields);
+    gt_collectives_release(&all);
+    return rows;
+}
+
+/* Steps that several ranks took, with how much longer each rank took than the fastest, and whether it was the slowest. */
+static struct gt_rows find_shared_steps(const struct gt_analysis_input *input)
+{
+    struct gt_rows steps = gt_view_steps(input);
+    struct gt_rows each = gt_rows_group(&steps, "mode step",
+                                        GT_AGGREGATES(GT_COUNT("nodes"), GT_MIN("shortest", "length"),
+                                                      GT_MAX("longest", "length"),
+                                                      GT_ARG_MAX("slowest", "length", "node")));
+    gt_rows_join(&steps, &each, "mode step", "nodes shortest longest slowest");
+    const uint32_t *node = gt_rows_keys(&steps, "node"), *slowest = gt_rows_keys(&steps, "slowest");
+    const int64_t *nodes = gt_rows_wholes(&steps, "nodes"), *length = gt_rows_wholes(&steps, "length");
+    const int64_t *shortest = gt_rows_wholes(&steps, "shortest"), *longest = gt_rows_wholes(&steps, "longest");
+    int64_t *late = gt_rows_add_wholes(&steps, "late"), *is_slowest = gt_rows_add_wholes(&steps, "is_slowest");
+    bool *is_shared = gt_query_memory(steps.query, steps.count, sizeof *is_shared);
+    for (size_t i = 0; i < steps.count && is_shared; i++) {
+        is_shared[i] = nodes[i] > 1;
+        late[i] = length[i] - shortest[i];
+        is_slowest[i] = slowest[i] == node[i] && longest[i] > shortest[i];
     }
-    gt_spans_release(&spans);
-    return status;
+    return gt_rows_filter(&steps, is_shared);
 }
 
-static int collect_communication(const struct gt_analysis_input *input, struct rank *rank)
+static bool is_communication(const struct gt_analysis_input *input, size_t event)
 {
-    struct gt_spans spans = {0};
-    int status = gt_gpu_spans(input, &spans);
-    for (size_t i = 0; i < spans.count; i++)
-        if (spans.span[i].key[GT_GPU_USE] == GT_USE_COMMUNICATION && spans.span[i].key[GT_GPU_NODE] != GT_TRACE_NONE)
-            rank[spans.span[i].key[GT_GPU_NODE]].communication += spans.span[i].end - spans.span[i].start;
-    gt_spans_release(&spans);
-    return status;
-}
-
-static void add_arrivals(struct gt_table *table, const struct gt_rank_clock *rank)
-{
-    if (!rank) {
-        for (int i = 0; i < 5; i++)
-            gt_table_missing(table);
-        return;
-    }
-    GT_CELLS(table, rank->collectives, rank->latest, gt_percent((double)rank->latest, (double)rank->collectives),
-             rank->waited / 1e3, rank->kept_waiting / 1e3);
-}
-
-static void add_straggler(struct gt_table *table, const struct rank *rank)
-{
-    double steps = rank->steps ? (double)rank->steps : NAN;
-    GT_CELLS(table, rank->steps, (double)rank->length / steps / 1e3, rank->slowest, 100 * (double)rank->slowest / steps,
-             (double)rank->late / steps / 1e3, (double)rank->late / 1e3, (double)rank->communication / 1e3);
+    return gt_gpu_is_work(input, event) && gt_gpu_use(input, event) == GT_USE_COMMUNICATION;
 }
 
 static int build_stragglers(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    uint32_t places = input->trace->strings.count;
-    struct rank *rank = calloc(places + (size_t)1, sizeof *rank);
-    struct gt_collectives collectives = {0};
-    struct gt_table *table = gt_analysis_table(
-        root, "stragglers", "Stragglers",
-        "text:node integer:steps number:mean_length_us integer:slowest number:slowest_percent "
-        "number:mean_late_us number:total_late_us number:communication_us integer:collectives "
-        "integer:last number:last_percent number:waited_us number:kept_waiting_us");
-    int status = rank ? collect_steps(input, rank) : -ENOMEM;
-    if (status >= 0)
-        status = collect_communication(input, rank);
-    if (status >= 0)
-        status = gt_collectives_find(input, 0, &collectives);
-    for (uint32_t i = 0; i < places && status >= 0; i++) {
-        const struct gt_rank_clock *arrivals = gt_collectives_rank(&collectives, i);
-        if (!rank[i].steps && !arrivals)
-            continue;
-        gt_table_text(table, gt_analysis_text(input, i));
-        add_straggler(table, &rank[i]);
-        add_arrivals(table, arrivals);
-    }
-    gt_analysis_empty(root, table, "no step that several nodes or ranks took, and no collective that they share");
-    gt_collectives_release(&collectives);
-    free(rank);
-    return status;
+    struct gt_rows steps = find_shared_steps(input), arrivals = find_arrivals(input);
+    struct gt_rows communication = gt_rows_of_events(input, is_communication);
+    struct gt_rows ranks = gt_rows_group(
+        &steps, "node",
+        GT_AGGREGATES(GT_COUNT("steps"), GT_MEAN_US("mean_length_us", "length"), GT_SUM("slowest", "is_slowest"),
+                      GT_MEAN_US("mean_late_us", "late"), GT_SUM("total_late", "late")));
+    struct gt_rows uses = gt_rows_group(&communication, "node", GT_AGGREGATES(GT_SUM("communication", "length")));
+    struct gt_rows all = gt_rows_union(&ranks, &arrivals, "node");
+    gt_rows_join(&all, &ranks, "node", "steps mean_length_us slowest mean_late_us total_late");
+    gt_rows_join(&all, &uses, "node", "communication");
+    gt_rows_fill(&all, "steps slowest total_late communication");
+    gt_rows_join(&all, &arrivals, "node", "collectives latest waited kept_waiting");
+    gt_rows_percent(&all, "slowest_percent", "slowest", "steps");
+    gt_rows_percent(&all, "last_percent", "latest", "collectives");
+    gt_rows_rename(&all, "latest", "last");
+    gt_rows_put(input, root, "stragglers", "Stragglers", &all,
+                "text:node integer:steps number:mean_length_us integer:slowest number:slowest_percent "
+                "number:mean_late_us number:total_late_us number:communication_us integer:collectives "
+                "integer:last number:last_percent number:waited_us number:kept_waiting_us",
+                "no step that several nodes or ranks took, and no collective that they share");
+    return gt_query_status(all.query);
 }
 
 const struct gt_analysis gt_analysis_stragglers = {

@@ -64,8 +64,7 @@ static void tell(struct gt_block_brief *ret, const struct gt_intervals *interval
 void gt_block_brief(struct gt_block_brief *ret, const struct gt_usage *usage)
 {
     char path[PATH_MAX];
-    struct gt_open_calls calls = {0};
-    struct gt_block_event_list list = {.calls = &calls, .skip_bad = true, .skip_foreign = true};
+    struct gt_block_event_list list = {.skip_bad = true, .skip_foreign = true};
     struct gt_intervals intervals = {0};
     double elapsed = usage->outcome->elapsed, end = (double)usage->machine->start_real_ns / 1e9 + elapsed;
     *ret = (struct gt_block_brief){.shares = ""};
@@ -74,7 +73,6 @@ void gt_block_brief(struct gt_block_brief *ret, const struct gt_usage *usage)
     if (gt_block_event_list_add(&list, path, NULL) == 0 && gt_block_event_list_pair(&list, &intervals) == 0 &&
         gt_intervals_close(&intervals, end, NAN) == 0)
         tell(ret, &intervals, &list.names, elapsed);
-    gt_open_calls_release(&calls);
     gt_intervals_release(&intervals);
     gt_block_event_list_release(&list);
 }

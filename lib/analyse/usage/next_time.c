@@ -11,7 +11,7 @@ static const double MIB = 1048576, GIB = 1073741824;
 static const double SPARE = 1.2, LEAST_SPARE_MIB = 256, FINE_BELOW_GIB = 8;
 static const double SPARE_SECONDS = 300, ROUND_SECONDS = 300;
 static const double USED = 0.05;             /* of the time, at which a GPU is counted */
-static const double CORES_EXACTNESS = 1.011; /* of steps in aggregate/occupancy.h */
+static const double CORES_EXACTNESS = 1.011; /* of steps in aggregate/summary.h */
 
 void gt_next_time_init(struct gt_next_time *next)
 {
@@ -66,24 +66,24 @@ static double killed_at(const struct gt_usage *usage)
 static double cores_of(const struct gt_usage *usage)
 {
     double mean = gt_usage_cores(usage, GT_SCOPE_COMBINED);
-    double busy = gt_occupancy_cores(&usage->summary->occupancy, 0.95) / CORES_EXACTNESS;
+    double busy = gt_utilization_cores(&usage->summary->utilization, 0.95) / CORES_EXACTNESS;
     return mean < 1.1 ? fmin(fmax(mean, isnan(busy) ? 0 : busy), 1) : isnan(busy) ? mean : fmax(mean, busy);
 }
 
 /* A recording without detail tells only that some were used: then all that there are count. */
 static double gpus_of(const struct gt_usage *usage)
 {
-    const struct gt_occupancy *occupancy = &usage->summary->occupancy;
+    const struct gt_utilization *utilization = &usage->summary->utilization;
     double count = 0, given = gt_usage_given(usage, GT_LIMIT_GPUS);
     if (!usage->machine->gpu_count)
         return 0;
-    for (size_t i = 0; i < occupancy->gpus && i < usage->machine->gpu_length; i++) {
-        const struct gt_gpu_use_time *time = &occupancy->gpu[i];
+    for (size_t i = 0; i < utilization->gpus && i < usage->machine->gpu_length; i++) {
+        const struct gt_gpu_use_time *time = &utilization->gpu[i];
         count += usage->machine->gpu[i].selected && (time->known - time->idle) / time->known > USED;
     }
-    const struct gt_gpu_use_time *all = &occupancy->all_gpus;
+    const struct gt_gpu_use_time *all = &utilization->all_gpus;
     bool are_some_used = all->known > 0 && (all->known - all->idle) / all->known > USED;
-    if (!occupancy->gpus && are_some_used)
+    if (!utilization->gpus && are_some_used)
         return isnan(given) ? usage->machine->expected_gpus : given;
     return count;
 }

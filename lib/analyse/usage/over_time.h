@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_USAGE_OVER_TIME_H
 #define GT_ANALYSE_USAGE_OVER_TIME_H
 
-#include "aggregate/sample_course.h"
+#include "aggregate/course.h"
 #include "analyse/usage/figures.h"
 #include "report/report.h"
 

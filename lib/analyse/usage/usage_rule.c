@@ -284,8 +284,8 @@ bool gt_usage_rule_is_broken(const struct gt_usage_rule *rule, const struct gt_u
     char got[GT_NUMBER_SIZE + 20];
     if (isnan(value)) {
         bool is_partial = !isnan(gt_usage_final(usage, GT_SCOPE_COMBINED, GT_ENERGY)) && rule->word->of == energy_of;
-        snprintf(sentence, size, "%s was not measured%s, which counts as a violation of '%s'", name,
-                 is_partial ? " all the time" : "", rule->text);
+        snprintf(sentence, size, "%s was not measured%s, which breaks '%s'", name, is_partial ? " all the time" : "",
+                 rule->text);
         return true;
     }
     /* With so few digits that they can be read, but enough to see the difference. */

@@ -222,7 +222,7 @@ static bool throttled(const struct gt_usage *usage, struct gt_warning *warning)
 static bool cores_unused(const struct gt_usage *usage, struct gt_warning *warning)
 {
     double given = gt_usage_given(usage, GT_LIMIT_CORES);
-    double used = gt_occupancy_cores(&usage->summary->occupancy, 0.95);
+    double used = gt_utilization_cores(&usage->summary->utilization, 0.95);
     char asked[GT_HUMAN_SIZE], busy[GT_HUMAN_SIZE];
     if (!(given > 1) || !(used < 0.6 * given) || usage->outcome->elapsed < LEAST_TO_ADVISE)
         return false;
@@ -281,7 +281,7 @@ static bool waited_for_disk(const struct gt_usage *usage, struct gt_warning *war
 /* Returns true for the GPUs that the job may use. What a machine has beside them is nobody's concern. */
 static bool has_gpu(const struct gt_usage *usage, size_t index)
 {
-    return index < usage->summary->occupancy.gpus && index < usage->machine->gpu_length &&
+    return index < usage->summary->utilization.gpus && index < usage->machine->gpu_length &&
            usage->machine->gpu[index].selected;
 }
 
@@ -316,12 +316,12 @@ static double slowed_share(const struct gt_gpu_use_time *time)
 /* Names the GPUs to which a rule applies: "gpu 1", "gpus 1, 3"; returns the largest share, NaN: none. */
 static double name_gpus(const struct gt_usage *usage, struct gpu_rule rule, char *text, size_t size, size_t *worst)
 {
-    const struct gt_occupancy *occupancy = &usage->summary->occupancy;
+    const struct gt_utilization *utilization = &usage->summary->utilization;
     double most = NAN;
     size_t count = 0, length = 0;
     char list[160] = "";
-    for (size_t i = 0; i < occupancy->gpus; i++) {
-        double share = has_gpu(usage, i) ? rule.share(&occupancy->gpu[i]) : NAN;
+    for (size_t i = 0; i < utilization->gpus; i++) {
+        double share = has_gpu(usage, i) ? rule.share(&utilization->gpu[i]) : NAN;
         if (!(share > rule.least))
             continue;
         if (length < sizeof list)
@@ -460,7 +460,7 @@ static bool gpu_starved(const struct gt_usage *usage, struct gt_warning *warning
         return false;
     warning->value = share;
     say(warning, "%s starved for %s: below 30 %% while the job kept a core busy", names,
-        gt_human_seconds(time, usage->summary->occupancy.gpu[worst].starved));
+        gt_human_seconds(time, usage->summary->utilization.gpu[worst].starved));
     return true;
 }
 
@@ -471,7 +471,7 @@ static bool gpu_slowed(const struct gt_usage *usage, struct gt_warning *warning)
     double share = name_gpus(usage, (struct gpu_rule){slowed_share, 0.05}, names, sizeof names, &worst);
     if (isnan(share) || !uses_gpus(usage))
         return false;
-    const struct gt_gpu_use_time *time = &usage->summary->occupancy.gpu[worst];
+    const struct gt_gpu_use_time *time = &usage->summary->utilization.gpu[worst];
     warning->value = share;
     say(warning, "%s slowed down for %s of the time, by %s", names, gt_human_percent(percent, share),
         time->hot > time->powered_down ? "heat"

@@ -471,7 +471,7 @@ static int open_group(void **ret, const struct gt_collect_options *options, stru
     if (!options->cgroup)
         return gt_unavailable(availability, GT_ABSENT, NULL, "%s",
                               options->pid ? "the job has no control group of its own"
-                                           : "a job that is started gets a group of its own where it may have one");
+                                           : "a matter of each job: run makes a control group for it if it may");
     const char *memory = gt_cgroup_source(options->cgroup, GT_CGROUP_FIGURE_MEMORY);
     const char *peak = gt_cgroup_source(options->cgroup, GT_CGROUP_FIGURE_MEMORY_PEAK);
     if (!memory) /* as on most machines with version 2, so it is nothing to complain of at each start */

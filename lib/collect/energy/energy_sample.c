@@ -10,19 +10,15 @@
 
 struct gt_energy_sample {
     struct gt_rapl_zones zones; /* closed: their counts stay */
-    enum gt_rapl_interface interface;
     int64_t monotonic_ns, real_ns;
     double seconds; /* of a difference, else NaN */
 };
 
-static const enum gt_rapl_interface interfaces[] = {GT_RAPL_POWERCAP, GT_RAPL_MSR};
-enum { INTERFACES = sizeof interfaces / sizeof *interfaces };
-
-/* Why the first of them has nothing to read. */
+/* Says why there is nothing to read. */
 static int explain(const struct gt_root *root, struct gt_error *error)
 {
     struct gt_availability found = {0};
-    gt_rapl_survey(interfaces[0], root, &found);
+    gt_rapl_survey(GT_RAPL_POWERCAP, root, &found);
     int status = gt_error_set(error, found.state == GT_DENIED ? EACCES : ENODEV, "%s: %s%s%s", found.source,
                               found.reason, found.remedy[0] ? ": " : "", found.remedy);
     if (error)
@@ -32,15 +28,11 @@ static int explain(const struct gt_root *root, struct gt_error *error)
 
 static int read_zones(struct gt_energy_sample *sample, const struct gt_root *root, struct gt_error *error)
 {
-    for (int i = 0; i < INTERFACES; i++) {
-        sample->interface = interfaces[i];
-        gt_rapl_sources[interfaces[i]]->find(&sample->zones, root);
-        if (gt_rapl_has(&sample->zones, interfaces[i], GT_RAPL_PACKAGE))
-            break;
+    gt_rapl_sources[GT_RAPL_POWERCAP].find(&sample->zones, root);
+    if (!gt_rapl_has(&sample->zones, GT_RAPL_POWERCAP, GT_RAPL_PACKAGE)) {
         gt_rapl_close(&sample->zones);
-    }
-    if (sample->zones.count == 0)
         return explain(root, error);
+    }
     sample->monotonic_ns = gt_clock_monotonic(&gt_clock_system);
     sample->real_ns = gt_clock_real(&gt_clock_system);
     gt_rapl_read(&sample->zones, sample->monotonic_ns);
@@ -76,7 +68,7 @@ int gt_energy_sample_take(struct gt_energy_sample **ret, const char *machine_roo
 static bool are_of_one_machine(const struct gt_rapl_zones *a, const struct gt_rapl_zones *b)
 {
     for (int i = 0; a->count == b->count && i < a->count; i++)
-        if (strcmp(a->zone[i].name, b->zone[i].name) != 0 || a->zone[i].interface != b->zone[i].interface)
+        if (strcmp(a->zone[i].name, b->zone[i].name) != 0)
             return false;
     return a->count == b->count;
 }
@@ -140,6 +132,6 @@ double gt_energy_sample_watts(const struct gt_energy_sample *sample, const char 
     };
     for (size_t i = 0; i < sizeof domains / sizeof *domains; i++)
         if (!strcmp(domains[i].name, name))
-            return gt_rapl_total(&sample->zones, sample->interface, domains[i].domain) / sample->seconds;
+            return gt_rapl_total(&sample->zones, GT_RAPL_POWERCAP, domains[i].domain) / sample->seconds;
     return NAN;
 }

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "collect/collector.h"
-#include "collect/gpu/gpu.h"
 #include "collect/energy/power.h"
 
 extern const struct gt_collector_type gt_collector_hwmon;

@@ -13,49 +13,66 @@
 #include "collect/remedy.h"
 #include "collect/topology.h"
 
-/* Two figures of one energy that differ by less agree. */
+/* Two values of one energy that differ by less agree. */
 static const double MOST_APART = 0.05;
 /* Both are read right after each other, at both ends: a refresh of 1 ms may lie between, or a few. */
 static const double READING_SECONDS = 0.004;
 /* The platform's counter may count whole joules. */
 static const double PLATFORM_STEP = 1;
-/* `doctor` looks again, for longer, where they seem to disagree: something may have come between two readings. */
-enum { LOOKS = 3 };
-static const long LOOK_NS = 200000000;
+/* `doctor` polls again, for longer, where they seem to disagree: something may have come between two readings. */
+enum { POLLS = 3 };
+static const long POLL_NS = 200000000;
 
-/* What the package's own parts say: no less can the package have drawn than its cores, and no processor draws that much. */
-static bool is_plausible(const struct gt_rapl_zones *zones, int interface, double seconds)
+static const enum gt_metric_id domain_metrics[GT_RAPL_DOMAINS] = {
+    [GT_RAPL_PACKAGE] = GT_CPU_ENERGY, [GT_RAPL_DRAM] = GT_DRAM_ENERGY,     [GT_RAPL_PLATFORM] = GT_PLATFORM_ENERGY,
+    [GT_RAPL_CORE] = GT_CORE_ENERGY,   [GT_RAPL_UNCORE] = GT_UNCORE_ENERGY,
+};
+
+/* ---- Perf events against powercap --------------------------------------------------------------------------------- */
+
+/* What differs by less than 5 % agrees, and comes from perf events. Where they disagree powercap is used if perf's packages
+ * cannot be right (they drew less than their cores, or more than any processor draws) and powercap's can; else still perf events. */
+struct comparison {
+    enum gt_rapl_domain domain;
+    double joules[GT_RAPL_INTERFACES]; /* in these seconds */
+    double seconds;
+    bool disagrees, is_powercap_better;
+};
+
+static bool is_plausible(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, double seconds)
 {
     double package = gt_rapl_total(zones, interface, GT_RAPL_PACKAGE);
     double core = gt_rapl_total(zones, interface, GT_RAPL_CORE);
     int packages = 0;
     for (int i = 0; i < zones->count; i++)
-        packages += (int)zones->zone[i].interface == interface && zones->zone[i].domain == GT_RAPL_PACKAGE;
+        packages += zones->zone[i].interface == interface && zones->zone[i].domain == GT_RAPL_PACKAGE;
     return !(package < core) && !(package > gt_rapl_most_watts * packages * seconds);
 }
 
-bool gt_rapl_compare(const struct gt_rapl_zones *zones, enum gt_rapl_domain domain, double seconds,
-                     struct gt_rapl_comparison *ret)
+/* Returns false where one of them has no value. */
+static bool compare(const struct gt_rapl_zones *zones, enum gt_rapl_domain domain, double seconds,
+                    struct comparison *ret)
 {
-    double a = gt_rapl_total(zones, GT_RAPL_PERF, domain), b = gt_rapl_total(zones, GT_RAPL_POWERCAP, domain);
-    if (isnan(a) || isnan(b))
+    double perf = gt_rapl_total(zones, GT_RAPL_PERF, domain);
+    double powercap = gt_rapl_total(zones, GT_RAPL_POWERCAP, domain);
+    double slack = fmax(perf, powercap) * (MOST_APART + READING_SECONDS / seconds);
+    if (isnan(perf) || isnan(powercap))
         return false;
-    double most = fmax(a, b), slack = most * (MOST_APART + READING_SECONDS / seconds);
     if (domain == GT_RAPL_PLATFORM)
         slack += PLATFORM_STEP;
-    *ret = (struct gt_rapl_comparison){.domain = domain, .perf = a, .powercap = b, .seconds = seconds};
-    ret->disagrees = fabs(a - b) > slack;
+    *ret = (struct comparison){domain, {perf, powercap}, seconds, fabs(perf - powercap) > slack, false};
     ret->is_powercap_better = ret->disagrees && !is_plausible(zones, GT_RAPL_PERF, seconds) &&
                               is_plausible(zones, GT_RAPL_POWERCAP, seconds);
     return true;
 }
 
-static bool rapl_compare_all(const struct gt_rapl_zones *zones, double seconds, struct gt_rapl_comparison *ret)
+/* The first domain on which they disagree, else the first that both have. */
+static bool compare_all(const struct gt_rapl_zones *zones, double seconds, struct comparison *ret)
 {
-    struct gt_rapl_comparison each;
+    struct comparison each;
     bool any = false;
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++) {
-        if (!gt_rapl_compare(zones, domain, seconds, &each))
+        if (!compare(zones, domain, seconds, &each))
             continue;
         if (!any || (each.disagrees && !ret->disagrees))
             *ret = each;
@@ -64,68 +81,52 @@ static bool rapl_compare_all(const struct gt_rapl_zones *zones, double seconds, 
     return any;
 }
 
-static const enum gt_metric_id domain_metrics[GT_RAPL_DOMAINS] = {
-    [GT_RAPL_PACKAGE] = GT_CPU_ENERGY, [GT_RAPL_DRAM] = GT_DRAM_ENERGY,     [GT_RAPL_PLATFORM] = GT_PLATFORM_ENERGY,
-    [GT_RAPL_CORE] = GT_CORE_ENERGY,   [GT_RAPL_UNCORE] = GT_UNCORE_ENERGY,
-};
-
-/* The first domain on which they disagree, else the first that both have. */
-static void rapl_comparison_write(const struct gt_rapl_comparison *comparison, char *text, size_t size)
+static void write_comparison(const struct comparison *comparison, char *text, size_t size)
 {
-    double most = fmax(comparison->perf, comparison->powercap);
-    snprintf(text, size, "%s and %s %s on %s: %.3g J and %.3g J in %.2g s, %.1f %% apart%s", gt_rapl_perf.name,
-             gt_rapl_powercap.name, comparison->disagrees ? "disagree" : "agree",
-             gt_metrics[domain_metrics[comparison->domain]].name, comparison->perf, comparison->powercap,
-             comparison->seconds, most > 0 ? 100 * fabs(comparison->perf - comparison->powercap) / most : 0,
+    double perf = comparison->joules[GT_RAPL_PERF], powercap = comparison->joules[GT_RAPL_POWERCAP];
+    double most = fmax(perf, powercap);
+    snprintf(text, size, "perf events and powercap %s on %s: %.3g J and %.3g J in %.2g s, %.1f %% apart%s",
+             comparison->disagrees ? "disagree" : "agree", gt_metrics[domain_metrics[comparison->domain]].name, perf,
+             powercap, comparison->seconds, most > 0 ? 100 * fabs(perf - powercap) / most : 0,
              !comparison->disagrees           ? ""
              : comparison->is_powercap_better ? "; powercap is used"
                                               : "; perf events are used");
 }
 
-static const char *other_than(enum gt_rapl_interface interface)
-{
-    return gt_rapl_sources[interface == GT_RAPL_PERF ? GT_RAPL_POWERCAP : GT_RAPL_PERF]->name;
-}
-
 /* Returns true where both have a package to compare; else says why not. */
 static bool has_both(const struct gt_rapl_zones *zones, struct gt_availability *availability)
 {
-    static const enum gt_rapl_interface both[] = {GT_RAPL_PERF, GT_RAPL_POWERCAP};
-    int missing = 0;
-    for (int i = 0; i < 2; i++)
-        if (!gt_rapl_has(zones, both[i], GT_RAPL_PACKAGE)) {
-            missing++;
-            gt_unavailable(availability, GT_ABSENT, NULL, "only %s can read the processor packages",
-                           other_than(both[i]));
-        }
-    if (missing == 2)
+    bool perf = gt_rapl_has(zones, GT_RAPL_PERF, GT_RAPL_PACKAGE);
+    bool powercap = gt_rapl_has(zones, GT_RAPL_POWERCAP, GT_RAPL_PACKAGE);
+    if (perf != powercap)
+        gt_unavailable(availability, GT_ABSENT, NULL, "only %s can read the processor packages",
+                       gt_rapl_sources[perf ? GT_RAPL_PERF : GT_RAPL_POWERCAP].name);
+    else if (!perf)
         gt_unavailable(availability, GT_ABSENT, NULL,
                        "neither perf events nor powercap can read the processor packages");
-    return missing == 0;
+    return perf && powercap;
 }
 
 bool gt_rapl_judge(const struct gt_rapl_zones *zones, double seconds, struct gt_availability *availability)
 {
-    static const enum gt_rapl_interface both[] = {GT_RAPL_PERF, GT_RAPL_POWERCAP};
-    struct gt_rapl_comparison comparison;
-    int standing = 0;
+    struct comparison comparison;
     *availability = (struct gt_availability){.source = "RAPL by perf events and powercap", .refresh = 0.001};
     if (!has_both(zones, availability))
         return true;
-    for (int i = 0; i < 2; i++)
-        if (isnan(gt_rapl_total(zones, both[i], GT_RAPL_PACKAGE))) {
-            standing++;
-            gt_unavailable(availability, GT_BROKEN, NULL, "by %s the counters stand still, by %s they do not",
-                           gt_rapl_sources[both[i]]->name, other_than(both[i]));
-        }
-    if (standing == 2)
+    bool perf_stands = isnan(gt_rapl_total(zones, GT_RAPL_PERF, GT_RAPL_PACKAGE));
+    bool powercap_stands = isnan(gt_rapl_total(zones, GT_RAPL_POWERCAP, GT_RAPL_PACKAGE));
+    if (perf_stands && powercap_stands)
         gt_unavailable(availability, GT_BROKEN, NULL,
                        zones->zone[0].falls ? "the counters run backwards in both"
                                             : "the counters stand still in both, as in virtual machines");
-    if (standing || !rapl_compare_all(zones, seconds, &comparison))
+    else if (perf_stands || powercap_stands)
+        gt_unavailable(availability, GT_BROKEN, NULL, "by %s the counters stand still, by %s they do not",
+                       gt_rapl_sources[perf_stands ? GT_RAPL_PERF : GT_RAPL_POWERCAP].name,
+                       gt_rapl_sources[perf_stands ? GT_RAPL_POWERCAP : GT_RAPL_PERF].name);
+    if (perf_stands || powercap_stands || !compare_all(zones, seconds, &comparison))
         return true;
     availability->state = comparison.disagrees ? GT_BROKEN : GT_READY;
-    rapl_comparison_write(&comparison, availability->reason, sizeof availability->reason);
+    write_comparison(&comparison, availability->reason, sizeof availability->reason);
     return !comparison.disagrees;
 }
 
@@ -135,15 +136,14 @@ void gt_rapl_survey_both(const struct gt_root *root, struct gt_availability *ava
     *availability = (struct gt_availability){.source = "RAPL by perf events and powercap"};
     if (!zones)
         return;
-    gt_rapl_perf.find(zones, root);
-    gt_rapl_powercap.find(zones, root);
+    gt_rapl_find(zones, root);
     int64_t begin_ns = gt_clock_monotonic(&gt_clock_system), now_ns = begin_ns;
     gt_rapl_read(zones, begin_ns);
     gt_rapl_find_mirrors(zones);
     bool is_sure = !has_both(zones, availability);
-    for (int look = 0; look < LOOKS && !is_sure; look++) {
+    for (int poll = 0; poll < POLLS && !is_sure; poll++) {
         if (root->is_machine)
-            nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+            nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
         now_ns = gt_clock_monotonic(&gt_clock_system);
         gt_rapl_read(zones, now_ns);
         is_sure = gt_rapl_judge(zones, (double)(now_ns - begin_ns) / 1e9, availability);
@@ -152,11 +152,7 @@ void gt_rapl_survey_both(const struct gt_root *root, struct gt_availability *ava
     free(zones);
 }
 
-const struct gt_rapl_source *const gt_rapl_sources[GT_RAPL_INTERFACES] = {
-    [GT_RAPL_PERF] = &gt_rapl_perf,
-    [GT_RAPL_POWERCAP] = &gt_rapl_powercap,
-    [GT_RAPL_MSR] = &gt_rapl_msr,
-};
+/* ---- The collector ------------------------------------------------------------------------------------------------ */
 
 /* Sources that can both be read are compared once, over at least this time; counters of 1 ms refresh then differ by much less. */
 static const int64_t COMPARE_NS = GT_SECOND;
@@ -187,17 +183,7 @@ static void rapl_close(void *opaque)
 
 static bool any_has(const struct gt_rapl_zones *zones, enum gt_rapl_domain domain)
 {
-    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
-        if (gt_rapl_has(zones, interface, domain))
-            return true;
-    return false;
-}
-
-static void find_zones(struct gt_rapl_zones *zones, const struct gt_root *root)
-{
-    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
-        if (!gt_rapl_sources[interface]->is_last || !any_has(zones, GT_RAPL_PACKAGE))
-            gt_rapl_sources[interface]->find(zones, root);
+    return gt_rapl_has(zones, GT_RAPL_PERF, domain) || gt_rapl_has(zones, GT_RAPL_POWERCAP, domain);
 }
 
 static void wait_a_little(void)
@@ -225,7 +211,7 @@ static bool claim(struct state *state, struct gt_frame *frame, struct gt_availab
     for (int interface = 0, count = 0; interface < GT_RAPL_INTERFACES; interface++)
         if (used[interface])
             length += (size_t)snprintf(availability->source + length, sizeof availability->source - length, "%s%s",
-                                       count++ ? " and " : "", gt_rapl_sources[interface]->name);
+                                       count++ ? " and " : "", gt_rapl_sources[interface].name);
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++) {
         length = strlen(availability->reason);
         if (frame->owner[domain_metrics[domain]] != &gt_collector_rapl)
@@ -235,7 +221,8 @@ static bool claim(struct state *state, struct gt_frame *frame, struct gt_availab
     return any;
 }
 
-static int explain_none(const struct gt_rapl_zones *zones, struct gt_availability *availability)
+static int explain_none(const struct gt_rapl_zones *zones, const struct gt_root *root,
+                        struct gt_availability *availability)
 {
     for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
         if (gt_rapl_is_denied(zones, interface))
@@ -244,6 +231,9 @@ static int explain_none(const struct gt_rapl_zones *zones, struct gt_availabilit
     if (zones->count)
         return gt_unavailable(availability, GT_BROKEN, NULL, "the energy counter \"%s\" %s", zones->zone[0].name,
                               gt_rapl_trouble(&zones->zone[0]));
+    if (gt_root_access(root, "dev/cpu/0/msr", F_OK) == 0)
+        return gt_unavailable(availability, GT_ABSENT, "sudo modprobe -a rapl intel_rapl_msr",
+                              "neither perf events nor powercap shows energy counters; registers (MSR) are not read");
     return gt_unavailable(availability, GT_ABSENT, NULL, "this machine shows no energy counters of its processors");
 }
 
@@ -272,7 +262,7 @@ static int rapl_open(void **ret, const struct gt_collect_options *options, struc
     state->root = options->root;
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
         state->from[domain] = -1;
-    find_zones(&state->zones, options->root);
+    gt_rapl_find(&state->zones, options->root);
     state->open_ns = gt_clock_monotonic(options->clock);
     gt_rapl_read(&state->zones, state->open_ns);
     gt_rapl_find_mirrors(&state->zones);
@@ -284,7 +274,7 @@ static int rapl_open(void **ret, const struct gt_collect_options *options, struc
     if (!claim(state, frame, availability)) {
         availability->reason[0] = '\0';
         snprintf(availability->source, sizeof availability->source, "RAPL");
-        explain_none(&state->zones, availability);
+        explain_none(&state->zones, options->root, availability);
         rapl_close(state);
         return 0;
     }
@@ -310,28 +300,28 @@ static void change_source(struct state *state, int domain, int interface)
     state->from[domain] = interface;
 }
 
-static void compare(struct state *state, double seconds)
+static void compare_sources(struct state *state, double seconds)
 {
-    struct gt_rapl_comparison comparison;
-    if (rapl_compare_all(&state->zones, seconds, &comparison))
-        rapl_comparison_write(&comparison, state->comparison, sizeof state->comparison);
+    struct comparison comparison;
+    if (compare_all(&state->zones, seconds, &comparison))
+        write_comparison(&comparison, state->comparison, sizeof state->comparison);
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
-        if (state->from[domain] == GT_RAPL_PERF && gt_rapl_compare(&state->zones, domain, seconds, &comparison) &&
+        if (state->from[domain] == GT_RAPL_PERF && compare(&state->zones, domain, seconds, &comparison) &&
             comparison.is_powercap_better)
             change_source(state, domain, GT_RAPL_POWERCAP);
     state->is_compared = true;
 }
 
+static double total_of(const struct state *state, enum gt_rapl_domain domain)
+{
+    return state->from[domain] < 0 ? NAN : gt_rapl_total(&state->zones, state->from[domain], domain);
+}
+
 /* The platform contains the packages. On some older processors its counter shows anything. */
 static void judge_platform(struct state *state)
 {
-    double package = state->from[GT_RAPL_PACKAGE] < 0
-                         ? NAN
-                         : gt_rapl_total(&state->zones, state->from[GT_RAPL_PACKAGE], GT_RAPL_PACKAGE);
-    double platform = state->from[GT_RAPL_PLATFORM] < 0
-                          ? NAN
-                          : gt_rapl_total(&state->zones, state->from[GT_RAPL_PLATFORM], GT_RAPL_PLATFORM);
-    state->is_platform_wrong |= platform < package * (1 - MOST_APART) - 1;
+    double least = total_of(state, GT_RAPL_PACKAGE) * (1 - MOST_APART) - 1;
+    state->is_platform_wrong |= total_of(state, GT_RAPL_PLATFORM) < least;
 }
 
 /* The first source in the order of preference whose counters move gives the figure. */
@@ -340,9 +330,9 @@ static double figure(struct state *state, int domain)
     for (int interface = 0; state->from[domain] < 0 && interface < GT_RAPL_INTERFACES; interface++)
         if (!isnan(gt_rapl_total(&state->zones, interface, domain)))
             state->from[domain] = interface;
-    if (state->from[domain] < 0 || (domain == GT_RAPL_PLATFORM && state->is_platform_wrong))
+    if (domain == GT_RAPL_PLATFORM && state->is_platform_wrong)
         return NAN;
-    return gt_rapl_total(&state->zones, state->from[domain], domain) + state->carried[domain];
+    return total_of(state, domain) + state->carried[domain];
 }
 
 /* The packages' parts of a figure of the machine. */
@@ -374,7 +364,7 @@ static int rapl_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
         }
     if (!state->is_compared && age >= COMPARE_NS) {
         judge_platform(state);
-        compare(state, (double)age / 1e9);
+        compare_sources(state, (double)age / 1e9);
         gt_rapl_drop_others(&state->zones, state->from); /* nothing comes from them any more */
     }
     return 0;
@@ -434,7 +424,7 @@ const struct gt_collector_type gt_collector_rapl = {
 
 void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root, struct gt_availability *availability)
 {
-    const struct gt_rapl_source *source = gt_rapl_sources[interface];
+    const struct gt_rapl_source *source = &gt_rapl_sources[interface];
     struct gt_rapl_zones *zones = calloc(1, sizeof *zones);
     *availability = (struct gt_availability){.refresh = 0.001};
     snprintf(availability->source, sizeof availability->source, "RAPL by %s", source->name);
@@ -446,9 +436,9 @@ void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root
         wait_a_little();
     gt_rapl_read(zones, 2500000);
     if (!zones->count)
-        gt_unavailable(availability, GT_ABSENT, source->is_last ? source->remedy : NULL, "%s", source->absent);
+        gt_unavailable(availability, GT_ABSENT, NULL, "%s", source->absent);
     else if (gt_rapl_is_denied(zones, interface))
-        gt_unavailable(availability, GT_DENIED, source->is_last ? NULL : source->remedy,
+        gt_unavailable(availability, GT_DENIED, source->remedy,
                        "the counters are there, and this user may not read them");
     else if (root->is_machine && isnan(gt_rapl_total(zones, interface, GT_RAPL_PACKAGE)))
         gt_unavailable(availability, GT_BROKEN, NULL, "the counter \"%s\" %s", zones->zone[0].name,

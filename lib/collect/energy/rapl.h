@@ -15,18 +15,17 @@
 #include "collect/collector.h"
 
 enum gt_rapl_domain { GT_RAPL_PACKAGE, GT_RAPL_DRAM, GT_RAPL_PLATFORM, GT_RAPL_CORE, GT_RAPL_UNCORE, GT_RAPL_DOMAINS };
-/* The earlier is preferred. Each has one file with its struct gt_rapl_source. */
-enum gt_rapl_interface { GT_RAPL_PERF, GT_RAPL_POWERCAP, GT_RAPL_MSR, GT_RAPL_INTERFACES };
+/* The earlier is preferred. */
+enum gt_rapl_interface { GT_RAPL_PERF, GT_RAPL_POWERCAP, GT_RAPL_INTERFACES };
 
 struct gt_rapl_zone {
     char name[64]; /* "package-0", "package-0/dram", "psys" */
     enum gt_rapl_domain domain;
     enum gt_rapl_interface interface;
-    int fd;           /* negative errno: it is there and may not be read; -ENODATA: it stands still */
-    uint64_t address; /* the source's own: of a register */
-    double unit;      /* joules for each count */
-    uint64_t range;   /* counts after which it begins again at 0; 0: not known, UINT64_MAX: never */
-    uint64_t last;    /* counts at the last reading */
+    int fd;         /* negative errno: it is there and cannot be read; -ENODATA: it stands still */
+    double unit;    /* joules for each count */
+    uint64_t range; /* counts after which it begins again at 0; 0: not known, UINT64_MAX: never */
+    uint64_t last;  /* counts at the last reading */
     int64_t last_ns;
     int64_t moved_ns; /* of the reading of its last move */
     bool is_begun;    /* there was a reading */
@@ -50,9 +49,8 @@ struct gt_rapl_zones {
     bool is_read; /* they were, or it was tried */
 };
 
-/* Add a zone. Returns it cleared, or NULL when there are too many. */
-struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
-                                 enum gt_rapl_domain domain, const char *name);
+/* Append the zones of all interfaces. */
+void gt_rapl_find(struct gt_rapl_zones *zones, const struct gt_root *root);
 /* Take in one reading. A lower one than the last is a wrap where that could be at any believable power; else the counter was
  * set back, nobody knows to what, and what was drawn since the last reading is lost. What no power would explain is no energy, and lost as
  * well. */
@@ -80,30 +78,13 @@ struct gt_rapl_source {
     const char *name;   /* "perf events" */
     const char *absent; /* why there would be none, one clause */
     const char *remedy; /* a command that would make the counters readable */
-    bool is_last;       /* only asked where no source before it can read a package */
     /* Append its zones; those that may not be read, too. */
     void (*find)(struct gt_rapl_zones *zones, const struct gt_root *root);
     /* 0, or a negative errno. */
     int (*read)(const struct gt_rapl_zone *zone, uint64_t *ret);
 };
-extern const struct gt_rapl_source gt_rapl_perf, gt_rapl_powercap, gt_rapl_msr;
-extern const struct gt_rapl_source *const gt_rapl_sources[GT_RAPL_INTERFACES];
+extern const struct gt_rapl_source gt_rapl_sources[GT_RAPL_INTERFACES];
 
-/* Returns true where the counters are of sockets, whatever their dies, as AMD's are. */
-bool gt_rapl_is_of_socket(const struct gt_root *root);
-
-/* Perf events and powercap, where both can be read, are compared. What differs by less than 5 % agrees, and comes from perf
- * events. Where they disagree powercap is used if perf's packages cannot be right (they drew less than their cores, or more than
- * any processor draws) and powercap's can; else perf events still. */
-struct gt_rapl_comparison {
-    enum gt_rapl_domain domain;
-    double perf, powercap; /* joules in these seconds */
-    double seconds;
-    bool disagrees, is_powercap_better;
-};
-/* Returns false where one of them has no figure. */
-bool gt_rapl_compare(const struct gt_rapl_zones *zones, enum gt_rapl_domain domain, double seconds,
-                     struct gt_rapl_comparison *ret);
 /* Write the sentence of `doctor` about zones of both that were read twice, some seconds apart. Returns false where they disagree. */
 bool gt_rapl_judge(const struct gt_rapl_zones *zones, double seconds, struct gt_availability *availability);
 /* Find the zones of both, read them, wait, read them again and judge. */

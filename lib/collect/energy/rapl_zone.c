@@ -1,10 +1,312 @@
-#include "collect/energy/rapl.h"
-
+/* RAPL zones: how the two interfaces of the kernel show them, perf events and powercap, and what their counters say.
+ *
+ * Perf events: one of each kind for every package (Intel: for every die), on the CPUs that /sys names, 64 bits wide. AMD's have
+ * the same names since Linux 5.8, packages only; a core's is in another folder, "power_core", since 6.14. On a stored machine
+ * the file perf/TYPE/CONFIG/CPU holds what the event's descriptor would give: 8 bytes. As in the kernel,
+ * proc/sys/kernel/perf_event_paranoid above 0 denies them. Source: arch/x86/events/rapl.c in the kernel's sources. Linux 6.9 to
+ * 6.11 name a CPU of each die of AMD's as well, though all of a package read one register.
+ *
+ * Powercap: zones below /sys/class/powercap, intel-rapl:PACKAGE and intel-rapl:PACKAGE:PART, also on AMD processors. Names, by
+ * drivers/powercap/intel_rapl_common.c: "package-0" or "package-0-die-1", "psys"; a "psys-1" is what the second package shows of
+ * the one platform, and left out. */
+#include <dirent.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/number.h"
+#include "collect/energy/rapl.h"
+#include "collect/topology.h"
+
+static struct gt_rapl_zone *add_zone_of(struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
+                                        enum gt_rapl_domain domain, const char *name)
+{
+    if (zones->count == GT_RAPL_ZONES)
+        return NULL;
+    struct gt_rapl_zone *zone = &zones->zone[zones->count++];
+    *zone = (struct gt_rapl_zone){.interface = interface, .domain = domain, .fd = -ENOENT, .package = -1, .mirror = -1};
+    snprintf(zone->name, sizeof zone->name, "%s", name);
+    int package;
+    if (sscanf(name, "package-%d", &package) == 1)
+        zone->package = package;
+    return zone;
+}
+
+/* Reads the first line of a file. Returns 0 or a negative errno. */
+static int read_line(const struct gt_root *root, const char *path, char *text, size_t size)
+{
+    ssize_t length = gt_root_read(root, path, text, size);
+    if (length <= 0)
+        return length < 0 ? (int)length : -EIO;
+    text[strcspn(text, "\n")] = '\0';
+    return 0;
+}
+
+/* ---- Perf events ------------------------------------------------------------------------------------------------- */
+
+#define UNIT_FOLDER "sys/bus/event_source/devices/power"
+
+static const struct event {
+    const char *name;
+    enum gt_rapl_domain domain;
+} events[] = {
+    {"energy-pkg", GT_RAPL_PACKAGE}, {"energy-ram", GT_RAPL_DRAM},   {"energy-psys", GT_RAPL_PLATFORM},
+    {"energy-cores", GT_RAPL_CORE},  {"energy-gpu", GT_RAPL_UNCORE},
+};
+
+static int open_stored_event(const struct gt_root *root, unsigned long long type, unsigned long long config, int cpu)
+{
+    char path[128];
+    unsigned long long paranoid;
+    if (gt_root_read_u64(root, "proc/sys/kernel/perf_event_paranoid", &paranoid) == 0 && paranoid > 0)
+        return -EACCES;
+    snprintf(path, sizeof path, "perf/%llu/%llu/%d", type, config, cpu);
+    return gt_root_open_file(root, path);
+}
+
+static int open_event(const struct gt_root *root, unsigned long long type, unsigned long long config, int cpu)
+{
+    if (!root->is_machine)
+        return open_stored_event(root, type, config, cpu);
+    char name[64];
+    snprintf(name, sizeof name, "perf/%llu/%llu/%d", type, config, cpu);
+    int early = gt_early_open(name);
+    if (early >= 0)
+        return early;
+    struct perf_event_attr attributes = {.type = (unsigned)type, .size = sizeof attributes, .config = config};
+    int fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd >= 0)
+        gt_early_keep(name, fd);
+    return fd < 0 ? -errno : fd;
+}
+
+static bool read_event_file(const struct gt_root *root, const char *name, const char *suffix, char *text, size_t size)
+{
+    char path[128];
+    snprintf(path, sizeof path, UNIT_FOLDER "/events/%s%s", name, suffix);
+    return read_line(root, path, text, size) == 0;
+}
+
+/* AMD counts by socket, whatever its dies. */
+static bool is_of_socket(const struct gt_root *root)
+{
+    char text[2048];
+    return gt_root_read(root, "proc/cpuinfo", text, sizeof text) > 0 &&
+           (strstr(text, "AuthenticAMD") || strstr(text, "HygonGenuine"));
+}
+
+/* An event with another field, another unit or a strange scale is not counted: its meaning is not known for sure. */
+static bool read_event(const struct gt_root *root, const char *name, unsigned long long *config, double *scale)
+{
+    char text[64];
+    int end = 0;
+    if (!read_event_file(root, name, "", text, sizeof text) || sscanf(text, "event=%llx%n", config, &end) != 1 ||
+        text[end])
+        return false;
+    if (!read_event_file(root, name, ".unit", text, sizeof text) || strcmp(text, "Joules"))
+        return false;
+    return read_event_file(root, name, ".scale", text, sizeof text) && gt_number_double(text, scale) == 0 &&
+           *scale > 0 && *scale <= 1;
+}
+
+static bool has_package(const struct gt_rapl_zones *zones, enum gt_rapl_domain domain, int package)
+{
+    for (int i = 0; i < zones->count; i++)
+        if (zones->zone[i].interface == GT_RAPL_PERF && zones->zone[i].domain == domain &&
+            zones->zone[i].package == package)
+            return true;
+    return false;
+}
+
+/* The platform has one counter, whichever package is asked; each of AMD's packages has one, whichever die is asked. */
+static void add_event(struct gt_rapl_zones *zones, const struct gt_root *root, const struct event *event,
+                      unsigned long long type, const char *cpus)
+{
+    unsigned long long config;
+    double scale;
+    bool is_by_socket = is_of_socket(root);
+    if (!read_event(root, event->name, &config, &scale))
+        return;
+    for (long first, last; gt_number_range_next(&cpus, &first, &last) > 0;) {
+        for (long cpu = first; cpu <= last; cpu++) {
+            char name[64];
+            int package = gt_package_number(root, (int)cpu);
+            if (is_by_socket && package >= 0 && has_package(zones, event->domain, package))
+                continue;
+            snprintf(name, sizeof name, "%s of CPU %ld", event->name, cpu);
+            struct gt_rapl_zone *zone = add_zone_of(zones, GT_RAPL_PERF, event->domain, name);
+            if (!zone)
+                return;
+            zone->fd = open_event(root, type, config, (int)cpu);
+            zone->unit = scale;
+            zone->package = package;
+            zone->range = UINT64_MAX;
+            if (event->domain == GT_RAPL_PLATFORM)
+                return;
+        }
+    }
+}
+
+static void find_events(struct gt_rapl_zones *zones, const struct gt_root *root)
+{
+    unsigned long long type;
+    char cpus[512];
+    if (gt_root_read_u64(root, UNIT_FOLDER "/type", &type) < 0 ||
+        gt_root_read(root, UNIT_FOLDER "/cpumask", cpus, sizeof cpus) <= 0)
+        return;
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+        add_event(zones, root, &events[i], type, cpus);
+}
+
+static int read_event_count(const struct gt_rapl_zone *zone, uint64_t *ret)
+{
+    lseek(zone->fd, 0, SEEK_SET); /* a stored one; an event has no position */
+    return read(zone->fd, ret, sizeof *ret) == sizeof *ret ? 0 : -EIO;
+}
+
+/* ---- Powercap ---------------------------------------------------------------------------------------------------- */
+
+static const char directory[] = "sys/class/powercap";
+
+static int read_zone_file(const struct gt_root *root, const char *zone, const char *file, char *text, size_t size)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%.63s/%s", directory, zone, file);
+    return read_line(root, path, text, size);
+}
+
+static bool part_of(const char *name, enum gt_rapl_domain *ret)
+{
+    static const struct {
+        const char *name;
+        enum gt_rapl_domain domain;
+    } parts[] = {{"dram", GT_RAPL_DRAM}, {"core", GT_RAPL_CORE}, {"uncore", GT_RAPL_UNCORE}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strcmp(name, parts[i].name)) {
+            *ret = parts[i].domain;
+            return true;
+        }
+    return false;
+}
+
+/* "intel-rapl:0:2" in folder "intel-rapl:0" is named after both: every package has its own "dram". */
+static int full_name(const struct gt_root *root, const char *entry, char *text, size_t size,
+                     enum gt_rapl_domain *domain)
+{
+    char own[24] = "", parent[32] = "", above[64];
+    const char *first = strchr(entry, ':'), *last = strrchr(entry, ':');
+    int status = read_zone_file(root, entry, "name", own, sizeof own);
+    if (status < 0 || !first)
+        return -ENOENT;
+    if (first == last) {
+        *domain = !strcmp(own, "psys") ? GT_RAPL_PLATFORM : GT_RAPL_PACKAGE;
+        snprintf(text, size, "%s", own);
+        return *domain == GT_RAPL_PACKAGE && strncmp(own, "package", strlen("package")) ? -ENOENT : 0;
+    }
+    snprintf(above, sizeof above, "%.*s", (int)(last - entry), entry);
+    if (!part_of(own, domain) || read_zone_file(root, above, "name", parent, sizeof parent) < 0)
+        return -ENOENT;
+    snprintf(text, size, "%s/%s", parent, own);
+    return 0;
+}
+
+static struct gt_rapl_zone *find_named(struct gt_rapl_zones *zones, const char *name)
+{
+    for (int i = 0; i < zones->count; i++)
+        if (zones->zone[i].interface == GT_RAPL_POWERCAP && !strcmp(zones->zone[i].name, name))
+            return &zones->zone[i];
+    return NULL;
+}
+
+static void add_zone(struct gt_rapl_zones *zones, const struct gt_root *root, const char *entry)
+{
+    char name[64], path[128];
+    unsigned long long range;
+    enum gt_rapl_domain domain;
+    if (full_name(root, entry, name, sizeof name, &domain) < 0)
+        return;
+    struct gt_rapl_zone *zone = find_named(
+        zones, name); /* the MMIO copy of a zone takes its place only where it cannot be read */
+    if (zone && zone->fd >= 0)
+        return;
+    if (!zone)
+        zone = add_zone_of(zones, GT_RAPL_POWERCAP, domain, name);
+    if (!zone)
+        return;
+    snprintf(path, sizeof path, "%s/%.63s/energy_uj", directory, entry);
+    zone->fd = gt_root_open_file(root, path);
+    zone->unit = 1e-6;
+    snprintf(path, sizeof path, "%s/%.63s/max_energy_range_uj", directory, entry);
+    if (gt_root_read_u64(root, path, &range) == 0)
+        zone->range = range;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b); /* each is an array of char */
+}
+
+static void find_zones(struct gt_rapl_zones *zones, const struct gt_root *root)
+{
+    static const char *const controllers[] = {"intel-rapl:", "intel-rapl-mmio:"};
+    char entries[GT_RAPL_ZONES][64];
+    size_t count = 0;
+    DIR *listing = gt_root_list(root, directory);
+    if (!listing)
+        return;
+    for (struct dirent *entry; (entry = readdir(listing)) && count < GT_RAPL_ZONES;)
+        if (strlen(entry->d_name) < sizeof entries[0])
+            memcpy(entries[count++], entry->d_name, strlen(entry->d_name) + 1);
+    closedir(listing);
+    qsort(entries, count, sizeof entries[0], by_name);
+    for (size_t k = 0; k < sizeof controllers / sizeof *controllers; k++)
+        for (size_t i = 0; i < count; i++)
+            if (!strncmp(entries[i], controllers[k], strlen(controllers[k])))
+                add_zone(zones, root, entries[i]);
+}
+
+static int read_zone_count(const struct gt_rapl_zone *zone, uint64_t *ret)
+{
+    unsigned long long counts;
+    int status = gt_root_reread_u64(zone->fd, &counts);
+    if (status < 0)
+        return status;
+    *ret = counts;
+    return zone->range && counts > zone->range ? -ERANGE : 0;
+}
+
+const struct gt_rapl_source gt_rapl_sources[GT_RAPL_INTERFACES] = {
+    [GT_RAPL_PERF] =
+        {
+            .name = "perf events",
+            .absent = "the kernel has no energy events for this processor",
+            .remedy =
+                "the energy relay; else sudo setcap cap_perfmon+ep \"$(command -v gpu-tracker)\" (opens energy of the machine, exactly, to "
+                "whoever runs it; see gpu-tracker doctor --fix)",
+            .find = find_events,
+            .read = read_event_count,
+        },
+    [GT_RAPL_POWERCAP] =
+        {
+            .name = "powercap",
+            .absent = "no RAPL zones below /sys/class/powercap (containers hide them)",
+            .remedy = gt_remedy_energy,
+            .find = find_zones,
+            .read = read_zone_count,
+        },
+};
+
+void gt_rapl_find(struct gt_rapl_zones *zones, const struct gt_root *root)
+{
+    find_events(zones, root);
+    find_zones(zones, root);
+}
+
+/* ---- Counters ----------------------------------------------------------------------------------------------------- */
 
 const double gt_rapl_most_watts = 2000;
 
@@ -23,20 +325,6 @@ static const int64_t STILL_NS = GT_SECOND / 2;
 static const double PLATFORM_MOST_WATTS = 1e5, LATE_SECONDS = 5;
 
 enum { ANY_PACKAGE = -1 };
-
-struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
-                                 enum gt_rapl_domain domain, const char *name)
-{
-    if (zones->count == GT_RAPL_ZONES)
-        return NULL;
-    struct gt_rapl_zone *zone = &zones->zone[zones->count++];
-    *zone = (struct gt_rapl_zone){.interface = interface, .domain = domain, .fd = -ENOENT, .package = -1, .mirror = -1};
-    snprintf(zone->name, sizeof zone->name, "%s", name);
-    int package;
-    if (sscanf(name, "package-%d", &package) == 1)
-        zone->package = package;
-    return zone;
-}
 
 /* Rounds that may have been missed at the greatest power that such a counter is known to show. */
 static void doubt_rounds(struct gt_rapl_zone *zone, double joules, double seconds)
@@ -109,7 +397,7 @@ void gt_rapl_read(struct gt_rapl_zones *zones, int64_t now_ns)
     for (int i = 0; i < zones->count; i++) {
         struct gt_rapl_zone *zone = &zones->zone[i];
         uint64_t counts;
-        zone->is_unread = zone->fd < 0 || gt_rapl_sources[zone->interface]->read(zone, &counts) < 0;
+        zone->is_unread = zone->fd < 0 || gt_rapl_sources[zone->interface].read(zone, &counts) < 0;
         if (zone->is_unread)
             continue;
         zone->doubt = !zone->is_begun && zones->is_read ? INFINITY : zone->doubt;
@@ -203,17 +491,13 @@ static void take_over(struct gt_rapl_zone *zone, struct gt_rapl_zones *anew)
 
 void gt_rapl_reopen(struct gt_rapl_zones *zones, const struct gt_root *root)
 {
-    bool has_lost[GT_RAPL_INTERFACES] = {false}, any = false;
-    for (int i = 0; i < zones->count; i++) {
-        has_lost[zones->zone[i].interface] |= is_lost(&zones->zone[i]);
+    bool any = false;
+    for (int i = 0; i < zones->count; i++)
         any |= is_lost(&zones->zone[i]);
-    }
     struct gt_rapl_zones *anew = any ? calloc(1, sizeof *anew) : NULL;
     if (!anew)
         return;
-    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
-        if (has_lost[interface])
-            gt_rapl_sources[interface]->find(anew, root);
+    gt_rapl_find(anew, root);
     for (int i = 0; i < zones->count; i++)
         if (is_lost(&zones->zone[i]))
             take_over(&zones->zone[i], anew);
@@ -291,20 +575,14 @@ double gt_rapl_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface i
     return gt_rapl_package_total(zones, interface, domain, ANY_PACKAGE);
 }
 
-static bool has_several(const struct gt_rapl_zones *zones)
-{
-    int count[GT_RAPL_INTERFACES] = {0};
-    bool any = false;
-    for (int i = 0; i < zones->count; i++)
-        if (zones->zone[i].domain == GT_RAPL_PACKAGE && zones->zone[i].fd >= 0)
-            any |= ++count[zones->zone[i].interface] > 1;
-    return any;
-}
-
 int gt_rapl_packages(const struct gt_rapl_zones *zones, int numbers[GT_PACKAGES])
 {
-    int count = 0, relevant = has_several(zones) ? zones->count : 0;
-    for (int i = 0; i < relevant; i++) {
+    int count = 0, open[GT_RAPL_INTERFACES] = {0};
+    for (int i = 0; i < zones->count; i++)
+        open[zones->zone[i].interface] += zones->zone[i].domain == GT_RAPL_PACKAGE && zones->zone[i].fd >= 0;
+    if (open[GT_RAPL_PERF] <= 1 && open[GT_RAPL_POWERCAP] <= 1)
+        return 0;
+    for (int i = 0; i < zones->count; i++) {
         const struct gt_rapl_zone *zone = &zones->zone[i];
         bool is_known = zone->domain != GT_RAPL_PACKAGE || zone->fd < 0;
         if (!is_known && zone->package < 0)

@@ -1,42 +1,171 @@
+/* The collector "amd": AMD GPUs by AMD SMI, the library of ROCm 6 and later. ROCm SMI, its predecessor, is not read.
+ *
+ * Facts from the reference pages of the library (rocm.docs.amd.com, ROCm 5.6 to 7.13) and checked against the structures of the
+ * amdsmi package 7.0.2. They change from release to release, so only fields that kept their place, or whose place can be
+ * found out, are used, and the library always writes into a larger buffer of ours. */
 #include "collect/gpu/amd.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "base/library.h"
+#include "base/number.h"
+#include "collect/gpu/gpu.h"
 
-/* AMD GPUs: AMD SMI where it is installed, else ROCm SMI. */
+enum { AMD_SUCCESS = 0, AMD_MISSING = -1 };
 
-static const struct amd_library *const libraries[] = {&gt_amdsmi_library, &gt_rsmi_library};
-enum { LIBRARIES = sizeof libraries / sizeof *libraries };
+/* Functions that a release lacks are missing. */
+#define CALL(function, ...) (amd->call.function ? amd->call.function(__VA_ARGS__) : AMD_MISSING)
 
-/* Seconds: an assumption, as for the counters of NVIDIA; AMD documents none. */
-static const double REFRESH = 0.1;
-
-static const enum gt_metric_id metrics[] = {
-    GT_GPU_RAM,         GT_GPU_UTILIZATION,  GT_GPU_MEMORY_UTILIZATION, GT_GPU_ENCODER,
-    GT_GPU_TEMPERATURE, GT_GPU_CLOCK,        GT_GPU_MEMORY_CLOCK,       GT_GPU_POWER,
-    GT_GPU_ENERGY,      GT_GPU_THROTTLE,     GT_GPU_ECC_CORRECTED,      GT_GPU_ECC_UNCORRECTED,
-    GT_GPU_XGMI_ERRORS, GT_GPU_PCIE_REPLAYS,
+enum {
+    AMDSMI_INIT_GPUS = 2,
+    AMDSMI_NO_PERMISSION = 10,
+    AMDSMI_OUT_OF_RESOURCES = 15, /* the caller's array is too small */
+    AMDSMI_TYPE_GPU = 1,
+    AMDSMI_TYPE_APU = 6,
+    AMDSMI_MEMORY_VRAM = 0,
+    AMDSMI_CLOCK_GRAPHICS = 0,
+    AMDSMI_CLOCK_MEMORY = 4,
+    AMDSMI_TEMPERATURE_EDGE = 0,
+    AMDSMI_TEMPERATURE_HOTSPOT = 1,
+    AMDSMI_TEMPERATURE_CURRENT = 0,
 };
 
-double gt_amd_percent(int result, uint32_t percent)
-{
-    return result == AMD_SUCCESS && percent <= 100 ? percent / 100.0 : NAN;
-}
+/* "Not available" in a field of 32 bits; smaller fields of the firmware are widened. */
+#define AMDSMI_NOT_AVAILABLE UINT32_MAX
+#define AMDSMI_NOT_AVAILABLE_16 UINT16_MAX
 
-struct amd_card *gt_amd_add_card(struct amd *amd, struct gt_frame *frame)
+struct amdsmi_activity {
+    uint32_t graphics, memory, media; /* percent */
+    uint32_t reserved[61];
+};
+
+struct amdsmi_clock {
+    uint32_t current; /* MHz */
+    uint32_t reserved[63];
+};
+
+/* The first word is 23 for ROCm 5.7 and 6.0.0, 24 for 6.0.2 to 6.3, 25 for 6.4, 26 and more for 7: once the year, now the major
+ * version. The second word was the major version then, 4 and more since ROCm 6. */
+struct amdsmi_version {
+    uint32_t first, second;
+    uint32_t reserved[30];
+};
+
+/* Releases add fields behind. */
+struct amd_errors {
+    uint64_t corrected, uncorrected;
+    uint64_t reserved[14];
+};
+
+struct amdsmi_functions {
+    int (*init)(uint64_t flags);
+    int (*shutdown)(void);
+    int (*version)(struct amdsmi_version *);
+    int (*sockets)(uint32_t *count, void **sockets);
+    int (*processors)(void *socket, uint32_t *count, void **processors);
+    int (*type)(void *processor, int *type);
+    int (*bdf)(void *processor, uint64_t *bdf); /* function 3 bits, device 5, bus 8, domain 48 */
+    int (*uuid)(void *processor, unsigned *length, char *text);
+    int (*asic)(void *processor, void *info); /* begins with the name */
+    int (*memory_total)(void *processor, int type, uint64_t *bytes);
+    int (*memory_usage)(void *processor, int type, uint64_t *bytes);
+    int (*activity)(void *processor, struct amdsmi_activity *);
+    int (*temperature)(void *processor, int sensor, int metric, int64_t *celsius);
+    int (*clock)(void *processor, int type, struct amdsmi_clock *);
+    int (*power)(void *processor, void *info);
+    int (*energy)(void *processor, uint64_t *count, float *microjoules_per_count, uint64_t *time_ns);
+    int (*processes)(void *processor, uint32_t *count, void *rows);
+    int (*errors)(void *processor, uint64_t block, struct amd_errors *);
+    int (*replays)(void *processor, uint64_t *count);
+};
+
+struct amd_row {
+    struct gt_pid_entry id;
+    double bytes;
+    uint64_t graphics_ns, encoder_ns; /* engine time so far, 0: not counted */
+    double graphics, encoder;         /* ratio over the last interval, NaN unknown */
+};
+
+struct amd_rows {
+    struct amd_row *row;
+    size_t count, capacity;
+};
+
+enum { AMD_ECC_CORRECTED, AMD_ECC_UNCORRECTED, AMD_XGMI_ERRORS, AMD_PCIE_REPLAYS, AMD_HEALTH };
+enum { AMD_RESIDENCIES = 5 };
+
+struct amd_card {
+    void *handle;
+    struct gt_gpu_base gpu;
+    bool is_apu; /* cores and GPU on one package, whose power it reports */
+    struct amd_rows rows;
+    int64_t rows_ns; /* when they were read */
+    double health[AMD_HEALTH];
+    uint64_t uncounted;                  /* blocks of the chip whose errors nobody counts */
+    uint32_t residency[AMD_RESIDENCIES]; /* as read last; UINT32_MAX: not known */
+};
+
+struct amd {
+    struct gt_library library;
+    struct amdsmi_functions call;
+    unsigned version;
+    bool has_unknown_rows;
+    const struct gt_clock *clock;
+    struct amd_card *card;
+    size_t card_count;
+    struct gt_pace values, lists;
+    int64_t health_ns; /* when health is read next; 0: it has not been */
+    struct gt_gpu_pids pids;
+    unsigned char *buffer;
+    size_t buffer_size;
+};
+
+/* ---- Cards -------------------------------------------------------------------------------------------------------- */
+
+enum { MOST_SOCKETS = 64, MOST_PROCESSORS = 64, FIRST_ROWS = 64, MOST_ROWS = 1 << 16, LARGEST_ROW = 1024 };
+
+#define OPTIONAL(member, symbol) GT_SYMBOL(amdsmi_functions, member, symbol, false)
+#define REQUIRED(member, symbol) GT_SYMBOL(amdsmi_functions, member, symbol, true)
+
+static const struct gt_symbol symbols[] = {
+    REQUIRED(init, "amdsmi_init"),
+    OPTIONAL(shutdown, "amdsmi_shut_down"),
+    OPTIONAL(version, "amdsmi_get_lib_version"),
+    REQUIRED(sockets, "amdsmi_get_socket_handles"),
+    REQUIRED(processors, "amdsmi_get_processor_handles"),
+    OPTIONAL(type, "amdsmi_get_processor_type"),
+    OPTIONAL(bdf, "amdsmi_get_gpu_device_bdf"),
+    OPTIONAL(uuid, "amdsmi_get_gpu_device_uuid"),
+    OPTIONAL(asic, "amdsmi_get_gpu_asic_info"),
+    OPTIONAL(memory_total, "amdsmi_get_gpu_memory_total"),
+    OPTIONAL(memory_usage, "amdsmi_get_gpu_memory_usage"),
+    OPTIONAL(activity, "amdsmi_get_gpu_activity"),
+    OPTIONAL(temperature, "amdsmi_get_temp_metric"),
+    OPTIONAL(clock, "amdsmi_get_clock_info"),
+    OPTIONAL(power, "amdsmi_get_power_info"),
+    OPTIONAL(energy, "amdsmi_get_energy_count"),
+    OPTIONAL(processes, "amdsmi_get_gpu_process_list"),
+    OPTIONAL(errors, "amdsmi_get_gpu_ecc_count"),
+    OPTIONAL(replays, "amdsmi_get_gpu_pci_replay_counter"),
+};
+
+static const char *const files[] = {
+    "libamd_smi.so", "libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24", "/opt/rocm/lib/libamd_smi.so", NULL};
+
+static struct amd_card *add_card(struct amd *amd, struct gt_frame *frame)
 {
     struct amd_card *card = GT_GROW_BY_ONE(amd->card, amd->card_count);
     struct gt_device *device = card ? gt_frame_device(frame) : NULL;
     if (!device)
         return NULL;
-    *card = (struct amd_card){
-        .device = (int)frame->device_count - 1, .energy.last = NAN, .check.joules = NAN, .integral.watts = NAN};
-    gt_values_clear(card->value);
+    *card = (struct amd_card){.handle = NULL};
+    gt_gpu_begin(&card->gpu, frame);
     memset(card->residency, 0xff, sizeof card->residency);
     snprintf(device->brand, sizeof device->brand, "amd");
     snprintf(device->name, sizeof device->name, "AMD GPU");
@@ -44,192 +173,214 @@ struct amd_card *gt_amd_add_card(struct amd *amd, struct gt_frame *frame)
     return card;
 }
 
-int gt_amd_add_row(struct amd_rows *rows, struct amd_row row)
+static void describe_device(const struct amd *amd, const struct amd_card *card, struct gt_device *device)
 {
-    struct amd_row *place = GT_GROW_LIST(rows, row);
-    if (!place)
-        return -ENOMEM;
-    row.graphics = row.encoder = NAN;
-    *place = row;
-    return 0;
+    char asic[4096] = "";
+    uint64_t bdf, bytes;
+    unsigned length = sizeof device->uuid;
+    if (CALL(asic, card->handle, asic) == AMD_SUCCESS)
+        snprintf(device->name, sizeof device->name, "%.95s", asic);
+    if (CALL(bdf, card->handle, &bdf) == AMD_SUCCESS)
+        gt_pci_name(device->pci, (unsigned)(bdf >> 16), (unsigned)(bdf >> 8), (unsigned)(bdf >> 3), (unsigned)bdf);
+    if (CALL(uuid, card->handle, &length, device->uuid) != AMD_SUCCESS || !device->uuid[0])
+        snprintf(device->uuid, sizeof device->uuid, "pci-%s", device->pci);
+    if (CALL(memory_total, card->handle, AMDSMI_MEMORY_VRAM, &bytes) == AMD_SUCCESS && bytes > 0)
+        device->memory = (double)bytes;
 }
 
-static void unavailable(struct gt_availability *availability, enum gt_source_state state, const char *reason,
-                        const char *remedy)
+static int list_socket(struct amd *amd, void *socket, struct gt_frame *frame)
 {
-    availability->state = state;
-    snprintf(availability->reason, sizeof availability->reason, "%.199s", reason);
-    snprintf(availability->remedy, sizeof availability->remedy, "%s", remedy);
-}
-
-/* Returns true where the kernel runs AMD GPUs: the libraries fail in many ways where it does not. */
-static bool has_kernel_driver(const struct gt_root *root)
-{
-    int fd = gt_root_open_directory(root, "sys/module/amdgpu");
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0;
-}
-
-static bool is_overridden(const struct gt_collect_options *options)
-{
-    bool overridden = false;
-    for (int i = 0; i < LIBRARIES; i++)
-        overridden |= gt_collect_library(options, libraries[i]->name) != NULL;
-    return overridden;
-}
-
-/* Load the first library there is, where it is of use. A path given for one of them leaves out those without. */
-static bool load(struct amd *amd, const struct gt_collect_options *options, struct gt_availability *availability)
-{
-    if (!is_overridden(options) && !has_kernel_driver(options->root)) {
-        unavailable(availability, GT_ABSENT, "the kernel runs no AMD GPUs", "");
-        return false;
-    }
-    unavailable(availability, GT_ABSENT, "neither AMD SMI nor ROCm SMI is installed", "");
-    for (int i = 0; i < LIBRARIES; i++) {
-        const struct amd_library *kind = libraries[i];
-        const char *path = gt_collect_library(options, kind->name);
-        struct gt_error why = {0};
-        if (!path && is_overridden(options))
+    void *processor[MOST_PROCESSORS];
+    uint32_t count = MOST_PROCESSORS;
+    if (amd->call.processors(socket, &count, processor) != AMD_SUCCESS)
+        return 0;
+    for (uint32_t i = 0; i < count && i < MOST_PROCESSORS; i++) {
+        int type = AMDSMI_TYPE_GPU;
+        CALL(type, processor[i], &type);
+        if (type != AMDSMI_TYPE_GPU && type != AMDSMI_TYPE_APU)
             continue;
-        if (gt_library_open(&amd->library, path, kind->files, kind->symbols, kind->symbol_count,
-                            (char *)amd + kind->functions, &why) == 0) {
-            amd->kind = kind;
-            return true;
-        }
-        if (path)
-            unavailable(availability, GT_BROKEN, why.text, "");
+        struct amd_card *card = add_card(amd, frame);
+        if (!card)
+            return -ENOMEM;
+        card->handle = processor[i];
+        card->is_apu = type == AMDSMI_TYPE_APU;
+        describe_device(amd, card, &frame->device[card->gpu.device]);
     }
-    return false;
-}
-
-/* 0: ready or not, see the availability; -ENOMEM. */
-static int begin(struct amd *amd, const struct gt_collect_options *options, struct gt_frame *frame,
-                 struct gt_availability *availability)
-{
-    char reason[64];
-    if (!load(amd, options, availability))
-        return 0;
-    const char *file = strrchr(amd->library.path, '/');
-    int result = amd->kind->start(amd);
-    snprintf(availability->source, sizeof availability->source, "%s (%.60s)", amd->kind->title,
-             file ? file + 1 : amd->library.path);
-    if (result != AMD_SUCCESS) {
-        snprintf(reason, sizeof reason, "%s error %d", amd->kind->title, result);
-        if (result == amd->kind->denied)
-            unavailable(availability, GT_DENIED, reason, "sudo usermod -a -G render,video $USER");
-        else
-            unavailable(availability, has_kernel_driver(options->root) ? GT_BROKEN : GT_ABSENT, reason, "");
-        amd->kind = NULL;
-        return 0;
-    }
-    if (amd->kind->list(amd, frame) < 0)
-        return -ENOMEM;
-    if (amd->card_count == 0)
-        unavailable(availability, GT_ABSENT, "no AMD GPU", "");
-    else
-        unavailable(availability, GT_READY, "", "");
     return 0;
 }
 
-static void amd_close(void *state)
+static int list(struct amd *amd, struct gt_frame *frame)
 {
-    struct amd *amd = state;
-    if (!amd)
-        return;
-    if (amd->kind)
-        amd->kind->stop(amd);
-    for (size_t i = 0; i < amd->card_count; i++)
-        free(amd->card[i].rows.row);
-    free(amd->card);
-    free(amd->buffer);
-    gt_library_close(&amd->library);
-    free(amd);
-}
-
-static void name_unnamed(const struct amd *amd, struct gt_frame *frame)
-{
-    for (size_t i = 0; i < amd->card_count; i++) {
-        struct gt_device *device = &frame->device[amd->card[i].device];
-        if (!device->uuid[0])
-            snprintf(device->uuid, sizeof device->uuid, "pci-%s", device->pci);
-    }
-}
-
-/* What contains the cores is not added to a figure of them, whoever has it. */
-static void settle_packages(struct amd *amd, struct gt_frame *frame)
-{
-    for (size_t i = 0; i < amd->card_count; i++)
-        if (amd->card[i].is_apu)
-            amd->card[i].is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_amd);
-}
-
-static void amd_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
-{
-    (void)state;
-    snprintf(text, size, "%s", metric == GT_CPU_ENERGY ? "it is part of the energy of the GPU's package" : "");
-}
-
-static int amd_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
-                    struct gt_availability *availability, struct gt_error *error)
-{
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = "AMD SMI", .refresh = NAN};
-    if (!gt_brand_wanted(options, "amd")) {
-        unavailable(availability, GT_ABSENT, "only GPUs of another brand were asked for", "");
+    void *socket[MOST_SOCKETS];
+    uint32_t count = MOST_SOCKETS;
+    int status = 0;
+    if (amd->call.sockets(&count, socket) != AMD_SUCCESS)
         return 0;
-    }
-    struct amd *amd = calloc(1, sizeof *amd);
-    if (!amd)
-        return gt_error_set(error, ENOMEM, "AMD SMI: no memory");
-    amd->clock = options->clock;
-    amd->values.share = amd->lists.share = 0.005; /* of a core: together 1 % */
-    gt_gpu_pids_open(&amd->pids, options->root);
-    int status = begin(amd, options, frame, availability);
-    if (status < 0 || availability->state != GT_READY) {
-        amd_close(amd);
-        return status < 0 ? gt_error_set(error, ENOMEM, "AMD SMI: no memory") : 0;
-    }
-    availability->refresh = REFRESH;
-    name_unnamed(amd, frame);
-    settle_packages(amd, frame);
-    *ret = amd;
-    return 0;
+    for (uint32_t i = 0; i < count && i < MOST_SOCKETS && status == 0; i++)
+        status = list_socket(amd, socket[i], frame);
+    return status;
 }
 
-static void keep(struct amd_card *card, const struct amd_reading *reading, int64_t now_ns)
+/* ---- Values ------------------------------------------------------------------------------------------------------- */
+
+static double available(uint32_t value)
 {
-    /* The second die of a dual-die board has neither power nor energy: both are told as 0. */
-    bool is_second_die = reading->joules == 0 && !(reading->watts > 0);
-    double joules = is_second_die ? NAN : gt_energy_counter_read(&card->energy, reading->joules);
-    gt_energy_check_add(&card->check, now_ns, joules, reading->watts);
-    double summed = gt_power_integrate(&card->integral, now_ns, is_second_die ? NAN : reading->watts);
-    card->value[GT_GPU_RAM] = reading->memory;
-    card->value[GT_GPU_UTILIZATION] = reading->busy;
-    card->value[GT_GPU_MEMORY_UTILIZATION] = reading->memory_busy;
-    card->value[GT_GPU_TEMPERATURE] = reading->celsius;
-    card->value[GT_GPU_CLOCK] = reading->clock;
-    card->value[GT_GPU_MEMORY_CLOCK] = reading->memory_clock;
-    card->value[GT_GPU_POWER] = is_second_die ? NAN : reading->watts;
-    card->value[GT_GPU_ENERGY] = gt_energy_choose(&card->check, joules, summed);
-    if (card->is_left_out)
-        card->value[GT_GPU_ENERGY] = NAN;
+    return value == AMDSMI_NOT_AVAILABLE || value == AMDSMI_NOT_AVAILABLE_16 ? NAN : value;
 }
 
-/* While a card sleeps it has no figures and draws nothing; power and counter are compared anew once it is awake. */
-static void see_who_sleeps(struct amd *amd, const struct gt_frame *frame)
+/* Current power is for newer cards, average power for older ones; either is "not available" on the others. */
+static double read_watts(const struct amd *amd, const struct amd_card *card)
+{
+    static const struct {
+        unsigned since;
+        int current, average; /* offsets, negative: not there */
+    } places[] = {{25, 8, 12}, {24, 0, 4}, {0, -1, 0}};
+    unsigned char info[1024];
+    size_t place = 0;
+    memset(info, 0xff, sizeof info);
+    if (CALL(power, card->handle, info) != AMD_SUCCESS)
+        return NAN;
+    while (amd->version < places[place].since)
+        place++;
+    double watts = places[place].current < 0 ? NAN : available(gt_row_u32(info, (size_t)places[place].current));
+    return isnan(watts) ? available(gt_row_u32(info, (size_t)places[place].average)) : watts;
+}
+
+static double read_celsius(const struct amd *amd, const struct amd_card *card)
+{
+    int64_t celsius;
+    for (int sensor = AMDSMI_TEMPERATURE_EDGE; sensor <= AMDSMI_TEMPERATURE_HOTSPOT; sensor++)
+        if (CALL(temperature, card->handle, sensor, AMDSMI_TEMPERATURE_CURRENT, &celsius) == AMD_SUCCESS)
+            return available((uint32_t)celsius);
+    return NAN;
+}
+
+static double read_clock(const struct amd *amd, const struct amd_card *card, int type)
+{
+    struct amdsmi_clock clock = {.current = AMDSMI_NOT_AVAILABLE};
+    if (CALL(clock, card->handle, type, &clock) != AMD_SUCCESS)
+        return NAN;
+    return available(clock.current) * 1e6;
+}
+
+static double percent(int result, uint32_t value)
+{
+    return result == AMD_SUCCESS && value <= 100 ? value / 100.0 : NAN;
+}
+
+/* ---- Why the chip is held back ------------------------------------------------------------------------------------- */
+
+enum { POWER = 1, HEAT = 2, HARDWARE = 4, OTHER = 8 }; /* of gpu_throttle */
+
+/* Revision 1.3 has a word of bits. Since 1.6 there are counters of the time for which each cause held the chip back. */
+static const struct revision {
+    uint16_t size;
+    uint8_t format, content;
+    size_t bits;      /* offset; 0: it has counters */
+    size_t residency; /* offset of the first counter */
+} revisions[] = {{120, 1, 3, 112, 0}, {1664, 1, 6, 0, 36}, {2208, 1, 7, 0, 44}};
+
+/* In the order of the file: the processor is hot (told from outside), power, the socket, its regulators, its memory. */
+static const unsigned causes[AMD_RESIDENCIES] = {HARDWARE, POWER, HEAT, HEAT, HEAT};
+
+static const struct revision *revision_of(const unsigned char *file, size_t length)
+{
+    for (size_t i = 0; i < sizeof revisions / sizeof *revisions; i++) {
+        uint16_t size;
+        memcpy(&size, file, sizeof size);
+        if (length == size && revisions[i].size == size && revisions[i].format == file[2] &&
+            revisions[i].content == file[3])
+            return &revisions[i];
+    }
+    return NULL;
+}
+
+/* Cards for games have the bit of the hottest spot (36) set at any load, at their highest clock. */
+static double from_bits(uint64_t bits)
+{
+    static const uint64_t power = 0xffffffffu, heat = 0xfffull << 32, hardware = 0xfull << 44, hot_spot = 1ull << 36;
+    if (bits == UINT64_MAX)
+        return NAN;
+    return (bits & power ? POWER : 0) + (bits & heat & ~hot_spot ? HEAT : 0) + (bits & hardware ? HARDWARE : 0) +
+           (bits & (~(power | heat | hardware) | hot_spot) ? OTHER : 0);
+}
+
+/* Those that rose since they were read before. */
+static double from_residencies(struct amd_card *card, const unsigned char *first)
+{
+    unsigned reasons = 0;
+    bool is_known = false;
+    for (int i = 0; i < AMD_RESIDENCIES; i++) {
+        uint32_t now = gt_row_u32(first, (size_t)i * sizeof now), before = card->residency[i];
+        card->residency[i] = now;
+        if (now == UINT32_MAX || before == UINT32_MAX)
+            continue;
+        is_known = true;
+        reasons |= now != before ? causes[i] : 0;
+    }
+    return is_known ? reasons : NAN;
+}
+
+/* Returns the reasons for which the chip is held back, or was since they were last read, as gpu_throttle has them; NaN: not known.
+ *
+ * They are in the kernel's file "gpu_metrics", a structure whose first words are its size and revision (kgd_pp_interface.h of
+ * Linux; the bits: SMU_THROTTLER_* in amdgpu_smu.h). The structures of the library differ by release. */
+static double read_throttle(const struct amd *amd, struct amd_card *card, const char *pci)
+{
+    char path[80];
+    unsigned char file[4096];
+    snprintf(path, sizeof path, "sys/bus/pci/devices/%.15s/gpu_metrics", pci);
+    ssize_t length = *pci ? gt_root_read(amd->pids.root, path, (char *)file, sizeof file) : -1;
+    const struct revision *revision = length >= 4 ? revision_of(file, (size_t)length) : NULL;
+    if (!revision)
+        return NAN;
+    return revision->bits ? from_bits(gt_row_u64(file, revision->bits))
+                          : from_residencies(card, file + revision->residency);
+}
+
+/* ---- All values of a card ------------------------------------------------------------------------------------------ */
+
+/* The second die of a dual-die board has neither power nor energy: both are 0. */
+static double read_energy(const struct amd *amd, struct amd_card *card)
+{
+    uint64_t count, time_ns;
+    float unit;
+    double watts = card->gpu.value[GT_GPU_POWER], joules = NAN;
+    if (CALL(energy, card->handle, &count, &unit, &time_ns) == AMD_SUCCESS)
+        joules = (double)count * (double)unit / 1e6;
+    if (joules == 0 && !(watts > 0))
+        joules = card->gpu.value[GT_GPU_POWER] = NAN;
+    return gt_gpu_energy(&card->gpu, gt_clock_monotonic(amd->clock), joules, card->gpu.value[GT_GPU_POWER]);
+}
+
+static void read_card(const struct amd *amd, struct amd_card *card, const char *pci)
+{
+    struct amdsmi_activity activity = {0};
+    uint64_t bytes;
+    double *value = card->gpu.value;
+    int result = CALL(activity, card->handle, &activity);
+    value[GT_GPU_UTILIZATION] = percent(result, activity.graphics);
+    value[GT_GPU_MEMORY_UTILIZATION] = percent(result, activity.memory);
+    value[GT_GPU_POWER] = read_watts(amd, card);
+    value[GT_GPU_TEMPERATURE] = read_celsius(amd, card);
+    value[GT_GPU_CLOCK] = read_clock(amd, card, AMDSMI_CLOCK_GRAPHICS);
+    value[GT_GPU_MEMORY_CLOCK] = read_clock(amd, card, AMDSMI_CLOCK_MEMORY);
+    bool has_memory = CALL(memory_usage, card->handle, AMDSMI_MEMORY_VRAM, &bytes) == AMD_SUCCESS;
+    value[GT_GPU_RAM] = has_memory ? (double)bytes : NAN;
+    value[GT_GPU_ENERGY] = read_energy(amd, card);
+    value[GT_GPU_THROTTLE] = read_throttle(amd, card, pci);
+}
+
+/* While a card sleeps it has no values and draws nothing. */
+static void find_sleepers(struct amd *amd, const struct gt_frame *frame)
 {
     for (size_t i = 0; i < amd->card_count; i++) {
         struct amd_card *card = &amd->card[i];
-        card->is_asleep = gt_pci_is_asleep(amd->pids.root, frame->device[card->device].pci);
-        if (!card->is_asleep)
+        card->gpu.is_asleep = gt_pci_is_asleep(amd->pids.root, frame->device[card->gpu.device].pci);
+        if (!card->gpu.is_asleep)
             continue;
-        gt_values_clear(card->value);
         card->rows.count = 0;
-        card->check.joules = NAN;
-        if (!isnan(card->integral.watts))
-            gt_power_integrate(&card->integral, gt_clock_monotonic(amd->clock), 0);
+        gt_gpu_rest(&card->gpu, gt_clock_monotonic(amd->clock));
     }
 }
 
@@ -238,19 +389,72 @@ static bool read_values(struct amd *amd, const struct gt_frame *frame)
     int64_t begin_ns = gt_clock_monotonic(amd->clock);
     if (!gt_pace_due(&amd->values, frame, begin_ns))
         return false;
-    for (size_t i = 0; i < amd->card_count; i++) {
-        if (amd->card[i].is_asleep)
-            continue;
-        struct amd_reading reading = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-        int64_t now_ns = gt_clock_monotonic(amd->clock);
-        amd->kind->read(amd, &amd->card[i], &reading);
-        keep(&amd->card[i], &reading, now_ns);
-        amd->card[i].value[GT_GPU_THROTTLE] = gt_amd_throttle(amd, &amd->card[i],
-                                                              frame->device[amd->card[i].device].pci);
-        amd->card[i].read_ns = gt_clock_monotonic(amd->clock);
-    }
+    for (size_t i = 0; i < amd->card_count; i++)
+        if (!amd->card[i].gpu.is_asleep)
+            read_card(amd, &amd->card[i], frame->device[amd->card[i].gpu.device].pci);
     gt_pace_spent(&amd->values, begin_ns, gt_clock_monotonic(amd->clock));
     return true;
+}
+
+/* ---- Processes ------------------------------------------------------------------------------------------------------ */
+
+/* Rows of the process list: name, pid, memory, time of engines and memory by kind (64 bytes each), name of the container,
+ * and a tail. The names have 32, 64 or 256 characters, the tail 4 words or 12, by release. */
+#define ROW(name, tail)                                \
+    {                                                  \
+        2 * (name) + 144 + (tail), (name), (name) + 96 \
+    }
+static const struct gt_row_layout layouts[] = {ROW(32, 16), ROW(32, 48),  ROW(64, 16),
+                                               ROW(64, 48), ROW(256, 16), ROW(256, 48)};
+
+static int add_rows(struct amd *amd, uint32_t count, const struct gt_row_layout *layout, struct amd_rows *rows)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const unsigned char *at = amd->buffer + i * layout->size;
+        struct amd_row *row = GT_GROW_LIST(rows, row);
+        if (!row)
+            return -ENOMEM;
+        *row = (struct amd_row){.id.driver_pid = gt_row_u32(at, layout->pid),
+                                .bytes = (double)gt_row_u64(at, layout->bytes),
+                                .graphics_ns = gt_row_u64(at, layout->pid + 16),
+                                .encoder_ns = gt_row_u64(at, layout->pid + 24),
+                                .graphics = NAN,
+                                .encoder = NAN};
+    }
+    return 0;
+}
+
+static int ask_rows(struct amd *amd, struct amd_card *card, uint32_t *ret_count)
+{
+    int result = AMDSMI_OUT_OF_RESOURCES;
+    size_t rows = amd->buffer_size ? amd->buffer_size / LARGEST_ROW : FIRST_ROWS;
+    for (; rows <= MOST_ROWS && result == AMDSMI_OUT_OF_RESOURCES; rows *= 2) {
+        if (GT_GROW_TO(amd->buffer, amd->buffer_size, rows * LARGEST_ROW) < 0)
+            return -ENOMEM;
+        memset(amd->buffer, GT_ROW_PATTERN, amd->buffer_size);
+        *ret_count = (uint32_t)rows;
+        result = amd->call.processes(card->handle, ret_count, amd->buffer);
+        if (result == AMD_SUCCESS && *ret_count > rows)
+            result = AMDSMI_OUT_OF_RESOURCES;
+    }
+    return result;
+}
+
+static int read_rows(struct amd *amd, struct amd_card *card, struct amd_rows *rows)
+{
+    enum { FIRST_WITH_ROWS = 24, SLACK = 48 };
+    uint32_t count = 0;
+    if (!amd->call.processes || amd->version < FIRST_WITH_ROWS)
+        return 0;
+    int result = ask_rows(amd, card, &count);
+    if (result == -ENOMEM)
+        return result;
+    if (result != AMD_SUCCESS || count == 0)
+        return 0;
+    const struct gt_row_layout *layout = gt_row_layout_find(amd->buffer, amd->buffer_size, count, SLACK, layouts,
+                                                            sizeof layouts / sizeof *layouts);
+    amd->has_unknown_rows |= !layout;
+    return layout ? add_rows(amd, count, layout, rows) : 0;
 }
 
 static const struct amd_row *find_row(const struct amd_rows *rows, unsigned driver_pid)
@@ -287,7 +491,7 @@ static int read_card_rows(struct amd *amd, struct amd_card *card, const struct g
 {
     struct amd_rows fresh = {0};
     int64_t now_ns = gt_clock_monotonic(amd->clock);
-    int status = amd->kind->read_rows(amd, card, frame, &fresh);
+    int status = read_rows(amd, card, &fresh);
     compare_rows(card, &fresh, now_ns);
     unsigned unknown = 0;
     for (size_t i = 0; i < fresh.count && status == 0; i++) {
@@ -308,25 +512,227 @@ static int read_lists(struct amd *amd, const struct gt_frame *frame)
     if (!gt_pace_due(&amd->lists, frame, begin_ns))
         return 0;
     for (size_t i = 0; i < amd->card_count && status == 0; i++)
-        if (!amd->card[i].is_asleep)
+        if (!amd->card[i].gpu.is_asleep)
             status = read_card_rows(amd, &amd->card[i], frame);
     gt_pace_spent(&amd->lists, begin_ns, gt_clock_monotonic(amd->clock));
     return status;
 }
 
+/* ---- Health --------------------------------------------------------------------------------------------------------- */
+
+/* Errors that the driver counts of each block of the chip (amdsmi_get_gpu_ecc_count: kernel documentation, "AMDGPU RAS
+ * Support"), and packets sent again over PCI Express. They are read once a minute and at the end. */
+static const int64_t HEALTH_NS = 60 * GT_SECOND;
+
+/* Blocks are bits. */
+enum { PCIE = 0x20, XGMI = 0x80, LAST = 0x40000 };
+
+/* A block that a card does not count is asked for once. */
+static void read_blocks(struct amd *amd, struct amd_card *card, double *corrected, double *uncorrected, double *xgmi)
+{
+    for (uint64_t block = 1; block <= LAST; block <<= 1) {
+        struct amd_errors errors = {0};
+        if (block == PCIE || card->uncounted & block)
+            continue;
+        if (CALL(errors, card->handle, block, &errors) != AMD_SUCCESS) {
+            card->uncounted |= block;
+        } else if (block == XGMI) {
+            gt_add_known(xgmi, (double)errors.corrected);
+            gt_add_known(xgmi, (double)errors.uncorrected);
+        } else {
+            gt_add_known(corrected, (double)errors.corrected);
+            gt_add_known(uncorrected, (double)errors.uncorrected);
+        }
+    }
+}
+
+static void read_board(struct amd *amd, struct amd_card *card)
+{
+    uint64_t replays;
+    double corrected = NAN, uncorrected = NAN, xgmi = NAN;
+    read_blocks(amd, card, &corrected, &uncorrected, &xgmi);
+    card->health[AMD_ECC_CORRECTED] = corrected;
+    card->health[AMD_ECC_UNCORRECTED] = uncorrected;
+    card->health[AMD_XGMI_ERRORS] = xgmi;
+    card->health[AMD_PCIE_REPLAYS] = CALL(replays, card->handle, &replays) == AMD_SUCCESS ? (double)replays : NAN;
+}
+
+/* Cards that sleep are not asked, and keep what they had. */
+static void read_health(struct amd *amd, bool is_last)
+{
+    static const enum gt_metric_id counters[AMD_HEALTH] = {GT_GPU_ECC_CORRECTED, GT_GPU_ECC_UNCORRECTED,
+                                                           GT_GPU_XGMI_ERRORS, GT_GPU_PCIE_REPLAYS};
+    int64_t now_ns = gt_clock_monotonic(amd->clock);
+    bool is_first = !amd->health_ns, is_due = is_first || is_last || now_ns >= amd->health_ns;
+    if (is_due)
+        amd->health_ns = now_ns + HEALTH_NS;
+    for (size_t i = 0; i < amd->card_count; i++) {
+        struct amd_card *card = &amd->card[i];
+        for (int k = 0; k < AMD_HEALTH && is_first; k++)
+            card->health[k] = NAN;
+        if (is_due && !card->gpu.is_asleep)
+            read_board(amd, card);
+        for (int k = 0; k < AMD_HEALTH; k++)
+            card->gpu.value[counters[k]] = card->health[k];
+    }
+}
+
+void gt_amd_survey_health(void *state, struct gt_availability *ret)
+{
+    static const char *const names[] = {"ECC errors", "XGMI errors", "PCIe replays"};
+    static const int parts[] = {AMD_ECC_UNCORRECTED, AMD_XGMI_ERRORS, AMD_PCIE_REPLAYS};
+    enum { PARTS = sizeof parts / sizeof *parts };
+    struct amd *amd = state;
+    bool is_told[PARTS] = {false};
+    if (amd && !amd->health_ns)
+        read_health(amd, false);
+    for (int part = 0; part < PARTS; part++)
+        for (size_t i = 0; amd && i < amd->card_count; i++)
+            is_told[part] |= !isnan(amd->card[i].health[parts[part]]);
+    gt_gpu_survey_errors(ret, "counters of errors of the AMD driver", names, is_told, PARTS);
+}
+
+/* ---- The collector -------------------------------------------------------------------------------------------------- */
+
+/* Seconds: an assumption, as for the counters of NVIDIA; AMD documents none. */
+static const double REFRESH = 0.1;
+
+static const enum gt_metric_id metrics[] = {
+    GT_GPU_RAM,         GT_GPU_UTILIZATION,  GT_GPU_MEMORY_UTILIZATION, GT_GPU_ENCODER,
+    GT_GPU_TEMPERATURE, GT_GPU_CLOCK,        GT_GPU_MEMORY_CLOCK,       GT_GPU_POWER,
+    GT_GPU_ENERGY,      GT_GPU_THROTTLE,     GT_GPU_ECC_CORRECTED,      GT_GPU_ECC_UNCORRECTED,
+    GT_GPU_XGMI_ERRORS, GT_GPU_PCIE_REPLAYS,
+};
+
+/* Returns true where the kernel runs AMD GPUs: the library fails in many ways where it does not. */
+static bool has_kernel_driver(const struct gt_root *root)
+{
+    return gt_root_access(root, "sys/module/amdgpu", F_OK) == 0;
+}
+
+static bool has_rocm_smi(void)
+{
+    static const char *const old_files[] = {"librocm_smi64.so",
+                                            "librocm_smi64.so.7",
+                                            "librocm_smi64.so.6",
+                                            "librocm_smi64.so.5",
+                                            "/opt/rocm/lib/librocm_smi64.so",
+                                            NULL};
+    struct gt_library library = {0};
+    bool has = gt_library_open(&library, NULL, old_files, NULL, 0, NULL, NULL) == 0;
+    gt_library_close(&library);
+    return has;
+}
+
+/* Returns true where the library could be loaded; else says why not. */
+static bool load(struct amd *amd, const struct gt_collect_options *options, struct gt_availability *availability)
+{
+    const char *path = gt_collect_library(options, "amdsmi");
+    struct gt_error why = {0};
+    if (!path && !has_kernel_driver(options->root)) {
+        gt_unavailable(availability, GT_ABSENT, NULL, "the kernel runs no AMD GPUs");
+        return false;
+    }
+    if (gt_library_open(&amd->library, path, files, symbols, sizeof symbols / sizeof *symbols, &amd->call, &why) == 0)
+        return true;
+    if (path)
+        gt_unavailable(availability, GT_BROKEN, NULL, "%s", why.text);
+    else if (has_rocm_smi())
+        gt_unavailable(availability, GT_ABSENT, "install the package amd-smi-lib of ROCm 6 or later",
+                       "only ROCm SMI is installed, which is not read; AMD SMI is");
+    else
+        gt_unavailable(availability, GT_ABSENT, NULL, "AMD SMI is not installed");
+    return false;
+}
+
+/* Returns 0, ready or not: see the availability; or -ENOMEM. */
+static int begin(struct amd *amd, const struct gt_collect_options *options, struct gt_frame *frame,
+                 struct gt_availability *availability)
+{
+    struct amdsmi_version version = {0};
+    if (!load(amd, options, availability))
+        return 0;
+    const char *file = strrchr(amd->library.path, '/');
+    int result = amd->call.init(AMDSMI_INIT_GPUS);
+    snprintf(availability->source, sizeof availability->source, "AMD SMI (%.60s)", file ? file + 1 : amd->library.path);
+    if (result != AMD_SUCCESS) {
+        amd->call.shutdown = NULL;
+        return result == AMDSMI_NO_PERMISSION
+                   ? gt_unavailable(availability, GT_DENIED, "sudo usermod -a -G render,video $USER",
+                                    "AMD SMI error %d", result)
+                   : gt_unavailable(availability, has_kernel_driver(options->root) ? GT_BROKEN : GT_ABSENT, NULL,
+                                    "AMD SMI error %d", result);
+    }
+    if (CALL(version, &version) == AMD_SUCCESS)
+        amd->version = version.first == 23 && version.second >= 4 ? 24 : version.first;
+    if (list(amd, frame) < 0)
+        return -ENOMEM;
+    if (amd->card_count == 0)
+        gt_unavailable(availability, GT_ABSENT, NULL, "no AMD GPU");
+    else
+        availability->state = GT_READY;
+    return 0;
+}
+
+static void amd_close(void *state)
+{
+    struct amd *amd = state;
+    if (!amd)
+        return;
+    if (amd->library.handle)
+        CALL(shutdown);
+    for (size_t i = 0; i < amd->card_count; i++)
+        free(amd->card[i].rows.row);
+    free(amd->card);
+    free(amd->buffer);
+    gt_library_close(&amd->library);
+    free(amd);
+}
+
+/* What contains the cores is not added to a figure of them, whoever has it. */
+static void settle_packages(struct amd *amd, struct gt_frame *frame)
+{
+    for (size_t i = 0; i < amd->card_count; i++)
+        if (amd->card[i].is_apu)
+            amd->card[i].gpu.is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_amd);
+}
+
+static void amd_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
+{
+    (void)state;
+    snprintf(text, size, "%s", metric == GT_CPU_ENERGY ? "it is part of the energy of the GPU's package" : "");
+}
+
+static int amd_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+                    struct gt_availability *availability, struct gt_error *error)
+{
+    *ret = NULL;
+    *availability = (struct gt_availability){.source = "AMD SMI", .refresh = NAN};
+    if (!gt_brand_wanted(options, "amd"))
+        return gt_unavailable(availability, GT_ABSENT, NULL, "only GPUs of another brand were asked for");
+    struct amd *amd = calloc(1, sizeof *amd);
+    if (!amd)
+        return gt_error_set(error, ENOMEM, "AMD SMI: no memory");
+    amd->clock = options->clock;
+    amd->values.share = amd->lists.share = 0.005; /* of a core: together 1 % */
+    gt_gpu_pids_open(&amd->pids, options->root);
+    int status = begin(amd, options, frame, availability);
+    if (status < 0 || availability->state != GT_READY) {
+        amd_close(amd);
+        return status < 0 ? gt_error_set(error, ENOMEM, "AMD SMI: no memory") : 0;
+    }
+    availability->refresh = REFRESH;
+    settle_packages(amd, frame);
+    *ret = amd;
+    return 0;
+}
+
 static int publish_card(struct amd_card *card, struct gt_frame *frame, bool is_new)
 {
-    struct gt_device *device = &frame->device[card->device];
-    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        device->value[metrics[i]] = card->value[metrics[i]];
-    device->is_resting = card->is_asleep;
-    device->is_old = !is_new;
-    device->read_ns = card->read_ns;
-    device->doubt = card->check.is_wrong ? 0
-                                         : gt_energy_counter_doubt(&card->energy) + gt_energy_check_doubt(&card->check);
+    gt_gpu_publish(&card->gpu, frame, &gt_collector_amd, is_new);
     for (size_t i = 0; i < card->rows.count; i++) {
         const struct amd_row *row = &card->rows.row[i];
-        struct gt_share *share = row->id.pid ? gt_frame_share(frame, card->device, row->id.pid) : NULL;
+        struct gt_share *share = row->id.pid ? gt_frame_share(frame, card->gpu.device, row->id.pid) : NULL;
         if (row->id.pid && !share)
             return -ENOMEM;
         if (!share)
@@ -342,15 +748,15 @@ static int amd_collect(void *state, struct gt_frame *frame, struct gt_error *err
 {
     struct amd *amd = state;
     int warning = 0;
-    see_who_sleeps(amd, frame);
+    find_sleepers(amd, frame);
     bool is_new = read_values(amd, frame);
-    gt_amd_read_health(amd, frame->is_last);
+    read_health(amd, frame->is_last);
     int status = read_lists(amd, frame);
     for (size_t i = 0; i < amd->card_count && status == 0; i++) {
         struct amd_card *card = &amd->card[i];
         status = publish_card(card, frame, is_new);
         if (!warning)
-            warning = gt_energy_check_report(&card->check, &frame->device[card->device], error);
+            warning = gt_gpu_meter_report(&card->gpu.meter, &frame->device[card->gpu.device], error);
     }
     return status < 0 ? gt_error_set(error, ENOMEM, "AMD SMI: no memory") : warning;
 }
@@ -362,7 +768,7 @@ static void amd_describe(const void *state, char *text, size_t size)
     gt_gpu_pids_describe(&amd->pids, pids, sizeof pids);
     bool left_out = false;
     for (size_t i = 0; i < amd->card_count; i++)
-        left_out |= amd->card[i].is_left_out;
+        left_out |= amd->card[i].gpu.is_left_out;
     int length = snprintf(text, size, "%s%s%s",
                           left_out ? "a package's energy is left out, for its cores are counted already; " : "", pids,
                           amd->has_unknown_rows ? "the library lists processes in an unknown form; " : "");
@@ -372,9 +778,9 @@ static void amd_describe(const void *state, char *text, size_t size)
 
 const struct gt_collector_type gt_collector_amd = {
     .name = "amd",
-    .help = "AMD GPUs, by AMD SMI or ROCm SMI",
+    .help = "AMD GPUs, by AMD SMI",
     .brand = "amd",
-    .libraries = (const char *const[]){"amdsmi", "rocm_smi", NULL},
+    .libraries = (const char *const[]){"amdsmi", NULL},
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
     .open = amd_open,

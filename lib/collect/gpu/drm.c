@@ -22,14 +22,9 @@ struct drm_card {
     char directory[DRM_DIRECTORY]; /* "sys/class/drm/card0" */
     char hwmon[DRM_HWMON];         /* "sys/class/drm/card0/device/hwmon/hwmon3", empty when it has none */
     const struct drm_driver *driver;
-    int device;       /* index in the frame */
+    struct gt_gpu_base gpu;
     unsigned missing; /* bits of the sources that are not there */
-    struct gt_energy_counter energy;
-    struct gt_power_integral integral; /* where there is no counter */
-    int64_t read_ns;
-    bool is_asleep;  /* it was not asked */
-    bool is_package; /* its power is that of a processor with a graphics unit: counted there */
-    double value[GT_METRIC_COUNT];
+    bool is_package;  /* its power is that of a processor with a graphics unit: counted there */
 };
 
 struct drm_clients {
@@ -294,23 +289,20 @@ static bool is_asleep(const struct drm *drm, const struct drm_card *card)
 
 static void drm_read_card(struct drm *drm, struct drm_card *card)
 {
-    int64_t now_ns = gt_clock_monotonic(drm->clock);
-    gt_values_clear(card->value);
-    card->read_ns = now_ns;
-    card->is_asleep = is_asleep(drm, card);
-    if (card->is_asleep) {
-        if (!isnan(card->integral.watts))
-            gt_power_integrate(&card->integral, now_ns, 0);
+    int64_t now_ns = card->gpu.meter.read_ns = gt_clock_monotonic(drm->clock);
+    gt_values_clear(card->gpu.value);
+    card->gpu.is_asleep = is_asleep(drm, card);
+    if (card->gpu.is_asleep) {
+        gt_gpu_rest(&card->gpu, now_ns);
         return;
     }
     for (int i = 0; i < SOURCES; i++)
-        if (isnan(card->value[sources[i].metric]))
-            card->value[sources[i].metric] = read_source(drm, card, i);
-    if (card->value[GT_GPU_UTILIZATION] > 1)
-        card->value[GT_GPU_UTILIZATION] = NAN;
-    card->value[GT_GPU_ENERGY] = gt_energy_counter_read(&card->energy, card->value[GT_GPU_ENERGY]);
-    if (isnan(card->energy.last) && !card->is_package) /* it has no counter */
-        card->value[GT_GPU_ENERGY] = gt_power_integrate(&card->integral, now_ns, card->value[GT_GPU_POWER]);
+        if (isnan(card->gpu.value[sources[i].metric]))
+            card->gpu.value[sources[i].metric] = read_source(drm, card, i);
+    if (card->gpu.value[GT_GPU_UTILIZATION] > 1)
+        card->gpu.value[GT_GPU_UTILIZATION] = NAN;
+    card->gpu.value[GT_GPU_ENERGY] = gt_gpu_energy(&card->gpu, now_ns, card->gpu.value[GT_GPU_ENERGY],
+                                                   card->is_package ? NAN : card->gpu.value[GT_GPU_POWER]);
 }
 
 /* The value of a line "KEY=VALUE". */
@@ -393,7 +385,7 @@ static int add_card(struct drm *drm, int number, const struct gt_collect_options
 {
     struct drm_card *card = &drm->card[drm->card_count];
     char text[1024], driver[32] = "", pci[16] = "";
-    *card = (struct drm_card){.energy.last = NAN, .integral.watts = NAN};
+    *card = (struct drm_card){0};
     snprintf(card->directory, sizeof card->directory, "sys/class/drm/card%d", number);
     char path[DRM_DIRECTORY + 16];
     snprintf(path, sizeof path, "%s/device/uevent", card->directory);
@@ -410,14 +402,13 @@ static int add_card(struct drm *drm, int number, const struct gt_collect_options
     struct gt_device *device = gt_frame_device(frame);
     if (!device)
         return -ENOMEM;
-    card->device = (int)frame->device_count - 1;
+    gt_gpu_begin(&card->gpu, frame);
     device->index = index;
     snprintf(device->brand, sizeof device->brand, "%s", card->driver->brand);
     snprintf(device->pci, sizeof device->pci, "%s", pci);
     name_device(drm, card, number, device);
     find_hwmon(drm, card);
     card->is_package = is_of_package(drm, card);
-    gt_values_clear(card->value);
     drm->card_count++;
     return 0;
 }
@@ -502,7 +493,7 @@ static int find_card(const struct drm *drm, const struct gt_frame *frame, const 
 {
     int found = -1, count = 0;
     for (size_t i = 0; i < drm->card_count; i++) {
-        const char *pci = frame->device[drm->card[i].device].pci;
+        const char *pci = frame->device[drm->card[i].gpu.device].pci;
         bool fits = client->pci[0] ? !strcmp(client->pci, pci)
                                    : !pci[0] && !strcmp(client->driver, drm->card[i].driver->name);
         if (fits) {
@@ -599,21 +590,15 @@ static void add_share(double *sum, double value, double most)
         *sum = fmin(isnan(*sum) ? value : *sum + value, most);
 }
 
+extern const struct gt_collector_type gt_collector_drm;
+
 static int publish(struct drm *drm, struct gt_frame *frame, bool is_new)
 {
-    for (size_t i = 0; i < drm->card_count; i++) {
-        struct drm_card *card = &drm->card[i];
-        struct gt_device *device = &frame->device[card->device];
-        for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
-            device->value[metrics[m]] = card->value[metrics[m]];
-        device->is_resting = card->is_asleep;
-        device->is_old = !is_new;
-        device->read_ns = card->read_ns;
-        device->doubt = gt_energy_counter_doubt(&card->energy) + gt_power_doubt(&card->integral);
-    }
+    for (size_t i = 0; i < drm->card_count; i++)
+        gt_gpu_publish(&drm->card[i].gpu, frame, &gt_collector_drm, is_new);
     for (size_t i = 0; i < drm->clients.count; i++) {
         const struct drm_client *client = &drm->clients.client[i];
-        struct gt_share *share = gt_frame_share(frame, drm->card[client->card].device, client->pid);
+        struct gt_share *share = gt_frame_share(frame, drm->card[client->card].gpu.device, client->pid);
         if (!share)
             return -ENOMEM;
         add_share(&share->value[GT_GPU_RAM], client->bytes, INFINITY);

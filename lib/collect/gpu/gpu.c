@@ -1,7 +1,10 @@
 #include "collect/gpu/gpu.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "collect/process/pid_namespace.h"
 #include "collect/remedy.h"
 
 enum { MAX_PID = 4194304 }; /* PID_MAX_LIMIT of the kernel */
@@ -29,123 +33,6 @@ void gt_pace_spent(struct gt_pace *pace, int64_t start_ns, int64_t end_ns)
     pace->first_ns = pace->first_ns ? pace->first_ns : start_ns;
     double wait = fmin((double)spent / pace->share, (double)(end_ns - pace->first_ns));
     pace->next_ns = start_ns + (wait < (double)longest_wait_ns ? (int64_t)wait : longest_wait_ns);
-}
-
-double gt_energy_counter_read(struct gt_energy_counter *counter, double joules)
-{
-    if (isnan(joules))
-        return NAN;
-    if (joules > counter->last)
-        counter->total += joules - counter->last;
-    counter->resets += joules < counter->last;
-    counter->last = joules;
-    return counter->total;
-}
-
-double gt_energy_counter_doubt(struct gt_energy_counter *counter)
-{
-    bool is_new = counter->resets > counter->told;
-    counter->told = counter->resets;
-    return is_new ? INFINITY : 0;
-}
-
-static void judge_window(struct gt_energy_check *check)
-{
-    static const double shortest_window = 2, least_joules = 50, tolerance = 4;
-    if (check->seconds < shortest_window || check->expected < least_joules)
-        return;
-    bool agrees = check->counted < check->expected * tolerance && check->counted > check->expected / tolerance;
-    check->has_agreed |= agrees;
-    check->disagreements = agrees ? 0 : check->disagreements + 1;
-    check->is_wrong |= check->disagreements > 1;
-    check->counted = check->expected = check->seconds = 0;
-}
-
-static double better(const struct gt_energy_check *check, double counted, double summed)
-{
-    static const double tolerance = 4, least_joules = 5;
-    if (isnan(summed))
-        return check->is_wrong ? NAN : counted;
-    if (isnan(counted))
-        return check->has_agreed && !check->is_wrong ? NAN : summed;
-    bool is_odd = !check->has_agreed && fabs(counted - summed) > least_joules &&
-                  !(counted < summed * tolerance && counted > summed / tolerance);
-    return check->is_wrong || is_odd ? summed : counted;
-}
-
-double gt_energy_choose(struct gt_energy_check *check, double counted, double summed)
-{
-    double joules = better(check, counted, summed);
-    check->shown = fmax(check->shown, joules);
-    return isnan(joules) ? NAN : check->shown;
-}
-
-/* There is enough to tell by. */
-static bool is_told(const struct gt_energy_check *check)
-{
-    static const double shortest = 4, least_joules = 50;
-    return check->all_seconds >= shortest && fmax(check->all_counted, check->all_expected) >= least_joules;
-}
-
-static bool agrees(const struct gt_energy_check *check)
-{
-    static const double most_apart = 0.25;
-    return fabs(check->all_counted - check->all_expected) <= most_apart * fmax(check->all_counted, check->all_expected);
-}
-
-int gt_energy_check_report(struct gt_energy_check *check, const struct gt_device *device, struct gt_error *error)
-{
-    if (check->is_wrong && !check->is_wrong_told) {
-        check->is_wrong_told = check->is_difference_told = true;
-        return gt_error_set(error, EIO,
-                            "GPU %d (%s, %s): its energy counter contradicts its power; the power is added up instead",
-                            device->index, device->name, device->uuid);
-    }
-    if (check->is_wrong || check->is_difference_told || !check->has_agreed || !is_told(check) || agrees(check))
-        return 0;
-    check->is_difference_told = true;
-    return gt_error_set(
-        error, EIO,
-        "GPU %d (%s, %s): its energy counter has %.4g J, and its power adds up to %.4g J, in %.3g s; the "
-        "counter is used",
-        device->index, device->name, device->uuid, check->all_counted, check->all_expected, check->all_seconds);
-}
-
-double gt_energy_check_doubt(struct gt_energy_check *check)
-{
-    bool is_apart = !check->is_wrong && is_told(check) && !agrees(check);
-    double apart = is_apart ? fabs(check->all_counted - check->all_expected) : 0;
-    double more = fmax(0, apart - check->doubted);
-    check->doubted += more;
-    return more;
-}
-
-int gt_energy_check_describe(const struct gt_energy_check *check, char *text, size_t size)
-{
-    if (!is_told(check))
-        return snprintf(text, size, "%s", "");
-    return snprintf(text, size, "counter %.4g J, power added up %.4g J in %.4g s: they %s, the %s is used",
-                    check->all_counted, check->all_expected, check->all_seconds, agrees(check) ? "agree" : "disagree",
-                    check->is_wrong ? "power" : "counter");
-}
-
-void gt_energy_check_add(struct gt_energy_check *check, int64_t now_ns, double joules, double watts)
-{
-    if (isnan(joules) || isnan(watts))
-        return;
-    if (!isnan(check->joules)) {
-        double seconds = (double)(now_ns - check->last_ns) / 1e9;
-        check->seconds += seconds;
-        check->expected += seconds * (watts + check->watts) / 2;
-        check->counted += joules - check->joules;
-        check->all_seconds += seconds;
-        check->all_expected += seconds * (watts + check->watts) / 2;
-        check->all_counted += joules - check->joules;
-        judge_window(check);
-    }
-    check->joules = joules;
-    check->watts = watts;
-    check->last_ns = now_ns;
 }
 
 uint32_t gt_row_u32(const unsigned char *row, size_t offset)
@@ -212,6 +99,38 @@ bool gt_pci_known(const struct gt_frame *frame, const char *pci)
             return true;
     return false;
 }
+
+void gt_gpu_begin(struct gt_gpu_base *gpu, const struct gt_frame *frame)
+{
+    *gpu = (struct gt_gpu_base){.device = (int)frame->device_count - 1};
+    gt_gpu_meter_init(&gpu->meter);
+    gt_values_clear(gpu->value);
+}
+
+void gt_gpu_rest(struct gt_gpu_base *gpu, int64_t now_ns)
+{
+    gt_values_clear(gpu->value);
+    gt_gpu_meter_rest(&gpu->meter, now_ns);
+}
+
+double gt_gpu_energy(struct gt_gpu_base *gpu, int64_t now_ns, double joules, double watts)
+{
+    double energy = gt_gpu_meter_read(&gpu->meter, now_ns, joules, watts);
+    return gpu->is_left_out ? NAN : energy;
+}
+
+void gt_gpu_publish(struct gt_gpu_base *gpu, struct gt_frame *frame, const struct gt_collector_type *type, bool is_new)
+{
+    struct gt_device *device = &frame->device[gpu->device];
+    for (size_t i = 0; i < type->metric_count; i++)
+        device->value[type->metrics[i]] = gpu->value[type->metrics[i]];
+    device->is_resting = gpu->is_asleep;
+    device->is_old = !is_new;
+    device->read_ns = gpu->meter.read_ns;
+    device->doubt = gt_gpu_meter_doubt(&gpu->meter);
+}
+
+/* ---- Choice of devices -------------------------------------------------------------------------------------------- */
 
 enum { MAX_NAME = 128 };
 
@@ -339,6 +258,150 @@ int gt_device_select(struct gt_frame *frame, const char *text, struct gt_error *
     free(chosen);
     return status;
 }
+
+/* ---- Process numbers of drivers ----------------------------------------------------------------------------------- */
+
+void gt_gpu_pids_open(struct gt_gpu_pids *map, const struct gt_root *root)
+{
+    *map = (struct gt_gpu_pids){.root = root, .is_initial = gt_pid_namespace_is_initial(root)};
+}
+
+static bool is_visible(const struct gt_root *root, unsigned pid)
+{
+    char path[32];
+    snprintf(path, sizeof path, "proc/%u", pid);
+    int fd = gt_root_open_directory(root, path);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+enum holds { HOLDS_NOT, HOLDS, HOLDS_UNKNOWN };
+
+static enum holds holds_file(const struct gt_root *root, unsigned pid, const char *file)
+{
+    char path[48], link[64];
+    snprintf(path, sizeof path, "proc/%u/fd", pid);
+    DIR *directory = file ? gt_root_list(root, path) : NULL;
+    if (!directory)
+        return HOLDS_UNKNOWN;
+    enum holds holds = HOLDS_NOT;
+    for (struct dirent *entry; holds == HOLDS_NOT && (entry = readdir(directory));) {
+        ssize_t length = readlinkat(dirfd(directory), entry->d_name, link, sizeof link - 1);
+        if (length > 0) {
+            link[length] = '\0';
+            holds = !strcmp(link, file) ? HOLDS : HOLDS_NOT;
+        }
+    }
+    closedir(directory);
+    return holds;
+}
+
+static pid_t find_same(const struct gt_gpu_pids *map, const char *file, unsigned driver_pid)
+{
+    if (!is_visible(map->root, driver_pid))
+        return 0;
+    if (!map->is_initial && holds_file(map->root, driver_pid, file) == HOLDS_NOT)
+        return 0;
+    return (pid_t)driver_pid;
+}
+
+/* Returns true where one of the numbers that a process has in the namespaces below the tracker's is `wanted`. The first number of the
+ * line is the one in the tracker's own. */
+static bool has_namespace_pid(const struct gt_root *root, pid_t pid, unsigned wanted)
+{
+    char text[4096];
+    if (gt_root_read_process(root, pid, "status", text, sizeof text) < 0)
+        return false;
+    const char *at = strstr(text, "\nNSpid:");
+    if (!at)
+        return false;
+    at += strlen("\nNSpid:");
+    at += strspn(at, " \t");
+    at += strspn(at, "0123456789");
+    at += strspn(at, " \t");
+    while (*at >= '0' && *at <= '9') {
+        char *end;
+        if (strtoul(at, &end, 10) == wanted)
+            return true;
+        at = end + strspn(end, " \t");
+    }
+    return false;
+}
+
+static pid_t find_in_namespaces(const struct gt_gpu_pids *map, const struct gt_frame *frame, unsigned driver_pid)
+{
+    pid_t found = 0;
+    for (size_t i = 0; i < frame->process_count; i++)
+        if (has_namespace_pid(map->root, frame->process[i]->pid, driver_pid)) {
+            if (found)
+                return 0;
+            found = frame->process[i]->pid;
+        }
+    return found;
+}
+
+static bool is_placed(const struct gt_pid_entry *entries, size_t count, pid_t pid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (entries[i].pid == pid)
+            return true;
+    return false;
+}
+
+static pid_t find_only_holder(const struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
+                              const struct gt_pid_entry *entries, size_t count)
+{
+    pid_t found = 0;
+    for (size_t i = 0; i < frame->process_count; i++) {
+        pid_t pid = frame->process[i]->pid;
+        if (holds_file(map->root, (unsigned)pid, file) == HOLDS && !is_placed(entries, count, pid)) {
+            if (found)
+                return 0;
+            found = pid;
+        }
+    }
+    return found;
+}
+
+static void place(struct gt_gpu_pids *map, struct gt_pid_entry *entry, pid_t pid, enum gt_pid_method method)
+{
+    entry->pid = pid;
+    if (pid)
+        map->methods |= method;
+}
+
+void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
+                         struct gt_pid_entry *entries, size_t count)
+{
+    struct gt_pid_entry *left = NULL;
+    map->unknown = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct gt_pid_entry *entry = &entries[i];
+        if (!entry->pid)
+            place(map, entry, find_same(map, file, entry->driver_pid), GT_PID_SAME);
+        if (!entry->pid)
+            place(map, entry, find_in_namespaces(map, frame, entry->driver_pid), GT_PID_NAMESPACE);
+        if (!entry->pid) {
+            left = entry;
+            map->unknown++;
+        }
+    }
+    if (map->unknown == 1 && file && !map->is_initial) {
+        place(map, left, find_only_holder(map, frame, file, entries, count), GT_PID_EXCLUSIVE);
+        map->unknown = !left->pid;
+    }
+}
+
+void gt_gpu_pids_describe(const struct gt_gpu_pids *map, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s%s%s", map->methods & GT_PID_SAME ? "process numbers as the driver gives them; " : "",
+             map->methods & GT_PID_NAMESPACE ? "process numbers mapped by NSpid; " : "",
+             map->methods & GT_PID_EXCLUSIVE ? "the only process of the job that holds the device; " : "",
+             map->unknown ? "some process numbers belong to no visible process; " : "");
+}
+
+/* ---- Remedies and health ------------------------------------------------------------------------------------------ */
 
 /* GPUs whose device files this user may not open. */
 

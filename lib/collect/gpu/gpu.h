@@ -1,8 +1,9 @@
-/* The GPU collectors share a pace for slow drivers, counters that restart, rows of unknown layout, and the choice of devices. */
+/* The GPU collectors share a pace for slow drivers, rows of unknown layout, process numbers, and the choice of devices. */
 #ifndef GT_COLLECT_GPU_GPU_H
 #define GT_COLLECT_GPU_GPU_H
 
 #include "collect/collector.h"
+#include "collect/energy/power.h"
 
 /* Some driver calls may use only a part of a core: after a call of t seconds the next one comes t / share later. In the first seconds
  * calls come more often: a short job would else have none. */
@@ -16,49 +17,6 @@ struct gt_pace {
 /* The last reading of a frame series is always due. */
 bool gt_pace_due(const struct gt_pace *pace, const struct gt_frame *frame, int64_t now_ns);
 void gt_pace_spent(struct gt_pace *pace, int64_t start_ns, int64_t end_ns);
-
-/* An energy counter of a driver: joules since the driver was loaded. A drop means that it was loaded again. */
-struct gt_energy_counter {
-    double last; /* NaN before the first reading: set it so */
-    double total;
-    uint32_t resets;
-    uint32_t told; /* of them, to those who asked for the doubt */
-};
-
-/* Returns joules since the first reading. For NaN it returns NaN, and the counter goes on at the next reading. */
-double gt_energy_counter_read(struct gt_energy_counter *counter, double joules);
-
-/* Returns the doubt as a frame has it: INFINITY where the counter was set back since the last call, else 0. */
-double gt_energy_counter_doubt(struct gt_energy_counter *counter);
-
-/* An energy counter held against the power of the same device. Some counters stand still, some count in a wrong unit. */
-struct gt_energy_check {
-    double watts, joules;     /* of the last look; joules is NaN before the first */
-    double counted, expected; /* joules in this window */
-    double seconds;
-    int64_t last_ns;
-    int disagreements; /* windows in a row */
-    bool has_agreed;   /* in one window at least */
-    bool is_wrong;
-    double all_counted, all_expected, all_seconds; /* since the first look */
-    double shown;                                  /* the most that was ever chosen */
-    bool is_wrong_told, is_difference_told;
-    double doubted; /* joules of difference that gt_energy_check_doubt returned so far */
-};
-
-/* `joules` is what gt_energy_counter_read said. Once two windows in a row were off by more than a factor of 4 the counter is
- * taken as wrong for good. */
-void gt_energy_check_add(struct gt_energy_check *check, int64_t now_ns, double joules, double watts);
-/* Returns the better of the counter and the power added up. That is the counter, unless it is wrong, or missing or off by that factor
- * before it has ever agreed; so the first seconds are right, too. A change from one to the other does not step back. */
-double gt_energy_choose(struct gt_energy_check *check, double counted, double summed);
-/* Returns -EIO with a sentence once the counter is taken as wrong, and again when it is used though it is off by more than a quarter;
- * else 0. */
-int gt_energy_check_report(struct gt_energy_check *check, const struct gt_device *device, struct gt_error *error);
-/* Returns the joules by which counter and power have come to disagree since the last call; 0 while they agree. */
-double gt_energy_check_doubt(struct gt_energy_check *check);
-/* Write how far counter and power agree so far, or nothing before there is enough to tell. Returns the length, as snprintf. */
-int gt_energy_check_describe(const struct gt_energy_check *check, char *text, size_t size);
 
 /* A driver writes lists of rows. The size of a row differs between driver versions that export the same function. */
 struct gt_row_layout {
@@ -76,6 +34,33 @@ const struct gt_row_layout *gt_row_layout_find(const unsigned char *rows, size_t
 uint32_t gt_row_u32(const unsigned char *row, size_t offset);
 uint64_t gt_row_u64(const unsigned char *row, size_t offset);
 
+/* Process numbers that a GPU driver gives are translated to the tracker's own PID namespace.
+ *
+ * A driver may give numbers of the host, of the process' own namespace or of the caller's, by version and by function. So:
+ * outside of containers a number that is visible is taken as it is; inside, it is when that process holds the device open;
+ * else it is looked for among the namespace numbers (NSpid) of the job; and when one number is left and one process of the
+ * job holds the device open without having been found, they belong together. */
+enum gt_pid_method { GT_PID_SAME = 1, GT_PID_NAMESPACE = 2, GT_PID_EXCLUSIVE = 4 };
+
+struct gt_gpu_pids {
+    const struct gt_root *root;
+    bool is_initial;  /* the tracker is in the machine's first PID namespace */
+    unsigned methods; /* enum gt_pid_method, those that were needed so far */
+    unsigned unknown; /* numbers that could not be placed in the last list */
+};
+
+struct gt_pid_entry {
+    unsigned driver_pid;
+    pid_t pid; /* 0: not known (yet) */
+};
+
+void gt_gpu_pids_open(struct gt_gpu_pids *map, const struct gt_root *root);
+/* Fill in `pid` of the entries that have none. `file` is the device's, "/dev/nvidia0"; NULL when it is not known. */
+void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
+                         struct gt_pid_entry *entries, size_t count);
+/* Write the methods that were needed: "as they are visible", "by NSpid", ... */
+void gt_gpu_pids_describe(const struct gt_gpu_pids *map, char *text, size_t size);
+
 /* Returns true where the user wants devices of this brand. */
 bool gt_brand_wanted(const struct gt_collect_options *options, const char *brand);
 /* Write an address like "0000:03:00.0". */
@@ -85,6 +70,24 @@ void gt_pci_name(char text[16], unsigned domain, unsigned bus, unsigned device, 
 bool gt_pci_is_asleep(const struct gt_root *root, const char *pci);
 /* Returns true where the frame already has the device at this address. */
 bool gt_pci_known(const struct gt_frame *frame, const char *pci);
+
+/* What each collector knows of a GPU. */
+struct gt_gpu_base {
+    int device;       /* index in the frame */
+    bool is_asleep;   /* it is not asked anything: it has no values and draws nothing */
+    bool is_left_out; /* its energy is that of a package or module whose CPU is counted by another source */
+    struct gt_gpu_meter meter;
+    double value[GT_METRIC_COUNT]; /* as last read */
+};
+
+/* Begins with the device that was added to the frame last. */
+void gt_gpu_begin(struct gt_gpu_base *gpu, const struct gt_frame *frame);
+/* Sets all values to NaN and the power to zero while it sleeps. */
+void gt_gpu_rest(struct gt_gpu_base *gpu, int64_t now_ns);
+/* Takes the counter, NaN where it has none, and the power. Returns joules. */
+double gt_gpu_energy(struct gt_gpu_base *gpu, int64_t now_ns, double joules, double watts);
+/* Publishes the metrics of the collector. */
+void gt_gpu_publish(struct gt_gpu_base *gpu, struct gt_frame *frame, const struct gt_collector_type *type, bool is_new);
 
 /* Select exactly the devices that `text` names, separated by commas: full UUIDs, UUID prefixes that fit one device only,
  * indices, "MIG-<uuid>" and the older "MIG-GPU-<uuid>/<gpu instance>/<compute instance>". A board that is named brings

@@ -72,20 +72,11 @@ static const struct gt_symbol symbols[] = {
     OPTIONAL(process_utilization, "nvmlDeviceGetProcessUtilization"),
 };
 
-static const char *result_text(const struct nvml *nvml, int result, char text[32])
-{
-    const char *known = nvml->call.error_string ? nvml->call.error_string(result) : NULL;
-    snprintf(text, 32, "NVML error %d", result);
-    return known ? known : text;
-}
-
 /* Fill in the availability; -ENODEV. */
 static int nvml_unavailable(struct gt_availability *availability, enum gt_source_state state, const char *reason,
                             const char *remedy)
 {
-    availability->state = state;
-    snprintf(availability->reason, sizeof availability->reason, "%.199s", reason);
-    snprintf(availability->remedy, sizeof availability->remedy, "%.199s", remedy);
+    gt_unavailable(availability, state, remedy, "%.199s", reason);
     return -ENODEV;
 }
 
@@ -96,8 +87,10 @@ static int without_driver(struct gt_availability *availability)
 
 static int refused(const struct nvml *nvml, int result, struct gt_availability *availability)
 {
-    char scratch[32];
-    const char *text = result_text(nvml, result, scratch);
+    char number[32];
+    const char *known = nvml->call.error_string ? nvml->call.error_string(result) : NULL,
+               *text = known ? known : number;
+    snprintf(number, sizeof number, "NVML error %d", result);
     switch (result) {
     case NVML_DRIVER_NOT_LOADED: return without_driver(availability);
     case NVML_NO_PERMISSION:
@@ -150,10 +143,8 @@ static void name_source(const struct nvml *nvml, char *text, size_t size)
 {
     char library[80] = "", driver[80] = ""; /* NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE */
     const char *file = strrchr(nvml->library.path, '/');
-    if (nvml->call.library_version)
-        nvml->call.library_version(library, sizeof library);
-    if (nvml->call.driver_version)
-        nvml->call.driver_version(driver, sizeof driver);
+    NVML_CALL(library_version, library, sizeof library);
+    NVML_CALL(driver_version, driver, sizeof driver);
     snprintf(text, size, "NVML%s%.30s%s%.30s (%.30s)", *library ? " " : "", library, *driver ? ", driver " : "", driver,
              file ? file + 1 : nvml->library.path);
 }
@@ -165,11 +156,12 @@ static int add_gpu(struct nvml *nvml, struct nvml_device *handle, struct gt_fram
     struct gt_device *device = gpu ? gt_frame_device(frame) : NULL;
     if (!device)
         return -ENOMEM;
-    *gpu = (struct nvml_gpu){.handle = handle, .device = (int)frame->device_count - 1, .parent = -1};
+    *gpu = (struct nvml_gpu){.handle = handle, .parent = -1};
+    gt_gpu_begin(&gpu->gpu, frame);
     snprintf(device->brand, sizeof device->brand, "nvidia");
-    if (!nvml->call.name || nvml->call.name(handle, device->name, sizeof device->name) != NVML_SUCCESS)
+    if (NVML_CALL(name, handle, device->name, sizeof device->name) != NVML_SUCCESS)
         snprintf(device->name, sizeof device->name, "NVIDIA GPU");
-    if (!nvml->call.uuid || nvml->call.uuid(handle, device->uuid, sizeof device->uuid) != NVML_SUCCESS)
+    if (NVML_CALL(uuid, handle, device->uuid, sizeof device->uuid) != NVML_SUCCESS)
         device->uuid[0] = '\0';
     return (int)nvml->gpu_count++;
 }
@@ -178,9 +170,9 @@ static double total_memory(const struct nvml *nvml, struct nvml_device *handle)
 {
     struct nvml_memory_v2 newer = {.version = NVML_MEMORY_V2};
     struct nvml_memory older = {0};
-    if (nvml->call.memory_v2 && nvml->call.memory_v2(handle, &newer) == NVML_SUCCESS && newer.total > 0)
+    if (NVML_CALL(memory_v2, handle, &newer) == NVML_SUCCESS && newer.total > 0)
         return (double)newer.total;
-    if (nvml->call.memory && nvml->call.memory(handle, &older) == NVML_SUCCESS && older.total > 0)
+    if (NVML_CALL(memory, handle, &older) == NVML_SUCCESS && older.total > 0)
         return (double)older.total;
     return NAN;
 }
@@ -191,17 +183,15 @@ static int add_slice(struct nvml *nvml, size_t board, struct nvml_device *handle
     if (index < 0)
         return index;
     struct nvml_gpu *slice = &nvml->gpu[index], *parent = &nvml->gpu[board];
-    struct gt_device *device = &frame->device[slice->device];
+    struct gt_device *device = &frame->device[slice->gpu.device];
     slice->parent = (int)board;
     slice->gpu_instance = slice->compute_instance = UINT32_MAX;
     parent->has_slices = true;
     memcpy(slice->file, parent->file, sizeof slice->file);
-    if (nvml->call.gpu_instance)
-        nvml->call.gpu_instance(handle, &slice->gpu_instance);
-    if (nvml->call.compute_instance)
-        nvml->call.compute_instance(handle, &slice->compute_instance);
-    device->parent = parent->device;
-    device->index = frame->device[parent->device].index;
+    NVML_CALL(gpu_instance, handle, &slice->gpu_instance);
+    NVML_CALL(compute_instance, handle, &slice->compute_instance);
+    device->parent = parent->gpu.device;
+    device->index = frame->device[parent->gpu.device].index;
     device->gpu_instance = (int)slice->gpu_instance;
     device->compute_instance = (int)slice->compute_instance;
     device->memory = total_memory(nvml, handle);
@@ -213,13 +203,12 @@ static int add_slices(struct nvml *nvml, size_t board, struct gt_frame *frame)
 {
     unsigned current = 0, pending = 0, most = 0;
     struct nvml_device *handle = nvml->gpu[board].handle, *slice;
-    if (!nvml->call.mig_mode || !nvml->call.mig_count || !nvml->call.mig_handle ||
-        nvml->call.mig_mode(handle, &current, &pending) != NVML_SUCCESS || current != NVML_MIG_ENABLED ||
-        nvml->call.mig_count(handle, &most) != NVML_SUCCESS)
+    if (NVML_CALL(mig_mode, handle, &current, &pending) != NVML_SUCCESS || current != NVML_MIG_ENABLED ||
+        NVML_CALL(mig_count, handle, &most) != NVML_SUCCESS)
         return 0;
     int status = 0;
     for (unsigned i = 0; i < most && i < MOST_DEVICES && status == 0; i++)
-        if (nvml->call.mig_handle(handle, i, &slice) == NVML_SUCCESS)
+        if (NVML_CALL(mig_handle, handle, i, &slice) == NVML_SUCCESS)
             status = add_slice(nvml, board, slice, frame);
     return status;
 }
@@ -232,13 +221,13 @@ static int add_board(struct nvml *nvml, unsigned number, struct nvml_device *han
     if (index < 0)
         return index;
     struct nvml_gpu *gpu = &nvml->gpu[index];
-    struct gt_device *device = &frame->device[gpu->device];
+    struct gt_device *device = &frame->device[gpu->gpu.device];
     device->index = (int)number;
-    if (nvml->call.pci && nvml->call.pci(handle, &pci) == NVML_SUCCESS)
+    if (NVML_CALL(pci, handle, &pci) == NVML_SUCCESS)
         gt_pci_name(device->pci, pci.domain, pci.bus, pci.device, 0);
     if (!device->uuid[0])
         snprintf(device->uuid, sizeof device->uuid, "pci-%s", device->pci);
-    if (nvml->call.minor && nvml->call.minor(handle, &minor) == NVML_SUCCESS)
+    if (NVML_CALL(minor, handle, &minor) == NVML_SUCCESS)
         snprintf(gpu->file, sizeof gpu->file, "/dev/nvidia%u", minor);
     device->memory = total_memory(nvml, handle);
     gt_nvml_probe(nvml, gpu);
@@ -266,17 +255,6 @@ static int add_devices(struct nvml *nvml, struct gt_frame *frame, struct gt_avai
     if (nvml->gpu_count == 0)
         return nvml_unavailable(availability, GT_ABSENT, "no NVIDIA GPU", "");
     return 0;
-}
-
-/* Returns 0, -ENOMEM, or -ENODEV with the availability filled in. */
-static int load_library(struct nvml *nvml, const struct gt_collect_options *options, struct gt_frame *frame,
-                        struct gt_availability *availability)
-{
-    int status = load(nvml, options, availability);
-    if (status < 0)
-        return status;
-    name_source(nvml, availability->source, sizeof availability->source);
-    return add_devices(nvml, frame, availability);
 }
 
 /* NVIDIA GPUs, one frame after the other. */
@@ -318,8 +296,8 @@ static void see_accounting(struct nvml *nvml)
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         unsigned mode = 0;
-        gpu->tells_accounting = gpu->parent < 0 && !gpu->has_slices && nvml->call.accounting_mode &&
-                                nvml->call.accounting_mode(gpu->handle, &mode) == NVML_SUCCESS;
+        gpu->tells_accounting = gpu->parent < 0 && !gpu->has_slices &&
+                                NVML_CALL(accounting_mode, gpu->handle, &mode) == NVML_SUCCESS;
         gpu->has_accounting = gpu->tells_accounting && nvml->call.accounting && mode == NVML_ACCOUNTING_ENABLED;
     }
     nvml->opened_us = nvml->collected_us = (uint64_t)gt_clock_real(nvml->clock) / 1000;
@@ -334,12 +312,13 @@ static void nvml_close(void *state)
         free(nvml->gpu[i].rows.row);
         gt_nvml_marks_release(&nvml->gpu[i].marks);
     }
-    gt_nvml_close_health(nvml);
+    if (nvml->events)
+        nvml->call.events_free(nvml->events);
     free(nvml->gpu);
     free(nvml->fresh.row);
     free(nvml->buffer);
-    if (nvml->library.handle && nvml->call.shutdown)
-        nvml->call.shutdown();
+    if (nvml->library.handle)
+        NVML_CALL(shutdown);
     gt_library_close(&nvml->library);
     free(nvml);
 }
@@ -350,7 +329,7 @@ static void settle_modules(struct nvml *nvml, struct gt_frame *frame)
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         if (gpu->parent < 0 && gpu->power == NVML_POWER_MODULE)
-            gpu->is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_nvml);
+            gpu->gpu.is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_nvml);
     }
 }
 
@@ -372,10 +351,8 @@ static int nvml_open(void **ret, const struct gt_collect_options *options, struc
 {
     *ret = NULL;
     *availability = (struct gt_availability){.state = GT_ABSENT, .source = "NVML", .refresh = NAN};
-    if (!gt_brand_wanted(options, "nvidia")) {
-        nvml_unavailable(availability, GT_ABSENT, "only GPUs of another brand were asked for", "");
-        return 0;
-    }
+    if (!gt_brand_wanted(options, "nvidia"))
+        return gt_unavailable(availability, GT_ABSENT, NULL, "only GPUs of another brand were asked for");
     struct nvml *nvml = calloc(1, sizeof *nvml);
     if (!nvml)
         return gt_error_set(error, ENOMEM, "NVML: no memory");
@@ -383,7 +360,11 @@ static int nvml_open(void **ret, const struct gt_collect_options *options, struc
     nvml->values.share = nvml->lists.share = 0.004; /* of a core: with the samples 1 % */
     nvml->samples.share = 0.002;
     gt_gpu_pids_open(&nvml->pids, options->root);
-    int status = load_library(nvml, options, frame, availability);
+    int status = load(nvml, options, availability);
+    if (status == 0) {
+        name_source(nvml, availability->source, sizeof availability->source);
+        status = add_devices(nvml, frame, availability);
+    }
     if (status == 0) {
         availability->state = GT_READY;
         availability->refresh = gt_nvml_energy_refresh(nvml);
@@ -400,7 +381,7 @@ static int read_lists(struct nvml *nvml, const struct gt_frame *frame)
 {
     bool slices_have_lists = true;
     for (size_t i = 0; i < nvml->gpu_count; i++)
-        if (nvml->gpu[i].parent >= 0 && !nvml->gpu[i].is_lost && !nvml->gpu[i].is_asleep) {
+        if (nvml->gpu[i].parent >= 0 && !nvml->gpu[i].is_lost && !nvml->gpu[i].gpu.is_asleep) {
             int status = gt_nvml_read_processes(nvml, &nvml->gpu[i], frame);
             slices_have_lists &= !nvml->gpu[i].lists_unsupported;
             if (status < 0)
@@ -408,7 +389,7 @@ static int read_lists(struct nvml *nvml, const struct gt_frame *frame)
         }
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
-        if (gpu->parent >= 0 || gpu->is_lost || gpu->is_asleep || (gpu->has_slices && slices_have_lists))
+        if (gpu->parent >= 0 || gpu->is_lost || gpu->gpu.is_asleep || (gpu->has_slices && slices_have_lists))
             continue;
         int status = gt_nvml_read_processes(nvml, gpu, frame);
         if (status < 0)
@@ -417,14 +398,16 @@ static int read_lists(struct nvml *nvml, const struct gt_frame *frame)
     return 0;
 }
 
-static void see_who_sleeps(struct nvml *nvml, const struct gt_frame *frame)
+static void find_sleepers(struct nvml *nvml, const struct gt_frame *frame)
 {
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
-        gpu->is_asleep = gpu->parent >= 0 ? nvml->gpu[gpu->parent].is_asleep
-                                          : gt_pci_is_asleep(nvml->pids.root, frame->device[gpu->device].pci);
-        if (gpu->is_asleep)
-            gt_nvml_rest(nvml, gpu);
+        gpu->gpu.is_asleep = gpu->parent >= 0 ? nvml->gpu[gpu->parent].gpu.is_asleep
+                                              : gt_pci_is_asleep(nvml->pids.root, frame->device[gpu->gpu.device].pci);
+        if (!gpu->gpu.is_asleep)
+            continue;
+        gpu->rows.count = 0;
+        gt_gpu_rest(&gpu->gpu, gt_clock_monotonic(nvml->clock));
     }
 }
 
@@ -444,36 +427,26 @@ static void read_samples(struct nvml *nvml, const struct gt_frame *frame)
     bool is_due = gt_pace_due(&nvml->samples, frame, start);
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
-        gpu->value[GT_GPU_UTILIZATION_PEAK] = gpu->value[GT_GPU_POWER_PEAK] = NAN;
-        if (is_due && !gpu->is_lost && !gpu->is_asleep)
+        gpu->gpu.value[GT_GPU_UTILIZATION_PEAK] = gpu->gpu.value[GT_GPU_POWER_PEAK] = NAN;
+        if (is_due && !gpu->is_lost && !gpu->gpu.is_asleep)
             gt_nvml_read_samples(nvml, gpu);
     }
     if (is_due)
         gt_pace_spent(&nvml->samples, start, gt_clock_monotonic(nvml->clock));
 }
 
-/* What is known of the health of a board stays known when it is lost. */
-static double value_of(const struct nvml_gpu *gpu, enum gt_metric_id metric)
-{
-    bool is_health = metric >= GT_GPU_ECC_CORRECTED && metric <= GT_GPU_XID;
-    if (metric == GT_GPU_LOST)
-        return gpu->parent < 0 ? gpu->is_lost : NAN;
-    return gpu->is_lost && !is_health ? NAN : gpu->value[metric];
-}
-
+/* The health of a board stays known when it is lost. */
 static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
 {
     int status = 0;
     for (size_t i = 0; i < nvml->gpu_count && status == 0; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
-        struct gt_device *device = &frame->device[gpu->device];
-        for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
-            device->value[metrics[m]] = value_of(gpu, metrics[m]);
-        device->is_resting = gpu->is_asleep && !gpu->is_lost;
-        device->is_old = !is_new && !gpu->is_lost;
-        device->doubt = gpu->doubt + gt_energy_check_doubt(&gpu->check);
-        device->read_ns = gpu->read_ns;
-        gpu->doubt = 0;
+        for (size_t m = 0; gpu->is_lost && m < sizeof metrics / sizeof *metrics; m++)
+            if (metrics[m] < GT_GPU_ECC_CORRECTED || metrics[m] > GT_GPU_XID)
+                gpu->gpu.value[metrics[m]] = NAN;
+        gpu->gpu.value[GT_GPU_LOST] = gpu->parent < 0 ? gpu->is_lost : NAN;
+        gpu->gpu.is_asleep &= !gpu->is_lost;
+        gt_gpu_publish(&gpu->gpu, frame, &gt_collector_nvml, is_new || gpu->is_lost);
         if (!gpu->is_lost)
             status = gt_nvml_publish_processes(nvml, gpu, frame);
         if (status == 0)
@@ -493,7 +466,7 @@ static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct g
             gpu->is_lost = true;
         if (!gpu->is_lost || gpu->is_reported || gpu->parent >= 0)
             continue;
-        const struct gt_device *device = &frame->device[gpu->device];
+        const struct gt_device *device = &frame->device[gpu->gpu.device];
         gpu->is_reported = true;
         if (used < sizeof names)
             used += (size_t)snprintf(names + used, sizeof names - used, "%sGPU %d (%s, %s)", lost ? ", " : "",
@@ -504,15 +477,6 @@ static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct g
         return 0;
     return gt_error_set(error, EIO, "%s %s lost to %s driver and not measured any more", names, lost > 1 ? "are" : "is",
                         lost > 1 ? "their" : "its");
-}
-
-/* Tells of the boards whose counter contradicts their power. */
-static int report_wrong(struct nvml *nvml, const struct gt_frame *frame, struct gt_error *error)
-{
-    int status = 0;
-    for (size_t i = 0; i < nvml->gpu_count && !status; i++)
-        status = gt_energy_check_report(&nvml->gpu[i].check, &frame->device[nvml->gpu[i].device], error);
-    return status;
 }
 
 static int read_marks(struct nvml *nvml, const struct gt_frame *frame, bool is_due)
@@ -527,7 +491,7 @@ static int read_marks(struct nvml *nvml, const struct gt_frame *frame, bool is_d
 static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *error)
 {
     struct nvml *nvml = state;
-    see_who_sleeps(nvml, frame);
+    find_sleepers(nvml, frame);
     bool is_new = read_values(nvml, frame);
     int64_t start = gt_clock_monotonic(nvml->clock);
     int status = 0;
@@ -541,8 +505,8 @@ static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *er
     read_samples(nvml, frame);
     gt_nvml_read_health(nvml, frame->is_last, is_new);
     int warning = report_lost(nvml, frame, error);
-    if (warning == 0)
-        warning = report_wrong(nvml, frame, error);
+    for (size_t i = 0; i < nvml->gpu_count && warning == 0; i++)
+        warning = gt_gpu_meter_report(&nvml->gpu[i].gpu.meter, &frame->device[nvml->gpu[i].gpu.device], error);
     if (status == 0)
         status = publish(nvml, frame, is_new);
     return status < 0 ? gt_error_set(error, -status, "NVML: no memory") : warning;

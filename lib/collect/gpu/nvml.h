@@ -1,13 +1,251 @@
-/* The files of the NVML collector share this. */
+/* The NVML collector: the part of NVIDIA's management library that it calls, and what its files share.
+ *
+ * Types, constants and functions are declared by hand. Facts from the NVML API reference (docs.nvidia.com/deploy/nvml-api) and
+ * checked against the structures of the nvidia-ml-py package 13.615. Version words are the size of the structure, with the
+ * version in the top byte. */
 #ifndef GT_COLLECT_GPU_NVML_H
 #define GT_COLLECT_GPU_NVML_H
+
+#include <stdint.h>
 
 #include "base/library.h"
 #include "base/map.h"
 #include "collect/gpu/gpu.h"
-#include "collect/gpu/gpu_pid.h"
-#include "collect/gpu/nvml_api.h"
-#include "collect/energy/power.h"
+
+enum nvml_result {
+    NVML_SUCCESS = 0,
+    NVML_NOT_SUPPORTED = 3,
+    NVML_NO_PERMISSION = 4,
+    NVML_NOT_FOUND = 6,
+    NVML_INSUFFICIENT_SIZE = 7,
+    NVML_DRIVER_NOT_LOADED = 9,
+    NVML_TIMEOUT = 10,
+    NVML_FUNCTION_NOT_FOUND = 13,
+    NVML_GPU_IS_LOST = 15,
+    NVML_RESET_REQUIRED = 16,
+    NVML_VERSION_MISMATCH = 18, /* of library and kernel module */
+    NVML_ARGUMENT_VERSION_MISMATCH = 25,
+    NVML_GPU_NOT_FOUND = 28,
+    NVML_UNKNOWN = 999,
+};
+
+enum {
+    NVML_TEMPERATURE_GPU = 0,
+    NVML_CLOCK_SM = 1,
+    NVML_CLOCK_MEMORY = 2,
+    NVML_SAMPLES_POWER = 0,
+    NVML_SAMPLES_UTILIZATION = 1,
+    NVML_FIELD_ECC_CORRECTED = 3, /* since the driver was loaded */
+    NVML_FIELD_ECC_UNCORRECTED = 4,
+    NVML_FIELD_ECC_CORRECTED_TOTAL = 5, /* in the life of the board */
+    NVML_FIELD_ECC_UNCORRECTED_TOTAL = 6,
+    NVML_FIELD_LINK_FLIT_ERRORS = 38, /* of all NVLinks */
+    NVML_FIELD_LINK_DATA_ERRORS = 45,
+    NVML_FIELD_LINK_REPLAYS = 52,
+    NVML_FIELD_LINK_RECOVERIES = 59,
+    NVML_FIELD_PCIE_REPLAYS = 94,
+    NVML_FIELD_REMAPPED_CORRECTABLE = 142,
+    NVML_FIELD_REMAPPED_UNCORRECTABLE = 143,
+    NVML_FIELD_REMAP_PENDING = 144,
+    NVML_FIELD_REMAP_FAILED = 145,
+    NVML_FIELD_POWER_AVERAGE = 185, /* mW over one second */
+    NVML_FIELD_POWER_INSTANT = 186, /* mW */
+    NVML_SCOPE_GPU = 0,
+    NVML_SCOPE_MODULE = 1, /* a whole Grace Hopper module, its CPU included */
+    NVML_SCOPE_MEMORY = 2, /* a part of the GPU's */
+    NVML_MIG_ENABLED = 1,
+    NVML_ACCOUNTING_ENABLED = 1,
+    NVML_ECC_CORRECTED = 0, /* kinds of errors, and what counts them */
+    NVML_ECC_UNCORRECTED = 1,
+    NVML_ECC_VOLATILE = 0,
+    NVML_ECC_AGGREGATE = 1,
+    NVML_EVENT_XID = 8,
+};
+
+/* Bits of the reasons for a lower clock. */
+enum {
+    NVML_REASON_IDLE = 0x1,
+    NVML_REASON_POWER_CAP = 0x4,
+    NVML_REASON_HARDWARE_SLOWDOWN = 0x8,
+    NVML_REASON_HEAT_SOFTWARE = 0x20,
+    NVML_REASON_HEAT_HARDWARE = 0x40,
+    NVML_REASON_POWER_BRAKE = 0x80,
+};
+
+#define NVML_NOT_AVAILABLE UINT64_MAX
+
+struct nvml_memory {
+    unsigned long long total, free, used; /* bytes; what the driver reserves counts as used */
+};
+
+#define NVML_MEMORY_V2 ((unsigned)sizeof(struct nvml_memory_v2) | 2u << 24)
+struct nvml_memory_v2 {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+};
+
+struct nvml_utilization {
+    unsigned gpu, memory; /* percent */
+};
+
+union nvml_value {
+    double as_double;
+    unsigned as_unsigned;
+    unsigned long as_unsigned_long;
+    unsigned long long as_unsigned_long_long;
+    long long as_long_long;
+    int as_int;
+    unsigned short as_unsigned_short;
+};
+
+enum nvml_value_type {
+    NVML_DOUBLE,
+    NVML_UNSIGNED,
+    NVML_UNSIGNED_LONG,
+    NVML_UNSIGNED_LONG_LONG,
+    NVML_LONG_LONG,
+    NVML_INT,
+    NVML_UNSIGNED_SHORT,
+};
+
+struct nvml_sample {
+    unsigned long long time; /* microseconds since 1970 */
+    union nvml_value value;
+};
+
+struct nvml_field {
+    unsigned field, scope;
+    long long time, latency;
+    int type;   /* enum nvml_value_type */
+    int result; /* enum nvml_result */
+    union nvml_value value;
+};
+
+/* A row of the process lists: v1 ends after bytes (16), v2 and v3 after compute_instance (24), the list of R535's early
+ * drivers and the detail list have all of it (32). */
+struct nvml_process {
+    unsigned pid;
+    unsigned long long bytes;
+    unsigned gpu_instance, compute_instance;
+    unsigned long long protected_bytes;
+};
+
+enum nvml_process_mode { NVML_COMPUTE, NVML_GRAPHICS, NVML_MPS, NVML_PROCESS_MODES };
+
+#define NVML_PROCESS_LIST_V1 ((unsigned)sizeof(struct nvml_process_list) | 1u << 24)
+struct nvml_process_list {
+    unsigned version, mode, count;
+    struct nvml_process *process;
+};
+
+struct nvml_process_utilization {
+    unsigned pid;
+    unsigned long long time;               /* microseconds since 1970 */
+    unsigned sm, memory, encoder, decoder; /* percent */
+};
+
+struct nvml_process_utilization_v1 {
+    unsigned long long time;
+    unsigned pid, sm, memory, encoder, decoder, jpeg, optical_flow;
+};
+
+#define NVML_PROCESSES_UTILIZATION_V1 ((unsigned)sizeof(struct nvml_processes_utilization) | 1u << 24)
+struct nvml_processes_utilization {
+    unsigned version, count;
+    unsigned long long last_seen;
+    struct nvml_process_utilization_v1 *process;
+};
+
+/* What the driver keeps of a process, running or ended, while its accounting is on. */
+struct nvml_accounting {
+    unsigned gpu, memory;              /* percent */
+    unsigned long long most_bytes;     /* all ones: not available */
+    unsigned long long time, start_us; /* ms; us since 1970 */
+    unsigned is_running, reserved[5];
+};
+
+struct nvml_pci {
+    char old_bus_id[16];
+    unsigned domain, bus, device, device_id, subsystem_id;
+    char bus_id[32];
+};
+
+struct nvml_device; /* opaque */
+struct nvml_events; /* opaque: a set of events that are waited for */
+
+struct nvml_event {
+    struct nvml_device *device;
+    unsigned long long kind, number; /* number: of an XID */
+    unsigned gpu_instance, compute_instance;
+};
+
+struct nvml_functions {
+    int (*init_v2)(void);
+    int (*init)(void);
+    int (*shutdown)(void);
+    const char *(*error_string)(int result);
+    int (*driver_version)(char *text, unsigned size);
+    int (*library_version)(char *text, unsigned size);
+    int (*count_v2)(unsigned *count);
+    int (*count)(unsigned *count);
+    int (*handle_v2)(unsigned index, struct nvml_device **handle);
+    int (*handle)(unsigned index, struct nvml_device **handle);
+    int (*name)(struct nvml_device *, char *text, unsigned size);
+    int (*uuid)(struct nvml_device *, char *text, unsigned size);
+    int (*pci)(struct nvml_device *, struct nvml_pci *);
+    int (*minor)(struct nvml_device *, unsigned *minor);
+    int (*mig_mode)(struct nvml_device *, unsigned *current, unsigned *pending);
+    int (*mig_count)(struct nvml_device *, unsigned *most);
+    int (*mig_handle)(struct nvml_device *, unsigned index, struct nvml_device **slice);
+    int (*gpu_instance)(struct nvml_device *, unsigned *instance);
+    int (*compute_instance)(struct nvml_device *, unsigned *instance);
+    int (*memory_v2)(struct nvml_device *, struct nvml_memory_v2 *);
+    int (*memory)(struct nvml_device *, struct nvml_memory *);
+    int (*utilization)(struct nvml_device *, struct nvml_utilization *);
+    int (*encoder)(struct nvml_device *, unsigned *percent, unsigned *period_us);
+    int (*decoder)(struct nvml_device *, unsigned *percent, unsigned *period_us);
+    int (*temperature)(struct nvml_device *, int sensor, unsigned *celsius);
+    int (*clock)(struct nvml_device *, int which, unsigned *megahertz);
+    int (*reasons)(struct nvml_device *, unsigned long long *bits);
+    int (*reasons_old)(struct nvml_device *, unsigned long long *bits);
+    int (*power)(struct nvml_device *, unsigned *milliwatts);
+    int (*energy)(struct nvml_device *, unsigned long long *millijoules);
+    int (*capability)(struct nvml_device *, int *major, int *minor);
+    int (*fields)(struct nvml_device *, int count, struct nvml_field *);
+    int (*samples)(struct nvml_device *, int which, unsigned long long last_seen, int *type, unsigned *count,
+                   struct nvml_sample *);
+    int (*process_detail)(struct nvml_device *, struct nvml_process_list *);
+    int (*processes_v3[NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
+    int (*processes_v2[NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
+    int (*processes_v1[NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
+    int (*processes_utilization)(struct nvml_device *, struct nvml_processes_utilization *);
+    int (*accounting_mode)(struct nvml_device *, unsigned *mode);
+    int (*accounting)(struct nvml_device *, unsigned pid, struct nvml_accounting *);
+    int (*accounting_pids)(struct nvml_device *, unsigned *count, unsigned *pids);
+    int (*ecc_errors)(struct nvml_device *, int error, int counter, unsigned long long *count);
+    int (*remapped_rows)(struct nvml_device *, unsigned *correctable, unsigned *uncorrectable, unsigned *is_pending,
+                         unsigned *has_failed);
+    int (*pcie_replays)(struct nvml_device *, unsigned *count);
+    int (*events_new)(struct nvml_events **events);
+    int (*events_register)(struct nvml_device *, unsigned long long kinds, struct nvml_events *events);
+    int (*events_wait)(struct nvml_events *events, struct nvml_event *event, unsigned timeout_ms);
+    int (*events_free)(struct nvml_events *events);
+    int (*process_utilization)(struct nvml_device *, struct nvml_process_utilization *, unsigned *count,
+                               unsigned long long last_seen);
+};
+
+_Static_assert(sizeof(struct nvml_memory_v2) == 40, "nvmlMemory_v2_t");
+_Static_assert(sizeof(struct nvml_field) == 40, "nvmlFieldValue_t");
+_Static_assert(sizeof(struct nvml_process) == 32, "nvmlProcessDetail_v1_t");
+_Static_assert(sizeof(struct nvml_process_list) == 24, "nvmlProcessDetailList_v1_t");
+_Static_assert(sizeof(struct nvml_process_utilization) == 32, "nvmlProcessUtilizationSample_t");
+_Static_assert(sizeof(struct nvml_processes_utilization) == 24, "nvmlProcessesUtilizationInfo_v1_t");
+_Static_assert(sizeof(struct nvml_process_utilization_v1) == 40, "nvmlProcessUtilizationInfo_v1_t");
+_Static_assert(sizeof(struct nvml_accounting) == 56, "nvmlAccountingStats_t");
+_Static_assert(sizeof(struct nvml_event) == 32, "nvmlEventData_t");
+_Static_assert(sizeof(struct nvml_pci) == 68, "nvmlPciInfo_t");
+
+/* ---- The collector ------------------------------------------------------------------------------------------------- */
 
 /* One process on one device, merged from the compute, graphics and MPS lists. Sorted by pid, then instances. */
 struct nvml_row {
@@ -54,30 +292,20 @@ enum nvml_power { NVML_POWER_UNKNOWN, NVML_POWER_FIELD_INSTANT, NVML_POWER_USAGE
 
 struct nvml_gpu {
     struct nvml_device *handle;
-    int device; /* index in the frame */
+    struct gt_gpu_base gpu;
     int parent; /* index in nvml.gpu of a slice's board, else -1 */
     bool has_slices;
     unsigned gpu_instance, compute_instance; /* of a slice */
-    bool is_asleep;                          /* it is not asked anything */
     bool is_lost, is_reported;
     unsigned unsupported; /* bits of readings that the device does not have */
     enum nvml_power power;
-    struct gt_energy_counter energy;
-    struct gt_energy_check check;
-    struct gt_power_integral integral; /* where no counter is, or it counts the whole module; else to check it */
-    double summed;                     /* what that was at the last reading */
-    uint32_t resets;                   /* of the counter, for which power has stood in */
-    int64_t read_ns;                   /* when its values were read */
-    double doubt;                      /* INFINITY: there was no power to stand in; see struct gt_device */
-    unsigned memory_field;             /* by which the memory tells its power; 0: it does not */
-    bool is_integrated;
-    bool has_module;               /* a superchip: its counter, and power of the scope "module", contain its CPU */
-    bool is_left_out;              /* energy of a module whose CPU is counted by another source */
-    int major, minor;              /* compute capability, 0: not known */
-    char file[24];                 /* "/dev/nvidia0", "" unknown */
-    double value[GT_METRIC_COUNT]; /* as last read */
-    double health[NVML_HEALTH];    /* [metric - GT_GPU_ECC_CORRECTED] */
-    bool was_registered;           /* for events, or the driver has none */
+    unsigned memory_field;      /* of the memory's power; 0: the board does not report it */
+    bool is_integrated;         /* there is no counter, or it counts the whole module: power is added up */
+    bool has_module;            /* a superchip: its counter, and power of the scope "module", contain its CPU */
+    int major, minor;           /* compute capability, 0: not known */
+    char file[24];              /* "/dev/nvidia0", "" unknown */
+    double health[NVML_HEALTH]; /* [metric - GT_GPU_ECC_CORRECTED] */
+    bool was_registered;        /* for events, or the driver has none */
     bool lists_unsupported;
     bool utilization_unsupported;
     struct nvml_rows rows;
@@ -105,12 +333,13 @@ struct nvml {
     size_t buffer_size;
 };
 
+/* Functions that a driver lacks are not found. */
+#define NVML_CALL(function, ...) (nvml->call.function ? nvml->call.function(__VA_ARGS__) : NVML_FUNCTION_NOT_FOUND)
+
 extern const struct gt_collector_type gt_collector_nvml;
 
-/* Set all figures to NaN and the power to zero while the board sleeps. */
-void gt_nvml_rest(struct nvml *nvml, struct nvml_gpu *gpu);
 /* Append clauses, each ended by "; ", about how the boards' energy comes about. */
-int gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
+void gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
 /* Returns the seconds by which the figures of the least sharp board lag behind. */
 double gt_nvml_energy_refresh(const struct nvml *nvml);
 void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu);
@@ -139,8 +368,6 @@ void gt_nvml_close_health(struct nvml *nvml);
 /* Tells which of it there is, and reads it where that was not done. `state` is the collector's, NULL when it is not open. */
 void gt_nvml_survey_health(void *state, struct gt_availability *ret);
 
-/* Returns the number that a field or a sample holds, NaN for a type that is not known. */
-double gt_nvml_number(const union nvml_value *value, int type);
 /* Make room for at least `size` bytes in nvml->buffer. */
 int gt_nvml_buffer(struct nvml *nvml, size_t size);
 /* Note a result that tells that the device is gone. Returns true once one did. */

@@ -539,6 +539,11 @@ bool gt_process_has_rested(const struct gt_process *process)
     return process->files->cpu_at_stat == clock_of(process);
 }
 
+bool gt_process_is_at_rest(const struct gt_process *process)
+{
+    return process->value[GT_CPU_TIME] == clock_of(process);
+}
+
 int gt_process_read_slowly(struct gt_process *process)
 {
     process->files->cpu_when_slow = process->value[GT_CPU_TIME];

@@ -27,6 +27,8 @@ int gt_process_read_slowly(struct gt_process *process);
 /* Returns true where it has used no CPU time, to the nanosecond, since before stat was last read. It lives or is a zombie as it was then,
  * with the same threads, program and faults. Returns false where CPU time comes in clock ticks. */
 bool gt_process_has_rested(const struct gt_process *process);
+/* Returns true if it has not run since gt_process_read. */
+bool gt_process_is_at_rest(const struct gt_process *process);
 /* Read all files but stat, of a process that was just opened. */
 int gt_process_read_first(struct gt_process *process);
 /* Read stat alone, for page faults, unless the process has rested. Returns a negative number where it has gone. */

@@ -1,14 +1,19 @@
-"""Conversion of curves between the library and AIPowerMeter's drivers."""
+"""Curves: conversion between the library and AIPowerMeter's drivers, and arithmetic.
+
+Points of a curve are ``{"date": seconds, "value": number or None}``, linear between them.
+"""
+import bisect
 import datetime
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
-from . import _points
 
 GROUPS = ("CPU", "GPU", "Experiment", "wattmeter")
 
+Points = list[dict[str, Any]]
 Segments = list[list[dict[str, float]]]
 
 
@@ -90,7 +95,7 @@ def of_driver(driver: Any) -> _core.Experiment:
 
     def take(group: str, name: str, device: str | None, metric: dict[str, Sequence[Any]]) -> None:
         dates = [seconds_of(date) for date in metric["dates"]]
-        curves.append((group, name, device, _points.split(dates, list(metric["values"]), ends)))
+        curves.append((group, name, device, split(dates, list(metric["values"]), ends)))
 
     for group, metrics in zip(GROUPS, driver.load_metrics()):
         for name, metric in (metrics or {}).items():
@@ -100,3 +105,57 @@ def of_driver(driver: Any) -> _core.Experiment:
                 for device, of_device in metric.items():
                     take(group, name, str(device), of_device)
     return _core.Experiment(curves)
+
+
+# ---- arithmetic ----
+
+def pairs_of(points: Points) -> list[tuple[float, float]]:
+    """Return dates and values, with NaN for None."""
+    return [(float(point["date"]), math.nan if (value := point["value"]) is None else float(value)) for point in points]
+
+
+def known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def integrate(points: Points, start: float | None, end: float | None) -> list[float | None]:
+    """Return the integral from the first point in the bounds to each point. Next to a missing value it is None and adds 0."""
+    kept = [(date, value) for date, value in pairs_of(points)
+            if (start is None or date >= start) and (end is None or date <= end)]
+    sums: list[float | None] = [0.0] if kept else []
+    total = 0.0
+    for (begin, before), (date, value) in zip(kept, kept[1:]):
+        part = (date - begin) * (value + before) / 2
+        total += 0.0 if math.isnan(part) else part
+        sums.append(None if math.isnan(part) else total)
+    return sums
+
+
+def value_at(pairs: list[tuple[float, float]], dates: list[float], moment: float) -> float:
+    after = bisect.bisect_left(dates, moment)
+    if after in (0, len(dates)) or dates[after] == moment:
+        return pairs[min(after, len(dates) - 1)][1]
+    (begin, before), (end, value) = pairs[after - 1 : after + 1]
+    return before + (value - before) * (moment - begin) / (end - begin)
+
+
+def split(dates: list[float], values: list[Any], ends: list[float]) -> list[Points]:
+    """Split a curve into segments: a date after ``ends[i]`` is in segment i + 1 or later. Values of None are left out."""
+    segments: dict[int, Points] = {}
+    number = 0
+    for date, value in zip(dates, values):
+        while number < len(ends) and date > ends[number]:
+            number += 1
+        if value is not None:
+            segments.setdefault(number, []).append({"date": date, "value": value})
+    return list(segments.values())
+
+
+def scaled(values: Any, factor: float, divisor: float) -> Any:
+    """Multiply a number, a sequence or the values of a dict by factor / divisor."""
+    if isinstance(values, dict):
+        return {key: float(value) * factor / divisor for key, value in values.items()}
+    try:
+        return [float(value) * factor / divisor for value in values]
+    except TypeError:
+        return float(values) * factor / divisor

@@ -1,5 +1,6 @@
 """Classes that record and read experiments."""
 import datetime
+import itertools
 import logging
 import os
 import time
@@ -7,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import _core
-from . import _curves, _points, gpu_power, model_complexity, parsers, prometheus_client, rapl_power
+from . import _curves, gpu_power, model_complexity, parsers, prometheus_client, rapl_power
 from ._recording import STOP_MESSAGE, Recording, Server
 
 __all__ = ["STOP_MESSAGE", "EXP_DONE", "Experiment", "ExpResults", "integrate", "total", "interpolate", "cumsum",
@@ -17,7 +18,9 @@ EXP_DONE = "Done"
 
 _logger = logging.getLogger("gpu_tracker")
 
-Points = list[dict[str, float]]
+_UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
+
+Points = list[dict[str, Any]]
 
 
 def integrate(metric: Points, start: float | None = None, end: float | None = None, allow_None: bool = False) -> Any:
@@ -32,7 +35,7 @@ def integrate(metric: Points, start: float | None = None, end: float | None = No
     Raises:
         ValueError: The bounds contain no point.
     """
-    sums = _points.integrate(metric, start, end)
+    sums = _curves.integrate(metric, start, end)
     if not sums and metric:
         raise ValueError(f"no points between {start} and {end}: "
                          f"the curve is from {metric[0]['date']} to {metric[-1]['date']}")
@@ -45,7 +48,7 @@ def total(metric: Any, start: float | None = None, end: float | None = None) -> 
         return _curves.Cards((device, total(segments, start, end)) for device, segments in metric.items())
     if not metric or not any(metric):
         return None
-    return _points.known(_core.Experiment([("CPU", "", None, metric)]).figures(0, start, end)[3])
+    return _curves.known(_core.Experiment([("CPU", "", None, metric)]).figures(0, start, end)[3])
 
 
 def interpolate(metric1: Points, metric2: Points) -> tuple[Points, Points]:
@@ -53,27 +56,39 @@ def interpolate(metric1: Points, metric2: Points) -> tuple[Points, Points]:
 
     `ExpResults.interpolate` returns values or totals of a recorded curve at given moments.
     """
-    return _points.align(metric1, metric2)
+    curves = [sorted(_curves.pairs_of(points)) for points in (metric1, metric2)]
+    if not all(curves):
+        raise ValueError("cannot interpolate a curve without points")
+    moments = sorted({date for pairs in curves for date, _ in pairs})
+    aligned = []
+    for pairs in curves:
+        dates = [date for date, _ in pairs]
+        aligned.append([{"date": moment, "value": _curves.known(_curves.value_at(pairs, dates, moment))} for moment in moments])
+    return aligned[0], aligned[1]
 
 
-def cumsum(metric: Points) -> list[float]:
-    """Return the sum of the values up to each point."""
-    return _points.running_sums(metric)
+def cumsum(metric: Points) -> list[Any]:
+    """Return the sum of the values up to each point; None from the first missing value on."""
+    return [_curves.known(total) for total in itertools.accumulate(value for _, value in _curves.pairs_of(metric))]
 
 
 def humanize_bytes(num: float, suffix: str = "B") -> str:
     """Return bytes as text: "4.6GiB"."""
-    return _points.bytes_text(num, suffix)
+    unit = 0
+    while abs(num) >= 1024 and unit + 1 < len(_UNITS):
+        num /= 1024
+        unit += 1
+    return f"{num:.1f}{_UNITS[unit]}{suffix}"
 
 
 def joules_to_wh(n: Any) -> Any:
     """Convert joules, or a sequence of joules, to watt-hours."""
-    return _points.scaled(n, 1, 3600)
+    return _curves.scaled(n, 1, 3600)
 
 
 def joules_to_kwh(n: Any) -> Any:
     """Convert joules, or a sequence of joules, to kilowatt-hours."""
-    return _points.scaled(n, 1, 3.6e6)
+    return _curves.scaled(n, 1, 3.6e6)
 
 
 def time_to_sec(t: datetime.datetime) -> float:
@@ -245,7 +260,7 @@ class ExpResults:
         return found[None] if None in found else found
 
     def _figure(self, name: str, number: int, start: float | None, end: float | None) -> Any:
-        return self._by_device(name, lambda curve: _points.known(self._experiment.figures(curve, start, end)[number]))
+        return self._by_device(name, lambda curve: _curves.known(self._experiment.figures(curve, start, end)[number]))
 
     def list_metrics(self) -> dict[str, list[str]]:
         """Return the names of the curves by group: CPU, GPU, Experiment, wattmeter."""
@@ -277,7 +292,7 @@ class ExpResults:
 
     def total_power_draw(self, start: float | None = None, end: float | None = None) -> float | None:
         """Return the joules of all measured processors and GPUs of the machine; None if missing."""
-        return _points.known(self._experiment.total_power(start, end))
+        return _curves.known(self._experiment.total_power(start, end))
 
     def get_duration_metric(self, metric_name: str, start: float | None = None, end: float | None = None) -> Any:
         """Return (seconds, start, end) of a curve, for GPU curves by GPU."""

@@ -1,14 +1,14 @@
 """Summaries of models by torchinfo."""
 from typing import Any
 
-from . import _points
+from . import _curves
 
 __all__ = ["get_summary", "to_bytes"]
 
 
 def to_bytes(num: int) -> float:
     """Return the megabytes of a number of parameters of 4 bytes."""
-    megabytes: float = _points.scaled(num, 4, 1e6)
+    megabytes: float = _curves.scaled(num, 4, 1e6)
     return megabytes
 
 

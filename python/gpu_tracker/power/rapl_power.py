@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import _core
-from . import _curves, _points, rapl
+from . import _curves, rapl
 
 __all__ = ["is_rapl_compatible", "get_metrics", "get_power", "get_rel_power", "get_cpu_uses", "get_mem_uses",
            "get_relative_mem_use", "get_processes", "Process"]
@@ -56,13 +56,13 @@ def get_mem_uses(process_list: Iterable[Any]) -> tuple[dict[int, float], dict[in
 def get_relative_mem_use(mem_info_per_process: dict[int, float]) -> dict[int, float]:
     """Convert bytes by process to shares of the memory in use on the machine."""
     used: float = get_metrics([os.getpid()], 0.0)["total_mem_use"]
-    parts: dict[int, float] = _points.scaled(mem_info_per_process, 1, used)
+    parts: dict[int, float] = _curves.scaled(mem_info_per_process, 1, used)
     return parts
 
 
 def get_rel_power(rel_uses: dict[int, float], power: float) -> dict[int, float]:
     """Return the power of each process by its share of the use."""
-    watts: dict[int, float] = _points.scaled(rel_uses, power, 1)
+    watts: dict[int, float] = _curves.scaled(rel_uses, power, 1)
     return watts
 
 

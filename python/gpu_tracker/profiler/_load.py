@@ -4,13 +4,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .. import _core, _frames, _views
+from .. import _arguments, _core, _tables, _views
+from .. import _pandas as pandas
 from .._core import Table
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 __all__ = ["Report", "Trace", "load"]
 
@@ -43,9 +41,9 @@ class Report:
             raise ValueError("the report has no tables")
         return self.tables[next(iter(self.tables)) if name is None else name]
 
-    def to_pandas(self, name: str | None = None) -> DataFrame:
+    def to_pandas(self, name: str | None = None) -> pandas.DataFrame:
         """Return a table as a DataFrame. Default: the first table."""
-        return _frames.frame(self._table(name))
+        return _tables.frame(self._table(name))
 
     def to_json(self) -> dict[str, Any]:
         """Return the report for `json`. Missing values are None."""
@@ -76,7 +74,7 @@ class Trace:
     """
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], **window: Any) -> None:
-        self._paths = [os.fspath(path) for path in paths]
+        self._paths = [_arguments.path("paths", path) for path in paths]
         self._window = window
 
     def _request(self, window: dict[str, Any]) -> dict[str, Any]:
@@ -112,6 +110,8 @@ class Trace:
             length: For sequences, the number of kernels; 0 for all kernels of one call.
             window: Arguments of `load` that replace the original ones: start, end, unit, suffixes, select, node, threads.
         """
+        if not isinstance(analysis, str):
+            raise TypeError(f"analysis={analysis!r} is not a text: choose one of {', '.join(self.analyses())}")
         options = {"by": by, "phases": phases, "device": device, "ranges": ranges, "key": key, "top": top,
                    "peak_flops": None if peak_flops is None else str(peak_flops), "operator": operator, "length": length}
         return Report(_core.profile_report(analysis, self._paths, self._request(window), options))
@@ -198,7 +198,7 @@ def load(*paths: str | os.PathLike[str], start: int | str | None = None, end: in
         unit: "time", or "step" if start and end are step numbers.
         suffixes: Suffixes of the names of files to read. Default: all files.
         select: Extended regular expression for names of events.
-        node: Name of a node, or number of a rank.
+        node: Name of a node, or number of a rank as text: "3".
         threads: Number of threads; 0 for one on each core.
     """
     if not paths:

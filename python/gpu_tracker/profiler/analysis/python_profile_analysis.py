@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ... import _core, _frames
+from ... import _core, _tables
+from ... import _pandas as pandas
 from ..._core import Table
 from ..python_profile_utils import PythonProfileModes, StepPhase, python_profile_mode_to_str
 from .utils.python_profile_analysis_utils import (
@@ -14,9 +15,6 @@ from .utils.python_profile_analysis_utils import (
     cProfileStats,
     statistics_of,
 )
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 __all__ = ["PyinstrumentAnalysis", "PythonProfileAnalysis", "cProfileAnalysis"]
 
@@ -128,7 +126,7 @@ class PythonProfileAnalysis:
         """
         return self._fetch(node_id, refresh_stats, StepPythonProfileStats.has_post_hook_close_profile_stats)
 
-    def list_profile_stats(self, refresh_stats: bool = True) -> DataFrame:
+    def list_profile_stats(self, refresh_stats: bool = True) -> pandas.DataFrame:
         """Return a row for each profile: the attributes of `StepPythonProfileStats`.
 
         Args:
@@ -136,7 +134,7 @@ class PythonProfileAnalysis:
         """
         self._refresh(refresh_stats)
         rows = [{name: _text(value) for name, value in vars(stats).items()} for stats in self.python_profile_stats]
-        return _frames.pandas().DataFrame(rows)
+        return _tables.pandas().DataFrame(rows)
 
     def list_profile_stats_table(self, refresh_stats: bool = True) -> Table:
         """Return `list_profile_stats` as a `Table`, without pandas."""

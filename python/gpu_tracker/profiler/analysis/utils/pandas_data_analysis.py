@@ -5,14 +5,12 @@ import json
 import numbers
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .... import _core, _frames
+from .... import _core, _tables
+from .... import _pandas as pandas
 from ...._core import Table
 from .profiler_data_to_pandas import microseconds, nanoseconds
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 __all__ = ["JobStats", "PandasFrameAnalysis", "Resource", "StatsBy"]
 
@@ -103,11 +101,11 @@ class PandasFrameAnalysis:
         framework_df: Events. They are not changed.
     """
 
-    def __init__(self, system_df: DataFrame | Table, framework_df: DataFrame | Table) -> None:
+    def __init__(self, system_df: pandas.DataFrame | Table, framework_df: pandas.DataFrame | Table) -> None:
         self.sys_metrics_df = system_df
         self.framework_metrics_df = framework_df
-        self._samples = _frames.table(system_df, _SAMPLES)
-        self._events = _frames.table(framework_df, _EVENTS)
+        self._samples = _tables.table(system_df, _SAMPLES)
+        self._events = _tables.table(framework_df, _EVENTS)
         self._profile = _core.Profile.of_tables(self._samples, self._events)
         times = self._samples["timestamp_us"] + self._events["start_time_us"]
         self._first = min(times, default=0)
@@ -159,7 +157,7 @@ class PandasFrameAnalysis:
         return stats
 
     def get_step_statistics(self, by: StatsBy | str = StatsBy.TRAINING_PHASE,
-                            over_nodes: bool = False) -> DataFrame:
+                            over_nodes: bool = False) -> pandas.DataFrame:
         """Return mean, minimum, maximum, p50, p95 and p99 of the duration of steps in microseconds.
 
         A step lasts from the first start to the last end of its events.
@@ -170,7 +168,7 @@ class PandasFrameAnalysis:
             over_nodes: For training phases: merge steps with the same number on all nodes, from the first start to the last
                 end on any node. Differences between clocks make these steps longer.
         """
-        return _frames.frame(self.get_step_statistics_table(by, over_nodes))
+        return _tables.frame(self.get_step_statistics_table(by, over_nodes))
 
     def get_step_statistics_table(self, by: StatsBy | str = StatsBy.TRAINING_PHASE, over_nodes: bool = False) -> Table:
         """Return the same as a `Table`, without pandas."""
@@ -194,7 +192,7 @@ class PandasFrameAnalysis:
 
     def get_utilization_stats(self, resource: Resource | Sequence[Resource] | None = None,
                               by: StatsBy | str | None = None,
-                              phase: str | Sequence[str] | None = None) -> DataFrame:
+                              phase: str | Sequence[str] | None = None) -> pandas.DataFrame:
         """Return mean, minimum, maximum, p50, p95 and p99 of the utilization of resources over all devices of a node.
 
         Args:
@@ -202,7 +200,7 @@ class PandasFrameAnalysis:
             by: StatsBy.TRAINING_PHASE for a row for each interval of `get_training_phase_intervals`. Default: one row for all.
             phase: Training phases to find intervals for. Default: all.
         """
-        return _frames.frame(self.get_utilization_stats_table(resource, by, phase))
+        return _tables.frame(self.get_utilization_stats_table(resource, by, phase))
 
     def get_utilization_stats_table(self, resource: Resource | Sequence[Resource] | None = None,
                                     by: StatsBy | str | None = None,
@@ -221,7 +219,7 @@ class PandasFrameAnalysis:
         return Table({name: shown[name] for name in order})
 
     def get_device_usage_stats(self, device: Resource | Sequence[Resource] | None = None,
-                               utilization_ranges: Sequence[tuple[float, float]] | None = None) -> DataFrame:
+                               utilization_ranges: Sequence[tuple[float, float]] | None = None) -> pandas.DataFrame:
         """Count samples of devices in ranges of utilization: a column for each range, the lowest first.
 
         Args:
@@ -230,7 +228,7 @@ class PandasFrameAnalysis:
                 (90, 100), (10, 90), (0, 10).
         """
         table = self.get_device_usage_stats_table(device, utilization_ranges)
-        frame = _frames.frame(table)
+        frame = _tables.frame(table)
         frame.columns = [*table.column_names[:2], *sorted(utilization_ranges or _RANGES), table.column_names[-1]]
         return frame
 
@@ -254,14 +252,14 @@ class PandasFrameAnalysis:
                       "dimension": columns["dimension"]})
 
     def get_training_phase_intervals(self, phase: str | Sequence[str] | None = None,
-                                     each_step: bool = False) -> DataFrame:
+                                     each_step: bool = False) -> pandas.DataFrame:
         """Return intervals before, in, between and after training phases, sorted by node and time.
 
         Args:
             phase: Training phases to find intervals for, such as "Step:ModeKeys.TRAIN". Default: all.
             each_step: Return an interval for each step instead of each run of steps of a phase.
         """
-        return _frames.frame(self.get_training_phase_intervals_table(phase, each_step))
+        return _tables.frame(self.get_training_phase_intervals_table(phase, each_step))
 
     def get_training_phase_intervals_table(self, phase: str | Sequence[str] | None = None,
                                            each_step: bool = False) -> Table:

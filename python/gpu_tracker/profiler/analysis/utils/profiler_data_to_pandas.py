@@ -5,13 +5,11 @@ import datetime
 import numbers
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .... import _core, _frames
+from .... import _core, _tables
+from .... import _pandas as pandas
 from ...._core import Table
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Moment = str | datetime.datetime
 
@@ -104,37 +102,37 @@ class PandasFrame:
             self._cached = profile
         return profile
 
-    def get_all_system_metrics(self, selected_system_metrics: Sequence[str] = ()) -> DataFrame:
+    def get_all_system_metrics(self, selected_system_metrics: Sequence[str] = ()) -> pandas.DataFrame:
         """Return all system metrics, sorted by time.
 
         Args:
             selected_system_metrics: Names or dimensions to include. Default: all.
         """
-        return _frames.frame(self.get_all_system_metrics_table(selected_system_metrics))
+        return _tables.frame(self.get_all_system_metrics_table(selected_system_metrics))
 
     def get_all_system_metrics_table(self, selected_system_metrics: Sequence[str] = ()) -> Table:
         """Return the same as a `Table`, without pandas."""
         return self._profile().samples([_query(*_ALWAYS, selected_system_metrics)])
 
-    def get_all_framework_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> DataFrame:
+    def get_all_framework_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> pandas.DataFrame:
         """Return all events with a duration, sorted by start.
 
         Args:
             selected_framework_metrics: Names or processes to include. Default: all.
         """
-        return _frames.frame(self.get_all_framework_metrics_table(selected_framework_metrics))
+        return _tables.frame(self.get_all_framework_metrics_table(selected_framework_metrics))
 
     def get_all_framework_metrics_table(self, selected_framework_metrics: Sequence[str] = ()) -> Table:
         """Return the same as a `Table`, without pandas."""
         return self._profile().events([_query(*_ALWAYS, selected_framework_metrics)])
 
-    def get_all_dataloader_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> DataFrame:
+    def get_all_dataloader_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> pandas.DataFrame:
         """Return events with values of the data loader: worker_id, num_workers, pin_memory.
 
         Args:
             selected_framework_metrics: Regular expressions for names or processes to include. Default: all.
         """
-        return _frames.frame(self.get_all_dataloader_metrics_table(selected_framework_metrics))
+        return _tables.frame(self.get_all_dataloader_metrics_table(selected_framework_metrics))
 
     def get_all_dataloader_metrics_table(self, selected_framework_metrics: Sequence[str] = ()) -> Table:
         """Return the same as a `Table`, without pandas."""
@@ -189,21 +187,21 @@ class PandasFrame:
         return (_shares(_sums((process, us) for process, _, us in rows)),
                 _shares(_sums((name, us) for _, name, us in rows)))
 
-    def _tables(self, system: _Query | None, framework: _Query | None, cache: bool) -> tuple[DataFrame, DataFrame]:
-        tables: list[DataFrame] = []
+    def _tables(self, system: _Query | None, framework: _Query | None, cache: bool) -> tuple[pandas.DataFrame, pandas.DataFrame]:
+        tables: list[pandas.DataFrame] = []
         profile = self._profile()
         for query, known, read in zip((system, framework), self._queries, (profile.samples, profile.events)):
             if cache and query:
                 known.append(query)
             wanted = known if cache else [query] if query else []
-            tables.append(_frames.frame(read(list(wanted) or [(1, 0, False, None, False)])))
+            tables.append(_tables.frame(read(list(wanted) or [(1, 0, False, None, False)])))
         return tables[0], tables[1]
 
     def get_profiler_data_by_time(
         self, start_time_us: float, end_time_us: float, cache_metrics: bool = False,
         selected_framework_metrics: Sequence[str] = (), selected_system_metrics: Sequence[str] = (),
         get_framework_metrics: bool = True, get_system_metrics: bool = True
-    ) -> tuple[DataFrame, DataFrame]:
+    ) -> tuple[pandas.DataFrame, pandas.DataFrame]:
         """Return system metrics in an interval and events that overlap it, ends included.
 
         Args:
@@ -223,7 +221,7 @@ class PandasFrame:
                             cache_metrics)
 
     def get_profiler_data_by_step(self, start_step: int, end_step: int,
-                                  cache_metrics: bool = False) -> tuple[DataFrame, DataFrame]:
+                                  cache_metrics: bool = False) -> tuple[pandas.DataFrame, pandas.DataFrame]:
         """Return the events of steps, and the system metrics during these steps.
 
         Args:

@@ -8,14 +8,12 @@ import os
 import pstats
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .... import _core, _frames
+from .... import _core, _tables
+from .... import _pandas as pandas
 from ...._core import Table
 from ...python_profile_utils import PythonProfileModes, StepPhase, str_to_python_profile_mode
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 __all__ = ["Metrics", "PyinstrumentStepStats", "StepPythonProfileStats", "cProfileFunctionStats", "cProfileStats"]
 
@@ -179,9 +177,9 @@ class cProfileStats:
         """
         self.ps.sort_stats(Metrics(by).value).print_stats(int(n))
 
-    def get_function_stats(self) -> DataFrame:
+    def get_function_stats(self) -> pandas.DataFrame:
         """Return a row for each function: function_name, prim_calls, total_calls, total_time, cumulative_time, callers."""
-        return _frames.pandas().DataFrame([vars(function) for function in self.function_stats_list])
+        return _tables.pandas().DataFrame([vars(function) for function in self.function_stats_list])
 
     def get_function_stats_table(self) -> Table:
         """Return the same as a `Table`, without pandas. Callers are one text with a line for each caller."""

@@ -5,14 +5,11 @@ import datetime
 import json
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .... import _core, _frames, _views
+from .... import _core, _tables, _views
+from .... import _pandas as pandas
 from .profiler_data_to_pandas import PandasFrame, microseconds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 __all__ = ["PT_dataloader_analysis", "WindowChart"]
 
@@ -54,7 +51,7 @@ class WindowChart:
     def _repr_html_(self) -> str:
         return _views.frame(self.to_html())
 
-    def figure(self) -> Figure:
+    def figure(self) -> Any:
         """Return a matplotlib figure: a panel for each dimension, and a panel with a lane for each event."""
         try:
             from matplotlib.figure import Figure
@@ -127,7 +124,7 @@ class PT_dataloader_analysis:
             print(f"No events of {what}")
         return bool(rows)
 
-    def _outliers(self, part: str, what: str, columns: dict[str, str]) -> DataFrame | None:
+    def _outliers(self, part: str, what: str, columns: dict[str, str]) -> pandas.DataFrame | None:
         if not self._tell(part, what):
             return None
         table = self._profile.loader_outliers(part)
@@ -135,27 +132,27 @@ class PT_dataloader_analysis:
             print(f"No outliers among {what}")
             return None
         print(f"{len(table)} {what} are outliers: at least twice the median")
-        frame = _frames.frame(table)
+        frame = _tables.frame(table)
         frame["BatchTime_in_seconds"] = frame["duration_us"] / 1e6
         return frame[list(columns)].rename(columns=columns)
 
-    def analyze_dataloaderIter_initialization(self) -> DataFrame | None:
+    def analyze_dataloaderIter_initialization(self) -> pandas.DataFrame | None:
         """Print iterators and return slow initializations: start_time, end_time, duration_us. Without outliers return None."""
         for row in self._report["iterators"]:
             print(f"{row['node']}: {row['iterator']} with pin_memory = {row['pin_memory']} and {row['num_workers']} "
                   "workers")
         return self._outliers("initialization", "iterators", _same("start_time", "end_time", "duration_us"))
 
-    def analyze_dataloaderWorkers(self) -> DataFrame | None:
+    def analyze_dataloaderWorkers(self) -> pandas.DataFrame | None:
         """Return slow workers, slowest first: start_time, end_time, duration_us, worker_id. Without outliers return None."""
         return self._outliers("worker", "workers", _same("start_time", "end_time", "duration_us", "worker_id"))
 
-    def analyze_dataloader_getnext(self) -> DataFrame | None:
+    def analyze_dataloader_getnext(self) -> pandas.DataFrame | None:
         """Return slow GetNext calls: start_time, end_time, duration_us, worker_id. Without outliers return None."""
         return self._outliers("get_next", "GetNext calls",
                               _same("start_time", "end_time", "duration_us", "worker_id"))
 
-    def analyze_batchtime(self) -> DataFrame | None:
+    def analyze_batchtime(self) -> pandas.DataFrame | None:
         """Return slow batches: previous_batch_start, start_time, BatchTime_in_seconds, worker_id. Without outliers return None.
 
         A batch lasts from the start of a GetNext call to the start of the next call of the same process. The creation of an

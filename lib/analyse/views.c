@@ -1,0 +1,276 @@
+#include "analyse/views.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/gpu/gpu.h"
+#include "analyse/trace/dataloader.h"
+#include "analyse/trace/step_spans.h"
+
+/* Returns the place of a view, and whether it has yet to be made. */
+static bool is_new(const struct gt_analysis_input *input, enum gt_view view, struct gt_rows **ret)
+{
+    *ret = &input->view[view];
+    return !(*ret)->query;
+}
+
+struct gt_rows gt_rows_of_events(const struct gt_analysis_input *input,
+                                 bool (*is_wanted)(const struct gt_analysis_input *input, size_t event))
+{
+    const struct gt_trace_events *events = &input->trace->events;
+    size_t count = 0, row = 0;
+    for (size_t i = 0; i < events->count; i++)
+        count += is_wanted(input, i);
+    struct gt_rows rows = gt_rows_new(input->query, count);
+    uint32_t *node = gt_rows_add_keys(&rows, "node", NULL), *track = gt_rows_add_keys(&rows, "track", NULL);
+    uint32_t *name = gt_rows_add_keys(&rows, "name", NULL), *event = gt_rows_add_keys(&rows, "event", NULL);
+    int64_t *start = gt_rows_add_wholes(&rows, "start"), *end = gt_rows_add_wholes(&rows, "end");
+    int64_t *length = gt_rows_add_wholes(&rows, "length");
+    for (size_t i = 0; i < events->count && row < rows.count; i++) {
+        if (!is_wanted(input, i))
+            continue;
+        node[row] = gt_analysis_node(input, i);
+        track[row] = events->track[i];
+        name[row] = gt_analysis_place(input, events->name[i]);
+        event[row] = (uint32_t)i;
+        start[row] = events->start[i];
+        length[row] = gt_trace_duration(events, i);
+        end[row] = start[row] + length[row];
+        row++;
+    }
+    return rows;
+}
+
+/* ---- Work of GPUs ------------------------------------------------------------------------------------------------- */
+
+static const char *const use_names[GT_USES] = {"compute", "communication", "memory"};
+
+static struct gt_rows make_work(const struct gt_analysis_input *input)
+{
+    const struct gt_trace *trace = input->trace;
+    struct gt_rows rows = gt_rows_of_events(input, gt_gpu_is_work);
+    const uint32_t *event = gt_rows_keys(&rows, "event");
+    uint32_t *device = gt_rows_add_keys(&rows, "device", NULL), *stream = gt_rows_add_keys(&rows, "stream", NULL);
+    uint32_t *use = gt_rows_add_keys(&rows, "use", use_names), *recording = gt_rows_add_keys(&rows, "recording", NULL);
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gt_trace_track *track = &trace->track[trace->events.track[event[i]]];
+        device[i] = gt_analysis_place(input, trace->process[track->process].own);
+        stream[i] = gt_analysis_place(input, track->tid);
+        use[i] = gt_gpu_use(input, event[i]);
+        recording[i] = gt_analysis_recording(input, event[i]);
+    }
+    return rows;
+}
+
+struct gt_rows gt_view_work(const struct gt_analysis_input *input)
+{
+    struct gt_rows *view;
+    if (is_new(input, GT_VIEW_WORK, &view))
+        *view = make_work(input);
+    return *view;
+}
+
+/* CUPTI counts from 1. */
+static uint64_t correlation_of(const struct gt_trace_events *events, size_t event)
+{
+    uint64_t id = gt_trace_id(events, event);
+    return id == GT_TRACE_NO_ID ? 0 : id;
+}
+
+static bool is_call(const struct gt_analysis_input *input, size_t event)
+{
+    return gt_analysis_work(input, event) == GT_WORK_RUNTIME && correlation_of(&input->trace->events, event) &&
+           gt_trace_lasts(input->trace, event);
+}
+
+/* By file and correlation id. */
+static struct gt_rows calls_of(const struct gt_analysis_input *input)
+{
+    const struct gt_trace_events *events = &input->trace->events;
+    size_t count = 0, row = 0;
+    for (size_t i = 0; i < events->count; i++)
+        count += is_call(input, i);
+    struct gt_rows rows = gt_rows_new(input->query, count);
+    uint32_t *file = gt_rows_add_keys(&rows, "file", NULL), *event = gt_rows_add_keys(&rows, "call", NULL);
+    int64_t *id = gt_rows_add_wholes(&rows, "id"), *start = gt_rows_add_wholes(&rows, "launched");
+    for (size_t i = 0; i < events->count && row < rows.count; i++) {
+        if (!is_call(input, i))
+            continue;
+        file[row] = gt_trace_process_of(input->trace, i)->file;
+        id[row] = (int64_t)correlation_of(events, i);
+        start[row] = events->start[i];
+        event[row++] = (uint32_t)i;
+    }
+    gt_rows_sort(&rows, "file id launched call");
+    return rows;
+}
+
+/* The latest call of the work's correlation id in its file, so that ids of other ranks do not mix, that began before the work did. */
+static struct gt_rows make_launched_work(const struct gt_analysis_input *input)
+{
+    const struct gt_trace_events *events = &input->trace->events;
+    struct gt_rows rows = gt_view_work(input), calls = calls_of(input), pairs = gt_rows_new(rows.query, rows.count);
+    const uint32_t *event = gt_rows_keys(&rows, "event"), *called = gt_rows_keys(&calls, "call");
+    const int64_t *work_start = gt_rows_wholes(&rows, "start");
+    uint32_t *file = gt_rows_add_keys(&pairs, "file", NULL);
+    int64_t *id = gt_rows_add_wholes(&pairs, "id"), *start = gt_rows_add_wholes(&pairs, "start");
+    for (size_t i = 0; i < pairs.count; i++) {
+        file[i] = gt_trace_process_of(input->trace, event[i])->file;
+        id[i] = (int64_t)correlation_of(events, event[i]);
+        start[i] = work_start[i];
+    }
+    const uint32_t *found = gt_rows_asof(&pairs, "call", "start", &calls, "file id", "launched");
+    uint32_t *call = gt_rows_add_keys(&rows, "call", NULL);
+    int64_t *launched = gt_rows_add_wholes(&rows, "launched");
+    for (size_t i = 0; i < rows.count && pairs.count; i++) {
+        call[i] = found[i] == GT_NO_KEY ? GT_NO_KEY : called[found[i]];
+        launched[i] = found[i] == GT_NO_KEY ? GT_NO_WHOLE : events->start[call[i]];
+    }
+    return rows;
+}
+
+struct gt_rows gt_view_launched_work(const struct gt_analysis_input *input)
+{
+    struct gt_rows *view;
+    if (is_new(input, GT_VIEW_LAUNCHED_WORK, &view))
+        *view = make_launched_work(input);
+    return *view;
+}
+
+/* ---- The host ----------------------------------------------------------------------------------------------------- */
+
+/* Spans with keys of these names as rows; takes the spans. */
+static struct gt_rows rows_of_spans(const struct gt_analysis_input *input, int status, struct gt_spans *spans,
+                                    const char *const *names)
+{
+    if (status < 0)
+        gt_query_fail(input->query, status);
+    struct gt_rows rows = gt_rows_new(input->query, spans->count);
+    for (int k = 0; names[k]; k++) {
+        uint32_t *key = gt_rows_add_keys(&rows, names[k], NULL);
+        for (size_t i = 0; i < rows.count; i++)
+            key[i] = spans->span[i].key[k];
+    }
+    int64_t *start = gt_rows_add_wholes(&rows, "start"), *end = gt_rows_add_wholes(&rows, "end");
+    int64_t *length = gt_rows_add_wholes(&rows, "length");
+    for (size_t i = 0; i < rows.count; i++) {
+        start[i] = spans->span[i].start;
+        end[i] = spans->span[i].end;
+        length[i] = end[i] - start[i];
+    }
+    gt_spans_release(spans);
+    return rows;
+}
+
+struct gt_rows gt_view_steps(const struct gt_analysis_input *input)
+{
+    static const char *const names[] = {"mode", "step", "node", NULL};
+    struct gt_spans spans = {0};
+    struct gt_rows *view;
+    if (is_new(input, GT_VIEW_STEPS, &view)) {
+        int status = gt_skewed_steps(input, &spans);
+        *view = rows_of_spans(input, status, &spans, names);
+    }
+    return *view;
+}
+
+struct gt_rows gt_view_loading(const struct gt_analysis_input *input)
+{
+    static const char *const names[] = {"node", NULL};
+    struct gt_spans spans = {0};
+    struct gt_rows *view;
+    if (is_new(input, GT_VIEW_LOADING, &view)) {
+        int status = gt_loader_waits(input, &spans);
+        *view = rows_of_spans(input, status, &spans, names);
+    }
+    return *view;
+}
+
+/* ---- Tables ------------------------------------------------------------------------------------------------------- */
+
+void gt_rows_sort_list(const struct gt_analysis_input *input, struct gt_rows *rows, const char *first, const char *last)
+{
+    static const char *const orders[] = {"total", "count", "mean", "max", "name", GT_LIST_SELF};
+    const char *key = input->options->key ? input->options->key : orders[0];
+    char columns[160], names[80] = "";
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        char column[16] = "";
+        snprintf(column, sizeof column, "%s", orders[i]);
+        if (!gt_rows_find(rows, column))
+            snprintf(column, sizeof column, "%s_us", orders[i]);
+        bool is_name = strcmp(orders[i], "name") == 0, is_there = is_name || gt_rows_find(rows, column);
+        if (is_there && strcmp(orders[i], key) == 0) {
+            snprintf(columns, sizeof columns, "%s %s%s %s", first, is_name ? "" : "-", is_name ? "" : column, last);
+            gt_rows_sort(rows, columns);
+            return;
+        }
+        if (is_there)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", orders[i]);
+    }
+    gt_error_set(input->error, EINVAL, "key '%s' is not one of %s", key, names);
+    gt_query_fail(rows->query, -EINVAL);
+}
+
+/* A column of a table, and how its cells are shown. */
+struct shown {
+    const struct gt_rows_column *column;
+    bool is_integer, is_time, is_stream;
+};
+
+static const char *text_of(const struct gt_analysis_input *input, const struct shown *shown, size_t row)
+{
+    static const char word[] = "stream ";
+    uint32_t key = shown->column->key[row];
+    if (shown->column->words)
+        return key == GT_NO_KEY ? NULL : shown->column->words[key];
+    const char *text = gt_analysis_text(input, key);
+    return shown->is_stream && text && !strncmp(text, word, sizeof word - 1) ? text + sizeof word - 1 : text;
+}
+
+static void put_cell(const struct gt_analysis_input *input, struct gt_table *table, const struct shown *shown,
+                     size_t row)
+{
+    double number = gt_rows_number(shown->column, row);
+    if (!shown->is_integer && shown->column->type == GT_KEY)
+        gt_table_text(table, text_of(input, shown, row));
+    else if (!shown->is_integer)
+        gt_table_number(table, shown->is_time ? number / 1e3 : number);
+    else if (number == number)
+        gt_table_integer(table, shown->column->type == GT_WHOLE ? shown->column->whole[row] : (int64_t)number);
+    else
+        gt_table_missing(table);
+}
+
+static struct shown find_shown(const struct gt_rows *rows, const char *kind, const char *key)
+{
+    struct shown shown = {
+        .column = gt_rows_find(rows, key), .is_integer = *kind == 'i', .is_stream = !strcmp(key, "stream")};
+    char name[64];
+    size_t length = strlen(key);
+    shown.is_time = !shown.column && length > 3 && length < sizeof name && !strcmp(key + length - 3, "_us");
+    if (shown.is_time) {
+        snprintf(name, sizeof name, "%.*s", (int)length - 3, key);
+        shown.column = gt_rows_find(rows, name);
+    }
+    if (!shown.column)
+        gt_query_fail(rows->query, -EINVAL);
+    return shown;
+}
+
+struct gt_table *gt_rows_put(const struct gt_analysis_input *input, struct gt_node *root, const char *key,
+                             const char *title, const struct gt_rows *rows, const char *columns, const char *reason)
+{
+    struct gt_table *table = gt_analysis_table(root, key, title, columns);
+    struct shown shown[GT_COLUMNS];
+    int count = 0, read;
+    char kind[16], name[64];
+    for (; count < GT_COLUMNS && sscanf(columns, " %15[^:]:%63s%n", kind, name, &read) == 2; columns += read)
+        shown[count++] = find_shown(rows, kind, name);
+    for (size_t row = 0; row < rows->count && !gt_query_status(rows->query); row++)
+        for (int i = 0; i < count; i++)
+            put_cell(input, table, &shown[i], row);
+    gt_analysis_empty(root, table, reason);
+    return table;
+}

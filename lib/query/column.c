@@ -1,0 +1,277 @@
+#include "query/column.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+
+/* ---- The query ---------------------------------------------------------------------------------------------------- */
+
+enum { BLOCK = 1 << 16 };
+
+struct block {
+    struct block *next;
+    size_t used, size;
+    _Alignas(16) char byte[];
+};
+
+struct gt_query {
+    struct block *blocks; /* the first has room left */
+    int status;
+};
+
+struct gt_query *gt_query_new(void)
+{
+    return calloc(1, sizeof(struct gt_query));
+}
+
+void gt_query_free(struct gt_query *query)
+{
+    for (struct block *block = query ? query->blocks : NULL, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    free(query);
+}
+
+int gt_query_status(const struct gt_query *query)
+{
+    return query->status;
+}
+
+void gt_query_fail(struct gt_query *query, int status)
+{
+    query->status = query->status ? query->status : status;
+}
+
+static struct block *add_block(struct gt_query *query, size_t size)
+{
+    struct block *block = malloc(sizeof *block + size), *first = query->blocks;
+    if (!block)
+        return NULL;
+    *block = (struct block){.size = size};
+    if (first && size > BLOCK) { /* a large piece has a block of its own, behind the one that has room */
+        block->next = first->next;
+        first->next = block;
+    } else {
+        block->next = first;
+        query->blocks = block;
+    }
+    return block;
+}
+
+void *gt_query_memory(struct gt_query *query, size_t count, size_t size)
+{
+    size_t bytes;
+    if (query->status)
+        return NULL;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2) {
+        gt_query_fail(query, -ENOMEM);
+        return NULL;
+    }
+    bytes = bytes < 16 ? 16 : (bytes + 15) & ~(size_t)15;
+    struct block *block = query->blocks;
+    if (!block || block->size - block->used < bytes)
+        block = add_block(query, bytes > BLOCK ? bytes : BLOCK);
+    if (!block) {
+        gt_query_fail(query, -ENOMEM);
+        return NULL;
+    }
+    void *ret = block->byte + block->used;
+    block->used += bytes;
+    return ret;
+}
+
+/* ---- Columns ------------------------------------------------------------------------------------------------------ */
+
+/* Cells of what failed: nobody reads them, for it has no rows. */
+static int64_t no_cell[2];
+
+size_t gt_rows_width(enum gt_rows_type type)
+{
+    return type == GT_KEY ? sizeof(uint32_t) : sizeof(int64_t);
+}
+
+/* The next name of a list, as its begin and length. Returns NULL behind the last one. */
+const char *gt_rows_next_name(const char **list, size_t *length)
+{
+    const char *name = *list + strspn(*list, " ");
+    *length = strcspn(name, " ");
+    *list = name + *length;
+    return *length ? name : NULL;
+}
+
+struct gt_rows_column *gt_rows_find_of(const struct gt_rows *rows, const char *name, size_t length)
+{
+    for (int i = 0; i < rows->columns; i++)
+        if (strncmp(rows->column[i].name, name, length) == 0 && !rows->column[i].name[length])
+            return (struct gt_rows_column *)&rows->column[i];
+    return NULL;
+}
+
+const struct gt_rows_column *gt_rows_need(const struct gt_rows *rows, const char *name, size_t length)
+{
+    static const struct gt_rows_column none = {.name = "", .cell = no_cell};
+    const struct gt_rows_column *found = gt_rows_find_of(rows, name, length);
+    if (!found)
+        gt_query_fail(rows->query, -EINVAL);
+    return found ? found : &none;
+}
+
+const struct gt_rows_column *gt_rows_find(const struct gt_rows *rows, const char *name)
+{
+    return gt_rows_find_of(rows, name, strlen(name));
+}
+
+struct gt_rows gt_rows_new(struct gt_query *query, size_t count)
+{
+    return (struct gt_rows){.query = query, .count = query->status ? 0 : count};
+}
+
+/* A column without cells. */
+static struct gt_rows_column *append(struct gt_rows *rows, const char *name, size_t length, enum gt_rows_type type)
+{
+    char *copy = gt_query_memory(rows->query, length + 1, 1);
+    if (rows->columns == GT_COLUMNS)
+        gt_query_fail(rows->query, -EINVAL);
+    if (!copy || rows->columns == GT_COLUMNS)
+        rows->count = 0;
+    struct gt_rows_column *column = &rows->column[rows->columns < GT_COLUMNS ? rows->columns++ : GT_COLUMNS - 1];
+    *column = (struct gt_rows_column){.name = "", .type = type, .cell = no_cell};
+    if (copy) {
+        memcpy(copy, name, length);
+        copy[length] = '\0';
+        column->name = copy;
+    }
+    return column;
+}
+
+struct gt_rows_column *gt_rows_add(struct gt_rows *rows, const char *name, size_t length, enum gt_rows_type type)
+{
+    struct gt_rows_column *column = append(rows, name, length, type);
+    void *cell = gt_query_memory(rows->query, rows->count, gt_rows_width(type));
+    if (cell)
+        column->cell = cell;
+    else
+        rows->count = 0;
+    return column;
+}
+
+static struct gt_rows_column *add_empty(struct gt_rows *rows, const char *name, enum gt_rows_type type)
+{
+    struct gt_rows_column *column = gt_rows_add(rows, name, strlen(name), type);
+    memset(column->cell, 0, rows->count * gt_rows_width(type));
+    return column;
+}
+
+uint32_t *gt_rows_add_keys(struct gt_rows *rows, const char *name, const char *const *words)
+{
+    struct gt_rows_column *column = add_empty(rows, name, GT_KEY);
+    column->words = words;
+    return column->key;
+}
+
+int64_t *gt_rows_add_wholes(struct gt_rows *rows, const char *name)
+{
+    return add_empty(rows, name, GT_WHOLE)->whole;
+}
+
+double *gt_rows_add_reals(struct gt_rows *rows, const char *name)
+{
+    return add_empty(rows, name, GT_REAL)->real;
+}
+
+struct gt_rows gt_rows_of_records(struct gt_query *query, const void *array, size_t count, size_t size,
+                                  const struct gt_rows_field *fields)
+{
+    struct gt_rows rows = gt_rows_new(query, count);
+    for (; fields->name; fields++) {
+        struct gt_rows_column *column = gt_rows_add(&rows, fields->name, strlen(fields->name), fields->type);
+        size_t width = gt_rows_width(fields->type);
+        for (size_t i = 0; i < rows.count; i++)
+            memcpy((char *)column->cell + i * width, (const char *)array + i * size + fields->offset, width);
+    }
+    return rows;
+}
+
+static void *cells(const struct gt_rows *rows, const char *name, enum gt_rows_type type)
+{
+    const struct gt_rows_column *column = gt_rows_need(rows, name, strlen(name));
+    if (column->type != type)
+        gt_query_fail(rows->query, -EINVAL);
+    return column->cell;
+}
+
+uint32_t *gt_rows_keys(const struct gt_rows *rows, const char *name)
+{
+    return cells(rows, name, GT_KEY);
+}
+
+int64_t *gt_rows_wholes(const struct gt_rows *rows, const char *name)
+{
+    return cells(rows, name, GT_WHOLE);
+}
+
+double *gt_rows_reals(const struct gt_rows *rows, const char *name)
+{
+    return cells(rows, name, GT_REAL);
+}
+
+void gt_rows_rename(struct gt_rows *rows, const char *name, const char *new_name)
+{
+    struct gt_rows_column *column = gt_rows_find_of(rows, name, strlen(name));
+    struct gt_rows named = {.query = rows->query};
+    if (!column)
+        gt_query_fail(rows->query, -EINVAL);
+    else
+        column->name = append(&named, new_name, strlen(new_name), column->type)->name;
+}
+
+double gt_rows_number(const struct gt_rows_column *column, size_t row)
+{
+    switch (column->type) {
+    case GT_KEY: return column->key[row] == GT_NO_KEY ? NAN : column->key[row];
+    case GT_WHOLE: return column->whole[row] == GT_NO_WHOLE ? NAN : (double)column->whole[row];
+    case GT_REAL: return column->real[row];
+    }
+    return NAN;
+}
+
+bool gt_rows_is_missing(const struct gt_rows_column *column, size_t row)
+{
+    return column->type == GT_KEY     ? column->key[row] == GT_NO_KEY
+           : column->type == GT_WHOLE ? column->whole[row] == GT_NO_WHOLE
+                                      : isnan(column->real[row]);
+}
+
+/* NaN: missing. */
+void gt_rows_set(struct gt_rows_column *column, size_t row, double value)
+{
+    if (column->type == GT_KEY)
+        column->key[row] = isnan(value) ? GT_NO_KEY : (uint32_t)value;
+    else if (column->type == GT_WHOLE)
+        column->whole[row] = isnan(value) ? GT_NO_WHOLE : (int64_t)value;
+    else
+        column->real[row] = value;
+}
+
+void gt_rows_copy(struct gt_rows_column *to, size_t row, const struct gt_rows_column *from, size_t other)
+{
+    if (from->type == GT_KEY)
+        to->key[row] = from->key[other];
+    else
+        to->whole[row] = from->whole[other]; /* the bits of a real number, too */
+}
+
+/* The columns of a list; their number. */
+int gt_rows_list(const struct gt_rows *rows, const char *list, const struct gt_rows_column *ret[GT_COLUMNS])
+{
+    int count = 0;
+    size_t length;
+    for (const char *name; count < GT_COLUMNS && (name = gt_rows_next_name(&list, &length));)
+        ret[count++] = gt_rows_need(rows, name, length);
+    return count;
+}

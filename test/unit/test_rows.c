@@ -1,0 +1,383 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/number.h"
+#include "query/rows.h"
+#include "support/figures.h"
+#include "support/sanitized.h"
+
+static int begin(void **state)
+{
+    *state = gt_query_new();
+    return *state ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    gt_query_free(*state);
+    return 0;
+}
+
+struct sample {
+    uint32_t node, name;
+    int64_t start, end;
+    double size;
+};
+
+static struct gt_rows rows_of(struct gt_query *query, const struct sample *sample, size_t count)
+{
+    struct gt_rows rows = gt_rows_new(query, count);
+    uint32_t *node = gt_rows_add_keys(&rows, "node", NULL), *name = gt_rows_add_keys(&rows, "name", NULL);
+    int64_t *start = gt_rows_add_wholes(&rows, "start"), *last = gt_rows_add_wholes(&rows, "end");
+    int64_t *length = gt_rows_add_wholes(&rows, "length");
+    double *size = gt_rows_add_reals(&rows, "size");
+    for (size_t i = 0; i < count; i++) {
+        node[i] = sample[i].node;
+        name[i] = sample[i].name;
+        start[i] = sample[i].start;
+        last[i] = sample[i].end;
+        length[i] = sample[i].end - sample[i].start;
+        size[i] = sample[i].size;
+    }
+    return rows;
+}
+
+#define ROWS(query, ...)                                 \
+    rows_of(query, (const struct sample[]){__VA_ARGS__}, \
+            sizeof((const struct sample[]){__VA_ARGS__}) / sizeof(struct sample))
+
+static struct gt_rows random_rows(struct gt_query *query, size_t count, unsigned seed)
+{
+    struct sample *sample = calloc(count, sizeof *sample);
+    srand(seed);
+    for (size_t i = 0; i < count; i++) {
+        int64_t start = rand() % 100000 - 50000;
+        sample[i] = (struct sample){(uint32_t)(rand() % 7), (uint32_t)(rand() % 50), start, start + rand() % 300,
+                                    rand() % 5 ? rand() % 1000 - 500.5 : NAN};
+    }
+    struct gt_rows rows = rows_of(query, sample, count);
+    free(sample);
+    return rows;
+}
+
+/* ---- order -------------------------------------------------------------------------------------------------------- */
+
+/* Few rows are compared, many are sorted by their digits. */
+static void rows_are_sorted_by_several_columns(void **state)
+{
+    for (size_t count = 1; count < FEWER(20000, 4000); count = count * 5 + 3) {
+        struct gt_rows rows = random_rows(*state, count, (unsigned)count);
+        uint32_t *number = gt_rows_add_keys(&rows, "number", NULL);
+        for (size_t i = 0; i < count; i++)
+            number[i] = (uint32_t)i;
+        gt_rows_sort(&rows, "node -size start");
+        const uint32_t *node = gt_rows_keys(&rows, "node");
+        const double *size = gt_rows_reals(&rows, "size");
+        const int64_t *start = gt_rows_wholes(&rows, "start");
+        number = gt_rows_keys(&rows, "number");
+        assert_int_equal(rows.count, count);
+        for (size_t i = 1; i < count; i++) {
+            bool is_same_size = size[i - 1] == size[i] || (isnan(size[i - 1]) && isnan(size[i]));
+            assert_true(node[i - 1] <= node[i]);
+            if (node[i - 1] < node[i])
+                continue;
+            assert_true(is_same_size || isnan(size[i - 1]) || size[i - 1] > size[i]);
+            if (is_same_size)
+                assert_true(start[i - 1] < start[i] || (start[i - 1] == start[i] && number[i - 1] < number[i]));
+        }
+    }
+}
+
+static void sorted_rows_stay_where_they_are(void **state)
+{
+    struct gt_rows rows = ROWS(*state, {1, 1, 0, 1, 0}, {2, 1, 0, 1, 0});
+    const uint32_t *node = gt_rows_keys(&rows, "node");
+    gt_rows_sort(&rows, "node");
+    assert_ptr_equal(gt_rows_keys(&rows, "node"), node);
+}
+
+static void filtered_rows_keep_their_order(void **state)
+{
+    struct gt_rows rows = ROWS(*state, {3, 0, 0, 1, 0}, {2, 0, 0, 1, 0}, {1, 0, 0, 1, 0});
+    struct gt_rows kept = gt_rows_filter(&rows, (const bool[]){true, false, true});
+    assert_int_equal(kept.count, 2);
+    assert_int_equal(gt_rows_keys(&kept, "node")[0], 3);
+    assert_int_equal(gt_rows_keys(&kept, "node")[1], 1);
+    assert_int_equal(rows.count, 3);
+    assert_int_equal(gt_rows_run(&rows, "name", 0), 3);
+    assert_int_equal(gt_rows_run(&rows, "node", 1), 2);
+}
+
+/* ---- groups ------------------------------------------------------------------------------------------------------- */
+
+static void groups_have_all_aggregates(void **state)
+{
+    struct gt_rows rows = ROWS(*state, {1, 5, 10, 14, 2}, {0, 7, 0, 1, NAN}, {1, 6, 20, 21, 8}, {1, 5, 30, 37, NAN});
+    struct gt_rows groups = gt_rows_group(
+        &rows, "node",
+        GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length"), GT_SUM("sizes", "size"), GT_MEAN("mean", "length"),
+                      GT_MEAN("mean_size", "size"), GT_MIN("min", "length"), GT_MAX("max", "length"),
+                      GT_FIRST("first", "name"), GT_ARG_MIN("shortest", "length", "name"),
+                      GT_ARG_MAX("largest", "size", "name"), GT_QUANTILE("p25", "length", 0.25),
+                      GT_QUANTILE("median", "size", 0.5), GT_MEAN_US("mean_us", "length"),
+                      GT_QUANTILE_US("p50_us", "length", 0.5)));
+    assert_int_equal(gt_query_status(*state), 0);
+    assert_int_equal(groups.count, 2);
+    assert_int_equal(gt_rows_keys(&groups, "node")[1], 1);
+    assert_int_equal(gt_rows_wholes(&groups, "count")[1], 3);
+    assert_int_equal(gt_rows_wholes(&groups, "total")[1], 12);
+    assert_close(gt_rows_reals(&groups, "sizes")[1], 10, 0);
+    assert_close(gt_rows_reals(&groups, "mean")[1], 4, 0);
+    assert_close(gt_rows_reals(&groups, "mean_size")[1], 5, 0); /* of those that are known */
+    assert_close(gt_rows_reals(&groups, "mean_size")[0], NAN, 0);
+    assert_int_equal(gt_rows_wholes(&groups, "min")[1], 1);
+    assert_int_equal(gt_rows_wholes(&groups, "max")[1], 7);
+    assert_int_equal(gt_rows_keys(&groups, "first")[1], 5);
+    assert_int_equal(gt_rows_keys(&groups, "shortest")[1], 6);
+    assert_int_equal(gt_rows_keys(&groups, "largest")[1], 6);
+    assert_close(gt_rows_reals(&groups, "p25")[1], 2.5, 0);
+    assert_close(gt_rows_reals(&groups, "median")[1], 5, 0);
+    assert_close(gt_rows_reals(&groups, "median")[0], NAN, 0);
+    assert_close(gt_rows_reals(&groups, "mean_us")[1], 0.004, 0);
+    assert_close(gt_rows_reals(&groups, "p50_us")[1], 0.004, 0);
+}
+
+static void groups_agree_with_loops(void **state)
+{
+    struct gt_rows rows = random_rows(*state, FEWER(30000, 3000), 7);
+    const uint32_t *node = gt_rows_keys(&rows, "node"), *name = gt_rows_keys(&rows, "name");
+    const int64_t *length = gt_rows_wholes(&rows, "length");
+    int64_t sum[7][50] = {0}, count[7][50] = {0};
+    for (size_t i = 0; i < rows.count; i++) {
+        sum[node[i]][name[i]] += length[i];
+        count[node[i]][name[i]]++;
+    }
+    struct gt_rows groups = gt_rows_group(&rows, "node name",
+                                          GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length")));
+    const uint32_t *of = gt_rows_keys(&groups, "node"), *with = gt_rows_keys(&groups, "name");
+    for (size_t i = 0; i < groups.count; i++) {
+        assert_int_equal(gt_rows_wholes(&groups, "total")[i], sum[of[i]][with[i]]);
+        assert_int_equal(gt_rows_wholes(&groups, "count")[i], count[of[i]][with[i]]);
+        assert_true(!i || of[i - 1] < of[i] || (of[i - 1] == of[i] && with[i - 1] < with[i]));
+    }
+}
+
+static void an_empty_list_of_keys_is_one_group(void **state)
+{
+    struct gt_rows rows = ROWS(*state, {1, 5, 10, 14, 2}, {0, 7, 0, 1, 3}), none = gt_rows_new(*state, 0);
+    struct gt_rows all = gt_rows_group(&rows, "", GT_AGGREGATES(GT_COUNT("count")));
+    assert_int_equal(all.count, 1);
+    assert_int_equal(gt_rows_wholes(&all, "count")[0], 2);
+    assert_int_equal(gt_rows_group(&none, "", GT_AGGREGATES(GT_COUNT("count"))).count, 0);
+}
+
+static void shares_are_of_their_group(void **state)
+{
+    struct gt_rows rows = ROWS(*state, {1, 0, 0, 30, 0}, {2, 0, 0, 5, 0}, {1, 0, 0, 10, 0}, {3, 0, 0, 0, 0});
+    gt_rows_share(&rows, "percent", "length", "node");
+    const double *percent = gt_rows_reals(&rows, "percent");
+    assert_close(percent[0], 75, 0);
+    assert_close(percent[1], 100, 0);
+    assert_close(percent[2], 25, 0);
+    assert_close(percent[3], NAN, 0);
+}
+
+/* ---- tables that belong together ---------------------------------------------------------------------------------- */
+
+static void a_join_finds_rows_by_their_keys(void **state)
+{
+    static const char *const words[] = {"none", "some", "all"};
+    struct gt_rows rows = ROWS(*state, {3, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {3, 0, 0, 0, 0}, {2, 0, 0, 0, 0});
+    struct gt_rows with = gt_rows_new(*state, 2);
+    uint32_t *node = gt_rows_add_keys(&with, "node", NULL), *kind = gt_rows_add_keys(&with, "kind", words);
+    int64_t *count = gt_rows_add_wholes(&with, "count");
+    double *mean = gt_rows_add_reals(&with, "mean");
+    for (uint32_t i = 0; i < 2; i++) {
+        node[i] = i + 2;
+        kind[i] = i + 1;
+        count[i] = 10 + i;
+        mean[i] = 0.5 + i;
+    }
+    gt_rows_join(&rows, &with, "node", "kind count mean");
+    assert_int_equal(gt_rows_wholes(&rows, "count")[0], 11);
+    assert_true(gt_rows_wholes(&rows, "count")[1] == GT_NO_WHOLE);
+    assert_int_equal(gt_rows_keys(&rows, "kind")[1], GT_NO_KEY);
+    assert_int_equal(gt_rows_wholes(&rows, "count")[2], 11);
+    assert_int_equal(gt_rows_wholes(&rows, "count")[3], 10);
+    assert_close(gt_rows_reals(&rows, "mean")[1], NAN, 0);
+    assert_close(gt_rows_reals(&rows, "mean")[3], 0.5, 0);
+    assert_string_equal(gt_rows_find(&rows, "kind")->words[gt_rows_keys(&rows, "kind")[2]], "all");
+    gt_rows_fill(&rows, "count mean");
+    assert_int_equal(gt_rows_wholes(&rows, "count")[1], 0);
+    assert_close(gt_rows_reals(&rows, "mean")[1], 0, 0);
+    assert_close(gt_rows_percent(&rows, "percent", "mean", "count")[0], 100 * 1.5 / 11, 1e-12);
+    assert_close(gt_rows_reals(&rows, "percent")[1], NAN, 0);
+}
+
+static void pairs_that_are_not_there_are_completed(void **state)
+{
+    struct gt_rows rows = ROWS(*state, {2, 7, 0, 5, 0}, {1, 8, 0, 6, 0});
+    struct gt_rows all = gt_rows_complete(&rows, "name", "node");
+    const int64_t *length = gt_rows_wholes(&all, "length");
+    assert_int_equal(all.count, 4);
+    assert_int_equal(gt_rows_keys(&all, "name")[1], 7);
+    assert_int_equal(gt_rows_keys(&all, "node")[1], 2);
+    assert_int_equal(length[0], 0);
+    assert_int_equal(length[1], 5);
+    assert_int_equal(length[2], 6);
+    assert_int_equal(length[3], 0);
+}
+
+static void a_union_has_each_key_once(void **state)
+{
+    struct gt_rows rows = ROWS(*state, {5, 0, 0, 0, 0}, {1, 0, 0, 0, 0}),
+                   others = ROWS(*state, {5, 0, 0, 0, 0}, {3, 0, 0, 0, 0});
+    struct gt_rows all = gt_rows_union(&rows, &others, "node");
+    assert_int_equal(all.count, 3);
+    assert_int_equal(gt_rows_keys(&all, "node")[0], 1);
+    assert_int_equal(gt_rows_keys(&all, "node")[1], 3);
+    assert_int_equal(gt_rows_keys(&all, "node")[2], 5);
+}
+
+static void the_last_row_before_a_time_is_found(void **state)
+{
+    struct gt_rows calls = ROWS(*state, {1, 0, 10, 0, 0}, {1, 0, 20, 0, 0}, {2, 0, 5, 0, 0});
+    struct gt_rows work = ROWS(*state, {1, 0, 9, 0, 0}, {1, 0, 20, 0, 0}, {1, 0, 99, 0, 0}, {2, 0, 6, 0, 0},
+                               {3, 0, 6, 0, 0});
+    const uint32_t *call = gt_rows_asof(&work, "call", "start", &calls, "node", "start");
+    assert_int_equal(call[0], GT_NO_KEY);
+    assert_int_equal(call[1], 1);
+    assert_int_equal(call[2], 1);
+    assert_int_equal(call[3], 2);
+    assert_int_equal(call[4], GT_NO_KEY);
+}
+
+/* ---- intervals ---------------------------------------------------------------------------------------------------- */
+
+static void intervals_that_touch_become_one(void **state)
+{
+    struct gt_rows rows = ROWS(*state, {1, 0, 5, 9, 0}, {1, 0, 0, 5, 0}, {1, 0, 12, 20, 0}, {1, 0, 13, 14, 0},
+                               {2, 0, 3, 4, 0});
+    struct gt_rows united = gt_rows_unite(&rows, "node");
+    const int64_t *start = gt_rows_wholes(&united, "start"), *last = gt_rows_wholes(&united, "end");
+    assert_int_equal(united.count, 3);
+    assert_true(start[0] == 0 && last[0] == 9 && start[1] == 12 && last[1] == 20 && start[2] == 3 && last[2] == 4);
+}
+
+static void gaps_lie_between_them(void **state)
+{
+    struct gt_rows rows = ROWS(*state, {1, 40, 0, 10, 0}, {1, 41, 2, 4, 0}, {1, 42, 15, 16, 0}, {1, 43, 16, 20, 0},
+                               {2, 44, 100, 200, 0});
+    struct gt_rows gaps = gt_rows_gaps(&rows, "node", "name");
+    assert_int_equal(gaps.count, 1);
+    assert_int_equal(gt_rows_wholes(&gaps, "from")[0], 10);
+    assert_int_equal(gt_rows_wholes(&gaps, "to")[0], 15);
+    assert_int_equal(gt_rows_keys(&gaps, "name")[0], 42);
+    assert_int_equal(gt_rows_keys(&gaps, "name_before")[0], 41);
+}
+
+/* What intervals cover and the gaps between them come to the whole; nanosecond by nanosecond. */
+static void overlaps_agree_with_counting(void **state)
+{
+    enum { FIRST = -50000, LAST = 50400 };
+    struct gt_rows rows = random_rows(*state, 200, 3), other = random_rows(*state, 150, 4);
+    struct gt_rows united = gt_rows_unite(&other, "node");
+    const int64_t *overlap = gt_rows_overlap(&rows, "overlap", "start", "end", &united, "node");
+    const uint32_t *node = gt_rows_keys(&rows, "node"), *of = gt_rows_keys(&other, "node");
+    const int64_t *start = gt_rows_wholes(&rows, "start"), *last = gt_rows_wholes(&rows, "end");
+    const int64_t *from = gt_rows_wholes(&other, "start"), *to = gt_rows_wholes(&other, "end");
+    for (size_t i = 0; i < rows.count; i++) {
+        int64_t covered = 0;
+        for (int64_t time = start[i]; time < last[i]; time++) {
+            bool is_covered = false;
+            for (size_t k = 0; k < other.count; k++)
+                is_covered |= of[k] == node[i] && from[k] <= time && time < to[k];
+            covered += is_covered;
+        }
+        assert_int_equal(overlap[i], covered);
+    }
+    struct gt_rows spans = gt_rows_group(&other, "node",
+                                         GT_AGGREGATES(GT_MIN("first", "start"), GT_MAX("last", "end")));
+    struct gt_rows gaps = gt_rows_gaps(&other, "node", "name");
+    int64_t whole = 0, parts = 0;
+    for (size_t i = 0; i < spans.count; i++)
+        whole += gt_rows_wholes(&spans, "last")[i] - gt_rows_wholes(&spans, "first")[i];
+    for (size_t i = 0; i < united.count; i++)
+        parts += gt_rows_wholes(&united, "end")[i] - gt_rows_wholes(&united, "start")[i];
+    for (size_t i = 0; i < gaps.count; i++)
+        parts += gt_rows_wholes(&gaps, "to")[i] - gt_rows_wholes(&gaps, "from")[i];
+    assert_int_equal(whole, parts);
+}
+
+static void inner_intervals_know_those_around_them(void **state)
+{
+    struct gt_rows rows = ROWS(*state, {1, 3, 2, 4, 0}, {1, 1, 0, 10, 0}, {1, 2, 0, 6, 0}, {1, 4, 7, 8, 0},
+                               {2, 5, 3, 4, 0});
+    const uint32_t *parent = gt_rows_nest(&rows, "parent", "node");
+    const uint32_t *name = gt_rows_keys(&rows, "name");
+    static const uint32_t names[] = {1, 2, 3, 4, 5}, parents[] = {GT_NO_KEY, 0, 1, 0, GT_NO_KEY};
+    for (size_t i = 0; i < rows.count; i++) {
+        assert_int_equal(name[i], names[i]);
+        assert_int_equal(parent[i], parents[i]);
+    }
+}
+
+/* ---- failures ----------------------------------------------------------------------------------------------------- */
+
+static void a_column_that_is_not_there_makes_the_query_fail(void **state)
+{
+    struct gt_rows rows = ROWS(*state, {1, 0, 0, 1, 0});
+    assert_null(gt_rows_find(&rows, "nothing"));
+    assert_int_equal(gt_query_status(*state), 0);
+    struct gt_rows groups = gt_rows_group(&rows, "nothing", GT_AGGREGATES(GT_SUM("sum", "nothing either")));
+    assert_int_equal(groups.count, 0);
+    assert_int_equal(gt_query_status(*state), -EINVAL);
+    assert_int_equal(gt_rows_unite(&rows, "node").count, 0);
+    gt_rows_sort(&rows, "node");
+    assert_int_equal(rows.count, 0);
+    gt_query_fail(*state, -ENOMEM); /* the first failure stays */
+    assert_int_equal(gt_query_status(*state), -EINVAL);
+}
+
+static void memory_that_cannot_be_had_makes_the_query_fail(void **state)
+{
+    assert_null(gt_query_memory(*state, SIZE_MAX / 2, 16));
+    assert_int_equal(gt_query_status(*state), -ENOMEM);
+    struct gt_rows rows = gt_rows_new(*state, 5);
+    gt_rows_add_wholes(&rows, "start");
+    gt_rows_add_wholes(&rows, "end");
+    assert_int_equal(rows.count, 0);
+    assert_int_equal(gt_rows_gaps(&rows, "", "start").count, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(rows_are_sorted_by_several_columns),
+        TEST(sorted_rows_stay_where_they_are),
+        TEST(filtered_rows_keep_their_order),
+        TEST(groups_have_all_aggregates),
+        TEST(groups_agree_with_loops),
+        TEST(an_empty_list_of_keys_is_one_group),
+        TEST(shares_are_of_their_group),
+        TEST(a_join_finds_rows_by_their_keys),
+        TEST(pairs_that_are_not_there_are_completed),
+        TEST(a_union_has_each_key_once),
+        TEST(the_last_row_before_a_time_is_found),
+        TEST(intervals_that_touch_become_one),
+        TEST(gaps_lie_between_them),
+        TEST(overlaps_agree_with_counting),
+        TEST(inner_intervals_know_those_around_them),
+        TEST(a_column_that_is_not_there_makes_the_query_fail),
+        TEST(memory_that_cannot_be_had_makes_the_query_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
