@@ -50,20 +50,16 @@ static void offer_runs(const struct line *line, const char *before)
         offer(line, before, name, "", "");
 }
 
-/* The option with this name of the command, else of any; NULL: the word is no option. */
+/* The option that a word names, of the command if it takes it; NULL: the word is no option. */
 static const struct option *option_named(const struct command *command, const char *word)
 {
     const struct option *found = NULL;
-    size_t length = strcspn(word, "=") - 2;
-    for (int i = 0; i < OPTION_COUNT && word[0] == '-' && word[1]; i++) {
-        const struct option *option = &option_table[i];
-        const char *names[] = {option->name, option->short_word};
-        bool is_named = option->letter == word[1] && (!word[2] || word[2] == '=');
-        for (int k = 0; word[1] == '-' && k < 2; k++)
-            is_named |= names[k] && strlen(names[k]) == length && strncmp(names[k], word + 2, length) == 0;
-        if (is_named && (!found || option_applies(option, command)))
-            found = option;
-    }
+    size_t length = strcspn(word, "=");
+    if (strncmp(word, "--", 2) == 0)
+        return option_long(command, word + 2, length - 2);
+    for (int i = 0; i < OPTION_COUNT && word[0] == '-' && length == 2; i++)
+        if (option_table[i].letter == word[1] && (!found || option_applies(&option_table[i], command)))
+            found = &option_table[i];
     return found;
 }
 

@@ -318,6 +318,18 @@ static bool equals(const char *name, const char *word, size_t length)
     return begins(name, word, length) && !name[length];
 }
 
+const struct option *option_long(const struct command *command, const char *name, size_t length)
+{
+    const struct option *found = NULL;
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const struct option *option = &option_table[i];
+        bool is_named = equals(option->name, name, length) || equals(option->short_word, name, length);
+        if (is_named && (!found || option_applies(option, command)))
+            found = option;
+    }
+    return found;
+}
+
 /* The option that people call so elsewhere: the first that the command has, with a value where that is meant; NULL: none. */
 static const char *other_option(const struct parser *parser, const char *word)
 {
@@ -420,18 +432,14 @@ static int unknown(const struct parser *parser, const char *word)
 /* The option that `length` letters of `word` name: exactly, or as the beginning of one option's names alone. */
 static int find_long(const struct parser *parser, const char *word, size_t length, const struct option **ret)
 {
-    const struct option *found = NULL;
+    const struct option *found = option_long(parser->command, word, length);
     char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)length, word);
-    for (int i = 0; i < OPTION_COUNT; i++) {
-        const struct option *option = &option_table[i];
-        if (!option_applies(option, parser->command))
-            continue;
-        if (equals(option->name, word, length) || equals(option->short_word, word, length)) {
-            *ret = option;
-            return 0;
-        }
+    if (found && option_applies(found, parser->command)) {
+        *ret = found;
+        return 0;
     }
+    found = NULL;
+    snprintf(name, sizeof name, "%.*s", (int)length, word);
     for (int i = 0; i < OPTION_COUNT && !other_option(parser, name); i++) {
         const struct option *option = &option_table[i];
         if (!option_applies(option, parser->command))
@@ -484,21 +492,11 @@ static const struct option *find_letter(const struct parser *parser, char letter
     return NULL;
 }
 
-/* "-tf", which is no row of letters. */
-static bool is_long_name(const char *word)
-{
-    size_t length = strcspn(word, "=");
-    for (int i = 0; i < OPTION_COUNT && length > 1; i++)
-        if (equals(option_table[i].name, word, length) || equals(option_table[i].short_word, word, length))
-            return true;
-    return false;
-}
-
 /* "-o FILE", "-oFILE", "-o=FILE" as the original's parser has it, "-hv". */
 static int parse_letters(struct parser *parser, const char *letters)
 {
     char hint[80];
-    if (is_long_name(letters))
+    if (option_long(parser->command, letters, strcspn(letters, "="))) /* "-tf" */
         return say_usage("unknown option '-%s': did you mean '--%s'? (%s)", letters, letters,
                          help_hint(parser->command, hint, sizeof hint));
     for (; *letters; letters++) {
