@@ -27,12 +27,6 @@ static void show_progress(void *context, unsigned long long samples)
     dprintf(STDERR_FILENO, "\rgpu-tracker: %llu timepoints", samples);
 }
 
-static void erase_progress(bool drawn)
-{
-    if (drawn)
-        dprintf(STDERR_FILENO, "\r\033[K");
-}
-
 /* All ranks of a job: what belongs to one recording is refused. */
 static int analyze_job(const struct options *options, const struct output *output, const char *folder)
 {
@@ -107,7 +101,8 @@ static int analyze_as(const struct options *options, int count, char **operands,
     settings.progress = isatty(STDERR_FILENO) ? show_progress : NULL;
     settings.context = &drawn;
     status = gt_blocks_analyze(&settings, &report, &error);
-    erase_progress(drawn);
+    if (drawn)
+        dprintf(STDERR_FILENO, "\r\033[K");
     status = status < 0 ? say_unread(status, &error, path) : output_report(&output, report);
     gt_report_free(report);
     return status;

@@ -94,16 +94,11 @@ void jobs_withdraw(void)
     rmdir(folder_name); /* unless others are in it */
 }
 
-static bool is_alive(pid_t pid)
-{
-    return kill(pid, 0) == 0 || errno != ESRCH;
-}
-
 static bool read_job(int folder, const char *name, struct job *job)
 {
     if (!option_pid(name, &job->tracker))
         return false;
-    if (!is_alive(job->tracker)) {
+    if (kill(job->tracker, 0) < 0 && errno == ESRCH) {
         unlinkat(folder, name, 0);
         return false;
     }

@@ -125,21 +125,15 @@ static bool names_file(const char *text, const struct output_file *output)
            is_file(path, output);
 }
 
-static const char *find_in_list(const struct option_list *list, const struct output_file *output)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (names_file(list->value[i], output))
-            return list->value[i];
-    return NULL;
-}
-
 /* Where the option names the file that the report would replace. */
 static const char *find_in_option(const struct options *options, const struct option *option,
                                   const struct output_file *output)
 {
     const char *place = (const char *)options + option->offset;
-    if (option->type == OPTION_LIST)
-        return find_in_list((const struct option_list *)place, output);
+    const struct option_list *list = (const struct option_list *)place;
+    for (size_t i = 0; option->type == OPTION_LIST && i < list->count; i++)
+        if (names_file(list->value[i], output))
+            return list->value[i];
     const char *text = option->type == OPTION_PATH ? *(const char *const *)place : NULL;
     return text && names_file(text, output) ? text : NULL;
 }
@@ -338,19 +332,13 @@ static int check_operands(const struct options *options, const struct command *c
     return 0;
 }
 
-/* "--execute --help": no program has such a name. */
-static bool wants_help(const struct options *options)
-{
-    return options->help || (options->execute && !strcmp(options->execute, "--help"));
-}
-
 static int run(struct options *options, const struct command *command, int count, char **words)
 {
     int operands;
     int status = options_parse(options, command, count, words, &operands);
     if (status)
         return status;
-    if (wants_help(options)) {
+    if (options->help || (options->execute && !strcmp(options->execute, "--help"))) { /* no program has such a name */
         bool is_overview = command == &command_execute && !options->execute;
         is_overview ? help_print_overview(stdout) : help_print(stdout, command);
         return 0;

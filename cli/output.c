@@ -172,13 +172,6 @@ void output_begin_with_summary(struct output *output, const struct options *opti
         output_prefer_summary(output, options);
 }
 
-static int replace(const char *path, const char *text, size_t length)
-{
-    char target[PATH_MAX];
-    target_of(path, target);
-    return gt_new_file_write(target, text, length);
-}
-
 /* A pipe without a reader must not hold the command's status back for ever; a socket or a terminal that is none never becomes one. */
 static int open_there(const char *path)
 {
@@ -203,8 +196,11 @@ static int write_file(const char *path, const char *text, size_t length)
     int code = check(path, &is_replaced);
     if (code)
         return -code;
-    if (is_replaced)
-        return replace(path, text, length);
+    if (is_replaced) {
+        char target[PATH_MAX];
+        target_of(path, target);
+        return gt_new_file_write(target, text, length);
+    }
     int fd = open_there(path);
     if (fd < 0)
         return -errno;
@@ -282,12 +278,6 @@ static int show_lines(struct gt_buffer *out, char *text)
     return out->failed;
 }
 
-/* Nobody can read it in a terminal, where it stands when its file cannot be written. */
-static bool is_for_programs(const struct output *output)
-{
-    return output_is_page(output) || strcmp(output->format, "pickle") == 0;
-}
-
 static int output_unreadable(const struct output *output, const struct gt_report *report, const char *text,
                              size_t length)
 {
@@ -334,8 +324,9 @@ int output_report(const struct output *output, struct gt_report *report)
                      : gt_report_render(report, output->format, &text, &length, &error);
     if (status < 0)
         return say_failure(status, &error);
-    status = is_for_programs(output) ? output_unreadable(output, report, text, length)
-                                     : output_rendered(output, text, length);
+    /* Unreadable in a terminal, which gets it when its file cannot be written. */
+    bool is_for_programs = output_is_page(output) || strcmp(output->format, "pickle") == 0;
+    status = is_for_programs ? output_unreadable(output, report, text, length) : output_rendered(output, text, length);
     free(text);
     return status;
 }

@@ -331,12 +331,6 @@ static void draw_line(struct status *status, const char *line)
     put(text); /* at once: nothing of the job's comes in between */
 }
 
-/* Is the screen the job's own by now? */
-static bool is_taken(void)
-{
-    return !is_foreground() || !is_plain();
-}
-
 void status_draw(struct status *status, int64_t now_ns)
 {
     struct winsize size;
@@ -344,7 +338,7 @@ void status_draw(struct status *status, int64_t now_ns)
     if (!status->next_ns || !status->line || now_ns < status->next_ns)
         return;
     status->next_ns += (now_ns - status->next_ns) / REFRESH_NS * REFRESH_NS + REFRESH_NS;
-    if (is_taken()) {
+    if (!is_foreground() || !is_plain()) { /* the screen is the job's own */
         status_close(status);
         return;
     }

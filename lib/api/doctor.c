@@ -18,12 +18,6 @@
 #include "report/report.h"
 #include "sample/sampler.h"
 
-static const char *state_name(enum gt_source_state state)
-{
-    static const char *const names[] = {"ready", "absent", "denied", "broken"};
-    return names[state];
-}
-
 /* A collector, or one of the sources below that are none. */
 struct source {
     const char *name;
@@ -286,6 +280,7 @@ static void add_sentence(struct gt_node *root, const struct doctor *doctor, cons
 
 static void add_sources(struct gt_node *root, const struct doctor *doctor)
 {
+    static const char *const states[] = {"ready", "absent", "denied", "broken"};
     struct gt_table *table = gt_report_table(root, "sources", "Sources");
     gt_table_column(table, "source", "Source", GT_CELL_TEXT, "");
     gt_table_column(table, "state", "State", GT_CELL_TEXT, "");
@@ -297,7 +292,7 @@ static void add_sources(struct gt_node *root, const struct doctor *doctor)
     for (size_t i = 0; i < doctor->count; i++) {
         const struct gt_availability *availability = &doctor->source[i].availability;
         gt_table_text(table, doctor->source[i].name);
-        gt_table_text(table, state_name(availability->state));
+        gt_table_text(table, states[availability->state]);
         gt_table_text(table, availability->source);
         gt_table_number(table, availability->refresh);
         gt_table_text(table, availability->reason);
@@ -342,11 +337,6 @@ int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report 
 /* In the order of the text: the least of the ways to CPU energy comes first. */
 static const struct gt_remedy *const tables[] = {gt_energy_remedies, gt_process_remedies, gt_gpu_remedies};
 
-static const char *capability_name(enum gt_capability capability)
-{
-    return capability == GT_CAPABILITY_PERFMON ? "cap_perfmon" : "cap_net_admin";
-}
-
 /* setcap replaces what was set before, so there is one line for all, into which `capabilities` go. */
 static void write_remedy(struct gt_buffer *out, struct gt_buffer *capabilities, const struct gt_remedy *remedy,
                          const struct gt_rights *access)
@@ -357,7 +347,7 @@ static void write_remedy(struct gt_buffer *out, struct gt_buffer *capabilities, 
         gt_buffer_text(out, "\n\n");
         return;
     }
-    const char *name = capability_name(remedy->capability);
+    const char *name = remedy->capability == GT_CAPABILITY_PERFMON ? "cap_perfmon" : "cap_net_admin";
     gt_buffer_printf(out, "#   by: %s, in the line at the end\n\n", name);
     gt_buffer_printf(capabilities, "%s%s", capabilities->length ? "," : "", name);
 }

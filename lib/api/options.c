@@ -71,16 +71,6 @@ static int copy_libraries(struct gt_tracker_options *options)
     return 0;
 }
 
-static int copy_experiment(struct gt_tracker_options *options)
-{
-    const struct gt_experiment_options *given = options->experiment;
-    struct gt_experiment_options *copy = given ? malloc(sizeof *copy) : NULL;
-    options->experiment = copy;
-    if (copy)
-        *copy = *given;
-    return given && !copy ? -ENOMEM : 0;
-}
-
 #define FILL_NUMBER(member, fallback) \
     if (options->member == 0)         \
         options->member = fallback;
@@ -106,8 +96,12 @@ int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_trac
         if (given && !*text)
             status = -ENOMEM;
     }
-    if (copy_libraries(ret) < 0 || copy_experiment(ret) < 0)
+    struct gt_experiment_options *experiment = ret->experiment ? malloc(sizeof *experiment) : NULL;
+    if (experiment)
+        *experiment = *ret->experiment;
+    if (copy_libraries(ret) < 0 || (ret->experiment && !experiment))
         status = -ENOMEM;
+    ret->experiment = experiment;
     fill_numbers(ret);
     if (status < 0) {
         gt_tracker_options_release(ret);

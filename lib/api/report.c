@@ -109,21 +109,6 @@ int gt_report_picture(const struct gt_report *report, const char *charts, const 
     return gt_buffer_give(&picture, status, ret, length);
 }
 
-/* Join nothing where `name` is NULL: samples and outcomes stay as they are. */
-static int meter_join_open(struct gt_meter_join *ret, const char *name, const struct gt_machine *machine,
-                           struct gt_error *error)
-{
-    *ret = (struct gt_meter_join){.name = name, .begin_ns = machine->start_real_ns};
-    return name ? gt_meter_open(&ret->meter, name, error) : 0;
-}
-
-static void meter_join_close(struct gt_meter_join *join)
-{
-    gt_meter_close(join->meter);
-    free(join->row);
-    *join = (struct gt_meter_join){0};
-}
-
 /* Returns the sample with power and energy at the wall, borrowed until the next call; NULL without memory. */
 static const struct gt_sample *meter_join_sample(struct gt_meter_join *join, const struct gt_sample *sample)
 {
@@ -286,14 +271,18 @@ static int recorded_use(const char *path, const struct gt_recording_options *opt
     summary->course.is_fine = own.page;
     int status = gt_recording_open(&recording, path, error);
     if (status >= 0)
-        status = meter_join_open(&join, own.power_meter, gt_recording_machine(recording), error);
+        join = (struct gt_meter_join){.name = own.power_meter,
+                                      .begin_ns = gt_recording_machine(recording)->start_real_ns};
+    if (status >= 0 && own.power_meter)
+        status = gt_meter_open(&join.meter, own.power_meter, error);
     if (status >= 0)
         status = begin_blocks(use->blocks, recording, path, error);
     if (status >= 0)
         status = summarize(summary, recording, &join, use->blocks, error);
     if (status >= 0)
         status = use_outcome(recording, summary, &join, &own, path, use, error);
-    meter_join_close(&join);
+    gt_meter_close(join.meter);
+    free(join.row);
     if (use->blocks && use->blocks->is_there)
         gt_block_analysis_close(&use->blocks->analysis);
     gt_recording_close(recording);

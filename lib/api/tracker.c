@@ -95,20 +95,13 @@ int gt_group_enter(const struct gt_group *group)
     return group ? gt_cgroup_enter_self(group->cgroup) : 0;
 }
 
-/* The kernel takes a moment to let go of a process that has been waited for. */
-static void remove_directory(struct gt_cgroup *cgroup)
-{
-    const struct timespec moment = {0, 200000};
-    for (int tries = 0; tries < 5 && gt_cgroup_remove(cgroup, NULL) == -EBUSY; tries++)
-        nanosleep(&moment, NULL);
-}
-
 void gt_group_close(struct gt_group *group)
 {
     if (!group)
         return;
-    if (group->cgroup)
-        remove_directory(group->cgroup);
+    /* The kernel takes a moment to let go of a process that has been waited for. */
+    for (int tries = 0; group->cgroup && tries < 5 && gt_cgroup_remove(group->cgroup, NULL) == -EBUSY; tries++)
+        nanosleep(&(struct timespec){0, 200000}, NULL);
     gt_cgroup_close(group->cgroup);
     gt_root_close(&group->root);
     free(group);
@@ -552,13 +545,6 @@ static int tick(struct loop *loop)
 
 /* ---- Children ---------------------------------------------------------------------------------------------------- */
 
-/* The kernel's waitid also gives the resources used, even of a process that stays a zombie, as glibc's does not. */
-static int next_ended(siginfo_t *info, struct rusage *usage)
-{
-    info->si_pid = 0;
-    return (int)syscall(SYS_waitid, P_ALL, 0, info, WEXITED | WNOWAIT | WNOHANG, usage);
-}
-
 static void note_end(struct loop *loop, pid_t pid, int wait_status, const struct rusage *usage)
 {
     loop->main_ended |= pid == loop->options.child;
@@ -596,8 +582,13 @@ static int wait_for_children(struct loop *loop)
     int status = GOES_ON, ended = 0;
     if (!loop->options.child)
         return GOES_ON;
-    while (status > 0 && (ended = next_ended(&info, &usage)) == 0 && info.si_pid)
-        status = reap(loop, &info, &usage);
+    /* The kernel's waitid also gives the resources used, even of a process that stays a zombie; the one of glibc does not. */
+    for (; status > 0; status = reap(loop, &info, &usage)) {
+        info.si_pid = 0;
+        ended = (int)syscall(SYS_waitid, P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG, &usage);
+        if (ended < 0 || !info.si_pid)
+            break;
+    }
     if (ended < 0 && errno != ECHILD && errno != EINTR)
         return gt_error_system(loop->error, errno, "cannot wait for the job");
     if (status > 0 && loop->main_ended)
