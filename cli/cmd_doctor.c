@@ -30,7 +30,7 @@ static int print_fixes(const struct options *options)
     return status;
 }
 
-/* What is not there at all is told by what opens it. */
+/* A missing folder counts as one: opening it reports the error. */
 static bool is_root(const char *path)
 {
     static const char *const parts[] = {"proc", "sys"};

@@ -10,7 +10,7 @@
 
 enum { WIDTH = 100, LEAST_WIDTH = 40, USAGE_INDENT = 11, OPTION_INDENT = 32, COMMAND_INDENT = 14 };
 
-/* As wide as the terminal; what is no terminal is read in one later. */
+/* The width of the terminal; files are formatted for one of WIDTH columns. */
 static size_t width_of(FILE *out)
 {
     struct winsize size;
@@ -26,7 +26,8 @@ static size_t option_indent(FILE *out)
     return half < OPTION_INDENT ? half : OPTION_INDENT;
 }
 
-/* Returns how much of a word that begins a line stands on it: where it is too long, up to the last joint that fits. */
+/* Returns how many bytes of a word fit on a line of its own: a long word breaks after the last "/", "-", "." or "="
+ * that fits. */
 static size_t piece_of(const char *word, size_t length, size_t room)
 {
     size_t piece = length < room ? length : room;
@@ -216,7 +217,8 @@ void help_print_all(FILE *out, const struct command *command)
 
 /* ---- the overview ---- */
 
-/* Prints one line for a command, and one for all commands with the same first word ("timeline"). Returns the number of commands. */
+/* Prints one line for a command, and one for all commands with the same first word ("timeline"). Returns the number of
+ * commands. */
 static int print_listed(FILE *out, int number)
 {
     const char *name = commands[number]->name;
@@ -298,8 +300,8 @@ const struct command command_help = {
     .run = help,
 };
 
-/* Text in which nothing is markup: backslashes and dashes escaped, no leading dot or quote. A blank line becomes the macro
- * `paragraph`. */
+/* Text in which nothing is markup: backslashes and dashes escaped, no leading dot or quote. A blank line becomes the
+ * macro `paragraph`. */
 static void put_paragraphs(const char *text, const char *paragraph)
 {
     bool at_start = true;

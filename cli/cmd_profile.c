@@ -82,7 +82,8 @@ static int say_analyses(const char *word)
     return say_usage("no analysis '%s': there are %s", word, names);
 }
 
-/* 0, or an exit status after saying what is wrong about the words: a mistyped analysis or path, or an analysis behind the paths. */
+/* 0, or an exit status after saying what is wrong about the words: a mistyped analysis or path, or an analysis behind
+ * the paths. */
 static int check_words(const char *analysis, int count, char **operands)
 {
     if (is_analysis(analysis)) {
@@ -114,7 +115,7 @@ static void say_doubts(const struct output *output, const char *analysis, const 
     }
 }
 
-/* CSV is one table: the one that was asked for, or the first; what else there is stands on standard error. */
+/* CSV is one table: --table, or the first; the other tables are named on standard error. */
 static int choose_table(const struct options *options, const struct output *output, const char *analysis,
                         struct gt_report *report)
 {
@@ -134,7 +135,7 @@ static int choose_table(const struct options *options, const struct output *outp
     return 0;
 }
 
-/* The sentence stands in the report, which may go elsewhere. */
+/* Says why a report is empty, unless the user sees it in the report. */
 static void say_nothing(const struct output *output, const struct gt_report *report)
 {
     static const char *const forms[] = {"text", "summary", "csv"};

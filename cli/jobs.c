@@ -14,8 +14,8 @@
 #include "option.h"
 #include "launch.h"
 
-/* A descriptor of the folder, which is this user's alone; negative: there is none, and errno is EPERM where something else is in its
- * place. */
+/* A descriptor of the folder, which is this user's alone; negative: there is none, and errno is EPERM where something
+ * else is in its place. */
 static int open_folder(bool create, char *ret, size_t size)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");

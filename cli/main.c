@@ -290,7 +290,7 @@ static int unknown_command(const char *word)
                      word);
 }
 
-/* A file that is not there, named as reports and pictures are, behind what is to be read. */
+/* A missing file with the suffix of a report or picture, after the input: probably meant for --output. */
 static bool is_output(const struct command *command, const char *word)
 {
     static const char *const made[] = {".html", ".md", ".txt", ".svg", ".png", ".pdf", NULL};
@@ -368,7 +368,7 @@ static int give_up_privileges(const struct command *command)
     return privilege_drop(follows, executes);
 }
 
-/* Libraries start threads of their own, whose stack is as large as `ulimit -s` says: fonts and drivers need more than 64 KiB. */
+/* Threads of libraries (fonts, drivers) get the stack size of `ulimit -s`, and need more than 64 KiB. */
 static void widen_stacks(void)
 {
     enum { STACK = 1 << 20 };

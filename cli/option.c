@@ -330,7 +330,8 @@ const struct option *option_long(const struct command *command, const char *name
     return found;
 }
 
-/* The option that people call so elsewhere: the first that the command has, with a value where that is meant; NULL: none. */
+/* The option that people call so elsewhere: the first that the command has, with a value where that is meant; NULL:
+ * none. */
 static const char *other_option(const struct parser *parser, const char *word)
 {
     static const char *const names[][2] = {

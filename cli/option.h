@@ -1,4 +1,5 @@
-/* The options: one table (lib/schema/option.def) from which parsing, configuration, help, man page and completion are made. */
+/* The options: one table (lib/schema/option.def) from which parsing, configuration, help, man page and completion are
+ * made. */
 #ifndef CLI_OPTION_H
 #define CLI_OPTION_H
 
@@ -58,7 +59,7 @@ extern const struct option option_table[OPTION_COUNT];
 #define OPTION_VALUE_FLAG bool
 #define OPTION_VALUE_LIST struct option_list
 
-/* The values; what nobody gave is 0, NULL or false. */
+/* The values; unset options are 0, NULL or false. */
 struct options {
 #define OPTION(key, type, ...) OPTION_VALUE_##type key;
 #include "schema/option.def"
@@ -84,7 +85,8 @@ void options_release(struct options *options);
 /* The option with this long name, of `length` letters: one that the command takes, or any; NULL: there is none. */
 const struct option *option_long(const struct command *command, const char *name, size_t length);
 bool option_applies(const struct option *option, const struct command *command);
-/* Returns true if the help of the command lists the option. Trackers take more options, mostly from configuration files. */
+/* Returns true if the help of the command lists the option. Trackers take more options, mostly from configuration
+ * files. */
 bool option_is_listed(const struct option *option, const struct command *command);
 /* "run", or a general hint where to read more: "see gpu-tracker run --help". */
 const char *help_hint(const struct command *command, char *text, size_t size);

@@ -172,7 +172,8 @@ void output_begin_with_summary(struct output *output, const struct options *opti
         output_prefer_summary(output, options);
 }
 
-/* A pipe without a reader must not hold the command's status back for ever; a socket or a terminal that is none never becomes one. */
+/* A pipe without a reader must not hold the command's status back for ever; a socket or a terminal that is none never
+ * becomes one. */
 static int open_there(const char *path)
 {
     static const struct timespec MOMENT = {.tv_nsec = 20000000};

@@ -52,7 +52,8 @@ static bool is_foreground(void)
     return tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
-/* Whole lines are read and shown. Editors, pagers and shells change that before they draw, and then the screen is theirs. */
+/* Whole lines are read and shown. Editors, pagers and shells change that before they draw, and then the screen is
+ * theirs. */
 static bool is_plain(void)
 {
     struct termios modes;
@@ -86,8 +87,8 @@ static void tell_guard(struct status *status, char what)
         status->guard = -1;
 }
 
-/* The rows above the last one scroll. What stands in the last row moves up by one, and with it the cursor. Where the line stood before the
- * terminal was resized, terminals do not agree: below what the job has written. */
+/* The rows above the last one scroll. What stands in the last row moves up by one, and with it the cursor. Where the
+ * line stood before the terminal was resized, terminals do not agree: below what the job has written. */
 static void reserve(struct status *status, int rows)
 {
     char text[64];
@@ -220,8 +221,8 @@ static void line_close(struct status_line *line)
     free(line);
 }
 
-/* NULL without memory. `blocks`: the folder of code blocks, or NULL; `words`: the command, of which earlier runs tell how long it takes, or
- * NULL. */
+/* NULL without memory. `blocks`: the folder of code blocks, or NULL; `words`: the command, of which earlier runs tell
+ * how long it takes, or NULL. */
 static struct status_line *line_open(const struct gt_tracker *tracker, const char *blocks, char *const *words)
 {
     const struct gt_machine *machine = &tracker->recorder.machine;

@@ -1,5 +1,6 @@
-/* run --status: the last line of the terminal tells how the job is doing, and so do the window's title and the taskbar, while the job
- * writes above it. Nothing stands between the job and its terminal, so what it writes there is not known; see docs/recording.md. */
+/* run --status: the last line of the terminal tells how the job is doing, and so do the window's title and the taskbar,
+ * while the job writes above it. Nothing stands between the job and its terminal, so what it writes there is not known;
+ * see docs/recording.md. */
 #ifndef CLI_STATUS_H
 #define CLI_STATUS_H
 
@@ -18,8 +19,8 @@ struct status {
     struct status_line *line; /* NULL until the job has begun */
 };
 
-/* Before the job begins. Without `wanted`, and where standard output or standard error is no terminal, TERM is dumb, or another job has
- * the terminal, there is no line. */
+/* Before the job begins. Without `wanted`, and where standard output or standard error is no terminal, TERM is dumb, or
+ * another job has the terminal, there is no line. */
 void status_prepare(struct status *status, bool wanted);
 /* The job is tracked. `blocks`: the folder of its code blocks, or NULL; `words`: its command, or NULL. */
 void status_begin(struct status *status, const struct gt_tracker *tracker, const char *blocks, char *const words[]);

@@ -66,7 +66,8 @@ static void note_launcher(struct watch *watch, char *const *words)
     }
 }
 
-/* In "python3 x.py --tf x.csv" the program gets the option, and nothing is recorded. Only names that hardly any other program has. */
+/* In "python3 x.py --tf x.csv" the program gets the option, and nothing is recorded. Only names that hardly any other
+ * program has. */
 static void note_misplaced_option(struct watch *watch, char *const *words)
 {
     const char *program = gt_file_name(words[0]);
@@ -102,7 +103,7 @@ struct track {
     bool is_strict; /* what could not be recorded or reported makes the exit status */
 };
 
-/* Many launchers end all ranks of a job when one of them fails: a rank whose recording cannot be made goes on without. */
+/* A rank continues without its recording if that cannot be made: many launchers end all ranks when one fails. */
 static bool is_dispensable(const struct track *track)
 {
     return track->settings.tracking_file && !track->is_strict && gt_rank_has_others();
@@ -131,7 +132,7 @@ static void do_without_recording(struct track *track, const struct gt_error *err
     do_without_blocks(track);
 }
 
-/* Whoever has the name already is another step or an earlier attempt of the job. */
+/* The name may be taken by another step or an earlier attempt of the job. */
 static bool has_place(const struct options *options)
 {
     const char *pattern = options->tracking_file;
@@ -140,7 +141,7 @@ static bool has_place(const struct options *options)
     return strstr(pattern, "%r") || (strstr(pattern, "%h") && gt_rank_has_others());
 }
 
-/* The options but for the recording: a file to be read that is not there is a mistake in the command line. */
+/* Checks all options except the recording. A missing input file is a usage error. */
 static int check_options(const struct track *track)
 {
     struct gt_error error = {0};
@@ -163,7 +164,8 @@ static int check_recording(struct track *track, struct gt_error *error)
     return 0;
 }
 
-/* A mistyped one is made, too. Where there are many ranks they are to make it. */
+/* Warns that the folder of the recording was created: its name may be mistyped. Jobs with several ranks need no
+ * warning. */
 static void tell_of_folder(struct track *track)
 {
     char copy[PATH_MAX];
@@ -292,14 +294,14 @@ static int collect_blocks(struct track *track, const struct options *options)
     return kept < 0 ? say_failure(kept, &error) : 0;
 }
 
-/* The report, whatever happened to the job; the exit status of writing it. *collected is that of bringing its blocks to the
- * recording, which the report tells of, too. `words`: the command, to be kept in the list of runs, or NULL. */
+/* The report, whatever happened to the job; the exit status of writing it. *collected is that of bringing its blocks to
+ * the recording, which the report tells of, too. `words`: the command, to be kept in the list of runs, or NULL. */
 static int conclude(struct track *track, const struct options *options, char **words, int *collected)
 {
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     if (!track->watch.tracker)
-        return EXIT_TRACKER; /* which was told when it began */
+        return EXIT_TRACKER; /* reported when it began */
     int finished = gt_tracker_finish(track->watch.tracker, &error);
     if (finished < 0) {
         if (!strstr(track->watch.told, error.text))
@@ -393,7 +395,7 @@ static int prepare_blocks(struct track *track, const struct options *options, co
     if (!options->tracking_file)
         return say_usage("--%s: the blocks are kept with a tracking file: give --tracking-file", wish);
     if (!track->settings.tracking_file)
-        return 0; /* which was told */
+        return 0; /* reported already */
     int status = prepare_injection(track, options);
     if (status)
         return status;
@@ -411,7 +413,7 @@ static int prepare_blocks(struct track *track, const struct options *options, co
     return 0;
 }
 
-/* In a job of Slurm, for the tasks that srun will start: they are no descendants. */
+/* Marks the environment in a Slurm job: tasks of srun are not descendants, and are found by the mark. */
 static void leave_mark(struct track *track)
 {
     const char *outer = getenv(GT_RUN_ENVIRONMENT);
@@ -426,7 +428,8 @@ static void leave_mark(struct track *track)
         track->settings.mark = track->mark;
 }
 
-/* Children from before a shell executed this program would be taken for the job's. Nobody else waits for those that have ended. */
+/* Returns true if a shell had living children before it executed this program: they do not belong to the job. Reaps
+ * ended ones. */
 static bool has_children(void)
 {
     siginfo_t info;
@@ -496,7 +499,8 @@ static int watch(struct track *track, const struct options *options, char **word
     return status;
 }
 
-/* Say and write the results once the command has ended. Its status, whatever could not be written, unless that is wanted. */
+/* Say and write the results once the command has ended. Its status, whatever could not be written, unless that is
+ * wanted. */
 static int end(struct track *track, const struct options *options, char **words, bool as_original)
 {
     name_survivors(&track->watch);
@@ -509,7 +513,7 @@ static int end(struct track *track, const struct options *options, char **words,
     return status || !track->is_strict ? status : written ? written : collected;
 }
 
-/* Names each rule that is broken. Returns 0, or the exit status for that, which a command that failed keeps from being told. */
+/* Names each broken rule. Returns 0 or EXIT_BROKEN_RULE; the exit status of a failed command has precedence. */
 static int judge(const struct track *track, const struct options *options)
 {
     struct gt_error error = {0};

@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Copy the caller's struct; members it does not know of are zero. It begins with its size; 0 stands for ours. NULL: all is zero. */
+/* Copy the caller's struct; members it does not know of are zero. It begins with its size; 0 stands for ours. NULL: all
+ * is zero. */
 static inline void gt_own(void *ret, size_t size, const void *given)
 {
     size_t known = 0;

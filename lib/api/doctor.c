@@ -81,7 +81,8 @@ static void add_rapl(struct doctor *doctor, const struct gt_sampler *sampler)
     add_source(doctor, "rapl: perf against powercap", NULL, 0, &both);
 }
 
-/* The NVIDIA driver's high-water marks of GPU memory, which the administrator switches on, and what it counts of errors. */
+/* The NVIDIA driver's high-water marks of GPU memory, which the administrator switches on, and what it counts of
+ * errors. */
 static void add_nvml(struct doctor *doctor, const struct gt_sampler_source *source)
 {
     struct gt_availability availability;
@@ -108,7 +109,7 @@ static void add_kernel(struct doctor *doctor, const struct gt_sampler *sampler)
     add_source(doctor, "kernel: pidfd", NULL, 0, &availability);
 }
 
-/* Whether blocks can be had of programs that nobody changed. */
+/* Whether blocks of unmodified programs can be recorded. */
 static void add_block_sources(struct doctor *doctor)
 {
     struct gt_error missing = {0};
@@ -332,7 +333,8 @@ int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report 
     return status;
 }
 
-/* The figures that this user may not read on this machine, and the lines by which an administrator would change that. Nothing is done. */
+/* The figures that this user may not read on this machine, and the lines by which an administrator would change that.
+ * Nothing is done. */
 
 /* In the order of the text: the least of the ways to CPU energy comes first. */
 static const struct gt_remedy *const tables[] = {gt_energy_remedies, gt_process_remedies, gt_gpu_remedies};
@@ -394,7 +396,7 @@ int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct g
     return gt_buffer_give(&out, status, ret, length);
 }
 
-/* ---- Where power can be measured, and what stands in the way ---- */
+/* ---- Sources of power, and obstacles ---- */
 
 /* A sentence for each source of the metric that is here; 1 when one of them is ready. */
 static int describe(const struct gt_sampler *sampler, enum gt_metric_id metric, struct gt_buffer *text)

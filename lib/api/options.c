@@ -110,7 +110,7 @@ int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_trac
     return 0;
 }
 
-/* The files of meters and models are read once, so that what is wrong is told before anything is launched. */
+/* Reads the files of meters and models once, so that errors are reported before the launch. */
 static int check_power(const struct gt_tracker_options *options, struct gt_error *error)
 {
     struct gt_model model;

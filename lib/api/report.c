@@ -323,7 +323,7 @@ int gt_recording_report(const char *path, const struct gt_recording_options *opt
 
 struct runs {
     struct gt_next_time next;
-    char scheduler[16]; /* of the last that tells */
+    char scheduler[16]; /* of the last run that has one */
 };
 
 static int add_run(const struct gt_usage_sources *sources, void *context, struct gt_error *error)

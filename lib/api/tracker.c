@@ -115,7 +115,8 @@ static const struct gt_cgroup *cgroup_of(const struct gt_group *group)
 
 /* ---- Telling the caller ------------------------------------------------------------------------------------------ */
 
-/* A call of the library from which callbacks are called. A tracker that one of them closes goes when the outermost such call ends. */
+/* A call of the library from which callbacks are called. A tracker that one of them closes goes when the outermost such
+ * call ends. */
 struct call {
     struct gt_tracker *tracker;
     bool closes; /* a callback closed the tracker */
@@ -179,7 +180,8 @@ static bool is_closing(const struct gt_tracker *tracker)
     return call;
 }
 
-/* Give up the lock and hand the waiting sentences to the caller. -ECANCELED: the caller has closed the tracker, which is gone. */
+/* Give up the lock and hand the waiting sentences to the caller. -ECANCELED: the caller has closed the tracker, which
+ * is gone. */
 static int tracker_unlock(struct gt_tracker *tracker)
 {
     struct call call;
@@ -332,7 +334,7 @@ static int take_due(struct gt_tracker *tracker, struct gt_error *error)
 
 /* ---- What the caller knows and asks ------------------------------------------------------------------------------ */
 
-/* The lock, of a tracker whose figures are only read, too. */
+/* Takes the lock, also of a tracker that is only read. */
 static struct gt_recorder *lock(const struct gt_tracker *tracker)
 {
     struct gt_tracker *locked = (struct gt_tracker *)tracker;
@@ -502,8 +504,8 @@ int gt_privileged_open(int events)
 /* ---- The loop: waits until something is due or was told, samples, waits for children ------------------------------ */
 
 enum { MAIN, EVENTS, FIRST_OF_CALLER, SOURCES = FIRST_OF_CALLER + GT_RUN_FDS };
-/* Between two looks at the kernel's process events: no storm of them outruns it. Descriptors may be closed elsewhere, so no wait is
- * endless. */
+/* Between two looks at the kernel's process events: no storm of them outruns it. Descriptors may be closed elsewhere,
+ * so no wait is endless. */
 static const int64_t EVENTS_PAUSE_NS = 5000000, LONGEST_WAIT_NS = GT_SECOND;
 
 enum { ENDS, GOES_ON };
@@ -512,7 +514,7 @@ struct loop {
     struct gt_tracker *tracker; /* NULL: nothing is sampled */
     struct call call;
     struct gt_run_options options;
-    int pidfd;    /* of the main process, until it has told of its end; then -1 */
+    int pidfd;    /* of the main process; -1 once its end was noticed */
     bool samples; /* more will be sampled */
     bool pauses_events;
     bool main_ended, all_ended;
@@ -582,7 +584,8 @@ static int wait_for_children(struct loop *loop)
     int status = GOES_ON, ended = 0;
     if (!loop->options.child)
         return GOES_ON;
-    /* The kernel's waitid also gives the resources used, even of a process that stays a zombie; the one of glibc does not. */
+    /* The kernel's waitid also gives the resources used, even of a process that stays a zombie; the one of glibc does
+     * not. */
     for (; status > 0; status = reap(loop, &info, &usage)) {
         info.si_pid = 0;
         ended = (int)syscall(SYS_waitid, P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG, &usage);
@@ -755,7 +758,7 @@ int gt_tracker_stop(struct gt_tracker *tracker, struct gt_error *error)
         return 0;
     eventfd_write(tracker->stop_fd, 1);
     if (pthread_equal(tracker->thread, pthread_self()))
-        return 0; /* from a callback: it ends when that returns, and is waited for by whoever asks from elsewhere */
+        return 0; /* from a callback: the thread ends when that returns; another thread that stops it waits for that */
     pthread_join(tracker->thread, NULL);
     tracker->has_thread = false;
     close(tracker->stop_fd);

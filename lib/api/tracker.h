@@ -1,4 +1,5 @@
-/* Inside a tracker: a recorder, the schedule it is read by, a lock between the caller and the sampling thread, and that thread. */
+/* Inside a tracker: a recorder, the schedule it is read by, a lock between the caller and the sampling thread, and that
+ * thread. */
 #ifndef GT_API_TRACKER_H
 #define GT_API_TRACKER_H
 
@@ -28,14 +29,14 @@ struct gt_tracker {
 /* Options: defaults filled in, strings copied. */
 int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_tracker_options *options,
                             struct gt_error *error);
-/* Check all but the machine, of options that are copied; what opening the sampler finds wrong with that is told then. */
+/* Check copied options, except the machine, which opening the sampler checks. */
 int gt_tracker_check_copy(const struct gt_tracker_options *options, struct gt_error *error);
 /* Check all but the machine and the tracking file's place. */
 int gt_tracker_check_values(const struct gt_tracker_options *options, struct gt_error *error);
 void gt_tracker_options_release(struct gt_tracker_options *options);
 
-/* For the sampler of Python: the largest resident memory of the main process while it is tracked, bytes, as it knows itself: it is
- * exact from now on. */
+/* For the sampler of Python: the largest resident memory of the main process while it is tracked, bytes, as it knows
+ * itself: it is exact from now on. */
 void gt_tracker_main_peak(struct gt_tracker *tracker, double bytes);
 
 #endif
