@@ -1,9 +1,11 @@
 """sub-track compare: the original's output, grouping, rules, and what it refuses."""
+import contextlib
 import json
 import pathlib
 import pickle
 import re
 import shutil
+import sqlite3
 
 import pytest
 
@@ -357,3 +359,16 @@ def test_what_is_compared_is_named(cli, sessions):
     done = cli("compare", "A.json", "missing.json")
     assert done.returncode == 2 and "missing.json" in done.stderr and done.stderr.count("\n") == 1
     assert cli("compare", "A.json", "B.json", "--fail-if", "duration>1ms").returncode == 3
+
+
+def test_runs_beside_other_programs_are_named(cli, tmp_path):
+    for name in ("quiet", "busy"):
+        assert cli("run", "--quiet", "--disable-logs", f"--tracking-file={name}.sqlite", "--", "sleep", "1.2").returncode == 0
+        with contextlib.closing(sqlite3.connect(tmp_path / f"{name}.sqlite")) as database, database:
+            cores, = database.execute("SELECT system_core_count FROM static_data").fetchone()
+            database.execute("UPDATE final SET value = ? WHERE scope = 'system' AND metric = 'cpu_time'",
+                             [1.2 * cores * 0.9 if name == "busy" else 0.01])
+    done = cli("compare", "quiet.sqlite", "busy.sqlite", "-f", "json")
+    row, = json.loads(done.stdout)["disturbed"]
+    assert (row["session"], row["runs"], row["disturbed"]) == ("busy", 1, 1) and row["other_cores"] > 0.6 * cores
+    assert 'session "busy": other programs used up to' in done.stderr and '"quiet"' not in done.stderr

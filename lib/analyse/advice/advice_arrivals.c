@@ -184,8 +184,9 @@ static bool is_slow_step(const struct job *job, const struct step_kernels *kerne
     return kernels->node == node && job->is_late[kernels->step] && kernels->excess >= least;
 }
 
-/* Returns the ranks with the mean length of their kernels in the steps that are late, and in which the kernels of `node` are slow, as
- * a long kernel may make the next step late, too. *slow is the number of these steps. Returns NULL without memory. */
+/* Returns the ranks with the mean length of their kernels in the steps that are late, and in which the kernels of
+ * `node` are slow: a long kernel may make the next step late, too. *slow is the number of these steps. Returns NULL
+ * without memory. */
 static struct gt_rank_figures *in_slow_steps(const struct job *job, uint32_t node, size_t *slow)
 {
     struct gt_rank_figures *ranks = malloc((job->ranks + 1) * sizeof *ranks);

@@ -341,6 +341,36 @@ static void add_failed(struct gt_node *root, const struct gt_comparison *compari
     }
 }
 
+/* The worst run of each session. */
+static void add_disturbed(struct gt_node *root, const struct gt_comparison *comparison)
+{
+    struct gt_table *table = NULL;
+    for (size_t i = 0; i < comparison->sessions; i++) {
+        size_t disturbed = 0;
+        double most = 0;
+        char number[GT_HUMAN_SIZE];
+        for (size_t run = 0; run < comparison->runs; run++) {
+            if (comparison->session_of_run[run] != i || isnan(comparison->others[run]))
+                continue;
+            disturbed++;
+            most = fmax(most, comparison->others[run]);
+        }
+        if (!disturbed)
+            continue;
+        GT_COMPARE_WARN(comparison,
+                        "session \"%s\": other programs used up to %s cores in %zu of %zu runs: do not compare these "
+                        "times",
+                        comparison->session[i].name, gt_human_number(number, most), disturbed,
+                        comparison->session[i].runs);
+        if (!table) {
+            table = gt_report_table(root, "disturbed", "Runs Beside Other Programs");
+            gt_table_flags(table, GT_PAGE_FIRST);
+            gt_display_columns(table, "text:session integer:runs integer:disturbed number:other_cores");
+        }
+        GT_CELLS(table, comparison->session[i].name, comparison->session[i].runs, disturbed, most);
+    }
+}
+
 /* Joules of a part of the time look like savings. */
 static void tell_partial(const struct gt_comparison *comparison, const struct gt_figure *figure)
 {
@@ -739,6 +769,7 @@ static int build(struct gt_report *report, const struct gt_comparison *compariso
     add_differences(root, comparison, units);
     add_energy(root, comparison);
     add_failed(root, comparison);
+    add_disturbed(root, comparison);
     add_summary(root, comparison, lines);
     add_significance(root, comparison, lines);
     *ret_certain = add_forest(page, comparison, lines);

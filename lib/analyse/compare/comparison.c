@@ -9,6 +9,8 @@
 
 #include "analyse/blocks/results.h"
 #include "analyse/compare/statistics.h"
+#include "analyse/usage/warning.h"
+#include "base/file.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "blocks/distribution.h"
@@ -296,6 +298,21 @@ static bool is_given_already(const struct gt_comparison *comparison, size_t inde
     return false;
 }
 
+/* The final values of a recording tell it; results have no such values. */
+static double others_in(const char *path)
+{
+    struct gt_recording *recording = NULL;
+    double others = NAN;
+    if (gt_given_file_check(path, NULL) < 0 || gt_recording_open(&recording, path, NULL) < 0) /* a pipe is read once */
+        return NAN;
+    const struct gt_outcome *outcome = gt_recording_outcome(recording);
+    if (outcome && isfinite(outcome->value[GT_SCOPE_SYSTEM][GT_CPU_TIME]) &&
+        isfinite(outcome->value[GT_SCOPE_COMBINED][GT_CPU_TIME]))
+        others = gt_usage_others(&(struct gt_usage){.machine = gt_recording_machine(recording), .outcome = outcome});
+    gt_recording_close(recording);
+    return others;
+}
+
 static int load_run(struct gt_comparison *comparison, const char *mapping, struct gt_error *error)
 {
     const struct gt_compare_options *options = comparison->options;
@@ -313,6 +330,7 @@ static int load_run(struct gt_comparison *comparison, const char *mapping, struc
     }
     session->runs++;
     comparison->session_of_run[comparison->runs] = (size_t)(session - comparison->session);
+    comparison->others[comparison->runs] = others_in(mapping + length + 1);
     comparison->run[comparison->runs++] = results;
     return 0;
 }
@@ -333,8 +351,9 @@ static int load(struct gt_comparison *comparison, struct gt_error *error)
     comparison->session_of_run = calloc(count, sizeof *comparison->session_of_run);
     comparison->order = calloc(count, sizeof *comparison->order);
     comparison->scratch = calloc(2 * count, sizeof *comparison->scratch);
+    comparison->others = calloc(count, sizeof *comparison->others);
     if (!comparison->session || !comparison->run || !comparison->session_of_run || !comparison->scratch ||
-        !comparison->order)
+        !comparison->order || !comparison->others)
         return gt_error_system(error, ENOMEM, "sessions");
     int status = 0;
     for (size_t i = 0; i < count && status == 0; i++)
@@ -593,6 +612,7 @@ void gt_comparison_close(struct gt_comparison *comparison)
     free(comparison->slot);
     free(comparison->run);
     free(comparison->session_of_run);
+    free(comparison->others);
     free(comparison->scratch);
     free(comparison->order);
     free(comparison->session);

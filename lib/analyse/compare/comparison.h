@@ -28,6 +28,7 @@ struct gt_comparison {
     size_t sessions;
     struct gt_report **run; /* results of all runs, */
     size_t *session_of_run; /* and whose they are */
+    double *others;         /* cores that other programs used in each run, if they disturbed it; else NaN */
     size_t runs;
     struct gt_slot *slot;
     size_t slots;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/horovod.h"
 #include "base/grow.h"
 #include "base/number.h"
 
@@ -175,13 +174,118 @@ static int collect(const struct gt_analysis_input *input, uint32_t first, struct
     return 0;
 }
 
+/* ---- Horovod's timelines ----
+ * They contain when each rank has a tensor ready: within NEGOTIATE_ALLREDUCE, ticks named by the ranks' numbers; the
+ * operation itself follows on the same track. All times are those of the rank that wrote the file. */
+
+struct horovod_arrival {
+    uint32_t track, rank; /* index, and the string of its number */
+    uint32_t name;        /* string: "NEGOTIATE_ALLREDUCE" */
+    int64_t number;       /* of the negotiation on its track, from 0 */
+    int64_t start, end;   /* when it was ready, and when the operation had ended */
+};
+
+/* What an event is, in the order in which those that begin at one moment follow one another. */
+enum { NEGOTIATION, TICK, OPERATION };
+
+static bool is_number(const char *name)
+{
+    while (isdigit((unsigned char)*name))
+        name++;
+    return !*name;
+}
+
+static bool is_negotiation(const char *name)
+{
+    return strncmp(name, "NEGOTIATE_", strlen("NEGOTIATE_")) == 0;
+}
+
+static bool has_negotiations(const struct gt_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->strings.count; i++)
+        if (is_negotiation(gt_trace_text(trace, i)))
+            return true;
+    return false;
+}
+
+/* Keys: track, and what it is; by track and time. A tick's own duration means nothing. */
+static int collect_negotiations(const struct gt_analysis_input *input, struct gt_spans *spans)
+{
+    const struct gt_trace_events *events = &input->trace->events;
+    int status = 0;
+    for (size_t i = 0; i < events->count && status >= 0; i++) {
+        const char *name = gt_trace_text(input->trace, events->name[i]);
+        bool is_tick = *name && is_number(name);
+        uint32_t what = is_negotiation(name) ? NEGOTIATION : is_tick ? TICK : OPERATION;
+        if (events->phase[i] == 'X' && events->category[i] == GT_TRACE_NONE)
+            status = gt_spans_add_event(spans, input->trace, i, GT_SPAN_KEY(events->track[i], 0, 0, what));
+    }
+    return status;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start), GT_ORDER(x->key[3], y->key[3]),
+                       GT_ORDER(y->end, x->end), GT_ORDER(x->event, y->event));
+}
+
+/* The operation that follows the negotiation before the next one does; SIZE_MAX: none does. */
+static size_t operation_of(const struct gt_spans *spans, size_t negotiation, size_t to)
+{
+    for (size_t i = negotiation + 1; i < to && spans->span[i].key[3] != NEGOTIATION; i++)
+        if (spans->span[i].key[3] == OPERATION && spans->span[i].start >= spans->span[negotiation].end)
+            return i;
+    return SIZE_MAX;
+}
+
+static int take_ticks(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t at, size_t to,
+                      struct horovod_arrival arrival, int (*take)(void *context, const struct horovod_arrival *arrival),
+                      void *context)
+{
+    const uint32_t *name = input->trace->events.name;
+    int64_t until = spans->span[at].end;
+    int status = 0;
+    arrival.name = name[spans->span[at].event];
+    for (size_t i = at + 1; i < to && spans->span[i].start <= until && status >= 0; i++) {
+        if (spans->span[i].key[3] != TICK)
+            continue;
+        arrival.rank = name[spans->span[i].event];
+        arrival.start = spans->span[i].start;
+        status = take(context, &arrival);
+    }
+    return status;
+}
+
+static int horovod_arrivals(const struct gt_analysis_input *input,
+                            int (*take)(void *context, const struct horovod_arrival *arrival), void *context)
+{
+    struct gt_spans spans = {0};
+    int status = has_negotiations(input->trace) ? collect_negotiations(input, &spans) : 0;
+    gt_spans_sort_by(&spans, by_time);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
+        int64_t number = 0;
+        for (size_t i = from; i < to && status >= 0; i++) {
+            size_t operation = spans.span[i].key[3] == NEGOTIATION ? operation_of(&spans, i, to) : SIZE_MAX;
+            if (operation == SIZE_MAX)
+                continue;
+            struct horovod_arrival arrival = {
+                .track = spans.span[i].key[0], .number = number, .end = spans.span[operation].end};
+            number++;
+            status = take_ticks(input, &spans, i, to, arrival, take, context);
+        }
+    }
+    gt_spans_release(&spans);
+    return status;
+}
+
 struct horovod {
     const struct gt_analysis_input *input;
     struct parts *parts;
 };
 
 /* The tensor of a track is a communicator of its own, which has no name that people know. */
-static int take_horovod(void *context, const struct gt_horovod_arrival *arrival)
+static int take_horovod(void *context, const struct horovod_arrival *arrival)
 {
     const struct horovod *horovod = context;
     char letters[80];
@@ -328,7 +432,8 @@ static size_t absent_from(const struct part *part, size_t ranks, size_t most)
     return size > (double)ranks && size < UINT32_MAX ? (size_t)size - ranks : 0;
 }
 
-/* `known` ranks of the communicator have a trace: if no other takes part, the trace of one of them ends earlier or begins later. */
+/* `known` ranks of the communicator have a trace: if no other takes part, the trace of one of them ends earlier or
+ * begins later. */
 static void count_absent(struct gt_collectives *ret, const struct part *part, size_t ranks, size_t known)
 {
     bool is_alone = ranks < 2;
@@ -589,7 +694,7 @@ int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, s
     *ret = (struct gt_collectives){0};
     struct horovod horovod = {input, &parts};
     int status = collect(input, first, &parts, &ret->to_another);
-    status = status < 0 ? status : gt_horovod_arrivals(input, take_horovod, &horovod);
+    status = status < 0 ? status : horovod_arrivals(input, take_horovod, &horovod);
     if (status >= 0 && parts.count)
         GT_SORT(parts.part, parts.count, by_rank);
     number_parts(&parts);

@@ -11,6 +11,136 @@
 #include "base/json.h"
 #include "base/number.h"
 
+/* ---- numbers of processes and threads: by class of phase in SMDebug's order, and their own where they can ---- */
+
+enum { CLASSES = 11 };
+enum { FIRST_NEW_THREAD = 1000000 }; /* for threads whose own number cannot be kept */
+
+/* SMDebug's order of phases: the first that is part of the name counts. */
+static const struct {
+    const char *part;
+    int64_t first;
+} classes[CLASSES] = {
+    {"Step:", 1},       {"Forward", 10000}, {"Backward", 20000},      {"DataIterator", 30000},  {"Dataset", 40000},
+    {"/device", 50000}, {"/host", 60000},   {"gpu_functions", 70000}, {"cpu_functions", 80000}, {"Horovod", 90000},
+    {"", 1000000},
+};
+
+/* A class that is full goes on behind all others. */
+static int64_t pid_of(int64_t next[], const char *phase)
+{
+    size_t class = 0;
+    while (!strstr(phase, classes[class].part))
+        class ++;
+    if (class + 1 < CLASSES && next[class] >= 10000 - (class == 0))
+        class = CLASSES - 1;
+    return classes[class].first + next[class]++;
+}
+
+/* In SMDebug's and Horovod's files a process is a phase or a tensor, which goes on from file to file. */
+static bool has_phases(const struct gt_trace_file *file)
+{
+    return strcmp(file->format, "smdebug") == 0 || strcmp(file->format, "horovod") == 0;
+}
+
+static const char *process_name(const struct gt_trace *trace, const struct gt_trace_process *process)
+{
+    const char *name = gt_trace_text(trace, process->name);
+    return *name ? name : gt_trace_text(trace, process->pid);
+}
+
+static int number_processes(struct gt_merged_trace *merged, struct gt_keys *keys)
+{
+    const struct gt_trace *trace = merged->trace;
+    int64_t next[CLASSES] = {0};
+    for (size_t i = 0; i < trace->process_count; i++) {
+        const struct gt_trace_process *process = &trace->process[i];
+        const struct gt_trace_file *file = &trace->file[process->file];
+        bool by_name = has_phases(file) && process->name != GT_TRACE_NONE;
+        struct gt_key key = {{gt_trace_node_of(trace, process->file), process->name,
+                              by_name ? GT_TRACE_NONE : process->pid, by_name ? GT_TRACE_NONE : process->file}};
+        int64_t first = gt_keys_add(keys, key, (uint32_t)i);
+        if (first < 0)
+            return (int)first;
+        int64_t pid = first < (int64_t)i ? merged->process[first].pid : pid_of(next, process_name(trace, process));
+        merged->process[i] = (struct gt_merged_process){.pid = pid, .first = (uint32_t)first};
+    }
+    return 0;
+}
+
+/* The thread's own number, if it is one that a double holds; else -1. */
+static int64_t own_number(const char *text)
+{
+    int64_t number;
+    return gt_number_i64(text, &number) == 0 && number >= 0 && number < INT64_C(1) << 53 ? number : -1;
+}
+
+/* 1 when nobody has this pid and tid yet, and the track has them now. */
+static int take_place(struct gt_keys *taken, const struct gt_merged_lane *lane, size_t track)
+{
+    struct gt_key place = {{(uint32_t)lane->pid, (uint32_t)lane->tid, (uint32_t)((uint64_t)lane->tid >> 32), 0}};
+    int64_t owner = gt_keys_add(taken, place, (uint32_t)track);
+    return owner < 0 ? (int)owner : owner == (int64_t)track;
+}
+
+/* Tracks that are one thread, though in several files, and the numbers that threads have of their own. */
+static int keep_numbers(struct gt_merged_trace *merged, struct gt_keys *keys, struct gt_keys *taken)
+{
+    const struct gt_trace *trace = merged->trace;
+    for (size_t i = 0; i < trace->track_count; i++) {
+        const struct gt_trace_track *track = &trace->track[i];
+        struct gt_merged_lane *lane = &merged->lane[i];
+        lane->pid = merged->process[track->process].pid;
+        struct gt_key key = {{(uint32_t)lane->pid, track->tid, track->real_process, 0}};
+        int64_t first = gt_keys_add(keys, key, (uint32_t)i);
+        if (first < 0)
+            return (int)first;
+        lane->first = (uint32_t)first;
+        const char *text = gt_trace_text(trace, track->tid);
+        lane->tid = *text ? own_number(text) : 0;
+        int status = lane->tid >= 0 && first == (int64_t)i ? take_place(taken, lane, i) : 1;
+        if (status < 0)
+            return status;
+        if (!status)
+            lane->tid = -1;
+    }
+    return 0;
+}
+
+static int number_threads(struct gt_merged_trace *merged, struct gt_keys *keys, struct gt_keys *taken)
+{
+    int64_t next = FIRST_NEW_THREAD;
+    int status = keep_numbers(merged, keys, taken);
+    for (size_t i = 0; i < merged->trace->track_count && status >= 0; i++) {
+        struct gt_merged_lane *lane = &merged->lane[i];
+        if (lane->first != i) {
+            lane->tid = merged->lane[lane->first].tid;
+            continue;
+        }
+        for (status = lane->tid >= 0; !status;) {
+            lane->tid = next++;
+            status = take_place(taken, lane, i);
+        }
+    }
+    return status;
+}
+
+int gt_merged_number(struct gt_merged_trace *merged)
+{
+    struct gt_keys processes = {0}, threads = {0}, taken = {0};
+    merged->process = calloc(merged->trace->process_count + 1, sizeof *merged->process);
+    merged->lane = calloc(merged->trace->track_count + 1, sizeof *merged->lane);
+    int status = merged->process && merged->lane ? 0 : -ENOMEM;
+    if (status >= 0)
+        status = number_processes(merged, &processes);
+    if (status >= 0)
+        status = number_threads(merged, &threads, &taken);
+    gt_keys_release(&processes);
+    gt_keys_release(&threads);
+    gt_keys_release(&taken);
+    return status;
+}
+
 /* ---- events: the members they had, with new times, processes, threads and ids ---- */
 
 /* The same as gt_buffer_append, without a call: there are a dozen for each event. */
@@ -444,17 +574,31 @@ struct sample {
 
 struct counters {
     struct gt_merged_trace *merged;
-    struct sample *sample;
+    uint32_t *order; /* of the wanted samples, by time and series: a recording may have many millions */
     size_t count;
     char **key;   /* of each series; NULL: not wanted */
     int64_t *pid; /* of each series */
     int64_t mark_pid;
 };
 
-static int compare_samples(const void *a, const void *b)
+static int compare_samples(const void *a, const void *b, void *context)
 {
-    const struct sample *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->time, y->time), GT_ORDER(x->series, y->series));
+    const struct gt_trace_samples *samples = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return GT_ORDER_BY(GT_ORDER(samples->time[x], samples->time[y]), GT_ORDER(samples->series[x], samples->series[y]),
+                       GT_ORDER(x, y));
+}
+
+static struct sample sample_at(const struct counters *counters, size_t number)
+{
+    const struct gt_trace_samples *samples = &counters->merged->trace->samples;
+    uint32_t at = counters->order[number];
+    return (struct sample){samples->time[at], samples->value[at], samples->series[at]};
+}
+
+static int64_t time_at(const struct counters *counters, size_t number)
+{
+    return counters->merged->trace->samples.time[counters->order[number]];
 }
 
 /* "gpu0_GPUUtilization_algo-1" */
@@ -497,14 +641,16 @@ static int name_series(struct counters *counters, const regex_t *wanted, struct 
 static int collect(struct counters *counters)
 {
     const struct gt_trace_samples *samples = &counters->merged->trace->samples;
-    counters->sample = malloc((samples->count + 1) * sizeof *counters->sample);
-    if (!counters->sample)
+    if (samples->count > UINT32_MAX)
+        return -EOVERFLOW;
+    counters->order = malloc((samples->count + 1) * sizeof *counters->order);
+    if (!counters->order)
         return -ENOMEM;
     for (size_t i = 0; i < samples->count; i++)
         if (counters->key[samples->series[i]])
-            counters->sample[counters->count++] = (struct sample){samples->time[i], samples->value[i],
-                                                                  samples->series[i]};
-    GT_SORT(counters->sample, counters->count, compare_samples);
+            counters->order[counters->count++] = (uint32_t)i;
+    if (counters->count)
+        qsort_r(counters->order, counters->count, sizeof *counters->order, compare_samples, (void *)(uintptr_t)samples);
     return 0;
 }
 
@@ -527,18 +673,18 @@ static int write_counters(struct counters *counters, struct gt_error *error)
             write_process(merged, told, "System metrics", node, node, -1, NULL);
         }
     for (size_t i = 0; i < counters->count; i++) {
-        const struct sample *sample = &counters->sample[i];
+        struct sample sample = sample_at(counters, i);
         gt_merged_begin(out);
         gt_buffer_text(out, "{\"name\": ");
-        gt_json_quote(out, counters->key[sample->series]);
-        gt_buffer_printf(out, ", \"ph\": \"C\", \"pid\": %" PRId64 ", \"ts\": ", counters->pid[sample->series]);
-        gt_merged_time(out, sample->time - merged->base);
+        gt_json_quote(out, counters->key[sample.series]);
+        gt_buffer_printf(out, ", \"ph\": \"C\", \"pid\": %" PRId64 ", \"ts\": ", counters->pid[sample.series]);
+        gt_merged_time(out, sample.time - merged->base);
         gt_buffer_text(out, ", \"args\": {\"value\": ");
-        write_number(out, sample->value);
+        write_number(out, sample.value);
         gt_buffer_text(out, "}}");
-        touch(merged, sample->time, sample->time);
+        touch(merged, sample.time, sample.time);
         merged->counters++;
-        int status = gt_sorted_text_add(merged->sorted, sample->time, 0, error);
+        int status = gt_sorted_text_add(merged->sorted, sample.time, 0, error);
         if (status < 0)
             return status;
     }
@@ -565,8 +711,8 @@ static void write_mark(struct counters *counters, size_t from, size_t to, int64_
     bool any = false;
     memset(nearest, 0, merged->trace->series_count * sizeof *nearest);
     for (size_t i = from; i < to; i++) {
-        size_t *best = &nearest[counters->sample[i].series];
-        if (!*best || llabs(counters->sample[i].time - time) < llabs(counters->sample[*best - 1].time - time))
+        size_t *best = &nearest[sample_at(counters, i).series];
+        if (!*best || llabs(time_at(counters, i) - time) < llabs(time_at(counters, *best - 1) - time))
             *best = i + 1;
     }
     gt_merged_begin(out);
@@ -580,7 +726,7 @@ static void write_mark(struct counters *counters, size_t from, size_t to, int64_
         gt_buffer_text(out, any ? ", " : "");
         gt_json_quote(out, counters->key[i]);
         gt_buffer_text(out, ": ");
-        write_number(out, counters->sample[nearest[i] - 1].value);
+        write_number(out, sample_at(counters, nearest[i] - 1).value);
         any = true;
     }
     gt_buffer_text(out, "}}");
@@ -595,14 +741,15 @@ static int write_marks(struct counters *counters, struct gt_error *error)
     int64_t last = INT64_MIN;
     int status = nearest ? 0 : gt_error_system(error, ENOMEM, "merging");
     for (size_t i = 0; i < counters->count && status >= 0; i++) {
-        int64_t time = counters->sample[i].time;
-        if (!is_low(counters, &counters->sample[i]) || (last != INT64_MIN && time - last <= NEAR))
+        struct sample sample = sample_at(counters, i);
+        int64_t time = sample.time;
+        if (!is_low(counters, &sample) || (last != INT64_MIN && time - last <= NEAR))
             continue;
         if (last == INT64_MIN)
             write_process(merged, counters->mark_pid, mark_name, "", "", -1, NULL);
-        for (; from < counters->count && counters->sample[from].time < time - NEAR; from++)
+        for (; from < counters->count && time_at(counters, from) < time - NEAR; from++)
             ;
-        for (; to < counters->count && counters->sample[to].time <= time + NEAR; to++)
+        for (; to < counters->count && time_at(counters, to) <= time + NEAR; to++)
             ;
         write_mark(counters, from, to, time, nearest);
         last = time;
@@ -630,7 +777,7 @@ int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error)
         free(counters.key[i]);
     free(counters.key);
     free(counters.pid);
-    free(counters.sample);
+    free(counters.order);
     return status;
 }
 

@@ -196,12 +196,6 @@ size_t gt_ranks_absent(const struct gt_analysis_input *input, struct gt_buffer *
 
 /* ---- compared ---- */
 
-static double median_of(double *value, size_t count)
-{
-    GT_SORT(value, count, gt_order_doubles);
-    return count ? (value[(count - 1) / 2] + value[count / 2]) / 2 : NAN;
-}
-
 double gt_rank_compared(const struct gt_rank_figures *rank, enum gt_rank_figure figure)
 {
     bool is_length = figure == GT_RANK_STEP || figure == GT_RANK_KERNEL;
@@ -210,13 +204,13 @@ double gt_rank_compared(const struct gt_rank_figures *rank, enum gt_rank_figure 
 
 double gt_ranks_median(const struct gt_rank_figures *ranks, size_t count, size_t except, enum gt_rank_figure figure)
 {
-    double *value = malloc((count + 1) * sizeof *value);
-    size_t known = 0;
-    for (size_t i = 0; value && i < count; i++)
+    struct gt_numbers known = {0};
+    int status = 0;
+    for (size_t i = 0; i < count && status >= 0; i++)
         if (i != except && !isnan(gt_rank_compared(&ranks[i], figure)))
-            value[known++] = gt_rank_compared(&ranks[i], figure);
-    double median = value ? median_of(value, known) : NAN;
-    free(value);
+            status = gt_numbers_add(&known, gt_rank_compared(&ranks[i], figure));
+    double median = status < 0 ? NAN : gt_numbers_percentile(&known, 50);
+    gt_numbers_release(&known);
     return median;
 }
 

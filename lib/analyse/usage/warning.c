@@ -248,18 +248,26 @@ static bool too_many_threads(const struct gt_usage *usage, struct gt_warning *wa
 }
 
 /* On a part of a machine others are no disturbance, nor are the other ranks of a job, which nothing here tells from strangers. */
-static bool disturbed(const struct gt_usage *usage, struct gt_warning *warning)
+double gt_usage_others(const struct gt_usage *usage)
 {
     int cores = usage->machine->core_count;
-    double others = gt_usage_cores(usage, GT_SCOPE_SYSTEM) - gt_usage_cores(usage, GT_SCOPE_COMBINED);
-    char number[GT_HUMAN_SIZE];
     bool has_all = isnan(gt_usage_given(usage, GT_LIMIT_CORES)) && usage->machine->world < 2;
-    if (!has_all || cores < 1 || !(others > 0.3 * cores) || usage->outcome->elapsed < LEAST_SECONDS)
+    if (!has_all || cores < 1 || !(usage->outcome->elapsed >= LEAST_SECONDS))
+        return NAN;
+    double others = gt_usage_cores(usage, GT_SCOPE_SYSTEM) - gt_usage_cores(usage, GT_SCOPE_COMBINED);
+    return others > 0.3 * cores ? others : NAN;
+}
+
+static bool disturbed(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    double others = gt_usage_others(usage);
+    char number[GT_HUMAN_SIZE];
+    if (isnan(others))
         return false;
     warning->value = others;
     warning->is_of_others = true;
     say(warning, "other programs used %s of the %d cores: do not compare these times", gt_human_number(number, others),
-        cores);
+        usage->machine->core_count);
     return true;
 }
 

@@ -27,6 +27,9 @@ double gt_usage_memory_limit_met(const struct gt_usage *usage);
 /* Returns what the job was given; NaN: nobody says. */
 double gt_usage_given(const struct gt_usage *usage, enum gt_limit_kind kind);
 
+/* Returns the cores that other programs used, if these disturbed the run; else NaN. */
+double gt_usage_others(const struct gt_usage *usage);
+
 /* The sections "limits" and "warnings" of the report. */
 void gt_usage_limits_section(const struct gt_usage *usage, struct gt_node *root);
 void gt_usage_warnings_table(const struct gt_usage *usage, struct gt_node *root);
