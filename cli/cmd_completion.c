@@ -50,17 +50,13 @@ static void offer_runs(const struct line *line, const char *before)
         offer(line, before, name, "", "");
 }
 
-/* The option that a word names, of the command if it takes it; NULL: the word is no option. */
+/* The option that a word names, of the command if it takes it; NULL: the word is not an option. */
 static const struct option *option_named(const struct command *command, const char *word)
 {
-    const struct option *found = NULL;
     size_t length = strcspn(word, "=");
     if (strncmp(word, "--", 2) == 0)
-        return option_long(command, word + 2, length - 2);
-    for (int i = 0; i < OPTION_COUNT && word[0] == '-' && length == 2; i++)
-        if (option_table[i].letter == word[1] && (!found || option_applies(&option_table[i], command)))
-            found = &option_table[i];
-    return found;
+        return length > 3 ? option_find(command, word + 2, length - 2) : NULL;
+    return *word == '-' && length == 2 ? option_find(command, word + 1, 1) : NULL;
 }
 
 /* Where the words begin that are the user's own command. */

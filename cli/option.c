@@ -318,12 +318,13 @@ static bool equals(const char *name, const char *word, size_t length)
     return begins(name, word, length) && !name[length];
 }
 
-const struct option *option_long(const struct command *command, const char *name, size_t length)
+const struct option *option_find(const struct command *command, const char *name, size_t length)
 {
     const struct option *found = NULL;
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option *option = &option_table[i];
-        bool is_named = equals(option->name, name, length) || equals(option->short_word, name, length);
+        bool is_named = length == 1 ? option->letter == *name
+                                    : equals(option->name, name, length) || equals(option->short_word, name, length);
         if (is_named && (!found || option_applies(option, command)))
             found = option;
     }
@@ -433,7 +434,7 @@ static int unknown(const struct parser *parser, const char *word)
 /* The option that `length` letters of `word` name: exactly, or as the beginning of one option's names alone. */
 static int find_long(const struct parser *parser, const char *word, size_t length, const struct option **ret)
 {
-    const struct option *found = option_long(parser->command, word, length);
+    const struct option *found = length > 1 ? option_find(parser->command, word, length) : NULL;
     char name[64];
     if (found && option_applies(found, parser->command)) {
         *ret = found;
@@ -485,25 +486,18 @@ static int parse_long(struct parser *parser, const char *word)
     return take_value(parser, option, word[length] ? word + length + 1 : NULL, origin);
 }
 
-static const struct option *find_letter(const struct parser *parser, char letter)
-{
-    for (int i = 0; i < OPTION_COUNT; i++)
-        if (option_table[i].letter == letter && option_applies(&option_table[i], parser->command))
-            return &option_table[i];
-    return NULL;
-}
-
 /* "-o FILE", "-oFILE", "-o=FILE" as the original's parser has it, "-hv". */
 static int parse_letters(struct parser *parser, const char *letters)
 {
     char hint[80];
-    if (option_long(parser->command, letters, strcspn(letters, "="))) /* "-tf" */
+    size_t length = strcspn(letters, "=");
+    if (length > 1 && option_find(parser->command, letters, length)) /* "-tf" */
         return say_usage("unknown option '-%s': did you mean '--%s'? (%s)", letters, letters,
                          help_hint(parser->command, hint, sizeof hint));
     for (; *letters; letters++) {
-        const struct option *option = find_letter(parser, *letters);
+        const struct option *option = option_find(parser->command, letters, 1);
         const char origin[] = {'-', *letters, '\0'};
-        if (!option)
+        if (!option || !option_applies(option, parser->command))
             return unknown(parser, origin + 1);
         if (option->type != OPTION_FLAG)
             return take_value(parser, option,

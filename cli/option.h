@@ -82,8 +82,9 @@ bool option_pid(const char *text, pid_t *ret);
 char *options_own(struct options *options, char *memory);
 void options_release(struct options *options);
 
-/* The option with this long name, of `length` letters: one that the command takes, or any; NULL: there is none. */
-const struct option *option_long(const struct command *command, const char *name, size_t length);
+/* The option with this name of `length` letters, or with this letter: one that the command takes, or any; NULL: there is
+ * none. */
+const struct option *option_find(const struct command *command, const char *name, size_t length);
 bool option_applies(const struct option *option, const struct command *command);
 /* Returns true if the help of the command lists the option. Trackers take more options, mostly from configuration
  * files. */

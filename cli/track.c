@@ -73,9 +73,10 @@ static void note_misplaced_option(struct watch *watch, char *const *words)
     const char *program = gt_file_name(words[0]);
     for (; *words && strcmp(gt_file_name(*words), "gpu-tracker") != 0; words++) {
         size_t length = strcspn(*words, "=");
-        const struct option *option = strncmp(*words, "--", 2) == 0 ? option_long(&command_run, *words + 2, length - 2)
+        const struct option *option = strncmp(*words, "--", 2) == 0 ? option_find(&command_run, *words + 2, length - 2)
                                                                     : NULL;
-        if (!option || !option_is_listed(option, &command_run) || !strchr(option->name, '-'))
+        if (!option || !option_is_listed(option, &command_run) || !strchr(option->name, '-') ||
+            option == &option_table[OPTION_NUMBER_no_history])
             continue;
         gt_warn(watch_warn, watch,
                 "%.*s is after the command, so %.100s gets it: options of gpu-tracker come before the command",

@@ -81,34 +81,6 @@ static void add_rapl(struct doctor *doctor, const struct gt_sampler *sampler)
     add_source(doctor, "rapl: perf against powercap", NULL, 0, &both);
 }
 
-/* The NVIDIA driver's high-water marks of GPU memory, which the administrator switches on, and what it counts of
- * errors. */
-static void add_nvml(struct doctor *doctor, const struct gt_sampler_source *source)
-{
-    struct gt_availability availability;
-    gt_nvml_survey_marks(source->state, &availability);
-    add_source(doctor, "nvml: accounting", NULL, 0, &availability);
-    gt_nvml_survey_health(source->state, &availability);
-    add_source(doctor, "nvml: health", NULL, 0, &availability);
-}
-
-static void add_amd(struct doctor *doctor, const struct gt_sampler_source *source)
-{
-    struct gt_availability availability;
-    gt_amd_survey_health(source->state, &availability);
-    add_source(doctor, "amd: health", NULL, 0, &availability);
-}
-
-/* What older kernels lack; of a stored machine's nothing is known. */
-static void add_kernel(struct doctor *doctor, const struct gt_sampler *sampler)
-{
-    struct gt_availability availability;
-    if (!sampler->root.is_machine)
-        return;
-    gt_pidfd_survey(&availability);
-    add_source(doctor, "kernel: pidfd", NULL, 0, &availability);
-}
-
 /* Whether blocks of unmodified programs can be recorded. */
 static void add_block_sources(struct doctor *doctor)
 {
@@ -129,6 +101,7 @@ static void add_block_sources(struct doctor *doctor)
 
 static void gather(struct doctor *doctor, const struct gt_sampler *sampler, const struct gt_tracker_options *options)
 {
+    struct gt_availability availability;
     for (size_t i = 0; i < sampler->source_count; i++) {
         const struct gt_sampler_source *source = &sampler->source[i];
         add_source(doctor, source->type->name, source->type->metrics, source->type->metric_count,
@@ -136,14 +109,24 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
         doctor->source[doctor->count - 1].type = source->type;
         if (source->type == &gt_collector_rapl)
             add_rapl(doctor, sampler);
-        if (source->type == &gt_collector_nvml)
-            add_nvml(doctor, source);
-        if (source->type == &gt_collector_amd)
-            add_amd(doctor, source);
+        if (source->type ==
+            &gt_collector_nvml) { /* high-water marks, which an administrator enables; counters of errors */
+            gt_nvml_survey_marks(source->state, &availability);
+            add_source(doctor, "nvml: accounting", NULL, 0, &availability);
+            gt_nvml_survey_health(source->state, &availability);
+            add_source(doctor, "nvml: health", NULL, 0, &availability);
+        }
+        if (source->type == &gt_collector_amd) {
+            gt_amd_survey_health(source->state, &availability);
+            add_source(doctor, "amd: health", NULL, 0, &availability);
+        }
     }
     add_memory(doctor, options);
     add_events(doctor, sampler);
-    add_kernel(doctor, sampler);
+    if (sampler->root.is_machine) { /* unknown for a stored machine */
+        gt_pidfd_survey(&availability);
+        add_source(doctor, "kernel: pidfd", NULL, 0, &availability);
+    }
     add_block_sources(doctor);
 }
 
