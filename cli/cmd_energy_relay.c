@@ -60,16 +60,6 @@ static int confine_find(struct confine *confine, const char *user)
     return 0;
 }
 
-/* Looks up a group. */
-static int confine_find_group(gid_t *ret, const char *group)
-{
-    const struct group *found = getgrnam(group);
-    if (!found)
-        return say_usage("--group %s: unknown group", group);
-    *ret = found->gr_gid;
-    return 0;
-}
-
 static int fail(const char *what)
 {
     say("%s: %s", what, strerror(errno));
@@ -353,17 +343,18 @@ static int run(const struct options *options, int count, char **operands)
     struct gt_energy_relay *relay = NULL;
     struct gt_error error = {0};
     struct confine confine;
-    gid_t group = 0;
+    const struct group *group = options->group ? getgrnam(options->group) : NULL;
+    if (options->group && !group)
+        return say_usage("--group %s: unknown group", options->group);
+    gid_t gid = group ? group->gr_gid : 0;
     int status = confine_find(&confine, options->user);
-    if (!status && options->group)
-        status = confine_find_group(&group, options->group);
     if (status)
         return status;
     status = gt_energy_relay_open(&relay, options->root, &error);
     if (status < 0)
         return say_failure(status, &error);
     bool has_group = options->group || confine.has_user;
-    int listening = relay_socket_listen(path, has_group, options->group ? group : confine.gid);
+    int listening = relay_socket_listen(path, has_group, options->group ? gid : confine.gid);
     status = listening < 0 ? -listening : answer_clients(path, listening, &confine, relay);
     if (listening >= 0)
         close(listening);

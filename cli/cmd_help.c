@@ -8,7 +8,7 @@
 #include "message.h"
 #include "option.h"
 
-enum { WIDTH = 100, LEAST_WIDTH = 40, USAGE_INDENT = 11, OPTION_INDENT = 32, COMMAND_INDENT = 14 };
+enum { WIDTH = 100, LEAST_WIDTH = 40, USAGE_INDENT = 11, OPTION_INDENT = 32, COMMAND_INDENT = 14, CHOICES = 400 };
 
 /* The width of the terminal; files are formatted for one of WIDTH columns. */
 static size_t width_of(FILE *out)
@@ -101,6 +101,17 @@ static void print_effect(FILE *out, const struct option *option)
     wrap(out, text, option_indent(out), option_indent(out));
 }
 
+/* Writes "One of a, b.", into `ret`, which it returns. */
+static const char *choices_of(const struct option *option, char ret[CHOICES])
+{
+    const char *name;
+    size_t used = (size_t)snprintf(ret, CHOICES, "%s of ", option->type == OPTION_TEXT ? "Any" : "One");
+    for (size_t i = 0; (name = option->choice(i)); i++)
+        used += (size_t)snprintf(ret + used, CHOICES - used, "%s%s", i ? ", " : "", name);
+    snprintf(ret + used, CHOICES - used, ".");
+    return ret;
+}
+
 static void print_option(FILE *out, const struct option *option)
 {
     char text[900];
@@ -109,15 +120,8 @@ static void print_option(FILE *out, const struct option *option)
     char *end = strchr(text, '\n');
     if (end)
         *end = ' ';
-    const char *name;
-    for (size_t i = 0; option->choice && (name = option->choice(i)); i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
-                                 i                             ? ", "
-                                 : option->type == OPTION_TEXT ? " Any of "
-                                                               : " One of ",
-                                 name);
     if (option->choice)
-        used += (size_t)snprintf(text + used, sizeof text - used, ".");
+        used += (size_t)snprintf(text + used, sizeof text - used, " %s", choices_of(option, (char[CHOICES]){""}));
     if (option->short_word)
         snprintf(text + used, sizeof text - used, " Also --%s.", option->short_word);
     wrap(out, text, option_indent(out), option_indent(out));
@@ -377,11 +381,8 @@ static void put_option(const struct option *option)
     char term[HELP_TERM_SIZE], variable[CONFIG_VARIABLE_SIZE];
     put_term(help_term(option, term));
     put_text(option->help);
-    const char *name;
-    for (size_t i = 0; option->choice && (name = option->choice(i)); i++)
-        printf("%s%s", i ? ", " : option->type == OPTION_TEXT ? "Any of " : "One of ", name);
     if (option->choice)
-        puts(".");
+        puts(choices_of(option, (char[CHOICES]){""}));
     if (option->short_word)
         printf("Also \\fB\\-\\-%s\\fP.\n", option->short_word);
     if (option->configurable)

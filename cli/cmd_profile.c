@@ -60,16 +60,6 @@ static const char *analysis_of(int *count, char ***operands)
     return first;
 }
 
-/* Returns what an analysis is called that was mistyped, or NULL. */
-static const char *nearest_analysis(const char *word)
-{
-    struct suggestion suggestion = {.word = word};
-    const char *name, *help;
-    for (size_t i = 0; (name = choice_analysis(i, &help)); i++)
-        suggest(&suggestion, name);
-    return suggestion.nearest;
-}
-
 /* Those of traces and those of jobs. */
 static int say_analyses(const char *word)
 {
@@ -93,9 +83,12 @@ static int check_words(const char *analysis, int count, char **operands)
                                  operands[i]);
         return 0;
     }
-    const char *nearest = nearest_analysis(analysis);
-    if (nearest)
-        return say_usage("no analysis '%s': did you mean '%s'?", analysis, nearest);
+    struct suggestion suggestion = {.word = analysis};
+    const char *name, *help;
+    for (size_t i = 0; (name = choice_analysis(i, &help)); i++)
+        suggest(&suggestion, name);
+    if (suggestion.nearest)
+        return say_usage("no analysis '%s': did you mean '%s'?", analysis, suggestion.nearest);
     if (!count || strchr(analysis, '.'))
         return say_usage("'%s' is neither a file nor an analysis (see gpu-tracker profile --help)", analysis);
     return say_analyses(analysis);

@@ -220,40 +220,38 @@ static int incomplete_command(const char *group, const char *word)
 /* Returns the name of the command that people call so elsewhere. */
 static const char *near_name(const char *word)
 {
-    static const char *const names[][2] = {
-        {"diff", "compare"},
-        {"show", "report"},
-        {"export", "report"},
-        {"summary", "report"},
-        {"chart", "plot"},
-        {"draw", "plot"},
-        {"graph", "plot"},
-        {"monitor", "top"},
-        {"live", "top"},
-        {"history", "runs"},
-        {"list", "runs"},
-        {"blocks", "analyze"},
-        {"merge", "timeline merge"},
-        {"start", "run"},
-        {"exec", "run"},
-        {"execute", "run"},
-        {"track", "run"},
-        {"record", "run"},
-        {"follow", "attach"},
-        {"check", "doctor"},
-        {"info", "doctor"},
-        {"exporter", "serve"},
-        {"trace", "timeline info"},
-        {"html", "report"},
-        {"stats", "report"},
-        {"view", "report"},
-        {"open", "report"},
-        {"status", "top"},
-        {"watch", "top"},
-        {"ps", "top"},
-        {"request", "report --request"},
-        {"version", "--version"},
-    };
+    static const char *const names[][2] = {{"diff", "compare"},
+                                           {"show", "report"},
+                                           {"export", "report"},
+                                           {"summary", "report"},
+                                           {"chart", "plot"},
+                                           {"draw", "plot"},
+                                           {"graph", "plot"},
+                                           {"monitor", "top"},
+                                           {"live", "top"},
+                                           {"history", "runs"},
+                                           {"list", "runs"},
+                                           {"blocks", "analyze"},
+                                           {"merge", "timeline merge"},
+                                           {"start", "run"},
+                                           {"exec", "run"},
+                                           {"execute", "run"},
+                                           {"track", "run"},
+                                           {"record", "run"},
+                                           {"follow", "attach"},
+                                           {"check", "doctor"},
+                                           {"info", "doctor"},
+                                           {"exporter", "serve"},
+                                           {"trace", "timeline info"},
+                                           {"html", "report"},
+                                           {"stats", "report"},
+                                           {"view", "report"},
+                                           {"open", "report"},
+                                           {"status", "top"},
+                                           {"watch", "top"},
+                                           {"ps", "top"},
+                                           {"request", "report --request"},
+                                           {"version", "--version"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(word, names[i][0]) == 0)
             return names[i][1];
@@ -274,15 +272,13 @@ static int unknown_command(const char *word)
     static const char *const recordings[] = {".sqlite", ".csv", NULL};
     if (has_suffix(word, recordings))
         return say_usage("unknown command '%s': did you mean 'report %s'? (see gpu-tracker --help)", word, word);
-    const char *near = near_name(word), *analysis, *help;
-    for (size_t i = 0; !near && (analysis = command_profile.choice(i, &help)); i++)
-        if (strcmp(analysis, word) == 0)
+    struct suggestion suggestion = {.word = word, .nearest = near_name(word)};
+    const char *analysis, *help;
+    for (size_t i = 0; (analysis = command_profile.choice(i, &help)); i++)
+        if (!suggestion.nearest && strcmp(analysis, word) == 0)
             return say_usage("unknown command '%s': did you mean 'profile %s'? (see gpu-tracker profile --help)", word,
                              word);
-    if (near)
-        return say_usage("unknown command '%s': did you mean '%s'? (see gpu-tracker --help)", word, near);
-    struct suggestion suggestion = {.word = word};
-    for (int i = 0; i < COMMAND_COUNT; i++)
+    for (int i = 0; i < COMMAND_COUNT && !near_name(word); i++)
         suggest(&suggestion, commands[i]->name);
     if (suggestion.nearest)
         return say_usage("unknown command '%s': did you mean '%s'? (see gpu-tracker --help)", word, suggestion.nearest);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,20 +80,10 @@ static void target_of(const char *path, char target[PATH_MAX])
         snprintf(target, PATH_MAX, "%s", path);
 }
 
-static void folder_of(const char *path, char folder[PATH_MAX])
-{
-    snprintf(folder, PATH_MAX, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (!slash)
-        strcpy(folder, ".");
-    else
-        slash[slash == folder] = '\0';
-}
-
 /* 0, or the errno that a write to `path` would meet; *is_replaced tells whether it is written beside and renamed. */
 static int check(const char *path, bool *is_replaced)
 {
-    char target[PATH_MAX], folder[PATH_MAX];
+    char target[PATH_MAX];
     struct stat status;
     target_of(path, target);
     int exists = stat(target, &status) == 0;
@@ -102,7 +93,7 @@ static int check(const char *path, bool *is_replaced)
     int code = exists ? -gt_access(AT_FDCWD, target, W_OK) : 0;
     if (code)
         return code;
-    folder_of(target, folder);
+    const char *folder = dirname(target);
     if (stat(folder, &status) < 0)
         return errno;
     if (*is_replaced && (code = -gt_access(AT_FDCWD, folder, W_OK | X_OK)))
