@@ -3,12 +3,19 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "config.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
 
-enum { WIDTH = 100, LEAST_WIDTH = 40, USAGE_INDENT = 11, OPTION_INDENT = 32, COMMAND_INDENT = 14, CHOICES = 400 };
+enum {
+    WIDTH = 100,
+    LEAST_WIDTH = 40,
+    USAGE_INDENT = 11,
+    OPTION_INDENT = 32,
+    COMMAND_INDENT = 14,
+    CHOICES = 400,
+    HELP_TERM_SIZE = 80
+};
 
 /* The width of the terminal; files are formatted for one of WIDTH columns. */
 static size_t width_of(FILE *out)
@@ -71,7 +78,8 @@ static void wrap(FILE *out, const char *text, size_t indent, size_t column)
     fputc('\n', out);
 }
 
-const char *help_term(const struct option *option, char text[HELP_TERM_SIZE])
+/* "-o, --output=FILE" */
+static const char *help_term(const struct option *option, char text[HELP_TERM_SIZE])
 {
     char letter[] = {'-', option->letter, ',', ' ', '\0'};
     snprintf(text, HELP_TERM_SIZE, "%s--%s%s%s", option->letter ? letter : "", option->name,
@@ -208,7 +216,8 @@ void help_print(FILE *out, const struct command *command)
     wrap(out, text, 0, 0);
 }
 
-void help_print_all(FILE *out, const struct command *command)
+/* The help of gpu-tracker help NAME: every listed option with its paragraph. */
+static void help_print_all(FILE *out, const struct command *command)
 {
     print_head(out, command);
     for (int i = 0; i < OPTION_COUNT; i++)

@@ -12,7 +12,6 @@
 #include "base/grow.h"
 #include "base/json.h"
 #include "blocks/block_event.h"
-#include "config.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"

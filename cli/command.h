@@ -66,12 +66,6 @@ int complete_main(int count, char **words);
 void help_print_overview(FILE *out);
 /* The help of --help: the effect of each option in one line, for trackers of the common options only. */
 void help_print(FILE *out, const struct command *command);
-/* The help of gpu-tracker help NAME: every listed option with its paragraph. */
-void help_print_all(FILE *out, const struct command *command);
 /* The commands whose names begin with `word`. */
 void help_print_group(FILE *out, const char *word);
-/* "-o, --output=FILE" */
-enum { HELP_TERM_SIZE = 80 };
-const char *help_term(const struct option *option, char text[HELP_TERM_SIZE]);
-
 #endif

@@ -13,7 +13,6 @@
 #include "analyse/export/export.h"
 #include "api/program.h"
 #include "command.h"
-#include "config.h"
 #include "gpu_tracker.h"
 #include "launch.h"
 #include "message.h"

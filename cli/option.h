@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "api/program.h"
+#include "base/json.h"
 #include "command.h"
 #include "gpu_tracker.h"
 
@@ -82,8 +83,8 @@ bool option_pid(const char *text, pid_t *ret);
 char *options_own(struct options *options, char *memory);
 void options_release(struct options *options);
 
-/* The option with this name of `length` letters, or with this letter: one that the command takes, or any; NULL: there is
- * none. */
+/* The option with this name of `length` letters, or with this letter: one that the command takes, or any; NULL: there
+ * is none. */
 const struct option *option_find(const struct command *command, const char *name, size_t length);
 bool option_applies(const struct option *option, const struct command *command);
 /* Returns true if the help of the command lists the option. Trackers take more options, mostly from configuration
@@ -102,5 +103,29 @@ struct gt_trace_request request_of(const struct options *options); /* the part o
 struct gt_job_server_options settings_job(const struct options *options);
 /* Gives "-" among the operands the path of standard input. */
 void name_input(int count, char **operands);
+
+/* ---- Configuration ---- */
+
+/* Defaults come from files and from the environment. Who wins, first to last:
+ *   the command line
+ *   the file of --tconfig
+ *   the environment: GPU_TRACKER_SLEEP_TIME, ...
+ *   the project's file, named by the environment variable GPU_TRACKER_CONFIG
+ *   the user's file, $XDG_CONFIG_HOME/gpu-tracker/config.json (~/.config/gpu-tracker/config.json)
+ * A file is one JSON object; its keys are those of option.def that are configurable; null leaves the default. */
+#define CONFIG_ENVIRONMENT_PREFIX "GPU_TRACKER_"
+#define CONFIG_PROJECT_VARIABLE CONFIG_ENVIRONMENT_PREFIX "CONFIG"
+
+enum { CONFIG_VARIABLE_SIZE = 80 };
+
+/* The environment variable of an option: "GPU_TRACKER_SLEEP_TIME". */
+const char *config_variable(const struct option *option, char text[CONFIG_VARIABLE_SIZE]);
+
+/* The object of settings in a file. 0 or an exit status, after saying what is wrong. */
+int config_read(struct gt_json_value **ret, const char *path);
+
+/* Fill in what the command line left open, for the options that `command` takes. 0 or an exit status, after saying what
+ * is wrong. */
+int config_apply(struct options *options, const struct command *command);
 
 #endif
