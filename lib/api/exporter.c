@@ -9,7 +9,6 @@
 #include "aggregate/combine.h"
 #include "aggregate/energy_curve.h"
 #include "aggregate/job_groups.h"
-#include "api/caller_struct.h"
 #include "api/tracker.h"
 #include "base/clock.h"
 #include "base/grow.h"

@@ -9,7 +9,6 @@
 
 #include "api/program.h"
 #include "api/tracker.h"
-#include "api/caller_struct.h"
 #include "collect/collector.h"
 #include "collect/energy/meter.h"
 #include "collect/energy/model.h"

@@ -16,7 +16,6 @@
 #include "analyse/usage/scaling.h"
 #include "analyse/usage/usage.h"
 #include "analyse/usage/usage_rule.h"
-#include "api/caller_struct.h"
 #include "api/program.h"
 #include "api/python.h"
 #include "api/tracker.h"

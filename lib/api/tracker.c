@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "analyse/usage/usage.h"
-#include "api/caller_struct.h"
 #include "api/program.h"
 #include "base/file.h"
 #include "base/grow.h"

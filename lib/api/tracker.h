@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "gpu_tracker.h"
 #include "record/recorder.h"
@@ -38,5 +39,25 @@ void gt_tracker_options_release(struct gt_tracker_options *options);
 /* For the sampler of Python: the largest resident memory of the main process while it is tracked, bytes, as it knows
  * itself: it is exact from now on. */
 void gt_tracker_main_peak(struct gt_tracker *tracker, double bytes);
+
+/* ---- Structs of the caller, which may have fewer members than ours, or more ---- */
+
+/* Copy the caller's struct; members it does not know of are zero. It begins with its size; 0 stands for ours. NULL: all
+ * is zero. */
+static inline void gt_own(void *ret, size_t size, const void *given)
+{
+    size_t known = 0;
+    memset(ret, 0, size);
+    if (given)
+        memcpy(&known, given, sizeof known);
+    if (given)
+        memcpy(ret, given, known && known < size ? known : size);
+    memcpy(ret, &size, sizeof size);
+}
+
+/* GT_OWN(struct gt_x, own, options): the same as a variable. */
+#define GT_OWN(type, name, given) \
+    type name;                    \
+    gt_own(&(name), sizeof(name), given)
 
 #endif
