@@ -124,22 +124,17 @@ static bool names_file(const char *text, const struct output_file *output)
            is_file(path, output);
 }
 
-/* Where the option names the file that the report would replace. */
-static const char *find_in_option(const struct options *options, const struct option *option,
-                                  const struct output_file *output)
+/* Returns true if the option names the file that the report would replace. */
+static bool option_names_file(const struct options *options, const struct option *option,
+                              const struct output_file *output)
 {
     const char *place = (const char *)options + option->offset;
     const struct option_list *list = (const struct option_list *)place;
     for (size_t i = 0; option->type == OPTION_LIST && i < list->count; i++)
         if (names_file(list->value[i], output))
-            return list->value[i];
+            return true;
     const char *text = option->type == OPTION_PATH ? *(const char *const *)place : NULL;
-    return text && names_file(text, output) ? text : NULL;
-}
-
-static int refuse(const char *output, const char *where)
-{
-    return say_usage("--output: '%s' is the file of %s: give the report another name", output, where);
+    return text && names_file(text, output);
 }
 
 /* Recordings and traces are data that nothing brings back. */
@@ -171,15 +166,12 @@ static int inputs_check(const struct options *options, const struct command *com
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option *option = &option_table[i];
         bool is_output = i == OPTION_NUMBER_output || i == OPTION_NUMBER_merged;
-        char where[80] = "";
-        if (is_output || !find_in_option(options, option, &output))
-            continue;
-        snprintf(where, sizeof where, "--%s", option->name);
-        return refuse(path, where);
+        if (!is_output && option_names_file(options, option, &output))
+            return say_usage("--output: '%s' is the file of --%s: give the report another name", path, option->name);
     }
     for (int i = 0; i < count && command->operand != OPERAND_PROGRAM; i++)
         if (names_file(operands[i], &output))
-            return refuse(path, "the command");
+            return say_usage("--output: '%s' is the file of the command: give the report another name", path);
     return data_check(options, command);
 }
 
@@ -305,23 +297,24 @@ static int check_operands(const struct options *options, const struct command *c
     char hint[80];
     help_hint(command, hint, sizeof hint);
     int used;
+    bool is_nameless = !*command->name, is_too_many = command->most >= 0 && count > command->most;
+    const char *extra = is_too_many ? operands[command->most] : NULL;
     for (int i = 0; i < count && command->operand != OPERAND_PROGRAM; i++)
         if (is_unit_of_number(options, operands[i]))
             return say_usage("unexpected argument '%s': a number and its unit are one word: --sleep-time 100%s",
                              operands[i], operands[i]);
-    if (command->most >= 0 && count > command->most && !*command->name && command_find(count, operands, &used))
+    if (is_too_many && is_nameless && command_find(count, operands, &used))
         return say_usage("'%s' is a command and comes before the options (%s)", operands[0], hint);
     if (count > command->least && count > 1 && is_output(command, operands[count - 1]))
         return say_usage("%s: %s: No such file or directory: did you mean -o %s? (%s)", command->name,
                          operands[count - 1], operands[count - 1], hint);
-    if (command->most >= 0 && count > command->most && !*command->name)
-        return say_usage("unexpected argument '%s' (gpu-tracker run -- %s ... tracks a program; %s)", operands[0],
-                         operands[0], hint);
-    if (command->most >= 0 && count > command->most && command_find(1, operands + command->most, &used))
-        return say_usage("unexpected argument '%s': did you mean gpu-tracker %s --help? (%s)", operands[command->most],
-                         operands[command->most], hint);
-    if (command->most >= 0 && count > command->most)
-        return say_usage("unexpected argument '%s' (%s)", operands[command->most], hint);
+    if (is_too_many && is_nameless)
+        return say_usage("unexpected argument '%s' (gpu-tracker run -- %s ... tracks a program; %s)", extra, extra,
+                         hint);
+    if (is_too_many && command_find(1, operands + command->most, &used))
+        return say_usage("unexpected argument '%s': did you mean gpu-tracker %s --help? (%s)", extra, extra, hint);
+    if (is_too_many)
+        return say_usage("unexpected argument '%s' (%s)", extra, hint);
     if (count < command->least)
         return say_usage("%s: %s is missing (%s)", command->name, command->synopsis, hint);
     return 0;
