@@ -26,7 +26,7 @@ struct gt_rows_column {
     };
 };
 
-enum { GT_COLUMNS = 24 };
+enum { GT_COLUMNS = 32 };
 
 struct gt_rows {
     struct gt_query *query;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/gpu/gpu.h"
+#include "analyse/views.h"
 #include "base/grow.h"
 #include "base/number.h"
 
@@ -148,6 +150,21 @@ bool gt_is_to_another(const struct gt_analysis_input *input, uint32_t first, siz
     char letters[80];
     read_letters(input, event, first, letters);
     return tells_of_another(letters);
+}
+
+struct gt_rows gt_communication_times(const struct gt_analysis_input *input, uint32_t first, const char *keys)
+{
+    struct gt_rows work = gt_view_work(input);
+    const uint32_t *use = gt_rows_keys(&work, "use"), *event = gt_rows_keys(&work, "event");
+    const int64_t *length = gt_rows_wholes(&work, "length");
+    int64_t *communication = gt_rows_add_wholes(&work, "communication"),
+            *to_another = gt_rows_add_wholes(&work, "to_another");
+    for (size_t i = 0; i < work.count; i++) {
+        communication[i] = use[i] == GT_USE_COMMUNICATION ? length[i] : 0;
+        to_another[i] = communication[i] && gt_is_to_another(input, first, event[i]) ? length[i] : 0;
+    }
+    return gt_rows_group(&work, keys,
+                         GT_AGGREGATES(GT_SUM("sum", "communication"), GT_SUM("to_another", "to_another")));
 }
 
 static int collect(const struct gt_analysis_input *input, uint32_t first, struct parts *parts, size_t *to_another)

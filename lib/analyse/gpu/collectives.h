@@ -74,6 +74,8 @@ int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, s
 void gt_collectives_release(struct gt_collectives *collectives);
 /* Returns true for a send or receive, which is no collective: one of two ranks alone. */
 bool gt_is_to_another(const struct gt_analysis_input *input, uint32_t first, size_t event);
+/* Returns ns of communication by keys such as "node device": keys sum to_another, which is the part in sends and receives. */
+struct gt_rows gt_communication_times(const struct gt_analysis_input *input, uint32_t first, const char *keys);
 const struct gt_rank_clock *gt_collectives_rank(const struct gt_collectives *collectives, uint32_t node); /* or NULL */
 
 /* Returns how many ranks of a communicator, which has `of`, have no trace; of the one with the most such ranks. */
