@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/rank.h"
-#include "cmd_push.h"
+#include "track.h"
 #include "engine/push.h"
 #include "engine/spool.h"
 #include "engine/tables.h"
@@ -36,7 +36,7 @@ static void stop(int number)
     is_stopped = 1;
 }
 
-/* Whoever started the tracker may wait for all that holds its standard error. */
+/* Closes standard error: the parent of the tracker may wait for its end. */
 static void be_silent(void *context)
 {
     (void)context;
@@ -102,7 +102,7 @@ static int add_path(void *context, const char *path, struct gt_error *error)
     return paths->path[paths->count++] ? 0 : -ENOMEM;
 }
 
-/* A folder stands for the recordings in it. */
+/* A folder means all recordings in it. */
 static int add_operand(struct paths *paths, const char *path, struct gt_error *error)
 {
     if (!gt_is_folder(path))
@@ -177,7 +177,7 @@ enum { NICENESS = 10 };
 struct ship {
     struct gt_spool spool;
     const char *netrc_file, *token_file;
-    int shipper; /* a pipe that ends with the process that sends; -1: nothing tells */
+    int shipper; /* a pipe that ends with the sending process; -1: none */
 };
 
 static void become_shipper(const struct ship *ship, const struct options *options, int life)
@@ -204,7 +204,7 @@ static void become_shipper(const struct ship *ship, const struct options *option
     _exit(EXIT_TRACKER);
 }
 
-/* Its parent ends at once: it is nobody's child. */
+/* Forks twice, so that init adopts the sender. */
 static void start(struct ship *ship, const struct options *options)
 {
     int life[2] = {-1, -1};

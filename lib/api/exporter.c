@@ -9,7 +9,6 @@
 #include "aggregate/combine.h"
 #include "aggregate/energy_curve.h"
 #include "aggregate/job_groups.h"
-#include "api/caller_struct.h"
 #include "api/tracker.h"
 #include "base/clock.h"
 #include "base/grow.h"
@@ -187,7 +186,8 @@ static int exporter_rows(struct gt_exporter *exporter)
     return status;
 }
 
-/* The gauges that AIPowerMeter offered to Prometheus, by their names: of what is followed, or of the machine when nothing is. */
+/* The gauges that AIPowerMeter offered to Prometheus, by their names: of what is followed, or of the machine when
+ * nothing is. */
 
 /* The sum over all rows of jobs; NaN when none has it. Without jobs what the machine has. */
 static double of_jobs(const struct gt_exporter *exporter, enum gt_metric_id metric)
@@ -226,7 +226,8 @@ static int exporter_note_power(struct gt_exporter *exporter)
     return status;
 }
 
-/* The gauges power_draw_cpu, intel_power, mem_used_cpu, mem_used_gpu and power_draw_gpu, at each sample and in the text. */
+/* The gauges power_draw_cpu, intel_power, mem_used_cpu, mem_used_gpu and power_draw_gpu, at each sample and in the
+ * text. */
 static void exporter_write_aipowermeter(const struct gt_exporter *exporter, struct gt_buffer *out,
                                         enum gt_exposition form)
 {
