@@ -485,14 +485,14 @@ static void shared_memory_that_is_made_in_parts_counts_in_parts(void **state)
         worker[i] = add(job, NULL, 10, 0);
     update(job);
     for (int i = 0; i < 3; i++) { /* each writes to a third of it */
-        show_shmem(job, worker[i], 100, 1300);
         set(job, worker[i], 10, 100, 0);
+        show_shmem(job, worker[i], 100, 1300);
     }
     update_soon(job);
     assert_ram(job, 10, 30 + 300, 40 + 300);
     for (int i = 0; i < 3; i++) { /* and reads all, which makes no page */
-        show_shmem(job, worker[i], 300, 1300);
         set(job, worker[i], 10, 300, 0);
+        show_shmem(job, worker[i], 300, 1300);
     }
     update_soon(job);
     assert_ram(job, 10, 30 + 300, 40 + 300);
@@ -504,8 +504,8 @@ static void shared_memory_that_others_make_is_no_growth_of_the_job(void **state)
     struct gt_process *main = add(job, NULL, 10, 0);
     show_shmem(job, main, 0, 1000);
     update(job);
-    show_shmem(job, main, 50, 5000);
     set(job, main, 10, 50, 0);
+    show_shmem(job, main, 50, 5000);
     update_soon(job);
     assert_ram(job, 60, 0, 60);
 }
