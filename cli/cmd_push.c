@@ -65,7 +65,6 @@ static int follow(const struct options *options, int count, char **operands)
 static int init(const struct options *options, int count, char **operands)
 {
     const struct gt_login_files files = {options->netrc_file, options->token_file};
-    struct gt_dialect dialect = gt_dialect_today;
     struct gt_error error = {0};
     struct gt_address address;
     struct gt_server *server = NULL;
@@ -78,13 +77,10 @@ static int init(const struct options *options, int count, char **operands)
         status = gt_server_open(&server, &address, &files, &error);
     if (server)
         gt_server_watch(server);
-    if (status >= 0 && server)
-        status = gt_server_dialect(server, &dialect, &error);
-    gt_engine_create_all(&sql, &dialect);
-    if (status >= 0 && server)
-        status = gt_engine_make(server, &error);
     if (status >= 0)
-        fputs(sql.failed ? "" : sql.data, stdout);
+        status = gt_engine_make(&sql, server, &error);
+    if (status >= 0)
+        fputs(sql.data, stdout);
     gt_server_close(server);
     gt_buffer_release(&sql);
     return status < 0 ? say_failure(status, &error) : 0;

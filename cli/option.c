@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "aggregate/attribute.h"
-#include "analyse/usage/next_time.h"
+#include "analyse/usage/usage.h"
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/number.h"

@@ -71,13 +71,10 @@ static void add_events(struct doctor *doctor, const struct gt_sampler *sampler)
 static void add_rapl(struct doctor *doctor, const struct gt_sampler *sampler)
 {
     static const char *const names[GT_RAPL_INTERFACES] = {"rapl: perf", "rapl: powercap"};
-    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++) {
-        struct gt_availability availability;
-        gt_rapl_survey(interface, &sampler->root, &availability);
-        add_source(doctor, names[interface], NULL, 0, &availability);
-    }
-    struct gt_availability both;
-    gt_rapl_survey_both(&sampler->root, &both);
+    struct gt_availability each[GT_RAPL_INTERFACES], both;
+    gt_rapl_survey(&sampler->root, each, &both);
+    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
+        add_source(doctor, names[interface], NULL, 0, &each[interface]);
     add_source(doctor, "rapl: perf against powercap", NULL, 0, &both);
 }
 

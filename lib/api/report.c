@@ -6,13 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analyse/blocks/block_analysis.h"
 #include "analyse/blocks/blocks.h"
 #include "analyse/compare/compare.h"
 #include "analyse/export/export.h"
 #include "analyse/merge/merge.h"
 #include "analyse/trace/analysis.h"
-#include "analyse/usage/next_time.h"
 #include "analyse/usage/scaling.h"
 #include "analyse/usage/usage.h"
 #include "analyse/usage/usage_rule.h"
@@ -48,7 +46,7 @@ struct page_blocks {
 };
 
 struct recorded_use {
-    int (*of)(const struct gt_usage_sources *sources, void *context, struct gt_error *error);
+    int (*of)(const struct gt_usage *usage, void *context, struct gt_error *error);
     void *context;
     struct page_blocks *blocks; /* analysed in the same pass; NULL: none */
 };
@@ -228,7 +226,7 @@ static int summarize(struct gt_summary *summary, struct gt_recording *recording,
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size)
 {
     const struct gt_store_type *type = gt_store_type_of(path, NULL);
-    const char *suffix = type && type->has_detail_files ? gt_store_part(index) : NULL;
+    const char *suffix = type && !type->is_database ? gt_store_part(index) : NULL;
     return suffix ? gt_store_path_beside(ret, size, path, suffix) : -ENOENT;
 }
 
@@ -248,9 +246,9 @@ static int use_outcome(struct gt_recording *recording, struct gt_summary *summar
     int status = choose(&machine, own, error);
     if (status >= 0 && join->meter)
         status = meter_join_outcome(join, summary->last_real_ns, &outcome, error);
-    struct gt_usage_sources sources = {&machine, summary, &outcome, path, NULL};
+    struct gt_usage usage = {.machine = &machine, .summary = summary, .outcome = &outcome, .recording = path};
     if (status >= 0)
-        status = use->of(&sources, use->context, error);
+        status = use->of(&usage, use->context, error);
     if (outcome.provenance != provenance)
         free(outcome.provenance);
     return status;
@@ -295,10 +293,10 @@ struct built {
     struct page_blocks blocks;
 };
 
-static int report_of(const struct gt_usage_sources *sources, void *context, struct gt_error *error)
+static int report_of(const struct gt_usage *usage, void *context, struct gt_error *error)
 {
     struct built *built = context;
-    int status = gt_usage_report(&built->report, sources, error);
+    int status = gt_usage_report(&built->report, usage, error);
     if (status >= 0 && built->blocks.is_there)
         status = gt_blocks_page_add(built->report, &built->blocks.analysis, error);
     return status;
@@ -325,16 +323,13 @@ struct runs {
     char scheduler[16]; /* of the last run that has one */
 };
 
-static int add_run(const struct gt_usage_sources *sources, void *context, struct gt_error *error)
+static int add_run(const struct gt_usage *usage, void *context, struct gt_error *error)
 {
     struct runs *runs = context;
     (void)error;
-    if (*sources->machine->scheduler)
-        memcpy(runs->scheduler, sources->machine->scheduler, sizeof runs->scheduler);
-    gt_next_time_add(&runs->next, &(struct gt_usage){.machine = sources->machine,
-                                                     .summary = sources->summary,
-                                                     .outcome = sources->outcome,
-                                                     .recording = sources->recording});
+    if (*usage->machine->scheduler)
+        memcpy(runs->scheduler, usage->machine->scheduler, sizeof runs->scheduler);
+    gt_next_time_add(&runs->next, usage);
     return 0;
 }
 
@@ -446,11 +441,9 @@ int gt_tracker_judge(const struct gt_tracker *tracker, const char *const *rules,
     return judge(&(struct judge){rules, warn, context}, &usage, error);
 }
 
-static int judge_recorded(const struct gt_usage_sources *sources, void *context, struct gt_error *error)
+static int judge_recorded(const struct gt_usage *usage, void *context, struct gt_error *error)
 {
-    const struct gt_usage usage = {
-        .machine = sources->machine, .summary = sources->summary, .outcome = sources->outcome};
-    return judge(context, &usage, error);
+    return judge(context, usage, error);
 }
 
 int gt_recording_judge(const char *path, const char *const *rules, void (*warn)(void *context, const char *sentence),
@@ -467,10 +460,10 @@ struct scaled_run {
     const char *path;
 };
 
-static int add_scaled_run(const struct gt_usage_sources *sources, void *context, struct gt_error *error)
+static int add_scaled_run(const struct gt_usage *usage, void *context, struct gt_error *error)
 {
     const struct scaled_run *run = context;
-    return gt_scaling_report_add(run->report, run->path, sources, error);
+    return gt_scaling_report_add(run->report, run->path, usage, error);
 }
 
 int gt_recording_scaling(const char *const paths[], size_t count, const char *variable, double size,

@@ -29,7 +29,7 @@
 #include "collect/process/kernel.h"
 #include "collect/process/process.h"
 #include "collect/topology.h"
-#include "engine/shipment.h"
+#include "engine/upload.h"
 #include "store/address.h"
 
 /* ---- Control groups --------------------------------------------------------------------------------------------- */
@@ -412,7 +412,7 @@ static void find_address(const struct gt_tracker *tracker, char *ret, size_t siz
         gt_address_read(&parts, tracker->url, NULL) < 0)
         return;
     gt_address_name(name, sizeof name, &parts);
-    gt_shipment_name_job(job, sizeof job, &tracker->recorder.machine, parts.jobs);
+    gt_upload_name_job(job, sizeof job, &tracker->recorder.machine, parts.jobs);
     snprintf(ret, size, "%s/%s", name, job);
 }
 
@@ -423,15 +423,15 @@ static int report(struct gt_tracker *tracker, struct gt_outcome *outcome, bool i
     char address[1500];
     struct gt_recorder *recorder = &tracker->recorder;
     find_address(tracker, address, sizeof address);
-    struct gt_usage_sources sources = {.machine = &recorder->machine,
-                                       .summary = &recorder->summary,
-                                       .outcome = outcome,
-                                       .recording = gt_recorder_has_recording(recorder) ? recorder->path : NULL,
-                                       .address = *address ? address : NULL};
+    struct gt_usage usage = {.machine = &recorder->machine,
+                             .summary = &recorder->summary,
+                             .outcome = outcome,
+                             .recording = gt_recorder_has_recording(recorder) ? recorder->path : NULL,
+                             .address = *address ? address : NULL};
     int status = gt_recorder_explain(recorder, outcome, error);
     if (status < 0)
         return status;
-    return is_summary ? gt_usage_summary(ret, &sources, error) : gt_usage_report(ret, &sources, error);
+    return is_summary ? gt_usage_summary(ret, &usage, error) : gt_usage_report(ret, &usage, error);
 }
 
 static int report_now(struct gt_tracker *tracker, bool is_summary, struct gt_report **ret, struct gt_error *error)

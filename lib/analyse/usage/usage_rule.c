@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyse/usage/figures.h"
+#include "analyse/usage/usage.h"
 #include "base/number.h"
 #include "schema/unit.h"
 

@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_USAGE_USAGE_RULE_H
 #define GT_ANALYSE_USAGE_USAGE_RULE_H
 
-#include "analyse/usage/figures.h"
+#include "analyse/usage/usage.h"
 
 /* Begins the name of a code block in rules of comparisons: "block:sort.time>10s". */
 #define GT_RULE_BLOCK "block:"
