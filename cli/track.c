@@ -184,7 +184,7 @@ static void tell_of_job(struct track *track, const char *pattern)
 {
     struct gt_buffer job = {0};
     const char *place = pattern ? strstr(pattern, "%j") : NULL;
-    if (place && !gt_rank_job_is_told() && gt_rank_job(&job) > 0)
+    if (place && gt_rank_job(&job) == GT_RANK_JOB_OF_LAUNCH)
         gt_warn(
             watch_warn, &track->watch,
             "no scheduler or launcher tells the number of this job: %%j is %.200s, for the ranks started together on "
