@@ -186,6 +186,8 @@ static int add_board(struct nvml *nvml, unsigned number, struct nvml_device *han
         snprintf(gpu->file, sizeof gpu->file, "/dev/nvidia%u", minor);
     device->memory = total_memory(nvml, handle);
     gt_nvml_probe(nvml, gpu);
+    /* Energy of a module contains its CPU, and is not added to a value of the CPU from another source. */
+    gpu->gpu.is_left_out = gpu->power == NVML_POWER_MODULE && !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_nvml);
     return add_slices(nvml, (size_t)index, frame);
 }
 
@@ -278,16 +280,6 @@ static void nvml_close(void *state)
     free(nvml);
 }
 
-/* Energy that contains the CPU is not added to a value of the CPU from another source. */
-static void settle_modules(struct nvml *nvml, struct gt_frame *frame)
-{
-    for (size_t i = 0; i < nvml->gpu_count; i++) {
-        struct nvml_gpu *gpu = &nvml->gpu[i];
-        if (gpu->parent < 0 && gpu->power == NVML_POWER_MODULE)
-            gpu->gpu.is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_nvml);
-    }
-}
-
 static void nvml_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
 {
     bool is_peak = metric == GT_GPU_RAM_PEAK || metric == GT_GPU_RAM_PEAK_BOUND;
@@ -323,7 +315,6 @@ static int nvml_open(void **ret, const struct gt_collect_options *options, struc
     if (status == 0) {
         availability->state = GT_READY;
         availability->refresh = gt_nvml_energy_refresh(nvml);
-        settle_modules(nvml, frame);
         see_accounting(nvml);
         *ret = nvml;
         return 0;
