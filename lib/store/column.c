@@ -14,36 +14,6 @@ const struct gt_detail gt_details[GT_DETAIL_COUNT] = {
     {GT_SCOPE_PROCESS, "process_data", ".processes"},
 };
 
-void gt_detail_begin_row(struct gt_detail_cursor *cursor)
-{
-    cursor->row = (struct gt_row){.scope = cursor->scope, .device = -1};
-    gt_values_clear(cursor->row.value);
-}
-
-int gt_detail_take(struct gt_detail_cursor *cursor, struct gt_sample_copy *copy,
-                   int (*read)(void *context, struct gt_detail_cursor *cursor, struct gt_error *error), void *context,
-                   struct gt_error *error)
-{
-    bool found = false;
-    for (;;) {
-        int status = cursor->has_row ? 1 : read(context, cursor, error);
-        if (status <= 0)
-            return status;
-        cursor->has_row = true;
-        int64_t ahead = cursor->moment.real_ns - copy->sample.real_ns;
-        if (ahead > 0 || (ahead < 0 && found)) /* the next sample's, perhaps behind a clock that was set back */
-            return 0;
-        cursor->has_row = false;
-        if (ahead < 0)
-            continue;
-        found = true;
-        struct gt_row *row = gt_sample_copy_add(copy, cursor->scope);
-        if (!row)
-            return gt_error_system(error, ENOMEM, "details of a sample");
-        *row = cursor->row;
-    }
-}
-
 /* gpu_tracker's own columns, in its order. */
 static const struct {
     const char *name;

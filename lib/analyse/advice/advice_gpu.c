@@ -112,12 +112,11 @@ static void judge_idle(struct gt_adviser *adviser, const struct gt_host_waits *w
 
 void gt_advise_idle(struct gt_adviser *adviser)
 {
-    struct gt_host_waits waits = {0};
+    const struct gt_host_waits *waits;
     struct gt_rows devices = gt_view_idle(adviser->input, "node device");
     adviser->status = gt_host_waits_find(adviser->input, &waits);
     for (size_t i = 0; i < devices.count && adviser->status >= 0; i++)
-        judge_idle(adviser, &waits, &devices, i);
-    gt_host_waits_release(&waits);
+        judge_idle(adviser, waits, &devices, i);
 }
 
 static void judge_uses(struct gt_adviser *adviser, const struct gt_rows *times, size_t row, bool is_pipeline)

@@ -490,7 +490,7 @@ static void draw_course(const struct course *course)
 
 static int find_course(struct course *course)
 {
-    struct gt_collectives all;
+    const struct gt_collectives *all;
     struct gt_rows work = gt_view_work(course->job->input);
     int status = gt_collectives_find(course->job->input, GT_ADVICE_COLLECTIVES, &all);
     struct gt_rows nodes = gt_rows_group(&work, "node", GT_AGGREGATES(GT_MIN("first", "start"), GT_MAX("last", "end")));
@@ -500,14 +500,13 @@ static int find_course(struct course *course)
     course->last = INT64_MIN;
     for (size_t i = 0; i < nodes.count && status >= 0; i++) {
         size_t row = row_of(course->job, node[i]);
-        const struct gt_rank_clock *clock = gt_collectives_rank(&all, node[i]);
+        const struct gt_rank_clock *clock = gt_collectives_rank(all, node[i]);
         int64_t ahead = clock ? clock->offset : 0;
         if (row < course->job->rows)
             course->ahead[row] = ahead;
         course->first = first[i] - ahead < course->first ? first[i] - ahead : course->first;
         course->last = last[i] - ahead > course->last ? last[i] - ahead : course->last;
     }
-    gt_collectives_release(&all);
     return status;
 }
 
@@ -532,7 +531,7 @@ static int add_course(struct job *job)
 
 struct arrivals {
     struct job *job;
-    struct gt_collectives all;
+    const struct gt_collectives *all;
     int64_t first, last; /* arrivals */
     double most;         /* skew */
 };
@@ -547,8 +546,8 @@ static void find_bounds(struct arrivals *arrivals)
 {
     arrivals->first = INT64_MAX;
     arrivals->last = INT64_MIN;
-    for (size_t i = 0; i < arrivals->all.count; i++) {
-        const struct gt_collective *collective = &arrivals->all.collective[i];
+    for (size_t i = 0; i < arrivals->all->count; i++) {
+        const struct gt_collective *collective = &arrivals->all->collective[i];
         arrivals->first = collective->first < arrivals->first ? collective->first : arrivals->first;
         arrivals->last = collective->end > arrivals->last ? collective->end : arrivals->last;
         arrivals->most = fmax(arrivals->most, (double)(collective->last - collective->first));
@@ -563,8 +562,8 @@ static void add_skew(struct arrivals *arrivals)
     struct gt_time_unit unit = gt_time_unit_of(arrivals->most);
     double most[COLUMNS] = {0};
     char note[200], words[32];
-    for (size_t i = 0; i < arrivals->all.count; i++) {
-        const struct gt_collective *collective = &arrivals->all.collective[i];
+    for (size_t i = 0; i < arrivals->all->count; i++) {
+        const struct gt_collective *collective = &arrivals->all->collective[i];
         double *column = &most[column_of(arrivals, collective->last)];
         *column = fmax(*column, (double)(collective->last - collective->first));
     }
@@ -572,7 +571,7 @@ static void add_skew(struct arrivals *arrivals)
     snprintf(
         note, sizeof note,
         "How long after the first rank the last one comes; a column is %s, the greatest skew in it, of %zu collectives.",
-        gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), arrivals->all.count);
+        gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), arrivals->all->count);
     gt_series_note(series, note);
     add_time_columns(job, series, arrivals->first, arrivals->last, x_unit);
     int line = gt_series_line(series, "", "skew");
@@ -583,8 +582,8 @@ static void add_skew(struct arrivals *arrivals)
 /* How long it came behind the one before it, each in its column of time. */
 static void measure_last(const struct arrivals *arrivals, double (*kept)[COLUMNS])
 {
-    for (size_t i = 0; i < arrivals->all.count; i++) {
-        const struct gt_collective *collective = &arrivals->all.collective[i];
+    for (size_t i = 0; i < arrivals->all->count; i++) {
+        const struct gt_collective *collective = &arrivals->all->collective[i];
         size_t row = row_of(arrivals->job, collective->latest);
         if (row < arrivals->job->rows)
             kept[row][column_of(arrivals, collective->last)] += (double)(collective->last - collective->next);
@@ -605,7 +604,7 @@ static void choose_latest(struct arrivals *arrivals)
     struct job *job = arrivals->job;
     job->rows = 0;
     for (size_t i = 0; i < job->ranks && job->rows < ROWS; i++) {
-        const struct gt_rank_clock *clock = gt_collectives_rank(&arrivals->all, job->rank[i].node);
+        const struct gt_rank_clock *clock = gt_collectives_rank(arrivals->all, job->rank[i].node);
         bool is_told = clock && (clock->latest || job->ranks <= ROWS);
         if (is_told && gt_analysis_shows(job->input, job->rank[i].node))
             job->row[job->rows++] = i;
@@ -648,17 +647,16 @@ static int add_collectives(struct job *job)
     struct arrivals arrivals = {.job = job};
     int status = gt_collectives_find(job->input, GT_ADVICE_COLLECTIVES, &arrivals.all);
     find_bounds(&arrivals);
-    if (status >= 0 && arrivals.all.count > 1 && arrivals.first < arrivals.last) {
+    if (status >= 0 && arrivals.all->count > 1 && arrivals.first < arrivals.last) {
         if (arrivals.most > 0) {
             add_skew(&arrivals);
         } else {
             char text[80];
-            snprintf(text, sizeof text, "none: all ranks come to each of %zu collectives at once", arrivals.all.count);
+            snprintf(text, sizeof text, "none: all ranks come to each of %zu collectives at once", arrivals.all->count);
             gt_node_flags(gt_report_text(job->root, GT_JOB_SKEW, "Skew of collectives", text), GT_ONLY_PEOPLE);
         }
         status = add_last(&arrivals);
     }
-    gt_collectives_release(&arrivals.all);
     return status;
 }
 

@@ -70,10 +70,9 @@ struct gt_host_waits {
     size_t count, capacity;
 };
 
-/* Finds one for each node whose GPUs wait for the host. A synchronization has the part of a gap before its end. Returns 0 or
- * -ENOMEM. */
-int gt_host_waits_find(const struct gt_analysis_input *input, struct gt_host_waits *ret);
+/* Finds one for each node whose GPUs wait for the host, once for an analysis, which keeps them. A synchronization has the part of a gap
+ * before its end. Returns 0 or -ENOMEM. */
+int gt_host_waits_find(const struct gt_analysis_input *input, const struct gt_host_waits **ret);
 const struct gt_host_wait *gt_host_wait_of(const struct gt_host_waits *waits, uint32_t node); /* or NULL */
-void gt_host_waits_release(struct gt_host_waits *waits);
 
 #endif

@@ -261,11 +261,10 @@ static int find_rows(struct search *search)
     return status < 0 ? status : list_rows(search);
 }
 
-int gt_host_waits_find(const struct gt_analysis_input *input, struct gt_host_waits *ret)
+static int find_all(const struct gt_analysis_input *input, struct gt_host_waits *ret)
 {
     struct search search = {.input = input, .ret = ret};
     size_t kept = 0;
-    *ret = (struct gt_host_waits){0};
     int status = find_rows(&search);
     for (size_t i = 0; i < ret->count && status >= 0; i++) {
         status = choose(&search, &ret->wait[i]);
@@ -278,8 +277,30 @@ int gt_host_waits_find(const struct gt_analysis_input *input, struct gt_host_wai
     gt_spans_release(&search.loads);
     gt_spans_release(&search.steps);
     gt_spans_release(&search.rows);
-    if (status < 0)
-        gt_host_waits_release(ret);
+    return status;
+}
+
+static void release(void *object)
+{
+    struct gt_host_waits *waits = object;
+    free(waits->wait);
+    free(waits);
+}
+
+int gt_host_waits_find(const struct gt_analysis_input *input, const struct gt_host_waits **ret)
+{
+    static const struct gt_host_waits none;
+    struct gt_host_waits *waits = gt_query_kept(input->query, GT_KEPT_HOST_WAITS);
+    int status = 0;
+    if (!waits) {
+        waits = calloc(1, sizeof *waits);
+        status = waits ? find_all(input, waits) : -ENOMEM;
+        if (waits && status >= 0)
+            gt_query_keep(input->query, GT_KEPT_HOST_WAITS, waits, release);
+        else if (waits)
+            release(waits);
+    }
+    *ret = status < 0 ? &none : waits;
     return status;
 }
 
@@ -293,10 +314,4 @@ const struct gt_host_wait *gt_host_wait_of(const struct gt_host_waits *waits, ui
 {
     struct gt_host_wait wanted = {.node = node};
     return waits->count ? bsearch(&wanted, waits->wait, waits->count, sizeof wanted, compare_waits) : NULL;
-}
-
-void gt_host_waits_release(struct gt_host_waits *waits)
-{
-    free(waits->wait);
-    *waits = (struct gt_host_waits){0};
 }

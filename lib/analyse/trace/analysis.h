@@ -41,6 +41,9 @@ enum gt_view {
     GT_VIEWS
 };
 
+/* What else is made once, and kept by the query. */
+enum gt_kept { GT_KEPT_COLLECTIVES, GT_KEPT_HOST_WAITS };
+
 struct gt_analysis_input {
     const struct gt_trace *trace;
     const struct gt_trace *other; /* diff: what is compared with `trace`; else NULL */
