@@ -1,4 +1,4 @@
-/* SubTracker: the context manager that marks a block of code. One object may be entered again before it is left:
+/* SubTracker: the context manager that marks a block of code. One object can be entered again before it is left:
  * recursively, by several threads, by asyncio tasks and generators in any order. */
 #include "core.h"
 
@@ -14,14 +14,14 @@
 #include "entries.h"
 
 struct sub_tracker {
-    PyObject_HEAD PyObject *name; /* as given */
-    PyObject *bytes;              /* its text in UTF-8, what blocks borrow */
-    PyObject *former;             /* a list of those before, while blocks borrow them; or NULL */
-    PyObject *path;               /* as given, or NULL: the process's own file */
+    PyObject_HEAD PyObject *name; /* the argument */
+    PyObject *bytes;              /* its text in UTF-8, which blocks borrow */
+    PyObject *former;             /* a list of former texts while blocks borrow them, or NULL */
+    PyObject *path;               /* the argument, or NULL for the file of the process */
     struct gt_block_file *file;
     struct entries open;
     long process;   /* that created the object */
-    uint64_t total; /* how many calls there will be, or 0 */
+    uint64_t total; /* expected number of calls, or 0 */
 };
 
 static struct sub_tracker *sub_tracker_of(PyObject *self)
@@ -31,7 +31,7 @@ static struct sub_tracker *sub_tracker_of(PyObject *self)
 
 /* ---- names ---- */
 
-/* "folder/script.py:12" for the line that is being executed, relative to the current folder at its first time. */
+/* Returns "folder/script.py:12" for the executed line, relative to the current folder of the first call. */
 static PyObject *default_name(PyObject *attribute)
 {
     PyFrameObject *frame = PyEval_GetFrame();
@@ -51,7 +51,7 @@ static PyObject *default_name(PyObject *attribute)
     return name;
 }
 
-/* Blocks that are open keep the name they began with, so its text has to stay as long as they do. */
+/* Open blocks borrow the text of their name, so a former text is kept until they end. */
 static int keep_former(struct sub_tracker *self)
 {
     if (!self->open.count || !self->bytes)
@@ -61,7 +61,7 @@ static int keep_former(struct sub_tracker *self)
     return PyList_Append(self->former, self->bytes);
 }
 
-/* Takes over the reference to `name`, which may be NULL with an exception. Names are texts in files, whatever they are. */
+/* Takes over the reference to `name`, which may be NULL with an exception. Files have str() of any object. */
 static int take_name(struct sub_tracker *self, PyObject *name)
 {
     PyObject *text = !name ? NULL : name == Py_None ? PyUnicode_FromString("") : PyObject_Str(name);
@@ -91,7 +91,7 @@ static const char *folder_of_run(void)
     return folder && *folder ? folder : NULL;
 }
 
-/* The process's own file, under the name that it has unless an older one is in the way. */
+/* Returns the default name of the process's own file. The library chooses another name if it exists. */
 static PyObject *default_path(void)
 {
     const char *folder = folder_of_run();
@@ -100,7 +100,7 @@ static PyObject *default_path(void)
     return PyBytes_FromFormat("%ld.csv", (long)getpid());
 }
 
-/* Processes of multiprocessing share files with the one that started them, by whatever method. */
+/* Processes of multiprocessing share the files of their parent, with every start method. */
 static int declare_parent(void)
 {
     PyObject *module = PyImport_ImportModule("gpu_tracker._names");
@@ -140,7 +140,7 @@ static int set_file(struct sub_tracker *self, PyObject *path, int overwrite)
     return 0;
 }
 
-/* None, or how many calls there will be. */
+/* Sets the expected number of calls, or None. */
 static int set_total(struct sub_tracker *self, PyObject *total)
 {
     self->total = 0;
@@ -221,11 +221,11 @@ static PyObject *sub_tracker_process(PyObject *object, void *Py_UNUSED(unused))
     return PyLong_FromLong(sub_tracker_of(object)->process);
 }
 
-/* ---- copies and pickles: they mark in the same file, in another process beside it ---- */
+/* ---- copies and pickles use the same file, and in another process a file beside it ---- */
 
 static const char state_key[] = "_SubTracker";
 
-/* With what a subclass has in its dict. */
+/* Includes the dict of a subclass. */
 static PyObject *new_state(PyObject *object)
 {
     PyObject *own = PyObject_GetAttrString(object, "__dict__");
@@ -263,16 +263,16 @@ static PyObject *sub_tracker_reduce(PyObject *object, PyObject *Py_UNUSED(unused
     return ret;
 }
 
-/* NAME-<pid>.csv for NAME.csv, in a process with which the file is not shared. */
+/* Returns NAME-<pid>.csv for NAME.csv, for a process that does not share the file. */
 static PyObject *path_beside(const char *file)
 {
     char path[PATH_MAX];
-    const char *suffix = strrchr(file, '.'); /* it had one to be opened */
+    const char *suffix = strrchr(file, '.'); /* files without a suffix cannot be opened */
     snprintf(path, sizeof path, "%.*s-%ld%s", (int)(suffix - file), file, (long)getpid(), suffix);
     return PyBytes_FromString(path);
 }
 
-/* Nothing that is there is replaced. */
+/* Keeps an existing file. */
 static int open_again(struct sub_tracker *self, const char *file)
 {
     PyObject *path = PyBytes_FromString(file);
@@ -289,7 +289,7 @@ static int open_again(struct sub_tracker *self, const char *file)
 
 static int restore_file(struct sub_tracker *self, PyObject *path, const char *file)
 {
-    bool is_own = path == Py_None && self->process != (long)getpid(); /* each process has one without a name */
+    bool is_own = path == Py_None && self->process != (long)getpid(); /* each process has its own default file */
     if (file && !is_own && open_again(self, file) < 0)
         return -1;
     Py_XDECREF(self->path);
@@ -330,9 +330,9 @@ static PyObject *sub_tracker_setstate(PyObject *object, PyObject *state)
     return status < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* ---- who enters ---- */
+/* ---- entering and leaving ---- */
 
-/* Whatever object marks in the file. */
+/* The warning is per file, not per object. */
 static bool was_told(const char *path)
 {
     static PyObject *told;
@@ -347,8 +347,8 @@ static bool was_told(const char *path)
     return status != 0;
 }
 
-/* A full disk shall not end the program: it is told once for each file. The end of a surrounding run, which takes the files of its
- * processes away, is not told. Whether there is an exception. */
+/* A full disk must not end the program, so it is one warning for each file. If a surrounding run has ended and removed
+ * the files of its processes, there is no warning. Returns whether there is an exception. */
 static bool raise_trouble(struct sub_tracker *self)
 {
     struct gt_error error = {0};

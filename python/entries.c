@@ -35,7 +35,7 @@ static void put_in_list(struct entries *entries, int32_t number)
     *list = number;
 }
 
-/* Only called when every place is taken; those from the old end on become free. */
+/* Called if every place is taken. The new places become free. */
 static int grow(struct entries *entries)
 {
     int32_t capacity = entries->capacity < SMALLEST ? SMALLEST : 2 * entries->capacity;

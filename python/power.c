@@ -82,7 +82,7 @@ static int open_path(PyObject *argument, struct gt_experiment **ret)
     return status;
 }
 
-/* ---- put together from curves ---- */
+/* ---- recordings from curves ---- */
 
 static int put_segment(struct gt_experiment *experiment, const struct gt_experiment_curve *curve, size_t segment,
                        PyObject *list)
@@ -159,7 +159,7 @@ static PyObject *curves(PyObject *self, PyObject *Py_UNUSED(unused))
     return list;
 }
 
-/* The curve's number, or -1 with an exception. */
+/* Returns the number of the curve, or -1 with an exception. */
 static Py_ssize_t curve_of(PyObject *self, Py_ssize_t index, struct gt_experiment_curve *ret)
 {
     if (index >= 0 && gt_experiment_curve(experiment_of(self), (size_t)index, ret) == 0)
@@ -373,7 +373,7 @@ static PyObject *zones(PyObject *self, PyObject *Py_UNUSED(unused))
     return list;
 }
 
-/* Joules of the zone that the arguments name, in the unit they name, over a number of seconds. */
+/* Returns the energy of a zone in a unit, divided by a number of seconds. The arguments are zone and unit. */
 static PyObject *energy_over(PyObject *self, PyObject *arguments, double seconds)
 {
     static const double joules[] = {1e-6, 1, 3600}; /* AIPowerMeter's units: microjoules, joules, watt-hours */
@@ -478,7 +478,7 @@ static int wait_for(double seconds)
     return done ? 0 : -1;
 }
 
-/* The last record counts. */
+/* Keeps the last record. */
 static int keep(void *context, const char *metrics)
 {
     char **kept = context;
@@ -515,9 +515,9 @@ static PyObject *measure_power(PyObject *Py_UNUSED(module), PyObject *arguments)
     int count = pids_of(list, pids);
     if (count <= 0)
         return count < 0 ? NULL : PyErr_Format(PyExc_ValueError, "pids is empty: give at least one process");
-    options.memory = "rss"; /* shared pages are asked for only when a record is made */
+    options.memory = "rss"; /* only records need shared pages */
     options.keep_high_water_mark = 1;
-    /* One record, when the tracker finishes. */
+    /* The period is so long that there is one record, at the end. */
     const struct gt_experiment_options experiment = {1e9, all_gpu_users != 0, keep};
     options.experiment = &experiment;
     options.context = &metrics;

@@ -1,4 +1,4 @@
-/* Analyses of files: the library's reports as texts, its tables as objects. */
+/* Analyses of files: reports as texts, tables as objects. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* ---- warnings ---- */
 
-/* Warnings are kept while the library works without the interpreter's lock, and handed over with the result. */
+/* Warnings are collected while the library works without the interpreter's lock, and returned with the result. */
 struct warnings {
     char **text;
     size_t count;
@@ -36,7 +36,7 @@ static PyObject *take_warnings(struct warnings *warnings)
 
 /* ---- reports ---- */
 
-/* (JSON, text, warnings) of a report, which is freed. */
+/* Returns (JSON, text, warnings) of a report, and frees the report. */
 static PyObject *take_report(int status, struct gt_report *report, struct warnings *warnings,
                              const struct gt_error *error)
 {
@@ -88,7 +88,7 @@ static PyObject *compare(PyObject *Py_UNUSED(module), PyObject *arguments)
     return take_report(status, report, &warnings, &error);
 }
 
-/* A call that may take long has this in hand: a recording's report for pages. */
+/* Reads the report of a recording for pages, without the interpreter's lock. Returns NULL with an exception. */
 static PyObject *open_page(PyObject *path, struct gt_report **ret)
 {
     struct gt_recording_options options = GT_INIT(struct gt_recording_options);

@@ -24,10 +24,10 @@ enum { LARGEST_MESSAGE = 64 * 1024 * 1024 };
 struct sampler {
     PyObject_HEAD int control; /* the socket, or -1 */
     int process;               /* pidfd, or -1 */
-    pid_t pid;                 /* the same, for kernels without pidfds; 0: not known */
+    pid_t pid;                 /* the same for kernels without pidfds; 0 if unknown */
     struct agent_message head; /* of the message that is being received */
-    char *data;                /* what follows it, once the head is there */
-    size_t received;           /* of both together */
+    char *data;                /* data after the complete head */
+    size_t received;           /* bytes of head and data */
 };
 
 static struct sampler *sampler_of(PyObject *self)
@@ -37,8 +37,8 @@ static struct sampler *sampler_of(PyObject *self)
 
 /* ---- starting ---- */
 
-/* The program gets its socket, no signal mask and no ignored signals, and closes what else the caller left open.
- * 0 or negative errno. */
+/* The program gets its socket, no signal mask and no ignored signals. It closes other descriptors itself.
+ * Returns 0 or a negative errno. */
 static int spawn(const char *const *words, int socket)
 {
     extern char **environ;
@@ -59,7 +59,7 @@ static int spawn(const char *const *words, int socket)
     int code = posix_spawn(&pid, words[0], &actions, &attributes, (char *const *)(uintptr_t)words, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
-    /* It forks at once and ends; a handler of the program may have waited for it already. */
+    /* The process forks and ends at once. A signal handler may have waited for it already. */
     while (!code && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         continue;
     return -code;
@@ -111,7 +111,7 @@ static int64_t now_ms(void)
     return time.tv_sec * INT64_C(1000) + time.tv_nsec / 1000000;
 }
 
-/* 1 readable, 0 not until the deadline, -1 a Python exception (a signal handler's). */
+/* Returns 1 if readable, 0 at the deadline, -1 with an exception of a signal handler. */
 static int wait_readable(int fd, int64_t deadline)
 {
     for (;;) {
@@ -163,7 +163,7 @@ static PyObject *error_of(const char *data, size_t length)
     return core_raise(-error.code, &error);
 }
 
-/* The sampler of another version has nothing else to say. */
+/* A sampler of another version sends only this sentence. */
 static PyObject *refusal_of(const char *data, size_t length)
 {
     struct gt_error error = {.code = EINVAL};
@@ -207,7 +207,8 @@ static PyObject *gone(void)
     return NULL;
 }
 
-/* Take the part of a message that has come, without waiting: 1 whole, 0 more is to come, -1 the sampler has gone, or -2 without memory. */
+/* Reads the received part of a message without waiting. Returns 1 if it is complete, 0 if not, -1 if the sampler has
+ * ended, or -2 without memory. */
 static int take_part(struct sampler *sampler)
 {
     struct agent_message *head = &sampler->head;
@@ -230,7 +231,7 @@ static int take_part(struct sampler *sampler)
     }
 }
 
-/* A part of a message waits for the next call: the sampler may have been stopped in the middle of it. */
+/* An incomplete message is kept for the next call, because the sampler can be stopped in the middle of it. */
 static PyObject *sampler_receive(PyObject *self, PyObject *arguments)
 {
     struct sampler *sampler = sampler_of(self);
@@ -300,7 +301,7 @@ static PyObject *sampler_now(PyObject *self, PyObject *Py_UNUSED(unused))
     return request(self, AGENT_NOW);
 }
 
-/* While its end of the socket is open the number is still its own. */
+/* While its end of the socket is open, the sampler lives, and its PID is valid. */
 static bool is_there(const struct sampler *sampler)
 {
     struct pollfd source = {sampler->control, 0, 0};

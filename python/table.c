@@ -9,7 +9,7 @@
 
 #include "base/arrow.h"
 
-/* ---- tables made of Python's values: of lists, of numpy's and other arrays, and of texts chosen by number ---- */
+/* ---- tables from Python values: lists, arrays, and texts chosen by number ---- */
 
 static enum gt_cell_kind kind_of_list(PyObject *list)
 {
@@ -53,7 +53,7 @@ static int fill_from_list(struct gt_table *table, size_t column, PyObject *list)
 
 /* ---- arrays ---- */
 
-/* Numbers of `size` bytes each in one dimension, of one of the types. */
+/* Opens a one-dimensional array of numbers with `size` bytes, of one of the types. */
 static int open_buffer(PyObject *values, const char *types, Py_ssize_t size, Py_buffer *buffer)
 {
     if (PyObject_GetBuffer(values, buffer, PyBUF_CONTIG_RO | PyBUF_FORMAT) < 0)
@@ -109,7 +109,7 @@ static int fill_dictionary(struct gt_table *table, size_t column, PyObject *text
     return 0;
 }
 
-/* (numbers, texts): which of the texts each row has, -1 for none. */
+/* (numbers, texts): each row has the number of its text, or -1. */
 static int fill_from_pair(struct gt_table *table, size_t column, PyObject *pair)
 {
     Py_buffer buffer;
@@ -137,7 +137,7 @@ static int is_pair(PyObject *values)
 
 /* ---- tables ---- */
 
-/* Returns how many rows a column has, or -1 for anything else than a column. */
+/* Returns the number of rows of a column, or -1 if it is not a column. */
 static Py_ssize_t rows_of(PyObject *values)
 {
     if (PyList_Check(values))
@@ -194,7 +194,8 @@ static int fill(struct gt_table *table, size_t column, PyObject *values)
     return is_pair(values) ? fill_from_pair(table, column, values) : fill_from_buffer(table, column, values);
 }
 
-/* Makes a table of a dict of equally long columns: lists, (codes, texts), or buffers of 8-byte numbers. NULL with an exception. */
+/* Makes a table from a dict of columns of equal length: lists, (codes, texts), or buffers of 8-byte numbers. Returns
+ * NULL with an exception. */
 static struct gt_table *table_of_dict(PyObject *columns)
 {
     PyObject *name, *values;
@@ -327,7 +328,7 @@ static PyObject *table_names(PyObject *self, void *Py_UNUSED(unused))
     return names;
 }
 
-/* As SMDebug writes moments; what is less than a microsecond is cut off. */
+/* Returns SMDebug's text of a time, truncated to microseconds. */
 static PyObject *time_text(int64_t nanoseconds)
 {
     int64_t microseconds = nanoseconds / 1000 - (nanoseconds % 1000 < 0);
@@ -399,7 +400,7 @@ static PyObject *table_get(PyObject *self, PyObject *name)
     return values;
 }
 
-/* The bytes of a column of numbers or of a dictionary's, for numpy.frombuffer. */
+/* Returns the bytes of a column of numbers or codes, for numpy.frombuffer. */
 static PyObject *table_bytes(PyObject *self, PyObject *name)
 {
     static const char *const types[] = {[GT_CELL_NUMBER] = "f8",
@@ -418,7 +419,7 @@ static PyObject *table_bytes(PyObject *self, PyObject *name)
     return bytes ? Py_BuildValue("(sN)", types[column->kind], bytes) : NULL;
 }
 
-/* The dictionary of a column of texts. */
+/* Returns the texts of a column of codes. */
 static PyObject *table_choices(PyObject *self, PyObject *name)
 {
     const struct gt_table_column *column = find_column(table_of(self), name);
@@ -429,7 +430,7 @@ static PyObject *table_choices(PyObject *self, PyObject *name)
     return list;
 }
 
-/* Which cells are missing, a byte for each; None where none is. */
+/* Returns a byte for each cell, 1 if it is missing; None if no cell is missing. */
 static PyObject *table_missing(PyObject *self, PyObject *name)
 {
     const struct gt_table *table = table_of(self);
@@ -458,7 +459,7 @@ static PyObject *row_of(const struct gt_table *table, size_t row)
     return values;
 }
 
-/* Some rows, for those who show them. */
+/* Returns a range of rows for display. */
 static PyObject *table_rows(PyObject *self, PyObject *arguments)
 {
     const struct gt_table *table = table_of(self);
@@ -509,7 +510,7 @@ static PyObject *table_html(PyObject *self, PyObject *Py_UNUSED(unused))
 static PyObject *table_stream(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
     static char *names[] = {"requested_schema", NULL};
-    PyObject *requested = NULL; /* a hint, which a producer may leave aside */
+    PyObject *requested = NULL; /* a hint, which a producer can ignore */
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|O:__arrow_c_stream__", names, &requested))
         return NULL;
     return arrow_stream(table_of(self));

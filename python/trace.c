@@ -1,4 +1,4 @@
-/* Traces: the options of functions on them, reports, and traces that were read. */
+/* Traces: options of analyses, reports, and traces kept in memory. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include "report/report.h"
 #include "trace/tables.h"
 
-/* ---- options, from dicts of keywords by three tables ---- */
+/* ---- options from dicts of keywords ---- */
 
 enum kind { TEXT, LIST, FLAG, COUNT, NUMBER };
 
@@ -69,7 +69,7 @@ static const struct option *find(const struct option *option, size_t count, PyOb
     return NULL;
 }
 
-/* What functions of files are called with. `keep` of the files has the texts of all options. */
+/* Arguments of functions of files. `keep` of the files holds the texts of all options. */
 struct call {
     struct core_paths files;
     struct gt_trace_request request;
@@ -78,7 +78,7 @@ struct call {
     struct gt_export_request export;
 };
 
-/* The functions below are for "O&" of PyArg_ParseTuple, behind the files. None leaves the default. */
+/* The functions below are for "O&" of PyArg_ParseTuple, after the files. None keeps the default. */
 static int fill(const struct option *option, size_t count, PyObject *keywords, void *options, PyObject *keep)
 {
     PyObject *name, *value;
@@ -158,14 +158,14 @@ static int take_export(PyObject *keywords, void *ret)
     return fill(options, sizeof options / sizeof *options, keywords, &call->export, call->files.keep);
 }
 
-/* ---- reports as objects, and the functions that make them of files ---- */
+/* ---- reports as objects, and functions that make them from files ---- */
 
 static const struct gt_report *report_of(PyObject *self)
 {
     return ((struct core_holder *)self)->held;
 }
 
-/* Makes an object of a report of the library, which it takes over; raises the exception of a failed call. */
+/* Returns an object that owns a report of the library, or raises the exception of a failed call. */
 static PyObject *report_object_of(PyObject *module, int status, struct gt_report *report, const struct gt_error *error)
 {
     if (status < 0)
@@ -362,7 +362,7 @@ PyMethodDef core_trace_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ---- traces that were read ----
+/* ---- traces in memory ----
  * Profile: a trace kept in memory, and its tables. */
 
 static const struct gt_trace *trace_of(PyObject *self)
@@ -428,7 +428,7 @@ static PyObject *of_tables(PyObject *class, PyObject *arguments)
 
 /* ---- tables ---- */
 
-/* Rows are chosen so: (start, end, by_step, names or None, are_patterns) each. */
+/* A query is (start, end, by_step, names or None, are_patterns). */
 struct queries {
     struct gt_trace_rows *rows;
     size_t count;
@@ -554,7 +554,7 @@ static PyObject *callers(PyObject *self, PyObject *paths)
     return dump_table(self, paths, true);
 }
 
-/* A list of (start, end) in ns. */
+/* Converts a list of (start, end) in nanoseconds. */
 static int64_t (*spans_of(PyObject *list))[2]
 {
     Py_ssize_t count = PyList_Size(list);

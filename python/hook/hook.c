@@ -1,8 +1,9 @@
-/* The extension module by which functions of a Python program that nobody changed become blocks. It is loaded by
- * share/gpu-tracker/python/sitecustomize.py into any CPython from 3.8 on, and never raises into the program: what goes wrong turns it off.
+/* Extension module that makes functions of an unchanged Python program blocks.
+ * share/gpu-tracker/python/sitecustomize.py loads it into any CPython from 3.8 on.
+ * It never raises an exception into the program: an error turns it off.
  *
- * From 3.12 on sys.monitoring asks once for each function whether it is a block, and never again about one that is not. Before, the
- * function that evaluates frames is replaced (PEP 523), and each frame's code is looked up. Open calls are found by their frames,
+ * From 3.12 on, sys.monitoring asks once for each function if it is a block. In older versions, the module replaces the
+ * function that evaluates frames (PEP 523) and looks up the code of each frame. Open calls are found by their frames,
  * which generators keep. */
 #define Py_LIMITED_API 0x03080000
 #define PY_SSIZE_T_CLEAN
@@ -20,7 +21,7 @@
 #include "base/map.h"
 #include "hooks.h"
 
-/* Not in the limited API of 3.8, but the same in every version. */
+/* The limited API of 3.8 lacks these, but they are the same in every version. */
 extern const char *PyUnicode_AsUTF8AndSize(PyObject *text, Py_ssize_t *size);
 #ifndef METH_FASTCALL
 #define METH_FASTCALL 0x0080
@@ -29,18 +30,18 @@ extern const char *PyUnicode_AsUTF8AndSize(PyObject *text, Py_ssize_t *size);
 enum {
     IS_OPTIMIZED = 0x1,                 /* co_flags: functions, not bodies of modules and classes */
     IS_GENERATOR = 0x20 | 0x80 | 0x200, /* also coroutines and asynchronous generators */
-    MOST_FUNCTIONS = 100000,            /* kept: a program may make new ones all the time */
+    MOST_FUNCTIONS = 100000,            /* limit: a program can make new functions all the time */
     RECENT = 4096,
 };
 
-/* A code object that was asked about: kept, so that no other can come to lie where it was. */
+/* A code object with a known answer. The reference keeps its address from being used again. */
 struct function {
     PyObject *code;
-    const char *name; /* of the block; NULL: it is none */
+    const char *name; /* of the block, or NULL if the function is not a block */
     bool is_generator;
 };
 
-/* Python has one set of hooks, and its callbacks get no object of ours. The interpreter's lock guards it. */
+/* Python has one set of hooks, and its callbacks get no object of the module. The interpreter's lock guards it. */
 static struct {
     struct function *function;
     size_t function_count, function_capacity;
@@ -49,7 +50,7 @@ static struct {
     PyObject *reader; /* of PyTorch's allocator, or NULL: see share/gpu-tracker/python/memory.py */
     PyObject *monitoring, *tool, *disable, *local_events; /* from 3.12 on */
     bool has_begun, is_off;
-    /* Before 3.12: the former evaluation of frames, in 3.8 and after it, and code that is not a block, by its address. */
+    /* Before 3.12: the former evaluation of frames (3.8, later versions), and addresses of code without a block. */
     PyObject *(*evaluate_of_3_8)(void *frame, int thrown);
     PyObject *(*evaluate)(void *state, void *frame, int thrown);
     bool has_inner; /* struct inner_frame, from 3.11 on */
@@ -65,9 +66,9 @@ static PyObject *new_reference(PyObject *object)
     return object;
 }
 
-/* ---- what fails ---- */
+/* ---- failures ---- */
 
-/* The program shall not see it; the run tells. */
+/* The run reports the failure, and the program continues. */
 static void note_failure(const char *where)
 {
     char line[300];
@@ -95,7 +96,7 @@ static void turn_off(const char *where)
 
 /* ---- names ---- */
 
-/* A member that is a text, in UTF-8: borrowed from *keep, which the caller drops. NULL when there is none, without an exception. */
+/* Returns a text member in UTF-8; the caller releases *keep, which holds it. NULL without an exception if missing. */
 static const char *text_of(PyObject *object, const char *member, PyObject **keep)
 {
     *keep = object ? PyObject_GetAttrString(object, member) : NULL;
@@ -132,8 +133,8 @@ static void put_stem(char *ret, size_t size, const char *path)
     put(ret, size, name, length);
 }
 
-/* The module that is executed as a program is called after its own name (python -m), or its file's, which only its code knows when it has
- * come to its end. */
+/* The main module gets its own name (python -m), or the name of its file. At the end of the program, only its code has
+ * the name of the file. */
 static void put_module(char *ret, size_t size, PyObject *globals, PyObject *code)
 {
     const char *name = text_in(globals, "__name__"), *file = text_in(globals, "__file__");
@@ -196,7 +197,7 @@ static struct function *keep(PyObject *code, const char *name)
     return function;
 }
 
-/* Nothing of the program's runs when an attribute of such an object is asked for. */
+/* Reading an attribute of an object of a static type runs no code of the program. */
 static PyObject *attribute_of_builtin(PyObject *object, const char *name)
 {
     bool is_builtin = object && !(PyType_GetFlags(Py_TYPE(object)) & Py_TPFLAGS_HEAPTYPE);
@@ -205,7 +206,7 @@ static PyObject *attribute_of_builtin(PyObject *object, const char *name)
     return found;
 }
 
-/* Of a function in the class, a class method or a property, when that is the code; else NULL. */
+/* Returns the name of a function, class method or property of the class with this code; otherwise NULL. */
 static PyObject *name_in_class(PyObject *kind, PyObject *own_name, PyObject *code)
 {
     PyObject *members = PyObject_GetAttrString(kind, "__dict__");
@@ -235,7 +236,8 @@ static PyObject *first_argument(PyObject *code, PyObject *frame)
     return first;
 }
 
-/* Before 3.11 code does not have it: methods are found by what they are called with, others have their own name only. */
+/* Before 3.11, code has no qualified name. The first argument finds the class of a method; other functions have only
+ * their own name. */
 static PyObject *qualified_name(PyObject *code, PyObject *frame)
 {
     PyObject *name = PyObject_GetAttrString(code, "co_qualname");
@@ -282,7 +284,7 @@ static bool read_memory(long long figures[3])
     bool is_read = read && PyArg_ParseTuple(read, "LLL", &figures[0], &figures[1], &figures[2]);
     Py_XDECREF(read);
     if (hook.reader && !is_read && PyErr_ExceptionMatches(PyExc_RecursionError)) {
-        PyErr_Clear(); /* the program is as deep as it may be: only this border is not known */
+        PyErr_Clear(); /* the program is at its recursion limit: only this border is unknown */
     } else if (hook.reader && !is_read) {
         Py_CLEAR(hook.reader);
         note_failure("PyTorch's allocator");
@@ -310,7 +312,7 @@ static void end_memory(void *memory)
 static void begin_call(const struct function *function, const void *frame)
 {
     struct entry *entry = hook.open.count ? entries_find_frame(&hook.open, frame) : NULL;
-    if (entry) { /* of a generator that was dropped: its frame's place is used again */
+    if (entry) { /* of a deleted generator, whose frame address is used again */
         free(entry->memory);
         entries_remove(&hook.open, entry);
     }
@@ -341,7 +343,7 @@ static PyObject *disable(void)
     return new_reference(hook.disable);
 }
 
-/* PY_START: (code, offset). For a function that is a block its ends are told from now on. */
+/* PY_START: (code, offset). If the function is a block, events of its end are enabled. */
 static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *arguments, Py_ssize_t count)
 {
     if (hook.is_off || count < 1)
@@ -395,7 +397,7 @@ static int call_back(long number, PyMethodDef *method)
     return former ? 0 : -1;
 }
 
-/* The first of the two numbers that are nobody's. */
+/* Takes the first free number of the two unassigned tools. */
 static int take_tool(void)
 {
     for (long number = 3; number <= 4; number++) {
@@ -429,7 +431,7 @@ static int begin_monitoring(void)
 
 /* ---- frame evaluation (PEP 523), before 3.12 ---- */
 
-/* The beginning of a frame that is evaluated: an object before 3.11, and in 3.11 what an object refers to. */
+/* First members of an evaluated frame: an object before 3.11, and in 3.11 the structure to which the object refers. */
 struct outer_frame {
     PyVarObject head;
     void *back;
@@ -450,7 +452,7 @@ struct frame_object {
     struct inner_frame *inner;
 };
 
-/* Opcodes of the versions that come here; the last is of 3.11. */
+/* Opcodes up to 3.11; the last one exists only in 3.11. */
 enum { YIELD_FROM = 72, YIELD_VALUE = 86, RETURN_GENERATOR = 75 };
 enum { OWNED_BY_GENERATOR = 1 };
 
@@ -459,7 +461,8 @@ static PyObject *code_of(const void *frame)
     return hook.has_inner ? ((const struct inner_frame *)frame)->code : ((const struct outer_frame *)frame)->code;
 }
 
-/* Is this a step of a generator that has begun, or (at an end) that goes on? Before 3.11 YIELD_FROM is executed again after each step. */
+/* Returns whether a call continues a generator, or whether a generator continues after this end. Before 3.11,
+ * YIELD_FROM is executed again after each step. */
 static bool goes_on(void *frame, PyObject *code, bool is_call)
 {
     const struct inner_frame *inner = frame;
@@ -481,7 +484,7 @@ static const struct function *look_up(void *frame, PyObject *code)
     PyObject *type, *value, *trace;
     if (hook.function_count >= MOST_FUNCTIONS)
         return NULL;
-    PyErr_Fetch(&type, &value, &trace); /* what is thrown into a generator */
+    PyErr_Fetch(&type, &value, &trace); /* the exception that is thrown into a generator */
     PyObject *globals = hook.has_inner ? ((struct inner_frame *)frame)->globals
                                        : ((struct outer_frame *)frame)->globals;
     const struct function *function = keep(code, name_of(code, globals, hook.has_inner ? NULL : frame));
@@ -491,7 +494,7 @@ static const struct function *look_up(void *frame, PyObject *code)
     return function;
 }
 
-/* In 3.11, calls of Python functions by Python functions take C's stack only because of this hook. */
+/* In 3.11, only this hook makes calls between Python functions use the C stack. */
 static bool is_stack_short(void)
 {
     static _Thread_local __attribute__((tls_model("initial-exec"))) uintptr_t lowest;
@@ -505,7 +508,7 @@ static bool is_stack_short(void)
     return (uintptr_t)__builtin_frame_address(0) < lowest;
 }
 
-/* The function, if a frame's is a block, else NULL. This runs for each call and each step of a generator. */
+/* Returns the function of the frame if it is a block, otherwise NULL. Runs for each call and each generator step. */
 static inline const struct function *block_of(void *frame)
 {
     PyObject *code = code_of(frame);
@@ -554,7 +557,8 @@ static PyObject *evaluate_of_3_8(void *frame, int thrown)
     return function ? evaluate_block(function, NULL, frame, thrown) : hook.evaluate_of_3_8(frame, thrown);
 }
 
-/* 3.8 has no function to set it by: it is found in the interpreter by its value, behind which 2 KB of other members follow. */
+/* 3.8 has no function that sets the evaluation. The member is found in the interpreter by its value; 2 KB of other
+ * members follow it. */
 static int begin_in_3_8(void *usual)
 {
     PyObject *(*own)(void *, int) = evaluate_of_3_8;
@@ -568,7 +572,7 @@ static int begin_in_3_8(void *usual)
     return 0;
 }
 
-/* Do frames look as described above? This is asked of the one that runs. */
+/* Checks with the running frame whether frames have the layout above. */
 static bool has_known_frames(int minor)
 {
     PyObject *frame = (PyObject *)PyEval_GetFrame(), *code = frame ? PyObject_GetAttrString(frame, "f_code") : NULL;
@@ -605,14 +609,14 @@ static int begin_evaluating(void)
 
 /* ---- the module ---- */
 
-/* start(patterns): functions become blocks from now on. */
+/* start(patterns): makes functions blocks. */
 static PyObject *start(PyObject *Py_UNUSED(self), PyObject *patterns)
 {
     const char *text = PyUnicode_AsUTF8AndSize(patterns, NULL);
     if (!text)
         return NULL;
     if (hook.has_begun ||
-        gt_hook_patterns(text) < 1) /* a further interpreter has objects of its own: its calls are not looked at */
+        gt_hook_patterns(text) < 1) /* subinterpreters have their own objects, and their calls are not measured */
         Py_RETURN_NONE;
     hook.has_begun = true;
     entries_init(&hook.open);
@@ -631,7 +635,7 @@ static PyObject *note(PyObject *Py_UNUSED(self), PyObject *line)
     Py_RETURN_NONE;
 }
 
-/* memory(reader): what allocators hold is read at borders from now on. */
+/* memory(reader): reads the memory of allocators at borders. */
 static PyObject *memory(PyObject *Py_UNUSED(self), PyObject *reader)
 {
     if (!hook.reader && !hook.has_begun)
@@ -639,7 +643,7 @@ static PyObject *memory(PyObject *Py_UNUSED(self), PyObject *reader)
     Py_RETURN_NONE;
 }
 
-/* enter(name): what leave takes. */
+/* enter(name): returns the argument of leave. */
 static PyObject *enter(PyObject *Py_UNUSED(self), PyObject *name)
 {
     const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;

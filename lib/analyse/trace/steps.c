@@ -115,15 +115,14 @@ static int add_statistics(const struct gt_analysis_input *input, struct gt_node 
 /* Steps beside each other, by one clock where ranks share collectives. */
 static int collect_skewed(const struct gt_analysis_input *input, struct gt_spans *spans)
 {
-    struct gt_collectives collectives = {0};
+    const struct gt_collectives *collectives = NULL;
     int status = gt_skewed_steps(input, spans);
     status = status < 0 ? status : gt_collectives_find(input, 0, &collectives);
     for (size_t i = 0; i < spans->count && status >= 0; i++) {
-        const struct gt_rank_clock *clock = gt_collectives_rank(&collectives, spans->span[i].key[2]);
+        const struct gt_rank_clock *clock = gt_collectives_rank(collectives, spans->span[i].key[2]);
         spans->span[i].start -= clock ? clock->offset : 0;
         spans->span[i].end -= clock ? clock->offset : 0;
     }
-    gt_collectives_release(&collectives);
     return status;
 }
 
@@ -211,12 +210,11 @@ static struct gt_rows find_arrivals(const struct gt_analysis_input *input)
         GT_FIELD(GT_KEY, struct gt_rank_clock, node),          GT_FIELD(GT_WHOLE, struct gt_rank_clock, collectives),
         GT_FIELD(GT_WHOLE, struct gt_rank_clock, latest),      GT_FIELD(GT_REAL, struct gt_rank_clock, waited),
         GT_FIELD(GT_REAL, struct gt_rank_clock, kept_waiting), {.name = NULL}};
-    struct gt_collectives all = {0};
+    const struct gt_collectives *all;
     int status = gt_collectives_find(input, 0, &all);
     if (status < 0)
         gt_query_fail(input->query, status);
-    struct gt_rows rows = gt_rows_of_records(input->query, all.rank, all.ranks, sizeof *all.rank, fields);
-    gt_collectives_release(&all);
+    struct gt_rows rows = gt_rows_of_records(input->query, all->rank, all->ranks, sizeof *all->rank, fields);
     return rows;
 }
 

@@ -51,14 +51,6 @@ static double read_number(const struct state *state, const char *name, const cha
     return is_number ? fabs((double)value) / 1e6 : NAN;
 }
 
-static double watts_of(const struct state *state, const char *name)
-{
-    double watts = read_number(state, name, "power_now");
-    if (isnan(watts))
-        watts = read_number(state, name, "current_now") * read_number(state, name, "voltage_now");
-    return watts <= MOST_WATTS ? watts : NAN;
-}
-
 /* Of several batteries some machines empty one after the other: what counts is that one is emptied and none is filled. */
 static double draw(const struct state *state, bool *is_on_mains)
 {
@@ -74,27 +66,28 @@ static double draw(const struct state *state, bool *is_on_mains)
         if (is_told && strcmp(status, "Discharging") != 0)
             continue;
         *is_on_mains = false;
-        sum += is_told ? watts_of(state, state->name[i]) : NAN;
+        double watts = read_number(state, state->name[i], "power_now");
+        if (isnan(watts))
+            watts = read_number(state, state->name[i], "current_now") *
+                    read_number(state, state->name[i], "voltage_now");
+        sum += is_told && watts <= MOST_WATTS ? watts : NAN;
     }
     return *is_on_mains ? NAN : sum;
 }
 
 /* Batteries of mice and headsets have the scope "Device". */
-static void look_at(struct state *state, const char *name)
-{
-    char type[32] = "", scope[32] = "";
-    read_word(state, name, "type", type, sizeof type);
-    read_word(state, name, "scope", scope, sizeof scope);
-    if (!strcmp(type, "Battery") && strcmp(scope, "Device") != 0)
-        strcpy(state->name[state->count++], name); /* the caller has seen that it fits */
-}
-
 static void find_batteries(struct state *state)
 {
     DIR *listing = gt_root_list(state->root, directory);
-    for (struct dirent *entry; listing && state->count < MOST_BATTERIES && (entry = readdir(listing));)
-        if (entry->d_name[0] != '.' && strlen(entry->d_name) < sizeof state->name[0])
-            look_at(state, entry->d_name);
+    for (struct dirent *entry; listing && state->count < MOST_BATTERIES && (entry = readdir(listing));) {
+        char type[32] = "", scope[32] = "";
+        if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof state->name[0])
+            continue;
+        read_word(state, entry->d_name, "type", type, sizeof type);
+        read_word(state, entry->d_name, "scope", scope, sizeof scope);
+        if (!strcmp(type, "Battery") && strcmp(scope, "Device") != 0)
+            strcpy(state->name[state->count++], entry->d_name);
+    }
     if (listing)
         closedir(listing);
 }

@@ -19,7 +19,7 @@ extern const struct gt_collector_type gt_collector_hwmon;
 
 static const char directory[] = "sys/class/hwmon";
 
-/* The driver and the beginning of its label tell what a sensor is about. The first that fits counts. */
+/* The driver and the beginning of its label say what a sensor measures. The first that fits counts. */
 static const struct kind {
     const char *driver, *label;
     enum gt_metric_id metric; /* GT_METRIC_COUNT: a part of something else */
@@ -57,8 +57,8 @@ struct state {
     const struct gt_clock *clock;
     struct sensor sensor[MOST_SENSORS];
     int count;
-    double interval;  /* seconds over which a meter takes its average, NaN: not told */
-    bool has_several; /* meters without a label, of which nobody knows what contains what */
+    double interval;  /* seconds over which a meter takes its average, NaN: unknown */
+    bool has_several; /* meters without a label, which may contain each other */
     bool is_denied;
     char unknown[64]; /* a sensor of which it is not known what it is about */
 };
@@ -73,7 +73,7 @@ static double advance(struct sensor *sensor, double counted, int64_t now_ns)
     }
     sensor->last_ns = now_ns;
     double joules = gt_energy_counter_read(&sensor->counter, counted);
-    return joules > 0 ? joules : NAN; /* a counter that stands still measures nothing */
+    return joules > 0 ? joules : NAN; /* a counter that does not move measures nothing */
 }
 
 static double read_sensor(struct sensor *sensor, int64_t now_ns)
@@ -85,20 +85,21 @@ static double read_sensor(struct sensor *sensor, int64_t now_ns)
     return isnan(value) ? NAN : advance(sensor, value, now_ns);
 }
 
+/* NaN where a part is missing; the others are read all the same. */
 static double total(struct state *state, enum gt_metric_id metric, int64_t now_ns, double *ret_doubt)
 {
-    double sum = NAN;
+    double sum = 0;
+    int count = 0;
     *ret_doubt = 0;
-    for (int i = 0; i < state->count; i++)
-        if (state->sensor[i].metric == metric) {
-            double joules = read_sensor(&state->sensor[i], now_ns);
-            *ret_doubt += gt_energy_counter_doubt(&state->sensor[i].counter);
-            *ret_doubt += gt_power_doubt(&state->sensor[i].integral);
-            sum = isnan(sum) ? joules : sum + joules;
-            if (isnan(joules))
-                sum = INFINITY; /* a part is missing: so is the sum, and the others are read all the same */
-        }
-    return isinf(sum) ? NAN : sum;
+    for (int i = 0; i < state->count; i++) {
+        struct sensor *sensor = &state->sensor[i];
+        if (sensor->metric != metric)
+            continue;
+        count++;
+        sum += read_sensor(sensor, now_ns);
+        *ret_doubt += gt_energy_counter_doubt(&sensor->counter) + gt_power_doubt(&sensor->integral);
+    }
+    return count ? sum : NAN;
 }
 
 static ssize_t read_text(const struct gt_root *root, const char *entry, const char *file, char *text, size_t size)
@@ -155,7 +156,7 @@ static int add_sensor(struct state *state, const struct gt_root *root, const cha
     return 0;
 }
 
-/* Of what the meter tells of a battery, the battery tells more. */
+/* A battery reports more about itself than the meter does. */
 static void add_meter(struct state *state, const struct gt_root *root, const char *entry, const char *driver)
 {
     char label[64], text[32];
@@ -167,8 +168,8 @@ static void add_meter(struct state *state, const struct gt_root *root, const cha
         state->interval = fmax(isnan(state->interval) ? 0 : state->interval, strtod(text, NULL) / 1e3);
 }
 
-/* False: no sensors are here. */
-static bool look_at(struct state *state, const struct gt_root *root, const char *entry)
+/* Finds the sensors of a folder. Returns false where there are none. */
+static bool find_in(struct state *state, const struct gt_root *root, const char *entry)
 {
     char driver[32], label[64], file[32];
     if (read_text(root, entry, "name", driver, sizeof driver) <= 0)
@@ -182,14 +183,6 @@ static bool look_at(struct state *state, const struct gt_root *root, const char 
     if (!strcmp(driver, "power_meter"))
         add_meter(state, root, entry, driver);
     return true;
-}
-
-static void look_at_each_place(struct state *state, const struct gt_root *root, const char *entry)
-{
-    char below[40];
-    snprintf(below, sizeof below, "%.31s/device", entry);
-    if (!look_at(state, root, entry))
-        look_at(state, root, below);
 }
 
 /* What contains what is only known of labelled meters. */
@@ -251,9 +244,14 @@ static int explain_none(const struct state *state, struct gt_availability *avail
 static void find_sensors(struct state *state, const struct gt_root *root)
 {
     DIR *listing = gt_root_list(root, directory);
-    for (struct dirent *entry; listing && (entry = readdir(listing));)
-        if (!strncmp(entry->d_name, "hwmon", strlen("hwmon")) && strlen(entry->d_name) < 32)
-            look_at_each_place(state, root, entry->d_name);
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
+        char below[40];
+        if (strncmp(entry->d_name, "hwmon", strlen("hwmon")) != 0 || strlen(entry->d_name) >= 32)
+            continue;
+        snprintf(below, sizeof below, "%.31s/device", entry->d_name);
+        if (!find_in(state, root, entry->d_name))
+            find_in(state, root, below);
+    }
     if (listing)
         closedir(listing);
 }

@@ -49,11 +49,6 @@ static double busy_time(const char *fields)
     return (double)busy / (double)sysconf(_SC_CLK_TCK);
 }
 
-static double whole_machine(const char *text)
-{
-    return strncmp(text, "cpu ", 4) ? NAN : busy_time(text + 4);
-}
-
 /* The lines of CPUs come first: all of them are there when another one follows. */
 static bool has_all_cpus(const char *text)
 {
@@ -76,24 +71,17 @@ static bool read_text(struct gt_cpu_stat *stat)
     return length > 0;
 }
 
-static int make_room(struct gt_cpu_stat *stat, size_t cpu)
-{
-    size_t before = stat->cpu_capacity;
-    if (GT_GROW_TO(stat->last, stat->cpu_capacity, cpu + 1) < 0)
-        return -ENOMEM;
-    for (size_t i = before; i < stat->cpu_capacity; i++)
-        stat->last[i] = NAN;
-    return 0;
-}
-
 /* The package of the CPU, or what gt_package_learn has instead. */
 static int count_cpu(struct gt_cpu_stat *stat, int cpu, double busy)
 {
     int package = gt_package_learn(stat->topology, stat->root, cpu);
+    size_t before = stat->cpu_capacity;
     if (package < 0 || isnan(busy))
         return package;
-    if (make_room(stat, (size_t)cpu) < 0)
+    if (GT_GROW_TO(stat->last, stat->cpu_capacity, (size_t)cpu + 1) < 0)
         return -ENOMEM;
+    for (size_t i = before; i < stat->cpu_capacity; i++)
+        stat->last[i] = NAN;
     stat->cpus[package]++;
     if (busy > stat->last[cpu])
         stat->busy[package] += busy - stat->last[cpu];
@@ -115,22 +103,6 @@ static bool count_cpus(struct gt_cpu_stat *stat)
     return is_whole;
 }
 
-static bool has_every_package(const struct gt_cpu_stat *stat, const struct gt_frame *frame)
-{
-    for (size_t i = 0; i < frame->package_count; i++)
-        if (!stat->cpus[i])
-            return false;
-    return true;
-}
-
-static void cpu_stat_show(const struct gt_cpu_stat *stat, struct gt_frame *frame)
-{
-    for (size_t i = 0; i < frame->package_count; i++) {
-        frame->package[i].cpus = stat->cpus[i];
-        frame->package[i].value[GT_CPU_TIME] = stat->busy[i];
-    }
-}
-
 /* Forgets the frame's packages where it is not known on which every CPU is. -ENOMEM. */
 static int cpu_stat_open(struct gt_cpu_stat *stat, const struct gt_collect_options *options, struct gt_frame *frame)
 {
@@ -142,37 +114,27 @@ static int cpu_stat_open(struct gt_cpu_stat *stat, const struct gt_collect_optio
         return -ENOMEM;
     if (!frame->package_count)
         return 0;
-    if (stat->fd >= 0 && read_text(stat) && count_cpus(stat) && has_every_package(stat, frame))
+    bool is_whole = stat->fd >= 0 && read_text(stat) && count_cpus(stat);
+    for (size_t i = 0; i < frame->package_count; i++)
+        is_whole &= stat->cpus[i] > 0;
+    if (is_whole)
         return 0;
     gt_packages_forget(frame, stat->topology, "the system does not tell on which package each CPU is");
     stat->size = FIRST_LINE;
     return 0;
 }
 
-/* Seconds since the machine started, NaN without. Fills the packages' CPU_TIME. */
+/* Seconds since the machine started, NaN without. Counts the packages' time as well. */
 static double cpu_stat_read(struct gt_cpu_stat *stat, struct gt_frame *frame)
 {
-    if (stat->fd < 0)
-        return NAN;
-    if (!frame->package_count)
-        return gt_root_reread_piece(stat->fd, stat->text, stat->size) > 0 ? whole_machine(stat->text) : NAN;
-    if (!read_text(stat))
-        return NAN;
-    count_cpus(stat);
-    cpu_stat_show(stat, frame);
-    return whole_machine(stat->text);
+    bool is_read = stat->fd >= 0 && (frame->package_count ? read_text(stat)
+                                                          : gt_root_reread_piece(stat->fd, stat->text, stat->size) > 0);
+    if (is_read && frame->package_count)
+        count_cpus(stat);
+    return is_read && !strncmp(stat->text, "cpu ", 4) ? busy_time(stat->text + 4) : NAN;
 }
 
-/* Show the packages' last reading again. */
-static void cpu_stat_close(struct gt_cpu_stat *stat)
-{
-    if (stat->fd >= 0)
-        close(stat->fd);
-    free(stat->text);
-    free(stat->last);
-}
-
-/* The kernel counts CPU time of the machine in clock ticks: faster readings would tell nothing new, and cost a third of a fast
+/* The kernel counts CPU time of the machine in clock ticks: faster readings would have nothing new, and cost a third of a fast
  * sample. */
 static const int64_t PERIOD_NS = GT_SECOND / 50 - GT_SECOND / 500;
 
@@ -214,10 +176,14 @@ static void read_memory(struct state *state)
 static void host_close(void *opaque)
 {
     struct state *state = opaque;
-    if (state && state->meminfo >= 0)
+    if (!state)
+        return;
+    if (state->meminfo >= 0)
         close(state->meminfo);
-    if (state)
-        cpu_stat_close(&state->stat);
+    if (state->stat.fd >= 0)
+        close(state->stat.fd);
+    free(state->stat.text);
+    free(state->stat.last);
     free(state);
 }
 
@@ -256,7 +222,10 @@ static int host_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
         read_memory(state);
         state->last[GT_CPU_TIME] = cpu_stat_read(&state->stat, frame) - state->cpu_at_open;
     }
-    cpu_stat_show(&state->stat, frame);
+    for (size_t i = 0; i < frame->package_count; i++) {
+        frame->package[i].cpus = state->stat.cpus[i];
+        frame->package[i].value[GT_CPU_TIME] = state->stat.busy[i];
+    }
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
         frame->system[metrics[i]] = state->last[metrics[i]];
     return 0;
