@@ -87,7 +87,8 @@ def compile_all(compiler, files, folder, macros=()):
     GPU_TRACKER_OBJECTS is a folder in which make has compiled them.
     """
     ready = os.environ.get("GPU_TRACKER_OBJECTS", "")
-    patterns = ("*/*.h", "include/*/*.h", "lib/**/*.[hd]*", "lib/report/page/page.*s", "share/*/*.csv", "cli/*.def", "setup.py", "VERSION")
+    patterns = ("*/*.h", "include/*/*.h", "lib/**/*.[hd]*", "lib/report/page/page.*s", "share/*/*.csv", "cli/*.def",
+                "cli/completion.*", "setup.py", "VERSION")
     headers = max(os.path.getmtime(path) for pattern in patterns for path in sources(pattern))
 
     def compile_one(file):

@@ -34,10 +34,10 @@ struct agent {
     struct output backup; /* where the results so far are kept; path NULL: nowhere */
     int64_t next_backup;
     double gpu_ram_peak;
-    bool is_ready;             /* the caller was told so */
+    bool is_ready;             /* AGENT_READY was sent */
     bool has_ended;            /* the job: nothing more is sampled */
     bool was_asked;            /* by the caller, to stop */
-    bool is_repeated;          /* begins again when it is told to */
+    bool is_repeated;          /* begins again on request */
     bool is_experiment;        /* ends with the job; without a tracking file its records go to the caller */
     double measurement_period; /* of an experiment's records, seconds; 0: it has none */
 };
@@ -123,8 +123,8 @@ static int conclude(struct agent *agent)
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     if (!agent->has_ended && !(agent->measurement_period > 0)) {
-        /* The kernel brings the CPU clock of a process that runs up to date with the next timer tick only; the caller is
-         * about to wait for us, and then its clock is right. */
+        /* The kernel brings the CPU clock of a process that runs up to date with the next timer tick only; the caller
+         * is about to wait for us, and then its clock is right. */
         usleep(SETTLE_US);
         gt_tracker_sample(agent->tracker, NULL);
     }
@@ -213,7 +213,7 @@ static void take_own_peak(const struct agent *agent)
         gt_tracker_main_peak(agent->tracker, bytes);
 }
 
-/* 1: go on; 0: to end was asked for, or there is nobody to go on for. */
+/* 1: go on; 0: the caller requested the end, or is gone. */
 static int take_request(struct agent *agent)
 {
     char request;
@@ -232,7 +232,7 @@ static int take_request(struct agent *agent)
     return !agent->was_asked;
 }
 
-/* Asks for the caller where no descriptor tells of its end. */
+/* Polls the caller, if the kernel has no pidfd to watch it. */
 static int on_turn(void *context, int64_t *wake_ns)
 {
     const struct agent *agent = context;
@@ -285,7 +285,7 @@ static int track(struct agent *agent, const pid_t *pids, int count, const struct
     return conclude(agent);
 }
 
-/* Waits between two reports. False: there is nobody to go on for. */
+/* Waits between two reports. False: the caller is gone. */
 static bool is_begun_again(struct agent *agent)
 {
     struct pollfd source[] = {{agent->control, POLLIN, 0}, {agent->caller, POLLIN, 0}, {agent->signals.fd, POLLIN, 0}};
@@ -333,7 +333,7 @@ static int read_pids(char *const *words, int count, pid_t **ret)
     return *ret ? count : -EINVAL;
 }
 
-/* Until our parent is no child of the caller any more: a look at the caller's processes would find it. */
+/* Waits until our parent is not a child of the caller: a sample of the caller would include it. */
 static void outlive(int parent, pid_t number)
 {
     for (int waited = 0; parent < 0 && getppid() == number && waited < PARENT_MS; waited++)
@@ -356,7 +356,7 @@ int agent_main(int count, char **words)
     agent.caller = (int)syscall(SYS_pidfd_open, agent.caller_pid, 0);
     /* Processes forked by a caller that is gone may keep the socket open and never read it. */
     setsockopt(agent.control, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = 2}, sizeof(struct timeval));
-    prctl(PR_SET_NAME, GT_SAMPLER_NAME); /* before the fork: whoever tracks our caller knows both by it */
+    prctl(PR_SET_NAME, GT_SAMPLER_NAME); /* before the fork: another tracker of our caller recognizes both by it */
     pid_t number = getpid();
     int parent = (int)syscall(SYS_pidfd_open, number, 0);
     pid_t child = fork();

@@ -1,4 +1,5 @@
-/* Completion: a script for each shell, and the hidden command by which the scripts ask for the words that may follow. */
+/* Completion: a script for each shell, and the hidden command by which the scripts ask for the words that may
+ * follow. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,9 @@ static const char *const shells[] = {"bash", "zsh", "fish"};
 enum { SHELLS = sizeof shells / sizeof *shells, LEAD = 300 };
 
 /* ---- the words that may follow ----
- * gpu-tracker complete SHELL WORD...: the words after "gpu-tracker" up to the cursor; the last is being typed. The first line of
- * the answer is "files", "pids", "command N" or "arguments N" for words that the shell adds, else empty. Word N begins the command
- * of the user. Each further line is a word, a tab and its help. */
+ * gpu-tracker complete SHELL WORD...: the words after "gpu-tracker" up to the cursor; the last is being typed. The
+ * first line of the answer is "files", "pids", "command N" or "arguments N" for words that the shell adds, else
+ * empty. Word N begins the command of the user. Each further line is a word, a tab and its help. */
 
 struct line {
     bool is_bash, is_fish;
@@ -32,7 +33,8 @@ static bool has_value(const struct option *option)
     return option->type != OPTION_FLAG;
 }
 
-/* Offers a word that begins as the last one does. `before`: earlier values of a list; `end`: "=" where a value follows. */
+/* Offers a word that begins as the last one does. `before`: earlier values of a list; `end`: "=" where a value
+ * follows. */
 static void offer(const struct line *line, const char *before, const char *text, const char *end, const char *help)
 {
     char candidate[2 * LEAD];
@@ -50,21 +52,13 @@ static void offer_runs(const struct line *line, const char *before)
         offer(line, before, name, "", "");
 }
 
-/* The option with this name of the command, else of any; NULL: the word is no option. */
+/* The option that a word names, of the command if it takes it; NULL: the word is not an option. */
 static const struct option *option_named(const struct command *command, const char *word)
 {
-    const struct option *found = NULL;
-    size_t length = strcspn(word, "=") - 2;
-    for (int i = 0; i < OPTION_COUNT && word[0] == '-' && word[1]; i++) {
-        const struct option *option = &option_table[i];
-        const char *names[] = {option->name, option->short_word};
-        bool is_named = option->letter == word[1] && (!word[2] || word[2] == '=');
-        for (int k = 0; word[1] == '-' && k < 2; k++)
-            is_named |= names[k] && strlen(names[k]) == length && strncmp(names[k], word + 2, length) == 0;
-        if (is_named && (!found || option_applies(option, command)))
-            found = option;
-    }
-    return found;
+    size_t length = strcspn(word, "=");
+    if (strncmp(word, "--", 2) == 0)
+        return length > 3 ? option_find(command, word + 2, length - 2) : NULL;
+    return *word == '-' && length == 2 ? option_find(command, word + 1, 1) : NULL;
 }
 
 /* Where the words begin that are the user's own command. */
@@ -233,70 +227,15 @@ int complete_main(int count, char **words)
 
 /* ---- the scripts ---- */
 
-static const char *const scripts[SHELLS] = {
-    "# bash completion for gpu-tracker: eval \"$(gpu-tracker completion bash)\"\n"
-    "_gpu_tracker() {\n"
-    "    local word=${COMP_WORDS[COMP_CWORD]#=} kind IFS=$'\\n'\n"
-    "    {\n"
-    "        read -r kind\n"
-    "        mapfile -t COMPREPLY\n"
-    "    } < <(command gpu-tracker complete bash \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"
-    "    COMPREPLY=(\"${COMPREPLY[@]%%$'\\t'*}\")\n"
-    "    [[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *[=\\<\\>] ]] && compopt -o nospace 2>/dev/null\n"
-    "    [[ $word == @* ]] && compopt +o filenames 2>/dev/null\n"
-    "    case $kind in\n"
-    "        files | arguments*) COMPREPLY+=($(compgen -f -- \"$word\")) ;;\n"
-    "        command*) COMPREPLY=($(compgen -c -- \"$word\")) ;;\n"
-    "        pids) COMPREPLY=($(cd /proc && compgen -G \"$word[0-9]*\"; cd /proc && compgen -G \"$word\")) ;;\n"
-    "    esac\n"
-    "}\n"
-    "complete -o filenames -F _gpu_tracker gpu-tracker\n",
-    "#compdef gpu-tracker\n"
-    "# zsh completion for gpu-tracker: a file _gpu-tracker in a folder of $fpath\n"
-    "_gpu_tracker() {\n"
-    "    local line entry kind\n"
-    "    local -a lines closed open\n"
-    "    lines=(\"${(@f)$(command gpu-tracker complete zsh \"${(@)words[2,CURRENT-1]}\" \"$PREFIX\" 2>/dev/null)}\")\n"
-    "    kind=$lines[1]\n"
-    "    for line in $lines[2,-1]; do\n"
-    "        entry=\"${${line%%$'\\t'*}//:/\\\\:}\"\n"
-    "        [[ $line == *$'\\t' ]] || entry+=\":${line#*$'\\t'}\"\n"
-    "        if [[ $line == *[=\\<\\>]$'\\t'* ]]; then open+=(\"$entry\"); else closed+=(\"$entry\"); fi\n"
-    "    done\n"
-    "    case $kind in\n"
-    "        (command*|arguments*)\n"
-    "            shift ${kind##* } words\n"
-    "            ((CURRENT -= ${kind##* }))\n"
-    "            _normal\n"
-    "            return ;;\n"
-    "        (pids) _pids; return ;;\n"
-    "    esac\n"
-    "    (($#closed)) && _describe -V word closed\n"
-    "    (($#open)) && _describe -V word open -S ''\n"
-    "    [[ $kind == files ]] || return\n"
-    "    [[ $PREFIX == -*=* ]] && compset -P 1 '*='\n"
-    "    _files\n"
-    "}\n"
-    "if [[ $funcstack[1] == _gpu-tracker ]]; then _gpu_tracker \"$@\"; else compdef _gpu_tracker gpu-tracker; fi\n",
-    "# fish completion for gpu-tracker: gpu-tracker completion fish | source\n"
-    "function _gpu_tracker\n"
-    "    set -l words (commandline -opc)[2..-1]\n"
-    "    set -l word (commandline -ct)\n"
-    "    set -l lines (command gpu-tracker complete fish $words \"$word\" 2>/dev/null)\n"
-    "    switch \"$lines[1]\"\n"
-    "        case files\n"
-    "            set -l option (string match -r -- '^-[^=]*=' \"$word\")\n"
-    "            printf '%s\\n' \"$option\"(__fish_complete_path (string replace -- \"$option\" '' \"$word\"))\n"
-    "        case pids\n"
-    "            __fish_complete_pids\n"
-    "        case 'command *' 'arguments *'\n"
-    "            set -l command $words[(math 1 + (string split ' ' $lines[1])[2])..-1] \"$word\"\n"
-    "            complete -C \"$command\"\n"
-    "    end\n"
-    "    test (count $lines) -gt 1; and printf '%s\\n' $lines[2..-1]\n"
-    "end\n"
-    "complete -c gpu-tracker -f -a '(_gpu_tracker)'\n",
-};
+#define SCRIPT(shell)                                                                                                \
+    extern const char completion_##shell[];                                                                          \
+    __asm__(".pushsection .rodata\n.global completion_" #shell "\n.hidden completion_" #shell "\ncompletion_" #shell \
+            ":\n.incbin \"cli/completion." #shell "\"\n.byte 0\n.popsection\n");
+SCRIPT(bash)
+SCRIPT(zsh)
+SCRIPT(fish)
+
+static const char *const scripts[SHELLS] = {completion_bash, completion_zsh, completion_fish};
 
 static int run(const struct options *options, int count, char **operands)
 {

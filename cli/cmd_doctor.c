@@ -1,3 +1,4 @@
+/* doctor and schema. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ static int print_fixes(const struct options *options)
     return status;
 }
 
-/* What is not there at all is told by what opens it. */
+/* A missing folder counts as one: opening it reports the error. */
 static bool is_root(const char *path)
 {
     static const char *const parts[] = {"proc", "sys"};
@@ -43,7 +44,7 @@ static bool is_root(const char *path)
     return is_one;
 }
 
-static int run(const struct options *options, int count, char **operands)
+static int doctor(const struct options *options, int count, char **operands)
 {
     (void)count;
     (void)operands;
@@ -71,5 +72,27 @@ const struct command command_doctor = {
     .synopsis = "",
     .summary = "Show the source of each metric on this machine, and how to enable missing ones",
     .operand = OPERAND_NONE,
-    .run = run,
+    .run = doctor,
+};
+
+static int schema(const struct options *options, int count, char **operands)
+{
+    struct output output;
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    (void)count;
+    (void)operands;
+    int status = output_prepare(&output, options, STDOUT_FILENO);
+    if (status)
+        return status;
+    status = gt_schema_report(&report, &error);
+    return output_result(&output, status, report, &error);
+}
+
+const struct command command_schema = {
+    .name = "schema",
+    .synopsis = "",
+    .summary = "List all metrics and the columns of recordings",
+    .operand = OPERAND_NONE,
+    .run = schema,
 };

@@ -60,16 +60,6 @@ static int confine_find(struct confine *confine, const char *user)
     return 0;
 }
 
-/* Looks up a group. */
-static int confine_find_group(gid_t *ret, const char *group)
-{
-    const struct group *found = getgrnam(group);
-    if (!found)
-        return say_usage("--group %s: unknown group", group);
-    *ret = found->gr_gid;
-    return 0;
-}
-
 static int fail(const char *what)
 {
     say("%s: %s", what, strerror(errno));
@@ -86,7 +76,8 @@ static int become(const struct confine *confine)
     return 0;
 }
 
-/* The bounding set can be emptied only by who still has CAP_SETPCAP; without a capability there is nothing it could bound. */
+/* The bounding set can be emptied only by who still has CAP_SETPCAP; without a capability there is nothing it could
+ * bound. */
 static int drop_capabilities(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -163,7 +154,7 @@ static int complain(const char *path, int code)
     return -EXIT_TRACKER;
 }
 
-/* A socket at which nobody answers was left by a relay that is gone. */
+/* Removes the socket of a relay that has ended: connecting to it fails. */
 static int clear_place(const char *path, const struct sockaddr_un *address)
 {
     struct stat file;
@@ -191,9 +182,9 @@ static void make_folder(const char *path)
     }
 }
 
-/* Listens at `path`, which a relay that is gone may have left behind; its folder is made when only that is missing. Members of
- * `group` (of the owner's own, when `has_group` is false) may connect. Returns the descriptor, or a negative exit status
- * after saying what is wrong. */
+/* Listens at `path`, which a relay that is gone may have left behind; its folder is made when only that is missing.
+ * Members of `group` (of the owner's own, when `has_group` is false) may connect. Returns the descriptor, or a negative
+ * exit status after saying what is wrong. */
 static int relay_socket_listen(const char *path, bool has_group, gid_t group)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -205,7 +196,7 @@ static int relay_socket_listen(const char *path, bool has_group, gid_t group)
     if (status < 0)
         return status;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    mode_t mask = umask(S_IXUSR | S_IRWXG | S_IRWXO); /* nobody else's from its first moment */
+    mode_t mask = umask(S_IXUSR | S_IRWXG | S_IRWXO); /* private from its creation on */
     status = fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 ? errno : 0;
     umask(mask);
     if (!status && has_group && chown(path, (uid_t)-1, group) < 0)
@@ -278,7 +269,7 @@ static void answer(struct loop *loop, struct client *client)
     client->answers++;
 }
 
-/* A turn is over: everybody may ask again. Milliseconds until the next, -1 when nobody waits for it. */
+/* Begins a turn if it is time: all clients may ask again. Milliseconds until the next; -1: no client waits for it. */
 static int take_turn(struct loop *loop)
 {
     int64_t time = gt_clock_ns(CLOCK_MONOTONIC);
@@ -352,17 +343,18 @@ static int run(const struct options *options, int count, char **operands)
     struct gt_energy_relay *relay = NULL;
     struct gt_error error = {0};
     struct confine confine;
-    gid_t group = 0;
+    const struct group *group = options->group ? getgrnam(options->group) : NULL;
+    if (options->group && !group)
+        return say_usage("--group %s: unknown group", options->group);
+    gid_t gid = group ? group->gr_gid : 0;
     int status = confine_find(&confine, options->user);
-    if (!status && options->group)
-        status = confine_find_group(&group, options->group);
     if (status)
         return status;
     status = gt_energy_relay_open(&relay, options->root, &error);
     if (status < 0)
         return say_failure(status, &error);
     bool has_group = options->group || confine.has_user;
-    int listening = relay_socket_listen(path, has_group, options->group ? group : confine.gid);
+    int listening = relay_socket_listen(path, has_group, options->group ? gid : confine.gid);
     status = listening < 0 ? -listening : answer_clients(path, listening, &confine, relay);
     if (listening >= 0)
         close(listening);

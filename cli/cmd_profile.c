@@ -1,3 +1,4 @@
+/* Traces: profile, and timeline merge, info and export. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,16 +60,6 @@ static const char *analysis_of(int *count, char ***operands)
     return first;
 }
 
-/* Returns what an analysis is called that was mistyped, or NULL. */
-static const char *nearest_analysis(const char *word)
-{
-    struct suggestion suggestion = {.word = word};
-    const char *name, *help;
-    for (size_t i = 0; (name = choice_analysis(i, &help)); i++)
-        suggest(&suggestion, name);
-    return suggestion.nearest;
-}
-
 /* Those of traces and those of jobs. */
 static int say_analyses(const char *word)
 {
@@ -81,7 +72,8 @@ static int say_analyses(const char *word)
     return say_usage("no analysis '%s': there are %s", word, names);
 }
 
-/* 0, or an exit status after saying what is wrong about the words: a mistyped analysis or path, or an analysis behind the paths. */
+/* 0, or an exit status after saying what is wrong about the words: a mistyped analysis or path, or an analysis behind
+ * the paths. */
 static int check_words(const char *analysis, int count, char **operands)
 {
     if (is_analysis(analysis)) {
@@ -91,9 +83,12 @@ static int check_words(const char *analysis, int count, char **operands)
                                  operands[i]);
         return 0;
     }
-    const char *nearest = nearest_analysis(analysis);
-    if (nearest)
-        return say_usage("no analysis '%s': did you mean '%s'?", analysis, nearest);
+    struct suggestion suggestion = {.word = analysis};
+    const char *name, *help;
+    for (size_t i = 0; (name = choice_analysis(i, &help)); i++)
+        suggest(&suggestion, name);
+    if (suggestion.nearest)
+        return say_usage("no analysis '%s': did you mean '%s'?", analysis, suggestion.nearest);
     if (!count || strchr(analysis, '.'))
         return say_usage("'%s' is neither a file nor an analysis (see gpu-tracker profile --help)", analysis);
     return say_analyses(analysis);
@@ -113,7 +108,7 @@ static void say_doubts(const struct output *output, const char *analysis, const 
     }
 }
 
-/* CSV is one table: the one that was asked for, or the first; what else there is stands on standard error. */
+/* CSV is one table: --table, or the first; the other tables are named on standard error. */
 static int choose_table(const struct options *options, const struct output *output, const char *analysis,
                         struct gt_report *report)
 {
@@ -133,7 +128,7 @@ static int choose_table(const struct options *options, const struct output *outp
     return 0;
 }
 
-/* The sentence stands in the report, which may go elsewhere. */
+/* Says why a report is empty, unless the user sees it in the report. */
 static void say_nothing(const struct output *output, const struct gt_report *report)
 {
     static const char *const forms[] = {"text", "summary", "csv"};
@@ -164,7 +159,7 @@ static int profile_job(const char *analysis, const char *folder, const struct op
     return gt_folder_analyse(gt_job_analysis_find(analysis), folder, &server, &wanted, ret, error);
 }
 
-static int run(const struct options *options, int count, char **operands)
+static int profile(const struct options *options, int count, char **operands)
 {
     struct output output;
     struct gt_report *report = NULL;
@@ -233,5 +228,113 @@ const struct command command_profile = {
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,
-    .run = run,
+    .run = profile,
+};
+
+#define DEFAULT_LOW_GPU 85
+
+static int merge(const struct options *options, int count, char **operands)
+{
+    struct output output;
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    struct gt_trace_request request = request_of(options);
+    struct gt_merge_request what = GT_INIT(struct gt_merge_request);
+    int status = output_prepare(&output, options, STDOUT_FILENO);
+    if (!status && options->merged)
+        status = output_check("--output", options->merged);
+    if (status)
+        return status;
+    name_input(count, operands);
+    what.low_gpu = options->given[OPTION_NUMBER_low_gpu] ? options->low_gpu : DEFAULT_LOW_GPU;
+    what.metrics = options->metrics;
+    what.align = options->align;
+    what.output = options->merged;
+    what.overwrite = options->overwrite;
+    what.critical_path = options->critical_path;
+    what.not_empty = 1;
+    int merged = gt_timeline_merge((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
+    status = output_reading(&output, merged, report, &error, operands[0]);
+    if (status || merged <= 0)
+        return status;
+    say("nothing was merged: no event and no sample lies in what was asked for, and no file was made");
+    return EXIT_NOTHING;
+}
+
+static int info(const struct options *options, int count, char **operands)
+{
+    struct output output;
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    struct gt_trace_request request = request_of(options);
+    int status = output_prepare(&output, options, STDOUT_FILENO);
+    if (status)
+        return status;
+    name_input(count, operands);
+    const char *const *paths = (const char *const *)operands;
+    status = output_spare_inputs(&output, paths, (size_t)count, options, &error);
+    if (status >= 0)
+        status = gt_timeline_info(paths, (size_t)count, &request, &report, &error);
+    return output_reading(&output, status, report, &error, operands[0]);
+}
+
+static int export(const struct options *options, int count, char **operands)
+{
+    struct output output;
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    struct gt_trace_request request = request_of(options);
+    struct gt_export_request what = GT_INIT(struct gt_export_request);
+    int status = output_prepare(&output, options, STDOUT_FILENO);
+    if (!status && options->exported)
+        status = output_check("--output", options->exported);
+    if (status)
+        return status;
+    name_input(count, operands);
+    what.output = options->exported;
+    what.overwrite = options->overwrite;
+    status = gt_timeline_export((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
+    int exit_status = output_reading(&output, status, report, &error, operands[0]);
+    return status == -ENODATA ? EXIT_NOTHING : exit_status;
+}
+
+const struct command command_timeline_merge = {
+    .name = "timeline merge",
+    .synopsis = "[-o FILE] PATH...",
+    .summary = "Merge traces, metrics and recordings into one trace for Perfetto",
+    .description =
+        "Reads files and folders of the formats of timeline info. Writes one trace for ui.perfetto.dev or chrome://tracing: all events on one clock, samples as counters, code blocks as slices, and a mark at each time of GPU utilization below --low-gpu percent.\n\n"
+        "Files without a start time begin at the start of the others, unless --align names an event that happened everywhere at the same time. The first event of the result states how each clock was found.\n\n"
+        "Without -o the file is END_NODE_merged_timeline.json in the current folder: the end in microseconds, and the node, or this machine for several nodes.\n\n"
+        "With --unit step, the events from the start of step --start to the start of step --end are kept. If nothing is left to merge, it writes no file and exits with 4.",
+    .operand = OPERAND_FILE,
+    .least = 1,
+    .most = -1,
+    .run = merge,
+};
+
+const struct command command_timeline_info = {
+    .name = "timeline info",
+    .synopsis = "PATH...",
+    .summary = "Show the contents of traces, profiles and recordings",
+    .description =
+        "Prints sources, formats, nodes, ranks, steps, phases, the time range, and the unreadable parts of damaged files. Formats: PyTorch profiler (Kineto) and any other Chrome trace, Perfetto protobuf, XLA profiles, TensorFlow, Horovod, SMDebug folders, cProfile, pyinstrument, collapsed stacks, speedscope, pprof, memray, rocprofv3, perf script, PyTorch memory snapshots, NCCL flight recorder dumps, Nsight Systems SQLite exports, and recordings and sub-tracking files of gpu-tracker. Files may be compressed by gzip, zstd, xz, bzip2 or zip. The format is recognized by the contents, not by the name. \"-\" is standard input.",
+    .operand = OPERAND_FILE,
+    .least = 1,
+    .most = -1,
+    .run = info,
+};
+
+const struct command command_timeline_export = {
+    .name = "timeline export",
+    .synopsis = "-o FILE PATH...",
+    .summary = "Write traces as tables for SQL, or as a flame graph",
+    .description =
+        "The suffix of FILE chooses the output.\n\n"
+        ".sqlite: the views events (one row each, with its place, times in nanoseconds, step, correlation, shapes and arguments), counters, steps and ranks. .arrow: the events as one table for pandas, polars and DuckDB.\n\n"
+        ".html: a flame graph of sampled stacks, of Python functions, or of nested events on CPU threads, in one file that needs no network. .collapsed: the same as lines, \"main;work;fib 12\", in microseconds, samples or bytes.",
+    .operand = OPERAND_FILE,
+    .least = 1,
+    .most = -1,
+    .run = export,
 };

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/rank.h"
-#include "cmd_push.h"
+#include "track.h"
 #include "engine/push.h"
 #include "engine/spool.h"
 #include "engine/tables.h"
@@ -36,7 +36,7 @@ static void stop(int number)
     is_stopped = 1;
 }
 
-/* Whoever started the tracker may wait for all that holds its standard error. */
+/* Closes standard error: the parent of the tracker may wait for its end. */
 static void be_silent(void *context)
 {
     (void)context;
@@ -60,11 +60,11 @@ static int follow(const struct options *options, int count, char **operands)
     return status < 0 ? say_failure(status, &error) : 0;
 }
 
-/* Creates the tables of a server and prints the statements; with --explain they are only printed, for a current server. */
+/* Creates the tables of a server and prints the statements; with --explain they are only printed, for a current
+ * server. */
 static int init(const struct options *options, int count, char **operands)
 {
     const struct gt_login_files files = {options->netrc_file, options->token_file};
-    struct gt_dialect dialect = gt_dialect_today;
     struct gt_error error = {0};
     struct gt_address address;
     struct gt_server *server = NULL;
@@ -77,13 +77,10 @@ static int init(const struct options *options, int count, char **operands)
         status = gt_server_open(&server, &address, &files, &error);
     if (server)
         gt_server_watch(server);
-    if (status >= 0 && server)
-        status = gt_server_dialect(server, &dialect, &error);
-    gt_engine_create_all(&sql, &dialect);
-    if (status >= 0 && server)
-        status = gt_engine_make(server, &error);
     if (status >= 0)
-        fputs(sql.failed ? "" : sql.data, stdout);
+        status = gt_engine_make(&sql, server, &error);
+    if (status >= 0)
+        fputs(sql.data, stdout);
     gt_server_close(server);
     gt_buffer_release(&sql);
     return status < 0 ? say_failure(status, &error) : 0;
@@ -106,7 +103,7 @@ static int add_path(void *context, const char *path, struct gt_error *error)
     return paths->path[paths->count++] ? 0 : -ENOMEM;
 }
 
-/* A folder stands for the recordings in it. */
+/* A folder means all recordings in it. */
 static int add_operand(struct paths *paths, const char *path, struct gt_error *error)
 {
     if (!gt_is_folder(path))
@@ -181,7 +178,7 @@ enum { NICENESS = 10 };
 struct ship {
     struct gt_spool spool;
     const char *netrc_file, *token_file;
-    int shipper; /* a pipe that ends with the process that sends; -1: nothing tells */
+    int shipper; /* a pipe that ends with the sending process; -1: none */
 };
 
 static void become_shipper(const struct ship *ship, const struct options *options, int life)
@@ -208,7 +205,7 @@ static void become_shipper(const struct ship *ship, const struct options *option
     _exit(EXIT_TRACKER);
 }
 
-/* Its parent ends at once: it is nobody's child. */
+/* Forks twice, so that init adopts the sender. */
 static void start(struct ship *ship, const struct options *options)
 {
     int life[2] = {-1, -1};
@@ -228,7 +225,8 @@ static void start(struct ship *ship, const struct options *options)
         close(life[1]);
 }
 
-/* Launchers end all ranks of a job when one of them fails. What is kept with a recording is not asked for then, either. */
+/* Launchers end all ranks of a job when one of them fails. What is kept with a recording is not asked for then,
+ * either. */
 static int do_without(struct options *options, const struct gt_error *error)
 {
     say("nothing is recorded: %s", error->text);

@@ -111,12 +111,6 @@ static int print_scaling(const struct options *options, const struct output *out
     return output_reading(output, status, report, &error, paths[0]);
 }
 
-/* The folder, the job or its first rows are not there: somebody begins to look before the job has begun. */
-static bool may_come(int status)
-{
-    return status == -ENODATA || status == -ENOENT;
-}
-
 /* The report of a job again and again, until its recordings are finished and no rank is waited for. */
 static int watch(const struct options *options, struct output *output, char **operands)
 {
@@ -129,7 +123,8 @@ static int watch(const struct options *options, struct output *output, char **op
         struct gt_error error = {0};
         struct gt_report *report = NULL;
         int going_on = report_of(options, operands[0], output_is_page(output), &report, &error);
-        if (!is_begun && may_come(going_on)) {
+        bool may_come = going_on == -ENODATA || going_on == -ENOENT; /* its folder, the job, or its first rows */
+        if (!is_begun && may_come) {
             if (!is_told)
                 say("%s; waiting for it", error.text);
             is_told = true;

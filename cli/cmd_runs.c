@@ -7,14 +7,14 @@
 
 #include "api/program.h"
 #include "base/number.h"
-#include "cmd_runs.h"
+#include "track.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
-#include "privilege.h"
+#include "launch.h"
 
-/* In CI nobody looks at the list, and the home is often one of many machines. */
+/* Runs in CI are not listed by default: the home directory is often that of a throwaway machine. */
 static bool is_wanted(const struct options *options)
 {
     const char *ci = getenv("CI");
@@ -39,7 +39,7 @@ char *past_keep(const struct options *options, const struct gt_tracker *tracker,
     return change;
 }
 
-/* "@1", "@12"; false: it is no such name. */
+/* Reads "@1" or "@12"; false for another text. */
 static bool read_name(const char *text, long long *back)
 {
     int64_t number;

@@ -4,15 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/program.h"
-#include "base/buffer.h"
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/json.h"
 #include "blocks/block_event.h"
-#include "config.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
@@ -27,12 +26,6 @@ static void show_progress(void *context, unsigned long long samples)
     dprintf(STDERR_FILENO, "\rgpu-tracker: %llu timepoints", samples);
 }
 
-static void erase_progress(bool drawn)
-{
-    if (drawn)
-        dprintf(STDERR_FILENO, "\r\033[K");
-}
-
 /* All ranks of a job: what belongs to one recording is refused. */
 static int analyze_job(const struct options *options, const struct output *output, const char *folder)
 {
@@ -44,9 +37,7 @@ static int analyze_job(const struct options *options, const struct output *outpu
         options->carbon_file || options->price)
         return say_usage("%s is a folder: sub-tracking files, bad rows and costs are for its files", folder);
     int status = gt_folder_analyse(&gt_job_blocks, folder, &server, &wanted, &report, &error);
-    status = status < 0 ? say_unread(status, &error, folder) : output_report(output, report);
-    gt_report_free(report);
-    return status;
+    return output_reading(output, status, report, &error, folder);
 }
 
 /* Starts and stops of code blocks without samples: a sub-tracking file. */
@@ -54,7 +45,9 @@ static bool is_blocks(const char *path)
 {
     struct gt_block_event_reader *blocks = NULL;
     struct gt_recording *recording = NULL;
-    bool is_one = gt_recording_open(&recording, path, NULL) < 0 && gt_block_event_open(&blocks, path, NULL) >= 0;
+    struct stat facts;
+    bool is_one = stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && gt_recording_open(&recording, path, NULL) < 0 &&
+                  gt_block_event_open(&blocks, path, NULL) >= 0;
     gt_recording_close(recording);
     gt_block_event_close(blocks);
     return is_one;
@@ -84,8 +77,6 @@ static int analyze_as(const struct options *options, int count, char **operands,
         return say_usage("analyze: '%s' and --tracking-file: there is one tracking file", operands[0]);
     if (count > 1)
         return say_order(operands[0], operands[1]);
-    if (is_blocks(count ? operands[0] : options->recording))
-        return say_order(count ? operands[0] : options->recording, "RECORDING");
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
@@ -107,10 +98,11 @@ static int analyze_as(const struct options *options, int count, char **operands,
     settings.progress = isatty(STDERR_FILENO) ? show_progress : NULL;
     settings.context = &drawn;
     status = gt_blocks_analyze(&settings, &report, &error);
-    erase_progress(drawn);
-    status = status < 0 ? say_unread(status, &error, path) : output_report(&output, report);
-    gt_report_free(report);
-    return status;
+    if (drawn)
+        dprintf(STDERR_FILENO, "\r\033[K");
+    if (status == -EINVAL && is_blocks(path))
+        return say_order(path, "RECORDING");
+    return output_reading(&output, status, report, &error, path);
 }
 
 static int analyze(const struct options *options, int count, char **operands)
@@ -178,16 +170,17 @@ enum { LONGEST = 4 << 20 };
 
 /* NAME=FILE texts, from the configuration file and the command line. */
 struct sessions {
-    const char **mapping;
+    char **mapping; /* NULL-terminated; NULL when empty */
     size_t count, capacity;
-    struct gt_buffer *owned; /* texts made here */
-    size_t owned_count;
 };
 
-static int add(struct sessions *sessions, const char *mapping)
+/* `mapping`: malloc'ed, or NULL without memory. 0 or an exit status. */
+static int add(struct sessions *sessions, char *mapping)
 {
-    if (GT_GROW_TO(sessions->mapping, sessions->capacity, sessions->count + 2) < 0)
+    if (!mapping || GT_GROW_TO(sessions->mapping, sessions->capacity, sessions->count + 2) < 0) {
+        free(mapping);
         return EXIT_TRACKER;
+    }
     sessions->mapping[sessions->count++] = mapping;
     sessions->mapping[sessions->count] = NULL;
     return 0;
@@ -195,14 +188,8 @@ static int add(struct sessions *sessions, const char *mapping)
 
 static int add_pair(struct sessions *sessions, const char *name, const char *file)
 {
-    struct gt_buffer *text = GT_GROW_BY_ONE(sessions->owned, sessions->owned_count);
-    if (!text)
-        return EXIT_TRACKER;
-    sessions->owned_count++;
-    *text = (struct gt_buffer){0};
-    if (gt_buffer_printf(text, "%s=%s", name, file) < 0)
-        return EXIT_TRACKER;
-    return add(sessions, text->data);
+    char *text;
+    return add(sessions, asprintf(&text, "%s=%s", name, file) < 0 ? NULL : text);
 }
 
 /* The name of the file without folder and suffix. It ends at a '=', which no name has. */
@@ -255,7 +242,7 @@ static int add_mapping(struct sessions *sessions, const char *mapping)
     const char *sign = strchr(mapping, '=');
     char name[NAME_MAX + 1];
     if (!sign || sign == mapping || sign - mapping > NAME_MAX || !gt_is_folder(sign + 1))
-        return add(sessions, mapping);
+        return add(sessions, strdup(mapping));
     snprintf(name, sizeof name, "%.*s", (int)(sign - mapping), mapping);
     return add_files(sessions, name, sign + 1);
 }
@@ -270,7 +257,7 @@ static int add_operand(struct sessions *sessions, const char *text)
         return add_mapping(sessions, text);
     stem_of(text, stem, sizeof stem);
     snprintf(name, sizeof name, "%s", stem);
-    for (int number = 2; is_among(sessions->mapping, sessions->count, name); number++)
+    for (int number = 2; is_among((const char *const *)sessions->mapping, sessions->count, name); number++)
         snprintf(name, sizeof name, "%s (%d)", stem, number);
     return add_files(sessions, name, text);
 }
@@ -356,7 +343,7 @@ static int compare_as(const struct options *options, int count, char **operands,
     if (!status && count == 1 && !options->map.count && !options->cconfig && !options->fail_if.count)
         status = say_usage("compare: '%s' alone has nothing to be compared with (see gpu-tracker compare --help)",
                            operands[0]);
-    settings.sessions = sessions.mapping;
+    settings.sessions = (const char *const *)sessions.mapping;
     settings.statistic = options->statistic ? options->statistic : settings.statistic;
     settings.strict = options->strict;
     settings.rules = options->fail_if.value;
@@ -365,9 +352,8 @@ static int compare_as(const struct options *options, int count, char **operands,
     settings.warn = say_warning;
     if (!status)
         status = compare(&output, &settings);
-    for (size_t i = 0; i < sessions.owned_count; i++)
-        gt_buffer_release(&sessions.owned[i]);
-    free(sessions.owned);
+    for (size_t i = 0; i < sessions.count; i++)
+        free(sessions.mapping[i]);
     free(sessions.mapping);
     gt_json_free(config);
     return status;

@@ -9,7 +9,7 @@
 struct option;
 struct options;
 
-/* Words that are no options are of one of these kinds: shell completion and the end of options rest on it. */
+/* The kind of the words that are not options, for shell completion and the end of options. */
 enum operand {
     OPERAND_NONE,
     OPERAND_PROGRAM, /* a command with its arguments; the first one ends the options of gpu-tracker */
@@ -24,7 +24,8 @@ struct command {
     const char *synopsis;    /* what follows the options in the usage line, "" when nothing does */
     const char *summary;     /* one line for the list of commands */
     const char *description; /* paragraphs separated by blank lines, for --help and the man page; may be NULL */
-    /* Names the choices of the first operand with their help, from number 0 to NULL: for --help and the man page. May be NULL. */
+    /* Names the choices of the first operand with their help, from number 0 to NULL: for --help and the man page. May
+     * be NULL. */
     const char *(*choice)(size_t index, const char **help);
     /* Returns true where the command takes an option of this name, but not with that choice. May be NULL. */
     int (*refuses)(const char *choice, const char *option);
@@ -65,12 +66,6 @@ int complete_main(int count, char **words);
 void help_print_overview(FILE *out);
 /* The help of --help: the effect of each option in one line, for trackers of the common options only. */
 void help_print(FILE *out, const struct command *command);
-/* The help of gpu-tracker help NAME: every listed option with its paragraph. */
-void help_print_all(FILE *out, const struct command *command);
 /* The commands whose names begin with `word`. */
 void help_print_group(FILE *out, const char *word);
-/* "-o, --output=FILE" */
-enum { HELP_TERM_SIZE = 80 };
-const char *help_term(const struct option *option, char text[HELP_TERM_SIZE]);
-
 #endif

@@ -1,4 +1,4 @@
-#include "config.h"
+#include "option.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,10 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "message.h"
-#include "privilege.h"
+#include "launch.h"
 
 enum { LONGEST = 4 << 20 };
 
@@ -43,26 +44,18 @@ static char *scalar_text(struct options *options, const struct gt_json_value *va
     return options_own(options, strdup(text));
 }
 
-static const char *wanted(enum option_type type)
+/* What a value of an option has to be, or NULL: it is. */
+static const char *mismatch(enum option_type type, const struct gt_json_value *value)
 {
+    bool is_text = gt_json_is_text(value);
     switch (type) {
-    case OPTION_NUMBER: return "a number";
-    case OPTION_INTEGER: return "a whole number";
-    case OPTION_FLAG: return "true or false";
+    case OPTION_NUMBER: return gt_json_is_number(value) ? NULL : "a number";
+    case OPTION_INTEGER: return gt_json_is_integer(value) ? NULL : "a whole number";
+    case OPTION_FLAG: return gt_json_is_bool(value) ? NULL : "true or false";
     case OPTION_LIST:
-    case OPTION_WORDS: return "a list of strings";
-    default: return "a string";
-    }
-}
-
-static bool fits(enum option_type type, const struct gt_json_value *value)
-{
-    switch (type) {
-    case OPTION_NUMBER: return gt_json_is_number(value);
-    case OPTION_INTEGER: return gt_json_is_integer(value);
-    case OPTION_FLAG: return gt_json_is_bool(value);
-    case OPTION_TEXT: return gt_json_is_text(value) || gt_json_is_number(value); /* a price, a number of grams */
-    default: return gt_json_is_text(value);
+    case OPTION_WORDS: return is_text ? NULL : "a list of strings";
+    case OPTION_TEXT: return is_text || gt_json_is_number(value) ? NULL : "a string"; /* a price, a number of grams */
+    default: return is_text ? NULL : "a string";
     }
 }
 
@@ -70,19 +63,16 @@ static bool fits(enum option_type type, const struct gt_json_value *value)
 static int store_words(struct config *config, const struct option *option, const struct gt_json_value *list,
                        const char *origin)
 {
-    size_t size = 1, i;
+    struct gt_buffer words = {0};
+    size_t i;
     struct gt_json_value *word;
+    gt_buffer_text(&words, "");
     gt_json_foreach_item (list, i, word)
-        size += strlen(gt_json_text_of(word)) + 1;
-    char *text = options_own(config->options, calloc(1, size));
-    if (!text)
-        return out_of_memory(origin);
-    gt_json_foreach_item (list, i, word) {
-        if (i)
-            strcat(text, ",");
-        strcat(text, gt_json_text_of(word));
-    }
-    return option_store(config->options, option, text, origin);
+        gt_buffer_printf(&words, "%s%s", i ? "," : "", gt_json_text_of(word));
+    char *text = NULL;
+    gt_buffer_give(&words, words.failed, &text, NULL);
+    text = options_own(config->options, text);
+    return text ? option_store(config->options, option, text, origin) : out_of_memory(origin);
 }
 
 static int store_list(struct config *config, const struct option *option, const struct gt_json_value *list,
@@ -110,8 +100,9 @@ static int store_value(struct config *config, const struct option *option, const
     snprintf(origin, sizeof origin, "%s: %s", config->path, option->key);
     if (gt_json_is_array(value) && (option->type == OPTION_LIST || option->type == OPTION_WORDS))
         return store_list(config, option, value, origin);
-    if (!fits(option->type, value))
-        return say_usage("%s: must be %s", origin, wanted(option->type));
+    const char *wanted = mismatch(option->type, value);
+    if (wanted)
+        return say_usage("%s: must be %s", origin, wanted);
     char *text = scalar_text(config->options, value);
     return text ? option_store(config->options, option, text, origin) : out_of_memory(origin);
 }

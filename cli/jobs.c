@@ -12,10 +12,10 @@
 
 #include "message.h"
 #include "option.h"
-#include "privilege.h"
+#include "launch.h"
 
-/* A descriptor of the folder, which is this user's alone; negative: there is none, and errno is EPERM where something else is in its
- * place. */
+/* A descriptor of the folder, which is this user's alone; negative: there is none, and errno is EPERM where something
+ * else is in its place. */
 static int open_folder(bool create, char *ret, size_t size)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -94,16 +94,11 @@ void jobs_withdraw(void)
     rmdir(folder_name); /* unless others are in it */
 }
 
-static bool is_alive(pid_t pid)
-{
-    return kill(pid, 0) == 0 || errno != ESRCH;
-}
-
 static bool read_job(int folder, const char *name, struct job *job)
 {
     if (!option_pid(name, &job->tracker))
         return false;
-    if (!is_alive(job->tracker)) {
+    if (kill(job->tracker, 0) < 0 && errno == ESRCH) {
         unlinkat(folder, name, 0);
         return false;
     }

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Announce the recording of this process, and take that back. Unless quiet, say when the folder is somebody else's; other failures are not
- * reported, because only viewers need it. */
+/* Announce the recording of this process, and take that back. Unless quiet, say when the folder is somebody else's;
+ * other failures are not reported, because only viewers need it. */
 void jobs_announce(const char *recording, bool is_quiet);
 void jobs_withdraw(void);
 

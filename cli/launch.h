@@ -3,6 +3,7 @@
 #ifndef CLI_LAUNCH_H
 #define CLI_LAUNCH_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct gt_group;
@@ -14,8 +15,8 @@ struct launch {
     int result; /* what execvp said; nothing when it succeeded */
 };
 
-/* Find the file of `program` in PATH, into `path` of PATH_MAX bytes. 0, or EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE after saying why it cannot
- * be executed. */
+/* Find the file of `program` in PATH, into `path` of PATH_MAX bytes. 0, or EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE after
+ * saying why it cannot be executed. */
 int launch_check(const char *program, char *path);
 /* Fork the child, which enters `group` (NULL: none) and waits. 0 or negative errno. */
 int launch_fork(struct launch *launch, char *const *words, const struct signals *signals, const struct gt_group *group);
@@ -23,5 +24,19 @@ int launch_fork(struct launch *launch, char *const *words, const struct signals 
 int launch_release(struct launch *launch);
 /* End a child that still waits. */
 void launch_cancel(struct launch *launch);
+
+/* Privileges that the program has and its user has not: set user or group ID, or file capabilities (AT_SECURE of
+ * getauxval(3)).
+ *
+ * What takes them is opened first, then they are given up for good, and only then anything of the user's is looked
+ * at: words, configuration, files. Neither the job nor who executes a program for the user loses anything that the
+ * user has. */
+
+bool privilege_is_raised(void);
+/* First of all. `executes`: the command starts another program, which must be able to gain privileges, as by sudo. 0 or
+ * an exit status. Nothing is done in an ordinary program. */
+int privilege_drop(bool follows_processes, bool executes);
+/* Once the other program has been forked: this one gains nothing any more. */
+void privilege_seal(void);
 
 #endif

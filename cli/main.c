@@ -12,14 +12,78 @@
 #include "agent.h"
 #include "analyse/export/export.h"
 #include "api/program.h"
-#include "cmd_runs.h"
-#include "config.h"
+#include "command.h"
 #include "gpu_tracker.h"
+#include "launch.h"
 #include "message.h"
 #include "option.h"
-#include "privilege.h"
 #include "schema/unit.h"
 #include "trace/source.h"
+#include "track.h"
+
+/* ---- the table of commands ---- */
+
+const struct command *const commands[COMMAND_COUNT] = {
+#define COMMAND(bit, entry, place) &command_##entry,
+#include "command.def"
+#undef COMMAND
+};
+
+bool command_is_listed(int number)
+{
+    enum { OTHER, LISTED };
+    static const char places[COMMAND_COUNT] = {
+#define COMMAND(bit, entry, place) place,
+#include "command.def"
+#undef COMMAND
+    };
+    return places[number] == LISTED;
+}
+
+/* Returns how many of `words` the name consists of; 0 when they are not it. */
+static int match(const char *name, int count, char *const *words)
+{
+    for (int used = 0; used < count; used++) {
+        size_t length = strcspn(name, " ");
+        if (!length || strlen(words[used]) != length || strncmp(name, words[used], length) != 0)
+            return 0;
+        if (!name[length])
+            return used + 1;
+        name += length + 1;
+    }
+    return 0;
+}
+
+const struct command *command_find(int count, char *const *words, int *used)
+{
+    const struct command *found = NULL;
+    *used = 0;
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        int length = match(commands[i]->name, count, words);
+        if (length > *used) {
+            found = commands[i];
+            *used = length;
+        }
+    }
+    return found;
+}
+
+int command_number(const struct command *command)
+{
+    int number = 0;
+    while (commands[number] != command)
+        number++;
+    return number;
+}
+
+bool command_is_group(const char *word)
+{
+    size_t length = strlen(word);
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        if (!strncmp(commands[i]->name, word, length) && commands[i]->name[length] == ' ')
+            return true;
+    return false;
+}
 
 /* ---- files that a command reads ---- */
 
@@ -60,28 +124,17 @@ static bool names_file(const char *text, const struct output_file *output)
            is_file(path, output);
 }
 
-static const char *find_in_list(const struct option_list *list, const struct output_file *output)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (names_file(list->value[i], output))
-            return list->value[i];
-    return NULL;
-}
-
-/* Where the option names the file that the report would replace. */
-static const char *find_in_option(const struct options *options, const struct option *option,
-                                  const struct output_file *output)
+/* Returns true if the option names the file that the report would replace. */
+static bool option_names_file(const struct options *options, const struct option *option,
+                              const struct output_file *output)
 {
     const char *place = (const char *)options + option->offset;
-    if (option->type == OPTION_LIST)
-        return find_in_list((const struct option_list *)place, output);
+    const struct option_list *list = (const struct option_list *)place;
+    for (size_t i = 0; option->type == OPTION_LIST && i < list->count; i++)
+        if (names_file(list->value[i], output))
+            return true;
     const char *text = option->type == OPTION_PATH ? *(const char *const *)place : NULL;
-    return text && names_file(text, output) ? text : NULL;
-}
-
-static int refuse(const char *output, const char *where)
-{
-    return say_usage("--output: '%s' is the file of %s: give the report another name", output, where);
+    return text && names_file(text, output);
 }
 
 /* Recordings and traces are data that nothing brings back. */
@@ -113,15 +166,12 @@ static int inputs_check(const struct options *options, const struct command *com
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option *option = &option_table[i];
         bool is_output = i == OPTION_NUMBER_output || i == OPTION_NUMBER_merged;
-        char where[80] = "";
-        if (is_output || !find_in_option(options, option, &output))
-            continue;
-        snprintf(where, sizeof where, "--%s", option->name);
-        return refuse(path, where);
+        if (!is_output && option_names_file(options, option, &output))
+            return say_usage("--output: '%s' is the file of --%s: give the report another name", path, option->name);
     }
     for (int i = 0; i < count && command->operand != OPERAND_PROGRAM; i++)
         if (names_file(operands[i], &output))
-            return refuse(path, "the command");
+            return say_usage("--output: '%s' is the file of the command: give the report another name", path);
     return data_check(options, command);
 }
 
@@ -161,40 +211,38 @@ static int incomplete_command(const char *group, const char *word)
 /* Returns the name of the command that people call so elsewhere. */
 static const char *near_name(const char *word)
 {
-    static const char *const names[][2] = {
-        {"diff", "compare"},
-        {"show", "report"},
-        {"export", "report"},
-        {"summary", "report"},
-        {"chart", "plot"},
-        {"draw", "plot"},
-        {"graph", "plot"},
-        {"monitor", "top"},
-        {"live", "top"},
-        {"history", "runs"},
-        {"list", "runs"},
-        {"blocks", "analyze"},
-        {"merge", "timeline merge"},
-        {"start", "run"},
-        {"exec", "run"},
-        {"execute", "run"},
-        {"track", "run"},
-        {"record", "run"},
-        {"follow", "attach"},
-        {"check", "doctor"},
-        {"info", "doctor"},
-        {"exporter", "serve"},
-        {"trace", "timeline info"},
-        {"html", "report"},
-        {"stats", "report"},
-        {"view", "report"},
-        {"open", "report"},
-        {"status", "top"},
-        {"watch", "top"},
-        {"ps", "top"},
-        {"request", "report --request"},
-        {"version", "--version"},
-    };
+    static const char *const names[][2] = {{"diff", "compare"},
+                                           {"show", "report"},
+                                           {"export", "report"},
+                                           {"summary", "report"},
+                                           {"chart", "plot"},
+                                           {"draw", "plot"},
+                                           {"graph", "plot"},
+                                           {"monitor", "top"},
+                                           {"live", "top"},
+                                           {"history", "runs"},
+                                           {"list", "runs"},
+                                           {"blocks", "analyze"},
+                                           {"merge", "timeline merge"},
+                                           {"start", "run"},
+                                           {"exec", "run"},
+                                           {"execute", "run"},
+                                           {"track", "run"},
+                                           {"record", "run"},
+                                           {"follow", "attach"},
+                                           {"check", "doctor"},
+                                           {"info", "doctor"},
+                                           {"exporter", "serve"},
+                                           {"trace", "timeline info"},
+                                           {"html", "report"},
+                                           {"stats", "report"},
+                                           {"view", "report"},
+                                           {"open", "report"},
+                                           {"status", "top"},
+                                           {"watch", "top"},
+                                           {"ps", "top"},
+                                           {"request", "report --request"},
+                                           {"version", "--version"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(word, names[i][0]) == 0)
             return names[i][1];
@@ -215,15 +263,13 @@ static int unknown_command(const char *word)
     static const char *const recordings[] = {".sqlite", ".csv", NULL};
     if (has_suffix(word, recordings))
         return say_usage("unknown command '%s': did you mean 'report %s'? (see gpu-tracker --help)", word, word);
-    const char *near = near_name(word), *analysis, *help;
-    for (size_t i = 0; !near && (analysis = command_profile.choice(i, &help)); i++)
-        if (strcmp(analysis, word) == 0)
+    struct suggestion suggestion = {.word = word, .nearest = near_name(word)};
+    const char *analysis, *help;
+    for (size_t i = 0; (analysis = command_profile.choice(i, &help)); i++)
+        if (!suggestion.nearest && strcmp(analysis, word) == 0)
             return say_usage("unknown command '%s': did you mean 'profile %s'? (see gpu-tracker profile --help)", word,
                              word);
-    if (near)
-        return say_usage("unknown command '%s': did you mean '%s'? (see gpu-tracker --help)", word, near);
-    struct suggestion suggestion = {.word = word};
-    for (int i = 0; i < COMMAND_COUNT; i++)
+    for (int i = 0; i < COMMAND_COUNT && !near_name(word); i++)
         suggest(&suggestion, commands[i]->name);
     if (suggestion.nearest)
         return say_usage("unknown command '%s': did you mean '%s'? (see gpu-tracker --help)", word, suggestion.nearest);
@@ -231,7 +277,7 @@ static int unknown_command(const char *word)
                      word);
 }
 
-/* A file that is not there, named as reports and pictures are, behind what is to be read. */
+/* A missing file with the suffix of a report or picture, after the input: probably meant for --output. */
 static bool is_output(const struct command *command, const char *word)
 {
     static const char *const made[] = {".html", ".md", ".txt", ".svg", ".png", ".pdf", NULL};
@@ -251,32 +297,27 @@ static int check_operands(const struct options *options, const struct command *c
     char hint[80];
     help_hint(command, hint, sizeof hint);
     int used;
+    bool is_nameless = !*command->name, is_too_many = command->most >= 0 && count > command->most;
+    const char *extra = is_too_many ? operands[command->most] : NULL;
     for (int i = 0; i < count && command->operand != OPERAND_PROGRAM; i++)
         if (is_unit_of_number(options, operands[i]))
             return say_usage("unexpected argument '%s': a number and its unit are one word: --sleep-time 100%s",
                              operands[i], operands[i]);
-    if (command->most >= 0 && count > command->most && !*command->name && command_find(count, operands, &used))
+    if (is_too_many && is_nameless && command_find(count, operands, &used))
         return say_usage("'%s' is a command and comes before the options (%s)", operands[0], hint);
     if (count > command->least && count > 1 && is_output(command, operands[count - 1]))
         return say_usage("%s: %s: No such file or directory: did you mean -o %s? (%s)", command->name,
                          operands[count - 1], operands[count - 1], hint);
-    if (command->most >= 0 && count > command->most && !*command->name)
-        return say_usage("unexpected argument '%s' (gpu-tracker run -- %s ... tracks a program; %s)", operands[0],
-                         operands[0], hint);
-    if (command->most >= 0 && count > command->most && command_find(1, operands + command->most, &used))
-        return say_usage("unexpected argument '%s': did you mean gpu-tracker %s --help? (%s)", operands[command->most],
-                         operands[command->most], hint);
-    if (command->most >= 0 && count > command->most)
-        return say_usage("unexpected argument '%s' (%s)", operands[command->most], hint);
+    if (is_too_many && is_nameless)
+        return say_usage("unexpected argument '%s' (gpu-tracker run -- %s ... tracks a program; %s)", extra, extra,
+                         hint);
+    if (is_too_many && command_find(1, operands + command->most, &used))
+        return say_usage("unexpected argument '%s': did you mean gpu-tracker %s --help? (%s)", extra, extra, hint);
+    if (is_too_many)
+        return say_usage("unexpected argument '%s' (%s)", extra, hint);
     if (count < command->least)
         return say_usage("%s: %s is missing (%s)", command->name, command->synopsis, hint);
     return 0;
-}
-
-/* "--execute --help": no program has such a name. */
-static bool wants_help(const struct options *options)
-{
-    return options->help || (options->execute && !strcmp(options->execute, "--help"));
 }
 
 static int run(struct options *options, const struct command *command, int count, char **words)
@@ -285,7 +326,7 @@ static int run(struct options *options, const struct command *command, int count
     int status = options_parse(options, command, count, words, &operands);
     if (status)
         return status;
-    if (wants_help(options)) {
+    if (options->help || (options->execute && !strcmp(options->execute, "--help"))) { /* no program has such a name */
         bool is_overview = command == &command_execute && !options->execute;
         is_overview ? help_print_overview(stdout) : help_print(stdout, command);
         return 0;
@@ -315,7 +356,7 @@ static int give_up_privileges(const struct command *command)
     return privilege_drop(follows, executes);
 }
 
-/* Libraries start threads of their own, whose stack is as large as `ulimit -s` says: fonts and drivers need more than 64 KiB. */
+/* Threads of libraries (fonts, drivers) get the stack size of `ulimit -s`, and need more than 64 KiB. */
 static void widen_stacks(void)
 {
     enum { STACK = 1 << 20 };

@@ -6,11 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyse/usage/usage_rule.h"
 #include "base/utf8.h"
 #include "gpu_tracker.h"
 #include "store/address.h"
 
-enum { TEXT_SIZE = 1024, LINE_SIZE = 4 * TEXT_SIZE + 32, WORD_SIZE = 48 };
+enum { TEXT_SIZE = 1024, LINE_SIZE = 4 * TEXT_SIZE + 32 };
 
 static char *last; /* where sentences go instead of standard error, or NULL */
 static size_t last_size;
@@ -87,40 +88,12 @@ int say_unread(int status, const struct gt_error *error, const char *path)
     return is_about_a_file(status) && !(path && gt_is_address(path)) ? EXIT_USAGE : exit_status;
 }
 
-/* How many letters have to be changed, added, removed or swapped with the next one. */
-static unsigned distance(const char *a, const char *b)
-{
-    size_t length = strlen(b);
-    unsigned rows[3][WORD_SIZE + 1], *row = rows[0], *above = rows[1], *top = rows[2];
-    if (strlen(a) >= WORD_SIZE || length >= WORD_SIZE)
-        return WORD_SIZE;
-    for (unsigned i = 0; i <= length; i++)
-        row[i] = i;
-    for (unsigned i = 1; a[i - 1]; i++) {
-        unsigned *oldest = top;
-        top = above;
-        above = row;
-        row = oldest;
-        row[0] = i;
-        for (unsigned j = 1; j <= length; j++) {
-            unsigned best = above[j - 1] + (a[i - 1] != b[j - 1]);
-            if (above[j] + 1 < best)
-                best = above[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && top[j - 2] + 1 < best)
-                best = top[j - 2] + 1;
-            row[j] = best;
-        }
-    }
-    return row[length];
-}
-
 void suggest(struct suggestion *suggestion, const char *candidate)
 {
-    unsigned d = distance(suggestion->word, candidate);
-    size_t length = strlen(suggestion->word);
-    unsigned limit = length < 3 ? 0 : length < 5 ? 1 : 2; /* of a short word little would be left */
+    size_t length = strlen(suggestion->word), limit = length < 3   ? 0
+                                                      : length < 5 ? 1
+                                                                   : 2; /* a short word has little left */
+    size_t d = gt_letters_between(suggestion->word, candidate, limit);
     if (d <= limit && (!suggestion->nearest || d < suggestion->distance)) {
         suggestion->nearest = candidate;
         suggestion->distance = d;

@@ -28,14 +28,15 @@ int exit_status_of(int status);
 struct gt_error;
 /* Says the sentence of a failed call and returns its exit status. */
 int say_failure(int status, const struct gt_error *error);
-/* The same of a command that reads `path`, NULL: files. What cannot be read is EXIT_USAGE, too, unless it is on a server. */
+/* The same of a command that reads `path`, NULL: files. What cannot be read is EXIT_USAGE, too, unless it is on a
+ * server. */
 int say_unread(int status, const struct gt_error *error, const char *path);
 
 /* The candidate nearest to a mistyped `word`, or NULL when none is near. */
 struct suggestion {
     const char *word;
     const char *nearest;
-    unsigned distance;
+    size_t distance;
 };
 void suggest(struct suggestion *suggestion, const char *candidate);
 

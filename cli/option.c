@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "aggregate/attribute.h"
-#include "analyse/usage/next_time.h"
+#include "analyse/usage/usage.h"
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/number.h"
@@ -268,14 +268,18 @@ enum command_set {
     UNLISTED = 1ul << COMMAND_COUNT, /* no command, but a property of the option */
 };
 
-enum { COMMAND_LINE, CONFIGURABLE };
-
 const struct option option_table[OPTION_COUNT] = {
-#define OPTION(key, type, letter, name, short_word, argument, choice, minimum, commands, configurable, help) \
-    {#key,   OPTION_##type, letter,   name,         short_word, argument,                                    \
-     choice, minimum,       commands, configurable, help,       offsetof(struct options, key)},
-#include "option.def"
-#undef OPTION
+#define OPTION(option_key, option_type, long, ...)   \
+    {.key = #option_key,                             \
+     .type = OPTION_##option_type,                   \
+     .name = long,                                   \
+     .offset = offsetof(struct options, option_key), \
+     __VA_ARGS__},
+#define GT_OPTION(member, ...) TRACKER_OPTION(__VA_ARGS__)
+#define TRACKER_OPTION(option_key, option_type, long, ...) \
+    OPTION(option_key, option_type, long, .configurable = true, __VA_ARGS__)
+#define GT_OPTION_OR(fallback, member, ...) TRACKER_OPTION(__VA_ARGS__ " Default: " #fallback ".")
+#include "schema/option.def"
 };
 
 bool option_applies(const struct option *option, const struct command *command)
@@ -314,40 +318,51 @@ static bool equals(const char *name, const char *word, size_t length)
     return begins(name, word, length) && !name[length];
 }
 
-/* The option that people call so elsewhere: the first that the command has, with a value where that is meant; NULL: none. */
+const struct option *option_find(const struct command *command, const char *name, size_t length)
+{
+    const struct option *found = NULL;
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const struct option *option = &option_table[i];
+        bool is_named = length == 1 ? option->letter == *name
+                                    : equals(option->name, name, length) || equals(option->short_word, name, length);
+        if (is_named && (!found || option_applies(option, command)))
+            found = option;
+    }
+    return found;
+}
+
+/* The option that people call so elsewhere: the first that the command has, with a value where that is meant; NULL:
+ * none. */
 static const char *other_option(const struct parser *parser, const char *word)
 {
-    static const char *const names[][2] = {
-        {"V", "version"},
-        {"u", "ram-unit"},
-        {"unit", "ram-unit"},
-        {"memory-unit", "ram-unit"},
-        {"i", "sleep-time"},
-        {"interval", "sleep-time"},
-        {"period", "sleep-time"},
-        {"s", "sleep-time"},
-        {"gpus", "gpu-uuids"},
-        {"live", "status"},
-        {"port", "listen"},
-        {"p", "listen"},
-        {"limit", "top"},
-        {"n", "top"},
-        {"n", "n-expected-cores"},
-        {"verbose", "status"},
-        {"tdp", "cpu-tdp"},
-        {"silent", "quiet"},
-
-        {"cpus", "n-expected-cores"},
-        {"cores", "n-expected-cores"},
-        {"json", "format json"},
-        {"html", "format html"},
-        {"gpu", "gpu-uuids"},
-        {"csv", "tracking-file"},
-        {"file", "tracking-file"},
-        {"log", "tracking-file"},
-        {"output-file", "output"},
-        {"threshold", "fail-if"},
-    };
+    static const char *const names[][2] = {{"V", "version"},
+                                           {"u", "ram-unit"},
+                                           {"unit", "ram-unit"},
+                                           {"memory-unit", "ram-unit"},
+                                           {"i", "sleep-time"},
+                                           {"interval", "sleep-time"},
+                                           {"period", "sleep-time"},
+                                           {"s", "sleep-time"},
+                                           {"gpus", "gpu-uuids"},
+                                           {"live", "status"},
+                                           {"port", "listen"},
+                                           {"p", "listen"},
+                                           {"limit", "top"},
+                                           {"n", "top"},
+                                           {"n", "n-expected-cores"},
+                                           {"verbose", "status"},
+                                           {"tdp", "cpu-tdp"},
+                                           {"silent", "quiet"},
+                                           {"cpus", "n-expected-cores"},
+                                           {"cores", "n-expected-cores"},
+                                           {"json", "format json"},
+                                           {"html", "format html"},
+                                           {"gpu", "gpu-uuids"},
+                                           {"csv", "tracking-file"},
+                                           {"file", "tracking-file"},
+                                           {"log", "tracking-file"},
+                                           {"output-file", "output"},
+                                           {"threshold", "fail-if"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (int k = 0; strcmp(word, names[i][0]) == 0 && k < OPTION_COUNT; k++)
             if (option_applies(&option_table[k], parser->command) &&
@@ -416,18 +431,14 @@ static int unknown(const struct parser *parser, const char *word)
 /* The option that `length` letters of `word` name: exactly, or as the beginning of one option's names alone. */
 static int find_long(const struct parser *parser, const char *word, size_t length, const struct option **ret)
 {
-    const struct option *found = NULL;
+    const struct option *found = length > 1 ? option_find(parser->command, word, length) : NULL;
     char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)length, word);
-    for (int i = 0; i < OPTION_COUNT; i++) {
-        const struct option *option = &option_table[i];
-        if (!option_applies(option, parser->command))
-            continue;
-        if (equals(option->name, word, length) || equals(option->short_word, word, length)) {
-            *ret = option;
-            return 0;
-        }
+    if (found && option_applies(found, parser->command)) {
+        *ret = found;
+        return 0;
     }
+    found = NULL;
+    snprintf(name, sizeof name, "%.*s", (int)length, word);
     for (int i = 0; i < OPTION_COUNT && !other_option(parser, name); i++) {
         const struct option *option = &option_table[i];
         if (!option_applies(option, parser->command))
@@ -472,35 +483,18 @@ static int parse_long(struct parser *parser, const char *word)
     return take_value(parser, option, word[length] ? word + length + 1 : NULL, origin);
 }
 
-static const struct option *find_letter(const struct parser *parser, char letter)
-{
-    for (int i = 0; i < OPTION_COUNT; i++)
-        if (option_table[i].letter == letter && option_applies(&option_table[i], parser->command))
-            return &option_table[i];
-    return NULL;
-}
-
-/* "-tf", which is no row of letters. */
-static bool is_long_name(const char *word)
-{
-    size_t length = strcspn(word, "=");
-    for (int i = 0; i < OPTION_COUNT && length > 1; i++)
-        if (equals(option_table[i].name, word, length) || equals(option_table[i].short_word, word, length))
-            return true;
-    return false;
-}
-
 /* "-o FILE", "-oFILE", "-o=FILE" as the original's parser has it, "-hv". */
 static int parse_letters(struct parser *parser, const char *letters)
 {
     char hint[80];
-    if (is_long_name(letters))
+    size_t length = strcspn(letters, "=");
+    if (length > 1 && option_find(parser->command, letters, length)) /* "-tf" */
         return say_usage("unknown option '-%s': did you mean '--%s'? (%s)", letters, letters,
                          help_hint(parser->command, hint, sizeof hint));
     for (; *letters; letters++) {
-        const struct option *option = find_letter(parser, *letters);
+        const struct option *option = option_find(parser->command, letters, 1);
         const char origin[] = {'-', *letters, '\0'};
-        if (!option)
+        if (!option || !option_applies(option, parser->command))
             return unknown(parser, origin + 1);
         if (option->type != OPTION_FLAG)
             return take_value(parser, option,

@@ -1,4 +1,5 @@
-/* The options: one table (option.def) from which parsing, configuration, help, man page and completion are made. */
+/* The options: one table (lib/schema/option.def) from which parsing, configuration, help, man page and completion are
+ * made. */
 #ifndef CLI_OPTION_H
 #define CLI_OPTION_H
 
@@ -7,6 +8,7 @@
 #include <sys/types.h>
 
 #include "api/program.h"
+#include "base/json.h"
 #include "command.h"
 #include "gpu_tracker.h"
 
@@ -43,8 +45,7 @@ struct option {
 
 enum option_number {
 #define OPTION(key, ...) OPTION_NUMBER_##key,
-#include "option.def"
-#undef OPTION
+#include "schema/option.def"
     OPTION_COUNT
 };
 extern const struct option option_table[OPTION_COUNT];
@@ -59,11 +60,10 @@ extern const struct option option_table[OPTION_COUNT];
 #define OPTION_VALUE_FLAG bool
 #define OPTION_VALUE_LIST struct option_list
 
-/* The values; what nobody gave is 0, NULL or false. */
+/* The values; unset options are 0, NULL or false. */
 struct options {
 #define OPTION(key, type, ...) OPTION_VALUE_##type key;
-#include "option.def"
-#undef OPTION
+#include "schema/option.def"
     bool given[OPTION_COUNT]; /* anywhere */
     bool typed[OPTION_COUNT]; /* among the words of the command line */
     char **owned;             /* memory that values point into */
@@ -73,7 +73,8 @@ struct options {
 /* Parse the words after the command's name. Operands are moved to the front of `words`; *operands is their number.
  * 0, or EXIT_USAGE after saying what is wrong. */
 int options_parse(struct options *options, const struct command *command, int count, char **words, int *operands);
-/* Convert `text` and store it; `origin` ("--sleep-time", "config.json: sleep_time") is for messages. 0 or EXIT_USAGE. */
+/* Convert `text` and store it; `origin` ("--sleep-time", "config.json: sleep_time") is for messages. 0 or
+ * EXIT_USAGE. */
 int option_store(struct options *options, const struct option *option, const char *text, const char *origin);
 /* Add one value to a LIST option. */
 int option_add(struct options *options, const struct option *option, const char *text, const char *origin);
@@ -83,8 +84,12 @@ bool option_pid(const char *text, pid_t *ret);
 char *options_own(struct options *options, char *memory);
 void options_release(struct options *options);
 
+/* The option with this name of `length` letters, or with this letter: one that the command takes, or any; NULL: there
+ * is none. */
+const struct option *option_find(const struct command *command, const char *name, size_t length);
 bool option_applies(const struct option *option, const struct command *command);
-/* Returns true if the help of the command lists the option. Trackers take more options, mostly from configuration files. */
+/* Returns true if the help of the command lists the option. Trackers take more options, mostly from configuration
+ * files. */
 bool option_is_listed(const struct option *option, const struct command *command);
 /* "run", or a general hint where to read more: "see gpu-tracker run --help". */
 const char *help_hint(const struct command *command, char *text, size_t size);
@@ -99,5 +104,29 @@ struct gt_trace_request request_of(const struct options *options); /* the part o
 struct gt_job_server_options settings_job(const struct options *options);
 /* Gives "-" among the operands the path of standard input. */
 void name_input(int count, char **operands);
+
+/* ---- Configuration ---- */
+
+/* Defaults come from files and from the environment. Who wins, first to last:
+ *   the command line
+ *   the file of --tconfig
+ *   the environment: GPU_TRACKER_SLEEP_TIME, ...
+ *   the project's file, named by the environment variable GPU_TRACKER_CONFIG
+ *   the user's file, $XDG_CONFIG_HOME/gpu-tracker/config.json (~/.config/gpu-tracker/config.json)
+ * A file is one JSON object; its keys are those of option.def that are configurable; null leaves the default. */
+#define CONFIG_ENVIRONMENT_PREFIX "GPU_TRACKER_"
+#define CONFIG_PROJECT_VARIABLE CONFIG_ENVIRONMENT_PREFIX "CONFIG"
+
+enum { CONFIG_VARIABLE_SIZE = 80 };
+
+/* The environment variable of an option: "GPU_TRACKER_SLEEP_TIME". */
+const char *config_variable(const struct option *option, char text[CONFIG_VARIABLE_SIZE]);
+
+/* The object of settings in a file. 0 or an exit status, after saying what is wrong. */
+int config_read(struct gt_json_value **ret, const char *path);
+
+/* Fill in what the command line left open, for the options that `command` takes. 0 or an exit status, after saying what
+ * is wrong. */
+int config_apply(struct options *options, const struct command *command);
 
 #endif

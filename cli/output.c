@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,20 +80,10 @@ static void target_of(const char *path, char target[PATH_MAX])
         snprintf(target, PATH_MAX, "%s", path);
 }
 
-static void folder_of(const char *path, char folder[PATH_MAX])
-{
-    snprintf(folder, PATH_MAX, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (!slash)
-        strcpy(folder, ".");
-    else
-        slash[slash == folder] = '\0';
-}
-
 /* 0, or the errno that a write to `path` would meet; *is_replaced tells whether it is written beside and renamed. */
 static int check(const char *path, bool *is_replaced)
 {
-    char target[PATH_MAX], folder[PATH_MAX];
+    char target[PATH_MAX];
     struct stat status;
     target_of(path, target);
     int exists = stat(target, &status) == 0;
@@ -102,7 +93,7 @@ static int check(const char *path, bool *is_replaced)
     int code = exists ? -gt_access(AT_FDCWD, target, W_OK) : 0;
     if (code)
         return code;
-    folder_of(target, folder);
+    const char *folder = dirname(target);
     if (stat(folder, &status) < 0)
         return errno;
     if (*is_replaced && (code = -gt_access(AT_FDCWD, folder, W_OK | X_OK)))
@@ -172,14 +163,8 @@ void output_begin_with_summary(struct output *output, const struct options *opti
         output_prefer_summary(output, options);
 }
 
-static int replace(const char *path, const char *text, size_t length)
-{
-    char target[PATH_MAX];
-    target_of(path, target);
-    return gt_new_file_write(target, text, length);
-}
-
-/* A pipe without a reader must not hold the command's status back for ever; a socket or a terminal that is none never becomes one. */
+/* A pipe without a reader must not hold the command's status back for ever; a socket or a terminal that is none never
+ * becomes one. */
 static int open_there(const char *path)
 {
     static const struct timespec MOMENT = {.tv_nsec = 20000000};
@@ -203,8 +188,11 @@ static int write_file(const char *path, const char *text, size_t length)
     int code = check(path, &is_replaced);
     if (code)
         return -code;
-    if (is_replaced)
-        return replace(path, text, length);
+    if (is_replaced) {
+        char target[PATH_MAX];
+        target_of(path, target);
+        return gt_new_file_write(target, text, length);
+    }
     int fd = open_there(path);
     if (fd < 0)
         return -errno;
@@ -282,12 +270,6 @@ static int show_lines(struct gt_buffer *out, char *text)
     return out->failed;
 }
 
-/* Nobody can read it in a terminal, where it stands when its file cannot be written. */
-static bool is_for_programs(const struct output *output)
-{
-    return output_is_page(output) || strcmp(output->format, "pickle") == 0;
-}
-
 static int output_unreadable(const struct output *output, const struct gt_report *report, const char *text,
                              size_t length)
 {
@@ -334,8 +316,9 @@ int output_report(const struct output *output, struct gt_report *report)
                      : gt_report_render(report, output->format, &text, &length, &error);
     if (status < 0)
         return say_failure(status, &error);
-    status = is_for_programs(output) ? output_unreadable(output, report, text, length)
-                                     : output_rendered(output, text, length);
+    /* Unreadable in a terminal, which gets it when its file cannot be written. */
+    bool is_for_programs = output_is_page(output) || strcmp(output->format, "pickle") == 0;
+    status = is_for_programs ? output_unreadable(output, report, text, length) : output_rendered(output, text, length);
     free(text);
     return status;
 }

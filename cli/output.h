@@ -13,14 +13,14 @@ struct output {
     const char *plot; /* charts that are drawn as a picture, of the kind `format`; NULL: there is none */
     double width;     /* of the picture: see gt_report_set_picture */
     const char *font;
-    bool is_brief; /* nobody asked for more than the summary */
+    bool is_brief; /* the summary alone */
     bool as_original, is_summary_first;
     bool is_explained; /* the questions that a server was asked stand for the report */
     bool is_quiet;     /* nor for more of it than its warnings */
 };
 
-/* From --output and --format. Without --output it goes to `fd`, standard output or standard error; --output=- is standard output
- * anyway. 0, or an exit status after saying why it could not be written. */
+/* From --output and --format. Without --output it goes to `fd`, standard output or standard error; --output=- is
+ * standard output anyway. 0, or an exit status after saying why it could not be written. */
 int output_prepare(struct output *output, const struct options *options, int fd);
 /* May this file, which `option` named, be written? 0, or an exit status after saying why not. */
 int output_check(const char *option, const char *path);

@@ -1,4 +1,5 @@
-/* Signals taken when there is time for them instead of interrupting. The command gets back what gpu-tracker was started with. */
+/* Signals taken when there is time for them instead of interrupting. The command gets back what gpu-tracker was started
+ * with. */
 #ifndef CLI_SIGNALS_H
 #define CLI_SIGNALS_H
 

@@ -1,6 +1,7 @@
 #include "status.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,11 +13,14 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "api/program.h"
+#include "analyse/past_runs.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/secret.h"
+#include "blocks/block_progress.h"
 #include "screen.h"
+#include "view/view_draw.h"
 
 enum { LINE_SIZE = 2048, LEAST_ROWS = 4, REFRESH_NS = 500000000 };
 
@@ -48,7 +52,8 @@ static bool is_foreground(void)
     return tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
-/* Whole lines are read and shown. Editors, pagers and shells change that before they draw, and then the screen is theirs. */
+/* Whole lines are read and shown. Editors, pagers and shells change that before they draw, and then the screen is
+ * theirs. */
 static bool is_plain(void)
 {
     struct termios modes;
@@ -82,8 +87,8 @@ static void tell_guard(struct status *status, char what)
         status->guard = -1;
 }
 
-/* The rows above the last one scroll. What stands in the last row moves up by one, and with it the cursor. Where the line stood before the
- * terminal was resized, terminals do not agree: below what the job has written. */
+/* The rows above the last one scroll. What stands in the last row moves up by one, and with it the cursor. Where the
+ * line stood before the terminal was resized, terminals do not agree: below what the job has written. */
 static void reserve(struct status *status, int rows)
 {
     char text[64];
@@ -182,6 +187,113 @@ static int start_guard(const struct status *status)
     return child > 0 ? ends[1] : -1;
 }
 
+/* ---- The text of the line ---------------------------------------------------------------------------------------- */
+
+struct status_line {
+    const struct gt_tracker *tracker;
+    struct gt_block_progress *progress; /* NULL: nothing is counted */
+    struct gt_view_model model;
+    int64_t next_ns; /* CLOCK_MONOTONIC: when blocks are read again */
+    bool is_ascii;
+};
+
+/* Reading blocks takes at most one part in so many of the time. */
+enum { PATIENCE = 100 };
+
+/* NaN if it is not known: a missing estimate needs no message. */
+static double earlier_time(const struct gt_machine *machine, char *const *words)
+{
+    struct gt_buffer command = {0};
+    char folder[PATH_MAX];
+    double seconds = NAN;
+    if (words && gt_secret_hide(&command, words) >= 0 && getcwd(folder, sizeof folder))
+        seconds = gt_past_runs_usual(command.data, folder, machine->host);
+    gt_buffer_release(&command);
+    return seconds;
+}
+
+static void line_close(struct status_line *line)
+{
+    if (!line)
+        return;
+    gt_block_progress_close(line->progress);
+    free(line->model.gpu);
+    free(line);
+}
+
+/* NULL without memory. `blocks`: the folder of code blocks, or NULL; `words`: the command, of which earlier runs tell
+ * how long it takes, or NULL. */
+static struct status_line *line_open(const struct gt_tracker *tracker, const char *blocks, char *const *words)
+{
+    const struct gt_machine *machine = &tracker->recorder.machine;
+    struct status_line *line = calloc(1, sizeof *line);
+    if (!line)
+        return NULL;
+    *line = (struct status_line){.tracker = tracker, .is_ascii = screen_is_ascii()};
+    struct gt_view_model *model = &line->model;
+    gt_view_forget_figures(model);
+    gt_view_take_limits(model, machine);
+    model->state = GT_VIEW_RUNNING;
+    model->gpu_count = machine->gpu_length;
+    model->gpu = calloc(machine->gpu_length + 1, sizeof *model->gpu);
+    if (!model->gpu) {
+        line_close(line);
+        return NULL;
+    }
+    snprintf(model->command, sizeof model->command, "%s", machine->command);
+    line->progress = blocks ? gt_block_progress_open(blocks) : NULL;
+    model->earlier = earlier_time(machine, words);
+    return line;
+}
+
+static void line_update(struct status_line *line)
+{
+    struct gt_view_model *model = &line->model;
+    struct gt_tracker *tracker = (struct gt_tracker *)line->tracker;
+    const struct gt_sample *sample = &tracker->recorder.sample;
+    int64_t now = gt_clock_ns(CLOCK_MONOTONIC);
+    model->at = (double)(now - tracker->recorder.start_ns) / GT_SECOND;
+    pthread_mutex_lock(&tracker->mutex);
+    model->ram = gt_recorder_value(&tracker->recorder, GT_SCOPE_COMBINED, GT_RAM);
+    model->cpu = gt_recorder_value(&tracker->recorder, GT_SCOPE_COMBINED, GT_CPU_UTILIZATION);
+    for (size_t i = GT_FIXED_ROWS; i < sample->row_count; i++) {
+        const struct gt_row *row = &sample->row[i];
+        if (row->scope == GT_SCOPE_GPU && row->device >= 0 && (size_t)row->device < model->gpu_count)
+            model->gpu[row->device].busy = row->value[GT_GPU_UTILIZATION];
+    }
+    pthread_mutex_unlock(&tracker->mutex);
+    if (line->progress && now >= line->next_ns) {
+        gt_block_progress_read(line->progress);
+        line->next_ns = now + (gt_clock_ns(CLOCK_MONOTONIC) - now) * PATIENCE;
+    }
+    if (line->progress)
+        model->progress = gt_block_progress_at(line->progress, (double)gt_clock_ns(CLOCK_REALTIME) / GT_SECOND);
+}
+
+/* Without control characters, of at most `columns` columns, and LINE_SIZE bytes with the NUL at the end. */
+static void line_text(struct status_line *line, int columns, char ret[LINE_SIZE])
+{
+    enum { LONGEST = 500 };
+    struct gt_buffer text = {0};
+    struct gt_view_cell cells[LONGEST];
+    const struct gt_view_grid grid = {columns < LONGEST ? columns : LONGEST, 1, cells};
+    line_update(line);
+    gt_view_status_draw(&grid, &line->model);
+    if (line->is_ascii)
+        gt_cells_to_ascii(&grid);
+    bool is_written = gt_cells_write(&grid, &text) >= 0;
+    snprintf(ret, LINE_SIZE, "%.*s", is_written ? (int)strcspn(text.data, "\n") : 0, is_written ? text.data : "");
+    gt_buffer_release(&text);
+}
+
+/* The part of the job that is done, from 0 to 1, as of the last text; NaN: not known. */
+static double line_share(const struct status_line *line)
+{
+    bool is_given;
+    double left = gt_view_left(&line->model, NULL, &is_given);
+    return is_given ? NAN : line->model.at / (line->model.at + left);
+}
+
 /* ---- The line ---------------------------------------------------------------------------------------------------- */
 
 void status_prepare(struct status *status, bool wanted)
@@ -198,9 +310,8 @@ void status_prepare(struct status *status, bool wanted)
 
 void status_begin(struct status *status, const struct gt_tracker *tracker, const char *blocks, char *const words[])
 {
-    const struct gt_status_options options = {
-        .blocks = blocks, .words = words, .ascii = status->next_ns && screen_is_ascii()};
-    if (!status->next_ns || !tracker || gt_status_open(&status->line, tracker, &options, NULL) < 0) {
+    status->line = status->next_ns && tracker ? line_open(tracker, blocks, words) : NULL;
+    if (!status->line) {
         status_close(status);
         return;
     }
@@ -215,16 +326,10 @@ static void draw_line(struct status *status, const char *line)
         text, sizeof text, KEEP_CURSOR "\033[%d;1H\033[0;7m%s\033[0;7m\033[K" PUT_CURSOR_BACK, status->rows, line);
     if (status->has_title)
         used += (size_t)snprintf(text + used, sizeof text - used, "\033]2;%.150s" TEXT_END, line + (*line == ' '));
-    double share = gt_status_share(status->line);
+    double share = line_share(status->line);
     if (status->has_taskbar && !isnan(share))
         snprintf(text + used, sizeof text - used, "\033]9;4;1;%.0f" TEXT_END, share * 100);
     put(text); /* at once: nothing of the job's comes in between */
-}
-
-/* Is the screen the job's own by now? */
-static bool is_taken(void)
-{
-    return !is_foreground() || !is_plain();
 }
 
 void status_draw(struct status *status, int64_t now_ns)
@@ -234,7 +339,7 @@ void status_draw(struct status *status, int64_t now_ns)
     if (!status->next_ns || !status->line || now_ns < status->next_ns)
         return;
     status->next_ns += (now_ns - status->next_ns) / REFRESH_NS * REFRESH_NS + REFRESH_NS;
-    if (is_taken()) {
+    if (!is_foreground() || !is_plain()) { /* the screen is the job's own */
         status_close(status);
         return;
     }
@@ -244,7 +349,7 @@ void status_draw(struct status *status, int64_t now_ns)
     }
     if (status->rows != size.ws_row)
         reserve(status, size.ws_row);
-    gt_status_text(status->line, size.ws_col - 1, line, sizeof line);
+    line_text(status->line, size.ws_col - 1, line);
     draw_line(status, line);
 }
 
@@ -264,6 +369,6 @@ void status_close(struct status *status)
         close(status->guard);
     status->guard = -1;
     status->next_ns = 0;
-    gt_status_close(status->line);
+    line_close(status->line);
     status->line = NULL;
 }

@@ -19,15 +19,12 @@
 #include "base/rank.h"
 #include "base/root.h"
 #include "base/secret.h"
-#include "cmd_runs.h"
 #include "heap.h"
 #include "jobs.h"
 #include "launch.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
-#include "privilege.h"
-#include "cmd_push.h"
 #include "watch.h"
 
 /* ---- commands that start their work elsewhere ---- */
@@ -48,13 +45,6 @@ static const struct launcher {
     {"systemd-run", "below systemd", "systemd-run --scope", false, "--scope"},
 };
 
-/* A job of one node, from inside of which tasks are found. */
-static bool is_in_slurm(void)
-{
-    const char *nodes = getenv("SLURM_JOB_NUM_NODES");
-    return getenv("SLURM_JOB_ID") && nodes && strcmp(nodes, "1") == 0;
-}
-
 static bool has_option(char *const *words, const char *option)
 {
     for (; option && *words; words++)
@@ -65,51 +55,34 @@ static bool has_option(char *const *words, const char *option)
 
 static void note_launcher(struct watch *watch, char *const *words)
 {
-    char sentence[256];
-    const char *program = gt_file_name(words[0]);
+    const char *program = gt_file_name(words[0]), *nodes = getenv("SLURM_JOB_NUM_NODES");
+    bool is_in_slurm = getenv("SLURM_JOB_ID") && nodes && strcmp(nodes, "1") == 0;
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         const struct launcher *launcher = &launchers[i];
-        if (strcmp(program, launcher->program) != 0 || has_option(words, launcher->local_option) ||
-            (launcher->is_local_in_slurm && is_in_slurm()))
-            continue;
-        snprintf(sentence, sizeof sentence, "%s starts its work %s, where these figures do not reach: try %s", program,
-                 launcher->where, launcher->instead);
-        watch_warn(watch, sentence);
-        return;
+        if (strcmp(program, launcher->program) == 0 && !has_option(words, launcher->local_option) &&
+            !(launcher->is_local_in_slurm && is_in_slurm))
+            gt_warn(watch_warn, watch, "%s starts its work %s, where these figures do not reach: try %s", program,
+                    launcher->where, launcher->instead);
     }
 }
 
-/* ---- options behind the command ---- */
-
-/* Returns the first word with the name of an option that hardly any other program has, or NULL. */
-static const char *misplaced_option(char *const *words)
-{
-    for (words++; *words && strcmp(gt_file_name(*words), "gpu-tracker") != 0; words++) {
-        size_t length = strcspn(*words, "=");
-        for (int i = 0; i < OPTION_COUNT && strncmp(*words, "--", 2) == 0; i++) {
-            const struct option *option = &option_table[i];
-            bool is_own = option_is_listed(option, &command_run) &&
-                          (option == &option_table[OPTION_NUMBER_tracking_file] || strchr(option->name, '-'));
-            const char *const names[] = {option->name, option->short_word};
-            for (size_t k = 0; is_own && k < sizeof names / sizeof *names; k++)
-                if (names[k] && strlen(names[k]) == length - 2 && strncmp(*words + 2, names[k], length - 2) == 0)
-                    return names[k];
-        }
-    }
-    return NULL;
-}
-
-/* Behind "python3 x.py" the program gets "--tf x.csv", and nothing is recorded. */
+/* In "python3 x.py --tf x.csv" the program gets the option, and nothing is recorded. Only names that hardly any other
+ * program has. */
 static void note_misplaced_option(struct watch *watch, char *const *words)
 {
-    char sentence[256];
-    const char *name = misplaced_option(words);
-    if (!name || strcmp(gt_file_name(words[0]), "gpu-tracker") == 0)
+    const char *program = gt_file_name(words[0]);
+    for (; *words && strcmp(gt_file_name(*words), "gpu-tracker") != 0; words++) {
+        size_t length = strcspn(*words, "=");
+        const struct option *option = strncmp(*words, "--", 2) == 0 ? option_find(&command_run, *words + 2, length - 2)
+                                                                    : NULL;
+        if (!option || !option_is_listed(option, &command_run) || !strchr(option->name, '-') ||
+            option == &option_table[OPTION_NUMBER_no_history])
+            continue;
+        gt_warn(watch_warn, watch,
+                "%.*s is after the command, so %.100s gets it: options of gpu-tracker come before the command",
+                (int)length, *words, program);
         return;
-    snprintf(sentence, sizeof sentence,
-             "--%s is after the command, so %.100s gets it: options of gpu-tracker come before the command", name,
-             gt_file_name(words[0]));
-    watch_warn(watch, sentence);
+    }
 }
 
 /* ---- tracking ---- */
@@ -131,7 +104,7 @@ struct track {
     bool is_strict; /* what could not be recorded or reported makes the exit status */
 };
 
-/* Many launchers end all ranks of a job when one of them fails: a rank whose recording cannot be made goes on without. */
+/* A rank continues without its recording if that cannot be made: many launchers end all ranks when one fails. */
 static bool is_dispensable(const struct track *track)
 {
     return track->settings.tracking_file && !track->is_strict && gt_rank_has_others();
@@ -160,7 +133,7 @@ static void do_without_recording(struct track *track, const struct gt_error *err
     do_without_blocks(track);
 }
 
-/* Whoever has the name already is another step or an earlier attempt of the job. */
+/* The name may be taken by another step or an earlier attempt of the job. */
 static bool has_place(const struct options *options)
 {
     const char *pattern = options->tracking_file;
@@ -169,7 +142,7 @@ static bool has_place(const struct options *options)
     return strstr(pattern, "%r") || (strstr(pattern, "%h") && gt_rank_has_others());
 }
 
-/* The options but for the recording: a file to be read that is not there is a mistake in the command line. */
+/* Checks all options except the recording. A missing input file is a usage error. */
 static int check_options(const struct track *track)
 {
     struct gt_error error = {0};
@@ -192,43 +165,31 @@ static int check_recording(struct track *track, struct gt_error *error)
     return 0;
 }
 
-/* A thousand summaries would say less than one: where figures are kept, rank 0 tells alone. */
-static bool is_told_by_another(const struct track *track)
-{
-    const char *rank = gt_rank();
-    return track->output.is_brief && track->settings.tracking_file && gt_rank_has_others() && rank &&
-           strcmp(rank, "0") != 0;
-}
-
-/* A mistyped one is made, too. Where there are many ranks they are to make it. */
+/* Warns that the folder of the recording was created: its name may be mistyped. Jobs with several ranks need no
+ * warning. */
 static void tell_of_folder(struct track *track)
 {
-    char copy[PATH_MAX], sentence[PATH_MAX + 80];
+    char copy[PATH_MAX];
     const char *path = track->settings.tracking_file;
     if (!path || strchr(path, '%') || gt_rank_has_others() || strlen(path) >= sizeof copy)
         return;
     strcpy(copy, path);
     const char *folder = dirname(copy);
-    if (access(folder, F_OK) == 0 || errno != ENOENT)
-        return;
-    snprintf(sentence, sizeof sentence, "made the folder %s: it was not there", folder);
-    watch_warn(&track->watch, sentence);
+    if (access(folder, F_OK) < 0 && errno == ENOENT)
+        gt_warn(watch_warn, &track->watch, "made the folder %s: it was not there", folder);
 }
 
 /* `pattern` as it was typed, with its %j. */
 static void tell_of_job(struct track *track, const char *pattern)
 {
     struct gt_buffer job = {0};
-    char sentence[500];
     const char *place = pattern ? strstr(pattern, "%j") : NULL;
-    if (place && !gt_rank_job_is_told() && gt_rank_job(&job) > 0) {
-        snprintf(
-            sentence, sizeof sentence,
+    if (place && gt_rank_job(&job) == GT_RANK_JOB_OF_LAUNCH)
+        gt_warn(
+            watch_warn, &track->watch,
             "no scheduler or launcher tells the number of this job: %%j is %.200s, for the ranks started together on "
             "this machine; GPU_TRACKER_JOB=NAME gives all ranks a name",
             job.data);
-        watch_warn(&track->watch, sentence);
-    }
     gt_buffer_release(&job);
 }
 
@@ -256,7 +217,10 @@ static int prepare(struct track *track, const struct options *options, bool as_o
     if (status)
         return status;
     status = check_recording(track, &error);
-    track->output.is_quiet |= is_told_by_another(track);
+    /* A thousand summaries would say less than one: with a recording, rank 0 reports alone. */
+    const char *rank = gt_rank();
+    track->output.is_quiet |= track->output.is_brief && track->settings.tracking_file && gt_rank_has_others() && rank &&
+                              strcmp(rank, "0") != 0;
     if (status >= 0)
         status = gt_rules_check(options->limits.value, &error);
     if (status >= 0)
@@ -264,17 +228,6 @@ static int prepare(struct track *track, const struct options *options, bool as_o
     if (status >= 0)
         tell_of_job(track, options->tracking_file);
     return status < 0 ? say_failure(status, &error) : 0;
-}
-
-/* Rank 0 tells for all. */
-static void tell_of_name(struct track *track, const char *pattern)
-{
-    char sentence[PATH_MAX + 200];
-    if (strcmp(gt_rank(), "0") != 0)
-        return;
-    snprintf(sentence, sizeof sentence, "%s exists already: each rank records beside it, into %s", pattern,
-             track->taken);
-    watch_warn(&track->watch, sentence);
 }
 
 /* Two steps of a job may begin at once: each gets names of its own. */
@@ -291,27 +244,13 @@ static int take_name(struct track *track, struct options *options)
         do_without_recording(track, &error);
         return 0;
     }
-    if (status > 0)
-        tell_of_name(track, options->tracking_file);
+    if (status > 0 && strcmp(gt_rank(), "0") == 0) /* which reports for all */
+        gt_warn(watch_warn, &track->watch, "%s exists already: each rank records beside it, into %s",
+                options->tracking_file, track->taken);
     options->tracking_file = track->taken;
     track->settings.tracking_file = track->taken;
     track->settings.overwrite = true; /* what holds the name */
     return 0;
-}
-
-static void give_name_back(const struct track *track)
-{
-    if (*track->taken)
-        gt_recording_give_name_back(track->taken);
-}
-
-/* The name as ps shows it; false for a process that has ended. */
-static bool read_name(pid_t pid, char *name, size_t size)
-{
-    ssize_t length = gt_root_read_process(NULL, pid, "comm", name, size);
-    if (length > 0 && name[length - 1] == '\n') /* the name may hold others */
-        name[length - 1] = '\0';
-    return length > 0;
 }
 
 static void name_survivors(const struct watch *watch)
@@ -324,7 +263,10 @@ static void name_survivors(const struct watch *watch)
     for (size_t i = 0; i < count && i < SURVIVORS_NAMED; i++) {
         char name[64];
         size_t length = strlen(text);
-        if (read_name(pids[i], name, sizeof name))
+        ssize_t read = gt_root_read_process(NULL, pids[i], "comm", name, sizeof name);
+        if (read > 0 && name[read - 1] == '\n') /* the name may hold others */
+            name[read - 1] = '\0';
+        if (read > 0)
             snprintf(text + length, sizeof text - length, "%s%d (%s)", length ? ", " : "", (int)pids[i], name);
     }
     if (*text)
@@ -353,14 +295,14 @@ static int collect_blocks(struct track *track, const struct options *options)
     return kept < 0 ? say_failure(kept, &error) : 0;
 }
 
-/* The report, whatever happened to the job; the exit status of writing it. *collected is that of bringing its blocks to the
- * recording, which the report tells of, too. `words`: the command, to be kept in the list of runs, or NULL. */
+/* The report, whatever happened to the job; the exit status of writing it. *collected is that of bringing its blocks to
+ * the recording, which the report tells of, too. `words`: the command, to be kept in the list of runs, or NULL. */
 static int conclude(struct track *track, const struct options *options, char **words, int *collected)
 {
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     if (!track->watch.tracker)
-        return EXIT_TRACKER; /* which was told when it began */
+        return EXIT_TRACKER; /* reported when it began */
     int finished = gt_tracker_finish(track->watch.tracker, &error);
     if (finished < 0) {
         if (!strstr(track->watch.told, error.text))
@@ -454,7 +396,7 @@ static int prepare_blocks(struct track *track, const struct options *options, co
     if (!options->tracking_file)
         return say_usage("--%s: the blocks are kept with a tracking file: give --tracking-file", wish);
     if (!track->settings.tracking_file)
-        return 0; /* which was told */
+        return 0; /* reported already */
     int status = prepare_injection(track, options);
     if (status)
         return status;
@@ -472,7 +414,7 @@ static int prepare_blocks(struct track *track, const struct options *options, co
     return 0;
 }
 
-/* In a job of Slurm, for the tasks that srun will start: they are no descendants. */
+/* Marks the environment in a Slurm job: tasks of srun are not descendants, and are found by the mark. */
 static void leave_mark(struct track *track)
 {
     const char *outer = getenv(GT_RUN_ENVIRONMENT);
@@ -487,7 +429,8 @@ static void leave_mark(struct track *track)
         track->settings.mark = track->mark;
 }
 
-/* Children from before a shell executed this program would be taken for the job's. Nobody else waits for those that have ended. */
+/* Returns true if a shell had living children before it executed this program: they do not belong to the job. Reaps
+ * ended ones. */
 static bool has_children(void)
 {
     siginfo_t info;
@@ -505,14 +448,15 @@ static int start(struct track *track, const struct options *options, char **word
     struct launch launch;
     struct gt_error error = {0};
     status_prepare(&track->watch.status, options->progress);
-    signals_take_all(&track->watch.signals);
     leave_mark(track);
     track->watch.owns_children = !has_children();
     track->settings.launched = track->watch.owns_children;
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* not inherited: descendants whose parent ends come to us, as to an init */
     gt_group_create(&track->group, NULL);
     track->settings.group = track->group;
-    int status = launch_fork(&launch, words, &track->watch.signals, track->group);
+    signals_take_all(&track->watch.signals);
+    int status = track->watch.signals.fd < 0 ? -errno
+                                             : launch_fork(&launch, words, &track->watch.signals, track->group);
     if (status < 0) {
         say("cannot start '%s': %s", words[0], strerror(-status));
         return EXIT_TRACKER;
@@ -556,7 +500,8 @@ static int watch(struct track *track, const struct options *options, char **word
     return status;
 }
 
-/* Say and write the results once the command has ended. Its status, whatever could not be written, unless that is wanted. */
+/* Say and write the results once the command has ended. Its status, whatever could not be written, unless that is
+ * wanted. */
 static int end(struct track *track, const struct options *options, char **words, bool as_original)
 {
     name_survivors(&track->watch);
@@ -569,7 +514,7 @@ static int end(struct track *track, const struct options *options, char **words,
     return status || !track->is_strict ? status : written ? written : collected;
 }
 
-/* Names each rule that is broken. Returns 0, or the exit status for that, which a command that failed keeps from being told. */
+/* Names each broken rule. Returns 0 or EXIT_BROKEN_RULE; the exit status of a failed command has precedence. */
 static int judge(const struct track *track, const struct options *options)
 {
     struct gt_error error = {0};
@@ -583,54 +528,52 @@ static int judge(const struct track *track, const struct options *options)
     return broken < 0 ? say_failure(broken, &error) : broken ? EXIT_BROKEN_RULE : 0;
 }
 
-static int track_prepared(const struct options *given, char **words, bool as_original, const char *address)
+/* Starts the command, watches it until its end, and reports. */
+static int run_prepared(struct track *track, const struct options *options, char **words, bool as_original)
+{
+    struct gt_buffer text = {0};
+    gt_secret_hide(&text, words);
+    track->settings.command = text.data;
+    note_launcher(&track->watch, words);
+    note_misplaced_option(&track->watch, words);
+    int status = start(track, options, words);
+    if (!status) {
+        if (watch(track, options, words) < 0)
+            waitpid(track->watch.main, &track->watch.wait_status, 0);
+        status = end(track, options, words, as_original);
+        int judged = judge(track, options);
+        status = status ? status : judged;
+    } else if (*track->blocks) {
+        gt_blocks_cancel(track->blocks);
+    }
+    watch_close(&track->watch);
+    gt_block_injection_unset(&track->injection);
+    gt_group_close(track->group);
+    gt_buffer_release(&text);
+    return status;
+}
+
+int track_command(const struct options *given, char **words, bool as_original)
 {
     static struct track track; /* too large for a small stack */
     char program[PATH_MAX];
     struct options own = *given, *options = &own; /* the name of the recording may become another */
-    int status = prepare(&track, options, as_original);
+    struct ship *ship;
+    int status = ship_begin(&ship, options);
+    if (status)
+        return status;
+    status = prepare(&track, options, as_original);
+    track.address = ship_address(ship);
     if (!status)
         status = launch_check(words[0], program);
     if (!status)
         status = take_name(&track, options);
     if (!status)
         status = prepare_blocks(&track, options, program);
-    if (status) {
-        give_name_back(&track);
-        return status;
-    }
-    struct gt_buffer text = {0};
-    gt_secret_hide(&text, words);
-    track.settings.command = text.data;
-    track.address = address;
-    note_launcher(&track.watch, words);
-    note_misplaced_option(&track.watch, words);
-    status = start(&track, options, words);
-    if (!status) {
-        if (watch(&track, options, words) < 0)
-            waitpid(track.watch.main, &track.watch.wait_status, 0);
-        status = end(&track, options, words, as_original);
-        int judged = judge(&track, options);
-        status = status ? status : judged;
-    } else if (*track.blocks) {
-        gt_blocks_cancel(track.blocks);
-    }
-    watch_close(&track.watch);
-    gt_block_injection_unset(&track.injection);
-    give_name_back(&track);
-    gt_group_close(track.group);
-    gt_buffer_release(&text);
-    return status;
-}
-
-int track_command(const struct options *options, char **words, bool as_original)
-{
-    struct options own = *options;
-    struct ship *ship;
-    int status = ship_begin(&ship, &own);
-    if (status)
-        return status;
-    status = track_prepared(&own, words, as_original, ship_address(ship));
+    if (!status)
+        status = run_prepared(&track, options, words, as_original);
+    if (*track.taken)
+        gt_recording_give_name_back(track.taken);
     ship_end(ship);
     return status;
 }
@@ -646,7 +589,8 @@ static int track_prepared_process(const struct options *options, pid_t pid, cons
     track.address = address;
     status_prepare(&track.watch.status, options->progress);
     signals_take_ending(&track.watch.signals);
-    status = gt_tracker_open(&track.watch.tracker, pid, &track.settings, &error);
+    status = track.watch.signals.fd < 0 ? gt_error_system(&error, errno, "signals")
+                                        : gt_tracker_open(&track.watch.tracker, pid, &track.settings, &error);
     if (status < 0) {
         status = say_failure(status, &error);
     } else {

@@ -210,13 +210,6 @@ static bool is_part_of_function(const char *name)
     return false;
 }
 
-/* What runs while hooks begin. */
-static bool is_of_start(const char *module)
-{
-    return strcmp(module, "sitecustomize") == 0 ||
-           strncmp(module, "_frozen_importlib", strlen("_frozen_importlib")) == 0;
-}
-
 static bool is_chosen(const char *full, const char *qualified)
 {
     bool is = false;
@@ -238,7 +231,8 @@ const char *gt_hook_function(const char *module, const char *qualified_name)
     char full[2 * LENGTH + 2];
     size_t length = strlen(module);
     if (length > LENGTH || strlen(qualified_name) > LENGTH || is_part_of_function(qualified_name) ||
-        is_of_start(module))
+        strcmp(module, "sitecustomize") == 0 ||
+        strncmp(module, "_frozen_importlib", strlen("_frozen_importlib")) == 0) /* these run while hooks begin */
         return NULL;
     memcpy(full, module, length);
     full[length] = '.';
@@ -328,8 +322,9 @@ static void raise_to(struct memory *memory, long long *figure, long long value)
     *figure = greater(*figure, value);
 }
 
-/* The peak is the program's, which may set it back. Where it has grown inside the call, it is the call's; else that lies between what was
- * seen at the borders and the old peak. Where it was set back inside, nobody knows what was before. */
+/* The peak is the program's, which may set it back. Where it has grown inside the call, it is the call's; else that
+ * lies between what was seen at the borders and the old peak. Where it was set back inside, nobody knows what was
+ * before. */
 static void add_memory(struct memory *memory, const struct call *call, long long allocated, long long reserved,
                        long long peak)
 {

@@ -1,8 +1,8 @@
-/* The interfaces by which programs mark ranges: NVTX, ITT, Kokkos, roctx and MPI. Each has a table of its functions that are ours, with
- * their names or numbers.
+/* The interfaces by which programs mark ranges: NVTX, ITT, Kokkos, roctx and MPI. Each has a table of its functions
+ * that are ours, with their names or numbers.
  *
- * Programs load the library for NVTX, ITT and Kokkos themselves. For roctx and MPI it is preloaded and stands before their functions, which
- * are called as well. */
+ * Programs load the library for NVTX, ITT and Kokkos themselves. For roctx and MPI it is preloaded and stands before
+ * their functions, which are called as well. */
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -32,8 +32,8 @@ static struct gt_range_domain *domain_of(enum gt_block_source_id source)
 
 /* ---- NVTX, versions 2 and 3 ---- */
 
-/* At the first call in each library of a program that contains NVTX, it loads what NVTX_INJECTION64_PATH names
- * and calls InitializeInjectionNvtx2, which puts ours into the slots of its functions. What stays empty costs the program nothing. */
+/* At its first call, each library of a program that contains NVTX loads NVTX_INJECTION64_PATH and calls
+ * InitializeInjectionNvtx2, which puts our functions into its slots. Slots that stay empty cost the program nothing. */
 
 enum message_type { MESSAGE_TEXT = 1, MESSAGE_WIDE, MESSAGE_REGISTERED };
 
@@ -205,17 +205,18 @@ int InitializeInjectionNvtx2(const void *(*get)(uint32_t number))
 
 /* ---- Intel's ITT ---- */
 
-/* At the first call in each library of a program that contains it, it loads what INTEL_LIBITTNOTIFY64 names and calls
- * __itt_api_init with the list of its functions, each with the slot that holds what is called. */
+/* At its first call, each library of a program that contains ITT loads INTEL_LIBITTNOTIFY64 and calls __itt_api_init
+ * with a list of functions and the slots of those that are called. */
 
-/* As its headers have them; a program looks into the first three members of a domain itself, and calls nothing while `flags` is 0. */
+/* As its headers have them; a program looks into the first three members of a domain itself, and calls nothing while
+ * `flags` is 0. */
 struct domain {
     volatile int flags;
     const char *name;
     void *wide;
     int extra1;
     _Atomic(struct gt_range_domain *) ours;
-    struct domain *next;
+    void *next;
 };
 
 struct handle {
@@ -223,14 +224,14 @@ struct handle {
     void *wide;
     int extra1;
     _Atomic(struct gt_range_name *) ours; /* of the domain that used it last */
-    struct handle *next;
+    void *next;
 };
 
 struct id {
     unsigned long long part[3];
 };
 
-/* One that another tool, or the program's part of ITT, has made has none of ours yet. */
+/* Domains that another tool or the program made have none of ours yet. */
 static struct gt_range_domain *ours_of(struct domain *domain)
 {
     struct gt_range_domain *ours = atomic_load_explicit(&domain->ours, memory_order_acquire);
@@ -267,51 +268,54 @@ static void task_end(struct domain *domain)
         gt_range_pop(ours_of(domain));
 }
 
-/* The same for the same name, and kept for good. */
+/* Domains and handles that we made: one for each name, never freed. */
+struct kept {
+    struct kept *next;
+    char *name;
+    union {
+        struct domain domain;
+        struct handle handle;
+    } of;
+};
+static _Atomic(struct kept *) domains, handles;
+enum { MOST_KEPT = 10000 };
+static atomic_int kept_count;
 
-static _Atomic(struct domain *) domains;
-static _Atomic(struct handle *) handles;
-enum { HANDLES = 10000 };
-static atomic_int handle_count;
+static struct kept *keep(_Atomic(struct kept *) *list, const char *name)
+{
+    struct kept *first = atomic_load(list), *kept = first;
+    name = name ? name : "";
+    while (kept && strcmp(kept->name, name) != 0)
+        kept = kept->next;
+    if (kept || atomic_load(&kept_count) >= MOST_KEPT || !(kept = calloc(1, sizeof *kept)))
+        return kept;
+    if (!(kept->name = strdup(name))) {
+        free(kept);
+        return NULL;
+    }
+    if (list == &domains) {
+        kept->of.domain.name = kept->name;
+        kept->of.domain.flags = gt_range_domain_is_on(ours_of(&kept->of.domain));
+    } else {
+        kept->of.handle.text = kept->name;
+    }
+    atomic_fetch_add(&kept_count, 1);
+    kept->next = first;
+    while (!atomic_compare_exchange_weak(list, &kept->next, kept))
+        continue;
+    return kept;
+}
 
 static struct domain *create_domain(const char *name)
 {
-    struct domain *first = atomic_load(&domains), *domain = first;
-    name = name ? name : "";
-    while (domain && strcmp(domain->name, name) != 0)
-        domain = domain->next;
-    if (domain || !(domain = calloc(1, sizeof *domain)))
-        return domain;
-    domain->name = strdup(name);
-    if (!domain->name) {
-        free(domain);
-        return NULL;
-    }
-    domain->flags = gt_range_domain_is_on(ours_of(domain));
-    domain->next = first;
-    while (!atomic_compare_exchange_weak(&domains, &domain->next, domain))
-        continue;
-    return domain;
+    struct kept *kept = keep(&domains, name);
+    return kept ? &kept->of.domain : NULL;
 }
 
 static struct handle *create_handle(const char *text)
 {
-    struct handle *first = atomic_load(&handles), *handle = first;
-    text = text ? text : "";
-    while (handle && strcmp(handle->text, text) != 0)
-        handle = handle->next;
-    if (handle || atomic_load(&handle_count) >= HANDLES || !(handle = calloc(1, sizeof *handle)))
-        return handle;
-    handle->text = strdup(text);
-    if (!handle->text) {
-        free(handle);
-        return NULL;
-    }
-    atomic_fetch_add(&handle_count, 1);
-    handle->next = first;
-    while (!atomic_compare_exchange_weak(&handles, &handle->next, handle))
-        continue;
-    return handle;
+    struct kept *kept = keep(&handles, text);
+    return kept ? &kept->of.handle : NULL;
 }
 
 struct listed {
@@ -356,7 +360,7 @@ void __itt_api_init(struct global *global, int groups)
 
 /* ---- Kokkos ---- */
 
-/* It loads what KOKKOS_TOOLS_LIBS names when it is initialised, and calls these functions by their names. */
+/* Kokkos loads KOKKOS_TOOLS_LIBS when it is initialised, and calls these functions by their names. */
 
 EXPORT void kokkosp_init_library(int sequence, uint64_t version, uint32_t devices, const void *device);
 EXPORT void kokkosp_finalize_library(void);
@@ -383,7 +387,7 @@ void kokkosp_finalize_library(void)
 {
 }
 
-/* Whether to wait for the device around each kernel. That would be another program. */
+/* Never wait for the device around each kernel: that would change the program. */
 void kokkosp_request_tool_settings(uint32_t count, bool *settings)
 {
     if (count && settings)
@@ -477,8 +481,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-/* The function of this name that the program would have called, also of a library that only a part of the program sees and whose name
- * begins so; NULL: there is none. The loader's lock is held while `look` is called. */
+/* The function of this name that the program would have called, also of a library that only a part of the program sees
+ * and whose name begins so; NULL: there is none. The loader's lock is held while `look` is called. */
 static function *next_function(const char *name, const char *library)
 {
     struct search search = {.library = library};
@@ -558,8 +562,8 @@ void roctxRangeStop(uint64_t id)
 
 /* ---- MPI of any kind ---- */
 
-/* Ours stand before the functions that wait or move data. These take integers and pointers alone, and return one, so on these machines a
- * function of twelve integers passes on what it was given without knowing what it is. */
+/* Ours stand before the functions that wait or move data. These take integers and pointers alone, and return one, so on
+ * these machines a function of twelve integers passes on what it was given without knowing what it is. */
 
 #if defined __x86_64__ || defined __aarch64__
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fork.h"
 #include "base/grow.h"
+#include "base/map.h"
 #include "base/utf8.h"
 #include "blocks/block.h"
 #include "blocks/block_notes.h"
@@ -27,9 +28,9 @@ struct gt_range_name {
     struct gt_range_domain *domain;
     uint64_t hash;
     bool is_off;
-    size_t length; /* of what the program gave, without what is cut off */
-    const char *given;
-    char text[]; /* as it is written */
+    size_t length;     /* of `given` */
+    const char *given; /* by the program, without its changing end */
+    char text[];       /* as written */
 };
 
 /* ---- the process ---- */
@@ -45,7 +46,7 @@ struct open_range {
 /* Why ranges were not kept. */
 enum limit { LIMIT_CALLS, LIMIT_NAMES, LIMIT_LEVELS, LIMITS };
 
-/* A child made by fork finds it all zero, and begins its own. */
+/* State of this process. A child made by fork finds it all zero, and begins its own. */
 static struct process {
     atomic_uint_fast64_t identity; /* 0: not begun; else the moment of its beginning */
     bool can_write;
@@ -56,7 +57,7 @@ static struct process {
     uint64_t most;
     atomic_uint_fast64_t calls, dropped[LIMITS];
     atomic_bool seen[GT_BLOCK_SOURCES];
-    struct open_range *open; /* left alone in a child, where another thread may have been growing it */
+    struct open_range *open;                        /* not freed in a child: another thread may have been growing it */
     uint32_t open_count, open_capacity, first_free; /* number + 1, 0: none */
 } * process;
 
@@ -119,7 +120,7 @@ bool gt_ranges_begin(enum gt_block_source_id source)
     return begin_process() && (process->sources >> source & 1);
 }
 
-/* ---- what is kept, and what is not ---- */
+/* ---- limits ---- */
 
 static void note_dropped(void)
 {
@@ -129,7 +130,7 @@ static void note_dropped(void)
                   (unsigned long long)atomic_load(&process->dropped[LIMIT_LEVELS]));
 }
 
-/* A note at the first, and whenever there are twice as many: a process that is killed has noted half of them at least. */
+/* Notes the count at powers of two: a process that is killed has noted at least half of it. */
 static void drop(enum limit limit)
 {
     uint64_t count = atomic_fetch_add(&process->dropped[limit], 1) + 1;
@@ -201,13 +202,13 @@ bool gt_range_is_wanted(const char *name)
 
 enum { LONGEST = 65536, LONGEST_DOMAIN = 200, DOMAINS = 10000, NAME_SLOTS = 16384 };
 
-/* Domains and names outlive a fork, as the program has them in its variables. Names are found by a hash; the slots behind one may hold
- * others of it. */
+/* Domains and names outlive a fork, as the program has them in its variables. Names are found by a hash; the slots
+ * behind one may hold others of it. */
 static _Atomic(struct gt_range_domain *) domains;
 static atomic_int domain_count;
 static _Atomic(struct gt_range_name *) names[NAME_SLOTS];
 static atomic_int name_count;
-/* Where there are too many. NULL would be the default one. */
+/* Stands in beyond DOMAINS, because NULL means the default domain. */
 static struct gt_range_domain too_many = {.is_off = true};
 
 static struct gt_range_domain *find_domain(enum gt_block_source_id source, const char *name)
@@ -289,7 +290,7 @@ char *gt_range_narrow(const wchar_t *text)
     return ret.data;
 }
 
-/* PyTorch puts into its names what is different in every call. */
+/* PyTorch appends numbers and sizes that differ in every call. */
 static size_t without_tail(const char *text, size_t length)
 {
     static const char *const tails[] = {", seq = ", ", op_id = ", ", sizes = "};
@@ -301,21 +302,7 @@ static size_t without_tail(const char *text, size_t length)
     return length;
 }
 
-static uint64_t hash_of(const struct gt_range_domain *domain, const char *text, size_t length)
-{
-    uint64_t hash = (uint64_t)(uintptr_t)domain ^ length, word;
-    for (; length >= sizeof word; text += sizeof word, length -= sizeof word) {
-        memcpy(&word, text, sizeof word);
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
-    }
-    word = 0;
-    memcpy(&word, text, length);
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 32;
-}
-
-/* As it is written: valid, not too long, with its domain before it. The bytes that the program gave stand behind. */
+/* The written name is valid, short enough, and begins with its domain. The bytes of the program follow it. */
 static struct gt_range_name *make_name(const struct gt_range_domain *domain, const char *text, size_t length)
 {
     char cut[GT_BLOCK_NAME_MAX + 1];
@@ -353,7 +340,7 @@ static struct gt_range_name *find_name(const struct gt_range_domain *domain, uin
     return NULL;
 }
 
-/* Caller holds the mutex. Others may have added it since it was looked for. */
+/* Caller holds the mutex. Another thread may have added the name meanwhile. */
 static struct gt_range_name *add_name(struct gt_range_domain *domain, uint64_t hash, const char *text, size_t length)
 {
     size_t slot;
@@ -374,7 +361,7 @@ static struct gt_range_name *name_of(struct gt_range_domain *domain, const char 
     if (!gt_range_domain_is_on(domain) || !begin_process())
         return NULL;
     length = without_tail(text, length);
-    uint64_t hash = hash_of(domain, text, length);
+    uint64_t hash = gt_hash(text, length) ^ (uint64_t)(uintptr_t)domain >> 4;
     struct gt_range_name *name = find_name(domain, hash, text, length, &slot);
     if (name)
         return name;
@@ -426,7 +413,7 @@ static pthread_key_t thread_key;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 static bool has_key;
 
-/* One behind the other from where the first call began. */
+/* Writes the sums as calls that follow each other from the begin of the first one. */
 static void write_sums(struct thread *thread)
 {
     int64_t at = thread->sums_begin_ns;
@@ -469,7 +456,7 @@ static void make_key(void)
     atexit(write_own_sums); /* before the blocks' own end */
 }
 
-/* The calling thread; what was open before a fork is forgotten. NULL without memory. */
+/* Returns the calling thread, without ranges that were open before a fork. NULL without memory. */
 static struct thread *enter_thread(void)
 {
     uint64_t identity = atomic_load_explicit(&process->identity, memory_order_relaxed);
@@ -492,7 +479,7 @@ static struct thread *enter_thread(void)
     return thread;
 }
 
-/* The same for a range of a domain; NULL also where nothing of it is recorded. */
+/* Does the same for a range of a domain, if that is recorded. */
 static struct thread *enter(const struct gt_range_domain *domain, bool *ret_is_on)
 {
     *ret_is_on = gt_range_domain_is_on(domain) && begin_process();

@@ -7,7 +7,7 @@
 #include "core.h"
 #include "api/python.h"
 #include "analyse/experiment/experiment.h"
-#include "store/store_options.h"
+#include "record/aipowermeter.h"
 
 /* ---- points: {"date": seconds, "value": number or None} ---- */
 

@@ -22,7 +22,7 @@ static const double IDLE_BUSY_RATIO = 0.02;
 static const double LONG_SECONDS = 0.25;
 /* Deviations that a difference may have by chance. */
 static const double NOISE = 2;
-/* Shorter times tell more about clocks than about power. */
+/* Power over shorter times would mostly be errors of clocks. */
 static const double LEAST_SECONDS = 0.01;
 
 int gt_idle_policy_find(const char *name)
@@ -168,7 +168,7 @@ static void see_idle_power(struct gt_idle_power *power, int64_t now_ns, double j
     begin_idle_interval(power, now_ns, joules, busy);
 }
 
-/* Returns idle energy in the joules that a counter shows after so many seconds more; 0 where idle power is not known. */
+/* Returns idle energy in the joules that a counter shows after `seconds` more; 0 where idle power is not known. */
 static double take_idle_energy(struct gt_idle_power *power, double joules, double seconds)
 {
     double idle = power->watts * (power->untaken += seconds);
@@ -543,7 +543,7 @@ void gt_attribute_memory(struct gt_attribution *attribution, double joules, doub
 
 struct gt_gpu_use {
     int64_t read_ns; /* of the latest reading, */
-    int64_t at_ns;   /* and of the latest that had a figure */
+    int64_t at_ns;   /* and of the latest that had a value */
     struct gt_energy energy;
     struct gt_coverage coverage;
     double ratio;   /* the job's part when it was last in use, NaN: never, or not known */
@@ -604,7 +604,7 @@ static struct users find_users(const struct gt_frame *frame, const struct gt_tre
     return users;
 }
 
-/* The job's part of the active energy; NaN: cannot be told. */
+/* Returns the job's part of the active energy; NaN: unknown. */
 static double ratio_of(const struct users *users)
 {
     if (!users->other || !users->job)

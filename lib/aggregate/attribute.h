@@ -23,7 +23,7 @@
 
 enum gt_idle_policy {
     GT_IDLE_SHARE, /* whoever uses the device is charged with its idle energy in proportion; only time without a user is idle */
-    GT_IDLE_EXCLUDE, /* idle energy is charged to nobody */
+    GT_IDLE_EXCLUDE, /* idle energy is not charged */
     GT_IDLE_ALL,     /* the job is charged with all of it, as on a device reserved for it */
     GT_IDLE_POLICIES
 };
@@ -33,7 +33,7 @@ int gt_idle_policy_find(const char *name); /* -EINVAL */
 /* The rule by which the job gets its share of a device's energy, one clause. */
 const char *gt_energy_method(enum gt_energy_device device, bool by_package);
 
-/* The job's share is a mean over so many seconds at least; 0: over the time between two readings, however short. */
+/* Returns the least seconds that the job's share is a mean of; 0: the time between two readings, however short. */
 double gt_energy_share_seconds(enum gt_energy_device device);
 
 struct gt_gpu_use; /* of one GPU; private */
@@ -143,14 +143,14 @@ void gt_attribution_show_counter(const struct gt_attribution *attribution, enum 
 /* One GPU of the frame; NULL before its first reading. */
 const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribution, size_t device);
 
-/* Busy time is counted in ticks of so many seconds. */
+/* Returns the seconds of a tick, in which busy time is counted. */
 double gt_tick_seconds(void);
 
-/* The figures of one package, those of the frame included. */
+/* Fills in the values of one package, with those of the frame. */
 void gt_attribution_show_package(const struct gt_attribution *attribution, const struct gt_frame *frame, size_t package,
                                  struct gt_package_figures *ret);
 
-/* The figures up to now. CPU time, platform and wall stay as they are. */
+/* Fills in the values up to now. CPU time, platform and wall stay as they are. */
 void gt_attribution_read(const struct gt_attribution *attribution, struct gt_energy_reading *ret);
 
 #endif

@@ -233,16 +233,32 @@ static void keep_rest(struct gt_combiner *combine)
     raise_known(&rest[GT_RAM_PEAK_BOUND], rest[GT_RAM_PEAK]);
 }
 
-static double gpu_ram_of(const struct gt_sampler *sampler, enum gt_metric_id id, bool main, bool descendants);
+static bool is_of(const struct gt_process *process, enum gt_scope scope)
+{
+    return process && (scope == GT_SCOPE_COMBINED || process->is_main == (scope == GT_SCOPE_MAIN));
+}
+
+/* The sum over the GPUs of what processes of a scope use of them. */
+static double gpu_use_of(const struct gt_sampler *sampler, enum gt_metric_id id, enum gt_scope scope)
+{
+    const struct gt_frame *frame = &sampler->frame;
+    double sum = frame->device_count ? 0 : NAN;
+    for (size_t i = 0; i < frame->share_count; i++) {
+        const struct gt_share *share = &frame->share[i];
+        if (is_of(gt_tree_find(&sampler->tree, share->pid), scope) && !isnan(share->value[id]) &&
+            (id == GT_GPU_RAM || frame->device[share->device].selected))
+            sum += share->value[id];
+    }
+    return sum;
+}
 
 /* Does a process use a GPU of whose memory its driver has no mark? */
-static bool lacks_gpu_mark(const struct gt_sampler *sampler, bool main, bool descendants)
+static bool lacks_gpu_mark(const struct gt_sampler *sampler, enum gt_scope scope)
 {
     const struct gt_frame *frame = &sampler->frame;
     for (size_t i = 0; i < frame->share_count; i++) {
         const struct gt_share *share = &frame->share[i];
-        const struct gt_process *process = gt_tree_find(&sampler->tree, share->pid);
-        bool has = !process || !(process->is_main ? main : descendants) || !(share->value[GT_GPU_RAM] > 0);
+        bool has = !is_of(gt_tree_find(&sampler->tree, share->pid), scope) || !(share->value[GT_GPU_RAM] > 0);
         for (size_t k = 0; k < frame->mark_count && !has; k++)
             has = frame->mark[k].pid == share->pid && frame->mark[k].device == share->device;
         if (!has)
@@ -255,19 +271,18 @@ static bool lacks_gpu_mark(const struct gt_sampler *sampler, bool main, bool des
  * before are among those of which this one tells; those that no look met, which the last one tells of, can have been beside any. */
 static void keep_gpu_scope(struct gt_combiner *combine, const struct gt_sampler *sampler, enum gt_scope scope)
 {
-    bool with_main = scope != GT_SCOPE_DESCENDANTS, with_rest = scope != GT_SCOPE_MAIN;
     double sum = NAN, past = 0, *peak = combine->peak[scope], *met = &combine->gpu_marks[scope];
     for (size_t i = 0; i < sampler->frame.mark_count; i++) {
         const struct gt_gpu_mark *mark = &sampler->frame.mark[i];
-        if (!(mark->pid == combine->main_pid ? with_main : with_rest))
+        if (scope == (mark->pid == combine->main_pid ? GT_SCOPE_DESCENDANTS : GT_SCOPE_MAIN))
             continue;
         gt_add_known(mark->is_past ? &past : &sum, mark->bound);
         raise_to(&peak[GT_GPU_RAM_PEAK], mark->bytes);
     }
-    combine->lacks_gpu_marks[scope] |= lacks_gpu_mark(sampler, with_main, with_rest);
+    combine->lacks_gpu_marks[scope] |= lacks_gpu_mark(sampler, scope);
     if (isnan(sum) && !(past > 0) && isnan(peak[GT_GPU_RAM_PEAK]))
         return;
-    double held = gpu_ram_of(sampler, GT_GPU_RAM, with_main, with_rest);
+    double held = gpu_use_of(sampler, GT_GPU_RAM, scope);
     raise_to(&peak[GT_GPU_RAM_PEAK], held);
     raise_to(met, fmax(sum, held));
     raise_to(&peak[GT_GPU_RAM_PEAK_BOUND], isnan(*met) ? past : *met + past);
@@ -336,15 +351,20 @@ static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct
     return rate;
 }
 
-static double own_seconds(const struct gt_process *process)
+/* CPU seconds of a process since they were last divided. */
+static double used_seconds(const struct gt_process *process, const struct gt_process_rate *rate)
 {
-    return process->value[GT_CPU_TIME] - process->ledger.own_base;
+    return fmax(0, process->value[GT_CPU_TIME] - process->ledger.own_base - rate->cpu_time);
 }
 
-/* The part of the job's CPU energy in the last window that a process drew, by where it used its CPU time. */
-static double weight_by_package(const struct gt_attribution *attribution, const struct gt_process *process)
+/* The part of the job's CPU energy that a process drew: by its CPU seconds, and with several packages by where it used them. */
+static double weight_of(const struct gt_combiner *combine, const struct gt_process *process,
+                        const struct gt_process_rate *rate)
 {
+    const struct gt_attribution *attribution = &combine->attribution;
     double joules = 0;
+    if (!attribution->package_count)
+        return used_seconds(process, rate);
     for (size_t i = 0; process->placement && i < attribution->package_count; i++) {
         const struct gt_package_share *package = &attribution->package[i];
         if (package->recent > 0)
@@ -353,44 +373,29 @@ static double weight_by_package(const struct gt_attribution *attribution, const 
     return joules;
 }
 
-/* The same as below where the processors do not count as one. */
-static void divide_package_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
-{
-    const struct gt_attribution *attribution = &combine->attribution;
-    double whole = 0, sum = 0;
-    combine->cpu_joules += attribution->cpu_joules;
-    for (size_t i = 0; i < attribution->package_count; i++)
-        whole += attribution->package[i].recent > 0 ? attribution->package[i].cpu.joules : 0;
-    for (size_t i = 0; i < sampler->tree.count; i++)
-        sum += weight_by_package(attribution, sampler->tree.process[i]);
-    whole = fmax(whole, sum);
-    for (size_t i = 0; i < sampler->tree.count && sum > 0; i++) {
-        struct gt_process_rate *rate = rate_of(combine, sampler->tree.process[i]);
-        if (rate)
-            rate->energy[GT_ENERGY_CPU] += combine->cpu_joules *
-                                           weight_by_package(attribution, sampler->tree.process[i]) / whole;
-    }
-    combine->cpu_joules = whole > 0 ? 0 : combine->cpu_joules;
-}
-
-/* The job's CPU energy by the CPU time of its processes. What those used that have ended since is nobody's here. */
+/* What processes used that have ended since belongs to none of the living. Energy waits for the job's CPU time to grow. */
 static void divide_cpu_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
-    double sum = 0, growth = combine->job[GT_CPU_TIME] - combine->divided_seconds;
-    combine->cpu_joules += combine->attribution.cpu_joules;
-    if (!(growth > 0))
+    const struct gt_attribution *attribution = &combine->attribution;
+    double whole = combine->job[GT_CPU_TIME] - combine->divided_seconds, sum = 0;
+    combine->cpu_joules += attribution->cpu_joules;
+    if (attribution->package_count)
+        whole = 0;
+    for (size_t i = 0; i < attribution->package_count; i++)
+        whole += attribution->package[i].recent > 0 ? attribution->package[i].cpu.joules : 0;
+    if (!(whole > 0))
         return;
     for (size_t i = 0; i < sampler->tree.count; i++) {
         const struct gt_process_rate *rate = rate_of(combine, sampler->tree.process[i]);
-        sum += rate ? fmax(0, own_seconds(sampler->tree.process[i]) - rate->cpu_time) : 0;
+        sum += rate ? weight_of(combine, sampler->tree.process[i], rate) : 0;
     }
     for (size_t i = 0; i < sampler->tree.count; i++) {
-        struct gt_process_rate *rate = rate_of(combine, sampler->tree.process[i]);
-        double used = rate ? fmax(0, own_seconds(sampler->tree.process[i]) - rate->cpu_time) : 0;
-        if (!(used > 0))
+        const struct gt_process *process = sampler->tree.process[i];
+        struct gt_process_rate *rate = rate_of(combine, process);
+        if (!rate)
             continue;
-        rate->energy[GT_ENERGY_CPU] += combine->cpu_joules * used / fmax(growth, sum);
-        rate->cpu_time += used;
+        rate->energy[GT_ENERGY_CPU] += combine->cpu_joules * weight_of(combine, process, rate) / fmax(whole, sum);
+        rate->cpu_time += used_seconds(process, rate);
     }
     combine->divided_seconds = combine->job[GT_CPU_TIME];
     combine->cpu_joules = 0;
@@ -412,10 +417,7 @@ static void divide_memory_energy(struct gt_combiner *combine, const struct gt_sa
 static void keep_process_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     const struct gt_attribution *attribution = &combine->attribution;
-    if (attribution->package_count)
-        divide_package_energy(combine, sampler);
-    else
-        divide_cpu_energy(combine, sampler);
+    divide_cpu_energy(combine, sampler);
     divide_memory_energy(combine, sampler);
     for (size_t k = 0; k < sampler->frame.share_count; k++) {
         const struct gt_process *process = gt_tree_find(&sampler->tree, sampler->frame.share[k].pid);
@@ -437,25 +439,18 @@ static void forget_ended(struct gt_combiner *combine)
     combine->next_rate = 0;
 }
 
-static void draw_for_rank(const struct gt_combiner *combine, const struct gt_process *process,
-                          struct gt_process_rate *rate)
-{
-    for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
-        if (combine->attribution.energy[device].is_measured)
-            gt_local_ranks_draw(process, device, rate->energy[device] - rate->taken[device]);
-        rate->taken[device] = rate->energy[device];
-    }
-}
-
-/* Without rows of processes nobody else forgets those that ended. */
+/* Without rows of processes, those that ended are forgotten here. */
 static void keep_ranks(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     gt_local_ranks_add(sampler);
     for (size_t i = 0; i < sampler->tree.count; i++) {
         const struct gt_process *process = sampler->tree.process[i];
         struct gt_process_rate *rate = rate_of(combine, process);
-        if (rate && process->rank)
-            draw_for_rank(combine, process, rate);
+        for (int device = 0; device < GT_ENERGY_DEVICES && rate && process->rank; device++) {
+            if (combine->attribution.energy[device].is_measured)
+                gt_local_ranks_draw(process, device, rate->energy[device] - rate->taken[device]);
+            rate->taken[device] = rate->energy[device];
+        }
         if (rate && !combine->detail)
             rate->seen = true;
     }
@@ -473,20 +468,6 @@ int gt_combine_keep(struct gt_combiner *combine, const struct gt_sampler *sample
     if (status >= 0 && sampler->ranks.count)
         keep_ranks(combine, sampler);
     return status;
-}
-
-static double gpu_ram_of(const struct gt_sampler *sampler, enum gt_metric_id id, bool main, bool descendants)
-{
-    const struct gt_frame *frame = &sampler->frame;
-    double sum = frame->device_count ? 0 : NAN;
-    for (size_t i = 0; i < frame->share_count; i++) {
-        const struct gt_share *share = &frame->share[i];
-        const struct gt_process *process = gt_tree_find(&sampler->tree, share->pid);
-        if (process && (process->is_main ? main : descendants) && !isnan(share->value[id]) &&
-            (id == GT_GPU_RAM || frame->device[share->device].selected))
-            sum += share->value[id];
-    }
-    return sum;
 }
 
 /* Drivers without samples of their own between two readings: the reading is the highest that is known. */
@@ -514,10 +495,9 @@ double gt_combined_gpus(const struct gt_frame *frame, enum gt_metric_id id)
 static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
 {
     const struct gt_frame *frame = &sampler->frame;
-    row[GT_SCOPE_MAIN].value[GT_GPU_RAM] = gpu_ram_of(sampler, GT_GPU_RAM, true, false);
-    row[GT_SCOPE_DESCENDANTS].value[GT_GPU_RAM] = gpu_ram_of(sampler, GT_GPU_RAM, false, true);
-    row[GT_SCOPE_COMBINED].value[GT_GPU_RAM] = gpu_ram_of(sampler, GT_GPU_RAM, true, true);
-    row[GT_SCOPE_COMBINED].value[GT_GPU_UTILIZATION] = gpu_ram_of(sampler, GT_GPU_UTILIZATION, true, true);
+    for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++)
+        row[scope].value[GT_GPU_RAM] = gpu_use_of(sampler, GT_GPU_RAM, scope);
+    row[GT_SCOPE_COMBINED].value[GT_GPU_UTILIZATION] = gpu_use_of(sampler, GT_GPU_UTILIZATION, GT_SCOPE_COMBINED);
     if (!frame->device_count)
         return;
     for (int id = 0; id < GT_METRIC_COUNT; id++) {
@@ -542,7 +522,7 @@ static void combine_memory(const struct gt_combiner *combine, const struct gt_sa
     row[GT_SCOPE_COMBINED].value[GT_SWAP] = combine->tally.swap;
 }
 
-/* The machine's CPU time comes in clock ticks: below some of them an interval tells nothing, and the last one stands. */
+/* The machine's CPU time comes in clock ticks: an interval below some of them is noise, and the last value stays. */
 static double system_utilization(struct gt_combiner *combine, const struct gt_sampler *sampler,
                                  const struct gt_row *row)
 {
@@ -586,7 +566,7 @@ static void clear_row(struct gt_row *row, enum gt_scope scope)
     gt_values_clear(row->value);
 }
 
-/* A counter that could not be read this time has no figure in this row; the next one that can covers the gap. */
+/* A counter that could not be read this time is missing in this row; its next value covers the gap. */
 static void hide(struct gt_row *row, struct gt_energy_reading *energy, enum gt_energy_device device)
 {
     enum gt_metric_id counter = gt_energy_metrics[device];

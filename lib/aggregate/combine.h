@@ -16,7 +16,7 @@
  * The CPU time of short-lived children becomes known only when their parent waits for them, so one interval may be charged
  * with work of an earlier one. No interval can use more than all cores: what is above that is carried into the next. */
 
-/* The CPU time of the machine comes in clock ticks of 10 ms: over less than this (50 ms, and some lateness) it tells nothing. */
+/* The CPU time of the machine comes in clock ticks of 10 ms: over less than this (50 ms, and some lateness) it is noise. */
 enum { GT_RATE_TICKS_NS = 45 * 1000 * 1000 };
 
 struct gt_rate {
@@ -29,17 +29,17 @@ struct gt_rate {
  * `shortest_ns` after the last interval's end returns NaN and lets the interval go on. */
 double gt_rate_next(struct gt_rate *rate, double counter, int64_t now_ns, int64_t shortest_ns, double ceiling);
 
-/* Returns the origin of a figure that the combiner makes of readings; NULL: a collector gives it as it is. */
+/* Returns the origin of a value that the combiner makes of readings; NULL: a collector gives it as it is. */
 const struct gt_origin *gt_combined_origin(enum gt_metric_id metric);
 /* Returns the way a part of a device's energy was found, beside the source of the counter; NULL: it is as counted. */
 const char *gt_energy_note(enum gt_scope scope, enum gt_metric_id metric, bool by_package);
 /* Returns the counter that a part of a device's energy is taken from; any other metric is its own. */
 enum gt_metric_id gt_energy_whole(enum gt_metric_id metric);
 
-/* Returns a figure of the boards together, as the row of the system has it; NaN: none tells it. */
+/* Returns a value of all boards together, as the row of the system has it; NaN: it is missing. */
 double gt_combined_gpus(const struct gt_frame *frame, enum gt_metric_id id);
 
-/* The living processes have so much together: [scope], NaN where none tells. */
+/* Sums over the living processes: [scope], NaN where all are missing. */
 struct gt_tally {
     size_t living;
     double threads[GT_FIXED_ROWS];
@@ -51,7 +51,7 @@ struct gt_combiner {
     bool detail;
     int core_count;
     int64_t shortest_ns;       /* an interval of utilisation is at least this long */
-    double system_utilization; /* of the last interval long enough to tell */
+    double system_utilization; /* of the last interval that was long enough */
     struct gt_rate cpu[GT_FIXED_ROWS];
     double peak[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* running values of the metrics of kind PEAK */
     pid_t main_pid;                              /* 0: not seen */

@@ -10,6 +10,16 @@
 
 enum { CHECK_EVERY = 1024 };
 
+/* Returns the number of the new line, or -ENOMEM. */
+static int add_course_line(struct gt_course *course)
+{
+    struct gt_course_line *line = GT_GROW_BY_ONE(course->line, course->lines);
+    if (!line)
+        return -ENOMEM;
+    *line = (struct gt_course_line){0};
+    return (int)course->lines++;
+}
+
 struct gt_course *gt_course_new(int64_t shortest_ns, size_t spans, size_t lines, bool keeps_samples)
 {
     struct gt_course *course = malloc(sizeof *course);
@@ -17,7 +27,7 @@ struct gt_course *gt_course_new(int64_t shortest_ns, size_t spans, size_t lines,
         return NULL;
     *course = (struct gt_course){.references = 1, .span_ns = shortest_ns, .capacity = spans, .is_whole = keeps_samples};
     while (course->lines < lines)
-        if (gt_course_line_add(course) < 0) {
+        if (add_course_line(course) < 0) {
             gt_course_release(course);
             return NULL;
         }
@@ -41,15 +51,6 @@ void gt_course_release(struct gt_course *course)
     free(course->line);
     free(course->time);
     free(course);
-}
-
-int gt_course_line_add(struct gt_course *course)
-{
-    struct gt_course_line *line = GT_GROW_BY_ONE(course->line, course->lines);
-    if (!line)
-        return -ENOMEM;
-    *line = (struct gt_course_line){0};
-    return (int)course->lines++;
 }
 
 void gt_course_rate_init(struct gt_course_rate *rate)
@@ -131,7 +132,8 @@ static void drop_lines_beyond(struct gt_course *course, size_t values)
     }
 }
 
-int gt_course_sample_begin(struct gt_course *course, int64_t since_ns)
+/* Begins a sample, `since_ns` after the begin. Returns 1, 0 when it lies before the begin, or -ENOMEM. */
+static int begin_sample(struct gt_course *course, int64_t since_ns)
 {
     if (since_ns < 0)
         return 0;
@@ -166,7 +168,8 @@ static int keep_value(const struct gt_course *course, struct gt_course_line *lin
     return 0;
 }
 
-int gt_course_add(struct gt_course *course, size_t number, double value)
+/* Adds the value of a line in the sample begun last; NaN: it is not known. Returns 0 or -ENOMEM. */
+static int add_value(struct gt_course *course, size_t number, double value)
 {
     struct gt_course_line *line = &course->line[number];
     if (isnan(value) && !line->known)
@@ -181,9 +184,9 @@ int gt_course_add(struct gt_course *course, size_t number, double value)
 
 int gt_course_take(struct gt_course *course, int64_t since_ns, const double *value)
 {
-    int status = gt_course_sample_begin(course, since_ns);
+    int status = begin_sample(course, since_ns);
     for (size_t i = 0; i < course->lines && status > 0; i++)
-        if (gt_course_add(course, i, value[i]) < 0)
+        if (add_value(course, i, value[i]) < 0)
             status = -ENOMEM;
     return status < 0 ? status : 0;
 }
@@ -251,7 +254,7 @@ static int add_line(struct gt_sample_course *course, enum gt_scope scope, enum g
                     double refresh)
 {
     struct gt_sample_course_line *line = GT_GROW_BY_ONE(course->line, course->lines);
-    int number = line ? gt_course_line_add(course->course) : -ENOMEM;
+    int number = line ? add_course_line(course->course) : -ENOMEM;
     if (number < 0)
         return number;
     *line = (struct gt_sample_course_line){.scope = scope, .metric = metric, .device = device, .refresh = refresh};
@@ -291,7 +294,7 @@ static int add_gpus(struct gt_sample_course *course, const struct gt_sample *sam
             continue;
         status = line_of_gpu(course, row->device);
         if (status >= 0)
-            status = gt_course_add(course->course, (size_t)status, row->value[GT_GPU_UTILIZATION]);
+            status = add_value(course->course, (size_t)status, row->value[GT_GPU_UTILIZATION]);
     }
     return status;
 }
@@ -301,7 +304,7 @@ int gt_sample_course_add(struct gt_sample_course *course, const struct gt_sample
     int status = course->course ? 0 : begin(course, sample->monotonic_ns);
     if (status < 0 || sample->monotonic_ns < course->last_ns)
         return status < 0 ? status : 0;
-    status = gt_course_sample_begin(course->course, sample->monotonic_ns - course->first_ns);
+    status = begin_sample(course->course, sample->monotonic_ns - course->first_ns);
     double at = (double)(sample->monotonic_ns - course->first_ns) / GT_SECOND;
     for (size_t i = 0; i < course->lines && course->line[i].device < 0 && status >= 0; i++) {
         struct gt_sample_course_line *line = &course->line[i];
@@ -309,7 +312,7 @@ int gt_sample_course_add(struct gt_sample_course *course, const struct gt_sample
         bool is_repeated = value == line->rate.counter && at - line->rate.at < line->refresh;
         if (gt_metrics[line->metric].kind == GT_COUNTER)
             value = gt_course_rate_next(&line->rate, at, is_repeated ? NAN : value);
-        status = gt_course_add(course->course, i, value);
+        status = add_value(course->course, i, value);
     }
     course->last_ns = sample->monotonic_ns;
     if (status >= 0)

@@ -1,4 +1,4 @@
-/* A course keeps figures over time in bounded memory, for pictures: least value, greatest value and sum of each in spans of equal
+/* A course keeps values over time in bounded memory, for pictures: least value, greatest value and sum of each in spans of equal
  * length. When the spans are used up, neighbours are joined and spans become twice as long. A course may also keep every value, of as many
  * lines as GT_COURSE_VALUES allows: the last lines are dropped first. */
 #ifndef GT_AGGREGATE_COURSE_H
@@ -57,13 +57,7 @@ double gt_course_rate_next(struct gt_course_rate *rate, double at, double counte
 struct gt_course *gt_course_new(int64_t shortest_ns, size_t spans, size_t lines, bool keeps_samples);
 struct gt_course *gt_course_keep(struct gt_course *course);
 void gt_course_release(struct gt_course *course); /* accepts NULL */
-/* Returns the number of the new line, or -ENOMEM. */
-int gt_course_line_add(struct gt_course *course);
 
-/* Begins a sample, so many nanoseconds after the begin. Returns 1, 0 when it lies before the begin, or -ENOMEM. */
-int gt_course_sample_begin(struct gt_course *course, int64_t since_ns);
-/* Adds the value of a line in the sample begun last; NaN: it is not known. Returns 0 or -ENOMEM. */
-int gt_course_add(struct gt_course *course, size_t line, double value);
 /* Does both with a value for every line. Returns 0 or -ENOMEM. */
 int gt_course_take(struct gt_course *course, int64_t since_ns, const double *value);
 
@@ -76,7 +70,7 @@ size_t gt_course_step(const struct gt_course *course);
 /* Returns the length of a span in seconds. */
 double gt_course_span_length(const struct gt_course *course);
 
-/* The course of a recording, for pictures: some metrics of its samples over time, and how busy each GPU was. A counter is told as its
+/* The course of a recording, for pictures: some metrics of its samples over time, and how busy each GPU was. A counter is shown as its
  * growth a second: energy as power. */
 struct gt_sample_course_line {
     enum gt_scope scope;

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A counter may stand still for so many refreshes, and for so long at least. */
+/* A counter may stand still for this number of refreshes, and for at least this time. */
 static const double PATIENT_REFRESHES = 20, LEAST_PATIENCE = 0.5;
 static const double SAME_MOMENT = 0.1; /* a reading is that of a sample so soon after it */
-/* Shorter times tell more about clocks than about power. */
+/* Power over shorter times would mostly be errors of clocks. */
 static const double LEAST_SECONDS = 0.01;
 
 static double seconds_between(int64_t from_ns, int64_t to_ns)
@@ -67,18 +67,12 @@ static void note_first(struct gt_coverage *coverage, int64_t now_ns, double joul
     coverage->lost = GT_GAP_NONE;
 }
 
-/* It may go on from the same figure, as a relay does that was started again. */
-static void note_doubt(struct gt_coverage *coverage, double doubt)
+void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules, double doubt, bool is_resting)
 {
     if (isfinite(doubt))
         coverage->doubt += fmax(0, doubt);
-    else if (!coverage->lost)
+    else if (!coverage->lost) /* it may go on from the same value, as a relay does that was started again */
         coverage->lost = coverage->failures ? GT_GAP_UNREAD : doubt < 0 ? GT_GAP_ONE_STILL : GT_GAP_SET_BACK;
-}
-
-void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules, double doubt, bool is_resting)
-{
-    note_doubt(coverage, doubt);
     if (is_resting && !coverage->lost) {
         coverage->known_ns = coverage->read_ns = now_ns;
         coverage->failures = 0;
@@ -147,16 +141,7 @@ void gt_coverage_gap(const struct gt_coverage *coverage, int64_t now_ns, struct 
     ret->cause = cause;
 }
 
-static void put_gpus(char *text, size_t size, const struct gt_gap *gap)
-{
-    *text = '\0';
-    if (gap->gpu > 0 && gap->gpus > 1)
-        snprintf(text, size, "of gpu %.0f and %.0f more ", gap->gpu - 1, gap->gpus - 1);
-    else if (gap->gpu > 0)
-        snprintf(text, size, "of gpu %.0f ", gap->gpu - 1);
-}
-
-/* A tenth of a second tells moments of one job apart, and more digits those of a short one. */
+/* A tenth of a second is enough for a long job; a short one gets more digits. */
 static void put_moment(char *text, size_t size, const char *before, double seconds)
 {
     snprintf(text, size, seconds < 100 ? "%s%.3g s" : "%s%.1f s", before, seconds);
@@ -170,7 +155,7 @@ void gt_gap_describe(const struct gt_gap *gap, char *text, size_t size)
                                          [GT_GAP_ONE_STILL] = ": one of its counters stood still",
                                          [GT_GAP_SILENT] = ": its driver did not answer"};
     bool is_known = gap->cause >= GT_GAP_UNREAD && gap->cause <= GT_GAP_SILENT;
-    char gpus[40], stretches[40] = "", began[40], ended[40] = " on";
+    char gpus[40] = "", stretches[40] = "", began[40], ended[40] = " on";
     *text = '\0';
     if (isnan(gap->began))
         return;
@@ -179,6 +164,9 @@ void gt_gap_describe(const struct gt_gap *gap, char *text, size_t size)
     put_moment(began, sizeof began, "from ", gap->began);
     if (!isnan(gap->ended))
         put_moment(ended, sizeof ended, " to ", gap->ended);
-    put_gpus(gpus, sizeof gpus, gap);
+    if (gap->gpu > 0 && gap->gpus > 1)
+        snprintf(gpus, sizeof gpus, "of gpu %.0f and %.0f more ", gap->gpu - 1, gap->gpus - 1);
+    else if (gap->gpu > 0)
+        snprintf(gpus, sizeof gpus, "of gpu %.0f ", gap->gpu - 1);
     snprintf(text, size, "%s%s%s%s%s", gpus, stretches, began, ended, is_known ? causes[(int)gap->cause] : "");
 }

@@ -31,7 +31,7 @@ struct gt_coverage {
     double doubt;     /* joules that it may have counted beyond those seen: rounds between two readings */
     double most_watts;
     bool is_silent;          /* its driver does not answer: set by the caller, the next reading ends it */
-    unsigned failures;       /* readings without a figure, in a row */
+    unsigned failures;       /* readings without a value, in a row */
     enum gt_gap_cause lost;  /* why something was since `known_ns` */
     enum gt_gap_cause cause; /* of the first gap that has ended */
 };

@@ -14,13 +14,6 @@ bool gt_energy_is_estimated(const struct gt_energy_source *source)
     return !strncmp(source->name, GT_ESTIMATED_SOURCE, strlen(GT_ESTIMATED_SOURCE));
 }
 
-/* Joules that were drawn in `seconds` between two readings are behind by so many together; NaN: not known. */
-static double lag_of(const struct gt_energy_source *source, double joules, double seconds)
-{
-    bool is_known = source->refresh > 0 && seconds > 0 && !gt_energy_is_estimated(source);
-    return is_known ? source->refresh * joules / seconds : NAN;
-}
-
 static double or_nothing(double error)
 {
     return isnan(error) ? 0 : error;
@@ -30,12 +23,12 @@ double gt_energy_run_error(const struct gt_energy_run *run, bool of_job)
 {
     const struct gt_counter_fields *counter = run->counter;
     double joules = gt_energy_part(&run->end->device[run->device], of_job ? GT_ENERGY_JOB : GT_ENERGY_TOTAL);
-    double mean = joules / run->seconds, lag = lag_of(run->source, joules, run->seconds);
-    double most = counter && (of_job ? counter->job_most_watts : counter->most_watts) > mean
-                      ? (of_job ? counter->job_most_watts : counter->most_watts)
-                      : mean;
-    if (isnan(lag) || run->end->missing[run->device] > 0)
+    double most = joules / run->seconds;
+    bool is_known = run->source->refresh > 0 && run->seconds > 0 && !gt_energy_is_estimated(run->source);
+    if (!is_known || isnan(joules) || run->end->missing[run->device] > 0)
         return NAN;
+    if (counter)
+        most = fmax(most, of_job ? counter->job_most_watts : counter->most_watts);
     /* The greatest power of long gaps is a mean: within one it may be twice that. */
     most *= run->period <= 2 * run->source->refresh && run->period > 0 ? 1 : 2;
     double error = run->source->refresh * most + (counter && counter->doubt > 0 ? counter->doubt : 0);
@@ -79,7 +72,7 @@ size_t gt_time_stretches_merge(struct gt_time_stretch *stretch, size_t count)
 enum { MISSING = GT_ENERGY_PARTS, CPU_SECONDS, PLACEMENT_ERROR, SHARE_ERROR };
 _Static_assert(SHARE_ERROR + 1 == GT_ENERGY_QUANTITIES, "quantities");
 
-/* CPU time and energy are compared over so many of the times that a share is a mean of. */
+/* CPU time and energy are compared over this number of the times that a share is a mean of. */
 static const double SHARES = 3, PARTS = 2;
 
 static void init_device(struct gt_device_curve *device, bool is_cpu, const struct gt_energy_source *source)
@@ -121,14 +114,7 @@ void gt_energy_curve_release(struct gt_energy_curve *curve)
         gt_curve_release(&curve->device[i].curve);
 }
 
-/* The time before the first reading is not outside of the recording, but missing; or covered by it, where the counter had not moved. */
-static int add_start(struct gt_device_curve *device)
-{
-    double point[GT_ENERGY_QUANTITIES] = {0};
-    return gt_curve_add(&device->curve, device->unread_from, point);
-}
-
-/* A counter that stands still was not read, or asked more often than it is renewed: what it has at its next move was drawn
+/* A counter that does not move was not read, or is read more often than it is renewed: the joules of its next move were drawn
  * in all the time since its last. */
 static int add(struct gt_device_curve *device, double time, const struct gt_energy *energy,
                const double now[GT_ENERGY_QUANTITIES])
@@ -141,7 +127,10 @@ static int add(struct gt_device_curve *device, double time, const struct gt_ener
         device->unread_from = isnan(device->unread_from) ? time : device->unread_from;
         return 0;
     }
-    if (is_first && now[MISSING] >= 0 && device->unread_from < time && add_start(device) < 0)
+    /* The time before the first reading is not outside of the recording, but missing; or covered by it, where the counter had not
+     * moved. */
+    if (is_first && now[MISSING] >= 0 && device->unread_from < time &&
+        gt_curve_add(&device->curve, device->unread_from, (const double[GT_ENERGY_QUANTITIES]){0}) < 0)
         return -ENOMEM;
     device->is_measured = true;
     device->time = time;
@@ -201,19 +190,18 @@ static int add_guess(struct gt_device_curve *device, size_t last, double seconds
     return gt_curve_add(&device->curve, gt_curve_time(&device->curve, last) + seconds, point);
 }
 
-/* Within one refresh a counter that stands still may be late: power is as before. Beyond that it stands still in truth. */
-static int add_end(struct gt_device_curve *device)
+/* Within one refresh a counter that stands still may be late: power is as before. Beyond that nothing was drawn. The time in
+ * which it could not be read any more is missing. */
+static int finish(struct gt_device_curve *device, double end)
 {
+    gt_curve_finish(&device->curve);
+    if (!device->is_measured)
+        return 0;
     size_t last = device->curve.count - 1;
     double seconds = device->time - gt_curve_time(&device->curve, last);
-    return seconds > 0 ? add_guess(device, last, seconds, seconds <= device->refresh ? seconds : 0) : 0;
-}
-
-/* It could not be read any more: the same of the time after the last reading. */
-static int add_unread(struct gt_device_curve *device, double end)
-{
-    if (!(end > device->time) || !(device->missing > device->last[MISSING]))
-        return 0;
+    int status = seconds > 0 ? add_guess(device, last, seconds, seconds <= device->refresh ? seconds : 0) : 0;
+    if (status < 0 || !(end > device->time) || !(device->missing > device->last[MISSING]))
+        return status;
     device->last[MISSING] = device->missing;
     return gt_curve_add(&device->curve, end, device->last);
 }
@@ -221,12 +209,8 @@ static int add_unread(struct gt_device_curve *device, double end)
 int gt_energy_curve_finish(struct gt_energy_curve *curve)
 {
     int status = 0;
-    for (int i = 0; i < GT_ENERGY_DEVICES && status == 0; i++) {
-        struct gt_device_curve *device = &curve->device[i];
-        gt_curve_finish(&device->curve);
-        if (device->is_measured && (status = add_end(device)) == 0)
-            status = add_unread(device, curve->time);
-    }
+    for (int i = 0; i < GT_ENERGY_DEVICES && status == 0; i++)
+        status = finish(&curve->device[i], curve->time);
     return status;
 }
 
@@ -378,18 +362,13 @@ static struct figure over(const struct gt_device_curve *device, enum gt_energy_p
     return chain.first ? figure : (struct figure){part, NAN, NAN, NAN, NAN, NAN};
 }
 
-static double clamp(double value, double least, double most)
-{
-    return fmin(fmax(value, least), most);
-}
-
 static void ends(const struct gt_device_curve *device, struct gt_time_stretch stretch, size_t quantity,
                  double *ret_first, double *ret_last)
 {
     const struct gt_curve *curve = &device->curve;
     double first = gt_curve_time(curve, 0), last = gt_curve_time(curve, curve->count - 1);
-    *ret_first = gt_curve_at(curve, clamp(stretch.start, first, last), quantity);
-    *ret_last = gt_curve_at(curve, clamp(stretch.stop, first, last), quantity);
+    *ret_first = gt_curve_at(curve, fmin(fmax(stretch.start, first), last), quantity);
+    *ret_last = gt_curve_at(curve, fmin(fmax(stretch.stop, first), last), quantity);
 }
 
 static double between(const struct gt_device_curve *device, struct gt_time_stretch stretch, size_t quantity)
@@ -399,12 +378,19 @@ static double between(const struct gt_device_curve *device, struct gt_time_stret
     return last - first;
 }
 
-static double placement_error(const struct gt_device_curve *device, const struct gt_time_stretch *stretch, size_t count)
+/* Adds the errors of the job's share of CPU energy. Those of the share are independent: their squares add up. */
+static void add_share_errors(const struct gt_device_curve *device, const struct gt_time_stretch *stretch, size_t count,
+                             struct figure *figure)
 {
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += is_inside(&device->curve, stretch[i]) ? between(device, stretch[i], PLACEMENT_ERROR) : 0;
-    return sum;
+    double squares = 0, first, last;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_inside(&device->curve, stretch[i]))
+            continue;
+        figure->placement += between(device, stretch[i], PLACEMENT_ERROR);
+        ends(device, stretch[i], SHARE_ERROR, &first, &last);
+        squares += last * last - first * first;
+    }
+    figure->share += sqrt(fmax(0, squares));
 }
 
 /* The part of the stretches in which it is not known what the device drew. */
@@ -418,7 +404,7 @@ static double missing_part(const struct gt_device_curve *device, const struct gt
         if (!is_inside(curve, stretch[i]))
             continue;
         missing += between(device, stretch[i], MISSING);
-        seconds += clamp(stretch[i].stop, first, last) - clamp(stretch[i].start, first, last);
+        seconds += fmin(stretch[i].stop, last) - fmax(stretch[i].start, first);
     }
     return seconds > 0 && missing > LEAST_MISSING * seconds ? fmin(1, missing / seconds) : 0;
 }
@@ -432,26 +418,12 @@ static struct gt_spent spent_of(const struct gt_device_curve *device, struct fig
     return (struct gt_spent){figure.joules, error, device->is_estimated && !isnan(figure.joules), missing};
 }
 
-static double share_error(const struct gt_device_curve *device, const struct gt_time_stretch *stretch, size_t count)
-{
-    double sum = 0, first, last;
-    for (size_t i = 0; i < count; i++) {
-        if (!is_inside(&device->curve, stretch[i]))
-            continue;
-        ends(device, stretch[i], SHARE_ERROR, &first, &last);
-        sum += last * last - first * first;
-    }
-    return sqrt(fmax(0, sum));
-}
-
 static struct gt_spent spent_over(const struct gt_device_curve *device, enum gt_energy_part part,
                                   const struct gt_time_stretch *stretch, size_t count)
 {
     struct figure figure = over(device, part, stretch, count);
-    if (part == GT_ENERGY_JOB && device->curve.width == GT_ENERGY_QUANTITIES) {
-        figure.placement = placement_error(device, stretch, count);
-        figure.share = share_error(device, stretch, count);
-    }
+    if (part == GT_ENERGY_JOB && device->curve.width == GT_ENERGY_QUANTITIES)
+        add_share_errors(device, stretch, count, &figure);
     return spent_of(device, figure, missing_part(device, stretch, count));
 }
 
@@ -495,12 +467,6 @@ static int guess_present(struct gt_device_curve *device, double now)
     return status;
 }
 
-static void forget_guess(struct gt_device_curve *device)
-{
-    device->curve.count = device->guessed;
-    device->guessed = SIZE_MAX;
-}
-
 void gt_energy_curve_take(struct gt_energy_curve *curve, struct gt_energy_drawn *ret)
 {
     const struct gt_time_stretch stretch = {curve->since, curve->time};
@@ -517,7 +483,8 @@ void gt_energy_curve_take(struct gt_energy_curve *curve, struct gt_energy_drawn 
             spent.error = device->refresh > 0 ? spent.error : NAN;
             gt_spent_add(&sum[part], spent);
         }
-        forget_guess(device);
+        device->curve.count = device->guessed; /* the guess is forgotten */
+        device->guessed = SIZE_MAX;
     }
     *ret = (struct gt_energy_drawn){.total = sum[GT_ENERGY_TOTAL].joules,
                                     .job = sum[GT_ENERGY_JOB].joules,
@@ -533,7 +500,7 @@ void gt_energy_curve_take(struct gt_energy_curve *curve, struct gt_energy_drawn 
 
 /* ---- CPU energy by CPU time ---- */
 
-/* A stretch around a shorter one in which CPU time and energy tell enough of each other: the one is counted in ticks, the other a mean. */
+/* A stretch around a shorter one that is long enough to compare CPU time and energy: the one is counted in ticks, the other a mean. */
 static struct gt_time_stretch around(const struct gt_device_curve *device, struct gt_time_stretch stretch)
 {
     double more = fmax(0, SHARES * device->share_seconds - (stretch.stop - stretch.start)) / 2;
@@ -559,14 +526,6 @@ static double spread(const struct gt_device_curve *device, struct gt_time_stretc
     return fmin(most, mean);
 }
 
-/* The job's joules in all gaps that the stretch touches: no part of it drew more. */
-static double whole_gaps(const struct gt_device_curve *device, struct gt_time_stretch stretch)
-{
-    const struct gt_curve *curve = &device->curve;
-    return gt_curve_value(curve, last_gap(curve, stretch.stop), GT_ENERGY_JOB) -
-           gt_curve_value(curve, first_gap(curve, stretch.start) - 1, GT_ENERGY_JOB);
-}
-
 struct gt_spent gt_energy_curve_of_cpu(const struct gt_energy_curve *curve, struct gt_time_stretch stretch,
                                        double cpu_seconds)
 {
@@ -574,15 +533,17 @@ struct gt_spent gt_energy_curve_of_cpu(const struct gt_energy_curve *curve, stru
     struct gt_time_stretch wide = around(device, stretch);
     struct figure by_time = over(device, GT_ENERGY_JOB, &stretch, 1);
     double missing = missing_part(device, &stretch, 1);
-    by_time.placement = placement_error(device, &wide, 1);
-    by_time.share = share_error(device, &wide, 1);
+    add_share_errors(device, &wide, 1, &by_time);
     if (isnan(by_time.joules) || isnan(cpu_seconds))
         return spent_of(device, by_time, missing);
     double used = between(device, wide, CPU_SECONDS);
     if (!(used > 0))
         return spent_of(device, by_time, missing);
     double rate = between(device, wide, GT_ENERGY_JOB) / used, part = fmin(1, cpu_seconds / used);
-    double joules = rate * cpu_seconds, rest = whole_gaps(device, wide) - joules;
+    double joules = rate * cpu_seconds;
+    /* The job's joules in all gaps that the stretch touches: no part of it drew more. */
+    double rest = gt_curve_value(&device->curve, last_gap(&device->curve, wide.stop), GT_ENERGY_JOB) -
+                  gt_curve_value(&device->curve, first_gap(&device->curve, wide.start) - 1, GT_ENERGY_JOB) - joules;
     double interpolation = cpu_seconds * spread(device, wide, rate) + fmin(joules, part * by_time.interpolation);
     struct figure figure = {.joules = joules,
                             .interpolation = rest >= 0 ? fmin(interpolation, rest) : interpolation,

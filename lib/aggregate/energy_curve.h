@@ -89,7 +89,7 @@ void gt_energy_curve_follow(struct gt_energy_curve *curve, const struct gt_machi
  * refresh at most. */
 void gt_energy_curve_take(struct gt_energy_curve *curve, struct gt_energy_drawn *ret);
 
-/* Add one figure to another, either of which may be unknown. */
+/* Add one value to another, either of which may be unknown. */
 void gt_spent_add(struct gt_spent *sum, struct gt_spent part);
 /* Put stretches in order and make those that touch one; returns how many are left. */
 size_t gt_time_stretches_merge(struct gt_time_stretch *stretch, size_t count);
@@ -97,14 +97,14 @@ size_t gt_time_stretches_merge(struct gt_time_stretch *stretch, size_t count);
 /* A device over a whole run. */
 struct gt_energy_run {
     const struct gt_energy_source *source;
-    const struct gt_counter_fields *counter; /* NULL: not told */
+    const struct gt_counter_fields *counter; /* NULL: unknown */
     enum gt_energy_device device;
     const struct gt_energy_reading *end;
     double seconds, period; /* of the run, and between samples; NaN or 0: not known */
 };
 /* Joules by which its total may be off, or the job's part of it; NaN: not known. */
 double gt_energy_run_error(const struct gt_energy_run *run, bool of_job);
-/* A model of the user's stands in for a counter. */
+/* Returns true if a model of the user's replaces a counter. */
 bool gt_energy_is_estimated(const struct gt_energy_source *source);
 
 #endif

@@ -83,15 +83,6 @@ static void open_cgroup(struct gt_job_groups_group *group, const struct gt_root 
         group->cgroup = NULL;
 }
 
-static int begin_group(struct gt_job_groups *groups, size_t number)
-{
-    struct gt_job_groups_group *group = &groups->group[number];
-    *group = (struct gt_job_groups_group){
-        .is_used = true, .is_other = number == groups->most, .cgroup_cpu = NAN, .ram_limit = NAN, .core_limit = NAN};
-    group->gpu = calloc(groups->device_count ? groups->device_count : 1, sizeof *group->gpu);
-    return group->gpu ? (int)number : -ENOMEM;
-}
-
 /* By what is shown, so that no two groups look alike. */
 static int find_group(const struct gt_job_groups *groups, const char *user, const struct gt_identity *identity)
 {
@@ -104,14 +95,6 @@ static int find_group(const struct gt_job_groups *groups, const char *user, cons
     return NO_GROUP;
 }
 
-/* Slurm's own processes in a job are root's; the job is another's. */
-static void name_owner(struct gt_job_groups_group *group, const char *user, const struct gt_identity *identity)
-{
-    if (group->is_root && identity->uid != 0)
-        snprintf(group->user, sizeof group->user, "%s", user);
-    group->is_root = group->is_root && identity->uid == 0;
-}
-
 /* The group's number; a new one as long as there is room. */
 static int group_of(struct gt_job_groups *groups, const struct gt_root *root, pid_t pid,
                     const struct gt_identity *identity)
@@ -120,18 +103,24 @@ static int group_of(struct gt_job_groups *groups, const struct gt_root *root, pi
     gt_user_name(root, identity->uid, user, sizeof user);
     int known = find_group(groups, user, identity);
     if (known >= 0) {
-        name_owner(&groups->group[known], user, identity);
+        /* Slurm's own processes in a job are root's; the job is another user's. */
+        struct gt_job_groups_group *group = &groups->group[known];
+        if (group->is_root && identity->uid != 0)
+            snprintf(group->user, sizeof group->user, "%s", user);
+        group->is_root = group->is_root && identity->uid == 0;
         return known;
     }
     size_t number = 0;
     while (number < groups->most && groups->group[number].is_used)
         number++;
-    if (number == groups->most && groups->group[number].is_used)
-        return (int)number;
-    int status = begin_group(groups, number);
     struct gt_job_groups_group *group = &groups->group[number];
-    if (status < 0 || group->is_other)
-        return status;
+    if (group->is_used)
+        return (int)number;
+    *group = (struct gt_job_groups_group){
+        .is_used = true, .is_other = number == groups->most, .cgroup_cpu = NAN, .ram_limit = NAN, .core_limit = NAN};
+    group->gpu = calloc(groups->device_count ? groups->device_count : 1, sizeof *group->gpu);
+    if (!group->gpu || group->is_other)
+        return group->gpu ? (int)number : -ENOMEM;
     group->is_root = identity->uid == 0;
     snprintf(group->user, sizeof group->user, "%s", user);
     snprintf(group->job, sizeof group->job, "%s", identity->job);
@@ -141,20 +130,16 @@ static int group_of(struct gt_job_groups *groups, const struct gt_root *root, pi
     } else {
         snprintf(group->command, sizeof group->command, "%s", identity->command);
     }
-    return status;
+    return (int)number;
 }
 
-/* Looked at again after 1, 2, 4, 8, ... readings: a child becomes another program soon after its fork, or never. */
-static bool is_due(const struct gt_job_groups_member *member)
-{
-    return (member->looks & (member->looks - 1)) == 0;
-}
-
+/* Asked for again after 1, 2, 4, 8, ... readings: a child becomes another program soon after its fork, or never. */
 static int classify(struct gt_job_groups *groups, const struct gt_root *root, struct gt_job_groups_member *member)
 {
     struct gt_identity identity;
-    bool is_settled = member->group == (int)groups->most; /* who is among the others stays there */
-    if (is_settled || !is_due(member) || gt_identity_read(root, member->pid, &identity) < 0)
+    bool is_settled = member->group == (int)groups->most; /* processes among the others stay there */
+    bool is_due = (member->looks & (member->looks - 1)) == 0;
+    if (is_settled || !is_due || gt_identity_read(root, member->pid, &identity) < 0)
         return 0;
     if (groups->by_slurm && identity.kind != GT_JOB_SLURM) {
         member->group = NO_GROUP;
@@ -169,7 +154,7 @@ static int classify(struct gt_job_groups *groups, const struct gt_root *root, st
 
 /* ---- Counters ---------------------------------------------------------------------------------------------------- */
 
-/* For bytes the kernel does not tell children that were waited for apart from the process's own. */
+/* The kernel adds bytes of children that were waited for to the process's own. */
 static bool holds_children(int k)
 {
     return gt_accounted[k] == GT_READ_BYTES || gt_accounted[k] == GT_WRITTEN_BYTES ||
@@ -184,17 +169,11 @@ static double used(const struct gt_job_groups_member *member, const struct gt_pr
     return holds_children(k) ? own - member->left[k] : own + fmax(0, waited - member->left[k]);
 }
 
-static void place(struct gt_job_groups_group *group, const struct gt_placement *placement)
-{
-    for (int i = 0; i < GT_PACKAGES; i++)
-        group->placed[i] += placement->recent[i];
-}
-
 static void count(struct gt_job_groups *groups, struct gt_job_groups_member *member, const struct gt_process *process)
 {
     struct gt_job_groups_group *group = member->group == NO_GROUP ? NULL : &groups->group[member->group];
-    if (group && process->placement)
-        place(group, process->placement);
+    for (int i = 0; group && process->placement && i < GT_PACKAGES; i++)
+        group->placed[i] += process->placement->recent[i];
     for (int k = 0; k < GT_ACCOUNTED; k++) {
         double now = used(member, process, k);
         if (isnan(now))
@@ -205,13 +184,6 @@ static void count(struct gt_job_groups *groups, struct gt_job_groups_member *mem
         }
         member->counted[k] = fmax(now, member->counted[k]);
     }
-}
-
-/* All that the kernel will show of it in a parent that waits for it. */
-static void leave(const struct gt_job_groups_member *member, struct gt_job_groups_member *parent)
-{
-    for (int k = 0; k < GT_ACCOUNTED; k++)
-        parent->left[k] += member->base[k] + member->before[k] + member->counted[k] + member->left[k];
 }
 
 static void begin_member(struct gt_job_groups_member *member, const struct gt_process *process, uint64_t start_tick)
@@ -274,8 +246,9 @@ static void count_all(struct gt_job_groups *groups, struct gt_process **process,
         struct gt_job_groups_member *member = find_member(groups, process[i]->pid);
         struct gt_job_groups_member *parent = find_member(groups, process[i]->parent);
         count(groups, member, process[i]);
-        if (i < gone && parent && parent != member)
-            leave(member, parent);
+        /* All that the kernel will show of it in a parent that waits for it. */
+        for (int k = 0; k < GT_ACCOUNTED && i < gone && parent && parent != member; k++)
+            parent->left[k] += member->base[k] + member->before[k] + member->counted[k] + member->left[k];
     }
 }
 
@@ -301,11 +274,9 @@ int gt_job_groups_count(struct gt_job_groups *groups, const struct gt_sampler *s
     if (!sorted)
         return -ENOMEM;
     for (size_t i = 0; i < tree->count; i++)
-        if (tree->process[i]->is_gone)
-            sorted[gone++] = tree->process[i];
-    for (size_t i = 0; i < tree->count; i++)
-        if (!tree->process[i]->is_gone)
-            sorted[gone + living++] = tree->process[i];
+        gone += tree->process[i]->is_gone;
+    for (size_t i = 0, ended = 0; i < tree->count; i++)
+        sorted[tree->process[i]->is_gone ? ended++ : gone + living++] = tree->process[i];
     int status = renew_members(groups, sorted, gone + living, sampler->account.start_tick);
     if (status >= 0)
         status = classify_all(groups, tree->root, sorted + gone, living);

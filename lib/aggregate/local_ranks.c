@@ -67,7 +67,7 @@ void gt_local_ranks_add(const struct gt_sampler *sampler)
     }
 }
 
-/* Where its processes have had memory, else what it was told to use. */
+/* GPUs on which its processes have had memory, else those that are visible to it. */
 static void name_gpus(const struct gt_frame *frame, const struct gt_rank_group *group, struct gt_local_rank *ret)
 {
     uint64_t devices = group->devices;

@@ -53,7 +53,7 @@ static void add_gpu_time(struct gt_gpu_use_time *gpu, double use, double throttl
     }
     if (!isnan(throttle)) {
         unsigned bits = (unsigned)throttle;
-        gpu->told += seconds;
+        gpu->reported += seconds;
         gpu->hot += bits & HEAT ? seconds : 0;
         gpu->powered_down += bits & POWER ? seconds : 0;
         gpu->slowed += bits & (POWER | HEAT | HARDWARE) ? seconds : 0;

@@ -11,21 +11,21 @@ enum { GT_UTILIZATION_STEPS = 800 };
 
 /* Seconds. A GPU may be starved while it is idle. */
 struct gt_gpu_use_time {
-    double known;   /* in which its use is known */
-    double idle;    /* below 5 % */
-    double starved; /* below 30 % while the job kept at least one core busy */
-    double told;    /* in which the driver told whether it slowed down: */
+    double known;    /* in which its use is known */
+    double idle;     /* below 5 % */
+    double starved;  /* below 30 % while the job kept at least one core busy */
+    double reported; /* in which the driver reported whether it slowed down: */
     double hot, powered_down, slowed;
 };
 
-/* A histogram: the seconds for which so many cores of a job were busy, and for which its GPUs were idle or starved. */
+/* A histogram of the cores of a job that were busy, in seconds, and seconds in which its GPUs were idle or starved. */
 struct gt_utilization {
     int64_t last_ns;                    /* the sample before */
     int64_t window_ns;                  /* begin of a window of a second or more, and the job's CPU time there */
     double window_cpu;                  /* NaN: not known */
     double windowed;                    /* seconds in windows */
-    double cores[GT_UTILIZATION_STEPS]; /* seconds of windows with so many cores busy */
-    struct gt_gpu_use_time all_gpus;    /* their mean use: all that recordings without detail tell */
+    double cores[GT_UTILIZATION_STEPS]; /* seconds of windows, by busy cores */
+    struct gt_gpu_use_time all_gpus;    /* their mean use, which recordings without detail have alone */
     struct gt_gpu_use_time *gpu;
     size_t gpus;
 };

@@ -139,6 +139,201 @@ struct gt_rows gt_view_launched_work(const struct gt_analysis_input *input)
     return *view;
 }
 
+struct gt_rows gt_view_launches(const struct gt_analysis_input *input, const char *keys)
+{
+    const struct gt_trace_events *events = &input->trace->events;
+    struct gt_rows rows = gt_view_launched_work(input);
+    const uint32_t *known = gt_rows_keys(&rows, "call");
+    bool *is_known = gt_query_memory(rows.query, rows.count, sizeof *is_known);
+    char list[80];
+    for (size_t i = 0; i < rows.count && is_known; i++)
+        is_known[i] = known[i] != GT_NO_KEY;
+    rows = gt_rows_filter(&rows, is_known);
+    snprintf(list, sizeof list, "%s call", keys);
+    rows = gt_rows_group(&rows, list, GT_AGGREGATES(GT_MIN("begin", "start"), GT_SUM("work", "length")));
+    const uint32_t *call = gt_rows_keys(&rows, "call");
+    const int64_t *begin = gt_rows_wholes(&rows, "begin");
+    int64_t *length = gt_rows_add_wholes(&rows, "call_length"), *delay = gt_rows_add_wholes(&rows, "delay");
+    for (size_t i = 0; i < rows.count; i++) {
+        length[i] = gt_trace_duration(events, call[i]);
+        int64_t returned = events->start[call[i]] + length[i];
+        delay[i] = begin[i] > returned ? begin[i] - returned : 0;
+    }
+    return rows;
+}
+
+/* ---- Time of GPUs ------------------------------------------------------------------------------------------------ */
+
+/* Work begins or ends. */
+static struct gt_rows edges_of(const struct gt_analysis_input *input)
+{
+    struct gt_rows work = gt_view_work(input), edges = gt_rows_new(input->query, 2 * work.count);
+    static const char *const names[] = {"node", "device", "use", "recording"};
+    const int64_t *start = gt_rows_wholes(&work, "start"), *end = gt_rows_wholes(&work, "end");
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        const uint32_t *from = gt_rows_keys(&work, names[k]);
+        uint32_t *to = gt_rows_add_keys(&edges, names[k], NULL);
+        for (size_t i = 0; i < edges.count; i++)
+            to[i] = from[i / 2];
+    }
+    int64_t *time = gt_rows_add_wholes(&edges, "time"), *change = gt_rows_add_wholes(&edges, "change");
+    for (size_t i = 0; i < edges.count; i++) {
+        time[i] = i % 2 ? end[i / 2] : start[i / 2];
+        change[i] = i % 2 ? -1 : 1;
+    }
+    gt_rows_sort(&edges, "node device time");
+    return edges;
+}
+
+static struct gt_rows make_pieces(const struct gt_analysis_input *input)
+{
+    struct gt_rows edges = edges_of(input), rows = gt_rows_new(input->query, edges.count);
+    const uint32_t *of = gt_rows_keys(&edges, "node"), *on = gt_rows_keys(&edges, "device");
+    const uint32_t *use = gt_rows_keys(&edges, "use"), *recording = gt_rows_keys(&edges, "recording");
+    const int64_t *time = gt_rows_wholes(&edges, "time"), *change = gt_rows_wholes(&edges, "change");
+    uint32_t *node = gt_rows_add_keys(&rows, "node", NULL), *device = gt_rows_add_keys(&rows, "device", NULL);
+    uint32_t *uses = gt_rows_add_keys(&rows, "uses", NULL);
+    int64_t *start = gt_rows_add_wholes(&rows, "start"), *end = gt_rows_add_wholes(&rows, "end");
+    int64_t *length = gt_rows_add_wholes(&rows, "length"), running[GT_USES] = {0};
+    struct gt_step_hull hull = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < rows.count; i++) {
+        bool is_first = !i || of[i] != of[i - 1] || on[i] != on[i - 1];
+        unsigned set = 0;
+        if (is_first)
+            hull = gt_step_hull(input, of[i]);
+        for (int k = 0; k < GT_USES; k++)
+            set |= running[k] > 0 ? 1u << k : 0;
+        node[count] = of[i];
+        device[count] = on[i];
+        uses[count] = set;
+        start[count] = is_first ? time[i] : time[i - 1];
+        end[count] = time[i];
+        if (!set)
+            gt_step_hull_cut(&hull, &start[count], &end[count]);
+        length[count] = end[count] - start[count];
+        count += length[count] > 0 && (set || recording[i] == recording[i - 1]);
+        running[use[i]] += change[i]; /* of edges at one time an end may come first */
+    }
+    rows.count = count;
+    return rows;
+}
+
+struct gt_rows gt_view_pieces(const struct gt_analysis_input *input)
+{
+    struct gt_rows *view;
+    if (is_new(input, GT_VIEW_PIECES, &view))
+        *view = make_pieces(input);
+    return *view;
+}
+
+struct gt_rows gt_view_device_times(const struct gt_analysis_input *input)
+{
+    enum { COMPUTE = 1 << GT_USE_COMPUTE, COMMUNICATION = 1 << GT_USE_COMMUNICATION, MEMORY = 1 << GT_USE_MEMORY };
+    static const struct {
+        const char *name;
+        unsigned with, without;
+    } times[] = {
+        {"span", 0, 0},
+        {"idle", 0, COMPUTE | COMMUNICATION | MEMORY},
+        {"compute", COMPUTE, 0},
+        {"communication", COMMUNICATION, COMPUTE},
+        {"memory", MEMORY, COMPUTE | COMMUNICATION},
+        {"all_communication", COMMUNICATION, 0},
+        {"hidden_communication", COMMUNICATION | COMPUTE, 0},
+        {"all_memory", MEMORY, 0},
+        {"hidden_memory", MEMORY | COMPUTE, 0},
+    };
+    enum { TIMES = sizeof times / sizeof *times };
+    struct gt_rows pieces = gt_view_pieces(input);
+    const uint32_t *uses = gt_rows_keys(&pieces, "uses");
+    const int64_t *length = gt_rows_wholes(&pieces, "length");
+    struct gt_aggregate sums[TIMES + 1] = {{.as = NULL}};
+    for (int k = 0; k < TIMES; k++) {
+        int64_t *part = gt_rows_add_wholes(&pieces, times[k].name);
+        for (size_t i = 0; i < pieces.count; i++)
+            part[i] = (uses[i] & times[k].with) == times[k].with && !(uses[i] & times[k].without) ? length[i] : 0;
+        sums[k] = (struct gt_aggregate)GT_SUM(times[k].name, times[k].name);
+    }
+    return gt_rows_group(&pieces, "node device", sums);
+}
+
+enum { BETWEEN_KERNELS = 30 }; /* ns that a GPU takes from one kernel to the next */
+
+/* The cause is read from the call that launched the work behind the gap, as Holistic Trace Analysis does for streams. */
+static enum gt_idle_cause cause_of(int64_t launched, int64_t from, int64_t to)
+{
+    return launched == GT_NO_WHOLE        ? GT_IDLE_OTHER
+           : launched > from              ? GT_IDLE_HOST
+           : to - from <= BETWEEN_KERNELS ? GT_IDLE_KERNEL
+                                          : GT_IDLE_OTHER;
+}
+
+static struct gt_rows make_gaps(const struct gt_analysis_input *input, const char *keys)
+{
+    struct gt_rows work = gt_view_launched_work(input), loading = gt_view_loading(input);
+    struct gt_rows rows = gt_rows_gaps(&work, keys, "event recording call");
+    const uint32_t *node = gt_rows_keys(&rows, "node"), *recording = gt_rows_keys(&rows, "recording");
+    const uint32_t *recording_before = gt_rows_keys(&rows, "recording_before");
+    const int64_t *launched = gt_rows_wholes(&rows, "launched");
+    int64_t *from = gt_rows_wholes(&rows, "from"), *to = gt_rows_wholes(&rows, "to");
+    int64_t *idle = gt_rows_add_wholes(&rows, "idle"), *pause = gt_rows_add_wholes(&rows, "pause");
+    uint32_t *cause = gt_rows_add_keys(&rows, "cause", NULL);
+    struct gt_step_hull hull = {0};
+    for (size_t i = 0; i < rows.count; i++) {
+        if (!i || node[i] != node[i - 1])
+            hull = gt_step_hull(input, node[i]);
+        bool is_apart = recording[i] != recording_before[i];
+        pause[i] = is_apart ? to[i] - from[i] : gt_step_hull_cut(&hull, &from[i], &to[i]);
+        idle[i] = is_apart ? 0 : to[i] - from[i];
+        cause[i] = cause_of(launched[i], from[i], to[i]);
+    }
+    int64_t *loads = gt_rows_overlap(&rows, "loading", "from", "to", &loading, "node");
+    for (size_t i = 0; i < rows.count; i++)
+        loads[i] = idle[i] && cause[i] == GT_IDLE_HOST ? loads[i] : 0;
+    return rows;
+}
+
+struct gt_rows gt_view_gaps(const struct gt_analysis_input *input, const char *keys)
+{
+    struct gt_rows *view;
+    if (strcmp(keys, "node device") != 0)
+        return make_gaps(input, keys);
+    if (is_new(input, GT_VIEW_GAPS, &view))
+        *view = make_gaps(input, keys);
+    return *view;
+}
+
+struct gt_rows gt_view_idle(const struct gt_analysis_input *input, const char *keys)
+{
+    static const char *const causes[GT_IDLE_CAUSES] = {"host_wait", "between_kernels", "other"};
+    struct gt_rows work = gt_view_work(input), gaps = gt_view_gaps(input, keys);
+    const uint32_t *cause = gt_rows_keys(&gaps, "cause");
+    const int64_t *idle = gt_rows_wholes(&gaps, "idle");
+    int64_t *is_gap = gt_rows_add_wholes(&gaps, "is_gap");
+    for (int k = 0; k < GT_IDLE_CAUSES; k++) {
+        int64_t *part = gt_rows_add_wholes(&gaps, causes[k]);
+        for (size_t i = 0; i < gaps.count; i++)
+            part[i] = cause[i] == (uint32_t)k ? idle[i] : 0;
+    }
+    for (size_t i = 0; i < gaps.count; i++)
+        is_gap[i] = idle[i] > 0;
+    struct gt_rows rows = gt_rows_group(&work, keys, GT_AGGREGATES(GT_MIN("first", "start"), GT_MAX("last", "end")));
+    struct gt_rows sums = gt_rows_group(&gaps, keys,
+                                        GT_AGGREGATES(GT_SUM("idle", "idle"), GT_SUM("pause", "pause"),
+                                                      GT_SUM("gaps", "is_gap"), GT_SUM(causes[0], causes[0]),
+                                                      GT_SUM(causes[1], causes[1]), GT_SUM(causes[2], causes[2]),
+                                                      GT_SUM("data_loader", "loading")));
+    gt_rows_join(&rows, &sums, keys, "idle pause gaps host_wait between_kernels other data_loader");
+    gt_rows_fill(&rows, "idle pause gaps host_wait between_kernels other data_loader");
+    const int64_t *first = gt_rows_wholes(&rows, "first"), *last = gt_rows_wholes(&rows, "last");
+    const int64_t *pause = gt_rows_wholes(&rows, "pause");
+    int64_t *span = gt_rows_add_wholes(&rows, "span");
+    for (size_t i = 0; i < rows.count; i++)
+        span[i] = last[i] - first[i] - pause[i];
+    return rows;
+}
+
 /* ---- The host ----------------------------------------------------------------------------------------------------- */
 
 /* Spans with keys of these names as rows; takes the spans. */
@@ -221,12 +416,10 @@ struct shown {
 
 static const char *text_of(const struct gt_analysis_input *input, const struct shown *shown, size_t row)
 {
-    static const char word[] = "stream ";
     uint32_t key = shown->column->key[row];
     if (shown->column->words)
         return key == GT_NO_KEY ? NULL : shown->column->words[key];
-    const char *text = gt_analysis_text(input, key);
-    return shown->is_stream && text && !strncmp(text, word, sizeof word - 1) ? text + sizeof word - 1 : text;
+    return shown->is_stream ? gt_gpu_stream(input, key) : gt_analysis_text(input, key);
 }
 
 static void put_cell(const struct gt_analysis_input *input, struct gt_table *table, const struct shown *shown,

@@ -17,6 +17,27 @@ struct gt_rows gt_rows_of_events(const struct gt_analysis_input *input,
 struct gt_rows gt_view_work(const struct gt_analysis_input *input);
 /* The same, with the runtime call that launched each: `call`, an event or GT_NO_KEY, and `launched`, when it began or GT_NO_WHOLE. */
 struct gt_rows gt_view_launched_work(const struct gt_analysis_input *input);
+/* Calls that launched work, by keys such as "node device": keys call begin work call_length delay. `begin` is that of the
+ * first work of the call, `work` the length of all, `delay` the time from the end of the call to `begin`, or 0. */
+struct gt_rows gt_view_launches(const struct gt_analysis_input *input, const char *keys);
+
+/* Pieces of time between the first start and the last end of a device's work, without pauses between recordings, with what ran in them:
+ * node device uses start end length. `uses` is a set of bits 1 << enum gt_use. */
+struct gt_rows gt_view_pieces(const struct gt_analysis_input *input);
+/* Time of each device by use: node device span idle compute communication memory all_communication hidden_communication all_memory
+ * hidden_memory. Each moment counts once in the first four after `span`: as compute, else as communication, else as memory, else as idle.
+ * `hidden` is the part of all communication, or memory, during which computation ran, too. */
+struct gt_rows gt_view_device_times(const struct gt_analysis_input *input);
+
+/* A GPU stands still for one of these causes. */
+enum gt_idle_cause { GT_IDLE_HOST, GT_IDLE_KERNEL, GT_IDLE_OTHER, GT_IDLE_CAUSES };
+/* Gaps between work of one device ("node device") or stream ("node device stream"): the columns of the work behind them, and from to idle
+ * pause cause loading call_before. `idle` is 0 in a pause between recordings, and `pause` the part of the gap that is none. `loading` is
+ * the part of a gap that waits for the host (GT_IDLE_HOST) in which a data loader was at work. */
+struct gt_rows gt_view_gaps(const struct gt_analysis_input *input, const char *keys);
+/* Idle time by device or stream: keys span idle gaps host_wait between_kernels other data_loader. */
+struct gt_rows gt_view_idle(const struct gt_analysis_input *input, const char *keys);
+
 /* Steps that nodes with one clock took: mode step node start end length. */
 struct gt_rows gt_view_steps(const struct gt_analysis_input *input);
 /* Times in which a data loader was at work: node start end. */

@@ -18,12 +18,6 @@
 #include "report/report.h"
 #include "sample/sampler.h"
 
-static const char *state_name(enum gt_source_state state)
-{
-    static const char *const names[] = {"ready", "absent", "denied", "broken"};
-    return names[state];
-}
-
 /* A collector, or one of the sources below that are none. */
 struct source {
     const char *name;
@@ -77,44 +71,14 @@ static void add_events(struct doctor *doctor, const struct gt_sampler *sampler)
 static void add_rapl(struct doctor *doctor, const struct gt_sampler *sampler)
 {
     static const char *const names[GT_RAPL_INTERFACES] = {"rapl: perf", "rapl: powercap"};
-    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++) {
-        struct gt_availability availability;
-        gt_rapl_survey(interface, &sampler->root, &availability);
-        add_source(doctor, names[interface], NULL, 0, &availability);
-    }
-    struct gt_availability both;
-    gt_rapl_survey_both(&sampler->root, &both);
+    struct gt_availability each[GT_RAPL_INTERFACES], both;
+    gt_rapl_survey(&sampler->root, each, &both);
+    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
+        add_source(doctor, names[interface], NULL, 0, &each[interface]);
     add_source(doctor, "rapl: perf against powercap", NULL, 0, &both);
 }
 
-/* The NVIDIA driver's high-water marks of GPU memory, which the administrator switches on, and what it counts of errors. */
-static void add_nvml(struct doctor *doctor, const struct gt_sampler_source *source)
-{
-    struct gt_availability availability;
-    gt_nvml_survey_marks(source->state, &availability);
-    add_source(doctor, "nvml: accounting", NULL, 0, &availability);
-    gt_nvml_survey_health(source->state, &availability);
-    add_source(doctor, "nvml: health", NULL, 0, &availability);
-}
-
-static void add_amd(struct doctor *doctor, const struct gt_sampler_source *source)
-{
-    struct gt_availability availability;
-    gt_amd_survey_health(source->state, &availability);
-    add_source(doctor, "amd: health", NULL, 0, &availability);
-}
-
-/* What older kernels lack; of a stored machine's nothing is known. */
-static void add_kernel(struct doctor *doctor, const struct gt_sampler *sampler)
-{
-    struct gt_availability availability;
-    if (!sampler->root.is_machine)
-        return;
-    gt_pidfd_survey(&availability);
-    add_source(doctor, "kernel: pidfd", NULL, 0, &availability);
-}
-
-/* Whether blocks can be had of programs that nobody changed. */
+/* Whether blocks of unmodified programs can be recorded. */
 static void add_block_sources(struct doctor *doctor)
 {
     struct gt_error missing = {0};
@@ -134,6 +98,7 @@ static void add_block_sources(struct doctor *doctor)
 
 static void gather(struct doctor *doctor, const struct gt_sampler *sampler, const struct gt_tracker_options *options)
 {
+    struct gt_availability availability;
     for (size_t i = 0; i < sampler->source_count; i++) {
         const struct gt_sampler_source *source = &sampler->source[i];
         add_source(doctor, source->type->name, source->type->metrics, source->type->metric_count,
@@ -141,14 +106,24 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
         doctor->source[doctor->count - 1].type = source->type;
         if (source->type == &gt_collector_rapl)
             add_rapl(doctor, sampler);
-        if (source->type == &gt_collector_nvml)
-            add_nvml(doctor, source);
-        if (source->type == &gt_collector_amd)
-            add_amd(doctor, source);
+        if (source->type ==
+            &gt_collector_nvml) { /* high-water marks, which an administrator enables; counters of errors */
+            gt_nvml_survey_marks(source->state, &availability);
+            add_source(doctor, "nvml: accounting", NULL, 0, &availability);
+            gt_nvml_survey_health(source->state, &availability);
+            add_source(doctor, "nvml: health", NULL, 0, &availability);
+        }
+        if (source->type == &gt_collector_amd) {
+            gt_amd_survey_health(source->state, &availability);
+            add_source(doctor, "amd: health", NULL, 0, &availability);
+        }
     }
     add_memory(doctor, options);
     add_events(doctor, sampler);
-    add_kernel(doctor, sampler);
+    if (sampler->root.is_machine) { /* unknown for a stored machine */
+        gt_pidfd_survey(&availability);
+        add_source(doctor, "kernel: pidfd", NULL, 0, &availability);
+    }
     add_block_sources(doctor);
 }
 
@@ -286,6 +261,7 @@ static void add_sentence(struct gt_node *root, const struct doctor *doctor, cons
 
 static void add_sources(struct gt_node *root, const struct doctor *doctor)
 {
+    static const char *const states[] = {"ready", "absent", "denied", "broken"};
     struct gt_table *table = gt_report_table(root, "sources", "Sources");
     gt_table_column(table, "source", "Source", GT_CELL_TEXT, "");
     gt_table_column(table, "state", "State", GT_CELL_TEXT, "");
@@ -297,7 +273,7 @@ static void add_sources(struct gt_node *root, const struct doctor *doctor)
     for (size_t i = 0; i < doctor->count; i++) {
         const struct gt_availability *availability = &doctor->source[i].availability;
         gt_table_text(table, doctor->source[i].name);
-        gt_table_text(table, state_name(availability->state));
+        gt_table_text(table, states[availability->state]);
         gt_table_text(table, availability->source);
         gt_table_number(table, availability->refresh);
         gt_table_text(table, availability->reason);
@@ -337,15 +313,11 @@ int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report 
     return status;
 }
 
-/* The figures that this user may not read on this machine, and the lines by which an administrator would change that. Nothing is done. */
+/* The figures that this user may not read on this machine, and the lines by which an administrator would change that.
+ * Nothing is done. */
 
 /* In the order of the text: the least of the ways to CPU energy comes first. */
 static const struct gt_remedy *const tables[] = {gt_energy_remedies, gt_process_remedies, gt_gpu_remedies};
-
-static const char *capability_name(enum gt_capability capability)
-{
-    return capability == GT_CAPABILITY_PERFMON ? "cap_perfmon" : "cap_net_admin";
-}
 
 /* setcap replaces what was set before, so there is one line for all, into which `capabilities` go. */
 static void write_remedy(struct gt_buffer *out, struct gt_buffer *capabilities, const struct gt_remedy *remedy,
@@ -357,7 +329,7 @@ static void write_remedy(struct gt_buffer *out, struct gt_buffer *capabilities, 
         gt_buffer_text(out, "\n\n");
         return;
     }
-    const char *name = capability_name(remedy->capability);
+    const char *name = remedy->capability == GT_CAPABILITY_PERFMON ? "cap_perfmon" : "cap_net_admin";
     gt_buffer_printf(out, "#   by: %s, in the line at the end\n\n", name);
     gt_buffer_printf(capabilities, "%s%s", capabilities->length ? "," : "", name);
 }
@@ -404,7 +376,7 @@ int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct g
     return gt_buffer_give(&out, status, ret, length);
 }
 
-/* ---- Where power can be measured, and what stands in the way ---- */
+/* ---- Sources of power, and obstacles ---- */
 
 /* A sentence for each source of the metric that is here; 1 when one of them is ready. */
 static int describe(const struct gt_sampler *sampler, enum gt_metric_id metric, struct gt_buffer *text)

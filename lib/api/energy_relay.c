@@ -81,7 +81,7 @@ static bool has_all(const struct gt_energy_relay *relay)
     return all;
 }
 
-/* A counter has a figure once it was seen to move; the first client is to find one. */
+/* Waits until each counter has moved, which gives its first value: the first client gets one. */
 static void wait_for_figures(struct gt_energy_relay *relay)
 {
     read_all(relay);

@@ -9,7 +9,6 @@
 #include "aggregate/combine.h"
 #include "aggregate/energy_curve.h"
 #include "aggregate/job_groups.h"
-#include "api/caller_struct.h"
 #include "api/tracker.h"
 #include "base/clock.h"
 #include "base/grow.h"
@@ -55,22 +54,9 @@ struct gt_exporter {
     double job_joules, cpu_watts, job_watts; /* for AIPowerMeter's gauges */
 
     struct gt_exposition_row *row;
-    size_t *row_labels; /* where in `labels` those of each row begin */
     size_t row_count, row_capacity;
-    struct gt_buffer labels; /* one after the other, NUL after each */
     struct gt_buffer text[GT_EXPOSITION_COUNT];
 };
-
-static int add_row(struct gt_exporter *exporter, enum gt_scope scope, const double *value)
-{
-    size_t capacity = exporter->row_capacity; /* of both arrays */
-    if (GT_GROW_TO(exporter->row, capacity, exporter->row_count + 1) < 0 ||
-        GT_GROW_TO(exporter->row_labels, exporter->row_capacity, exporter->row_count + 1) < 0)
-        return -ENOMEM;
-    exporter->row[exporter->row_count] = (struct gt_exposition_row){.scope = scope, .value = value};
-    exporter->row_labels[exporter->row_count++] = exporter->labels.length;
-    return 0;
-}
 
 struct label {
     const char *name, *value;
@@ -80,15 +66,24 @@ static int add(struct gt_exporter *exporter, enum gt_scope scope, const double *
                size_t count)
 {
     struct gt_buffer text = {0};
+    gt_buffer_text(&text, "");
     gt_exposition_label(&text, "host", exporter->host);
     for (size_t i = 0; i < count; i++)
         gt_exposition_label(&text, label[i].name, label[i].value);
-    int status = add_row(exporter, scope, value);
-    gt_buffer_append(&exporter->labels, text.data ? text.data : "", text.length);
-    gt_buffer_char(&exporter->labels, 0);
-    status = text.failed ? text.failed : status;
-    gt_buffer_release(&text);
-    return status;
+    struct gt_exposition_row *row = text.failed ? NULL : GT_GROW(exporter, row);
+    if (!row) {
+        gt_buffer_release(&text);
+        return -ENOMEM;
+    }
+    *row = (struct gt_exposition_row){.scope = scope, .value = value, .labels = text.data};
+    return 0;
+}
+
+static void drop_rows(struct gt_exporter *exporter)
+{
+    for (size_t i = 0; i < exporter->row_count; i++)
+        free((char *)exporter->row[i].labels);
+    exporter->row_count = 0;
 }
 
 static void tell(struct gt_exporter *exporter, enum gt_capacity_id capacity, double value)
@@ -166,8 +161,7 @@ static int add_gpus(struct gt_exporter *exporter)
 /* The rows of the latest sample. -ENOMEM. */
 static int exporter_rows(struct gt_exporter *exporter)
 {
-    exporter->row_count = 0;
-    gt_buffer_clear(&exporter->labels);
+    drop_rows(exporter);
     int status = add(exporter, GT_SCOPE_SYSTEM, exporter->system, NULL, 0);
     if (status >= 0) {
         tell(exporter, GT_CAPACITY_RAM, gt_capacity_memory(&exporter->sampler.root));
@@ -180,14 +174,11 @@ static int exporter_rows(struct gt_exporter *exporter)
     for (size_t i = 0; exporter->has_crowd && i <= exporter->groups.most && status >= 0; i++)
         if (exporter->groups.group[i].is_used)
             status = add_group(exporter, &exporter->groups.group[i]);
-    if (status >= 0)
-        status = exporter->labels.failed;
-    for (size_t i = 0; i < exporter->row_count && status >= 0; i++)
-        exporter->row[i].labels = exporter->labels.data + exporter->row_labels[i];
     return status;
 }
 
-/* The gauges that AIPowerMeter offered to Prometheus, by their names: of what is followed, or of the machine when nothing is. */
+/* The gauges that AIPowerMeter offered to Prometheus, by their names: of what is followed, or of the machine when
+ * nothing is. */
 
 /* The sum over all rows of jobs; NaN when none has it. Without jobs what the machine has. */
 static double of_jobs(const struct gt_exporter *exporter, enum gt_metric_id metric)
@@ -226,7 +217,8 @@ static int exporter_note_power(struct gt_exporter *exporter)
     return status;
 }
 
-/* The gauges power_draw_cpu, intel_power, mem_used_cpu, mem_used_gpu and power_draw_gpu, at each sample and in the text. */
+/* The gauges power_draw_cpu, intel_power, mem_used_cpu, mem_used_gpu and power_draw_gpu, at each sample and in the
+ * text. */
 static void exporter_write_aipowermeter(const struct gt_exporter *exporter, struct gt_buffer *out,
                                         enum gt_exposition form)
 {
@@ -492,9 +484,8 @@ void gt_exporter_close(struct gt_exporter *exporter)
     gt_combine_release(&exporter->combiner);
     gt_energy_curve_release(&exporter->energy);
     gt_sampler_close(&exporter->sampler);
+    drop_rows(exporter);
     free(exporter->row);
-    free(exporter->row_labels);
-    gt_buffer_release(&exporter->labels);
     for (int form = 0; form < GT_EXPOSITION_COUNT; form++)
         gt_buffer_release(&exporter->text[form]);
     free(exporter);

@@ -100,8 +100,11 @@ static int build_report(struct gt_live *live, struct gt_recording *recording, st
     live->has_ended = recorded && recorded->complete;
     gt_report_free(live->report);
     live->report = NULL;
-    struct gt_usage_sources sources = {gt_recording_machine(recording), &live->summary, &outcome, live->path, NULL};
-    int status = gt_usage_report(&live->report, &sources, error);
+    struct gt_usage usage = {.machine = gt_recording_machine(recording),
+                             .summary = &live->summary,
+                             .outcome = &outcome,
+                             .recording = live->path};
+    int status = gt_usage_report(&live->report, &usage, error);
     struct gt_blocks_options blocks = {.size = sizeof blocks, .tracking_file = live->path, .skip_bad_rows = true};
     return status < 0 ? status : gt_blocks_page(live->report, &blocks, error);
 }

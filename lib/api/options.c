@@ -9,7 +9,6 @@
 
 #include "api/program.h"
 #include "api/tracker.h"
-#include "api/caller_struct.h"
 #include "collect/collector.h"
 #include "collect/energy/meter.h"
 #include "collect/energy/model.h"
@@ -71,16 +70,6 @@ static int copy_libraries(struct gt_tracker_options *options)
     return 0;
 }
 
-static int copy_experiment(struct gt_tracker_options *options)
-{
-    const struct gt_experiment_options *given = options->experiment;
-    struct gt_experiment_options *copy = given ? malloc(sizeof *copy) : NULL;
-    options->experiment = copy;
-    if (copy)
-        *copy = *given;
-    return given && !copy ? -ENOMEM : 0;
-}
-
 #define FILL_NUMBER(member, fallback) \
     if (options->member == 0)         \
         options->member = fallback;
@@ -106,8 +95,12 @@ int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_trac
         if (given && !*text)
             status = -ENOMEM;
     }
-    if (copy_libraries(ret) < 0 || copy_experiment(ret) < 0)
+    struct gt_experiment_options *experiment = ret->experiment ? malloc(sizeof *experiment) : NULL;
+    if (experiment)
+        *experiment = *ret->experiment;
+    if (copy_libraries(ret) < 0 || (ret->experiment && !experiment))
         status = -ENOMEM;
+    ret->experiment = experiment;
     fill_numbers(ret);
     if (status < 0) {
         gt_tracker_options_release(ret);
@@ -116,7 +109,7 @@ int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_trac
     return 0;
 }
 
-/* The files of meters and models are read once, so that what is wrong is told before anything is launched. */
+/* Reads the files of meters and models once, so that errors are reported before the launch. */
 static int check_power(const struct gt_tracker_options *options, struct gt_error *error)
 {
     struct gt_model model;

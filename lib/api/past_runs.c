@@ -19,12 +19,6 @@
 /* Longer commands are cut. */
 enum { COMMAND_MOST = 4000 };
 
-static double largest(const struct gt_summary *summary, enum gt_metric_id metric)
-{
-    const struct gt_statistic *statistic = &summary->of[GT_SCOPE_COMBINED][metric];
-    return statistic->count ? statistic->max : NAN;
-}
-
 /* One that is known for a part of the time is not to be compared with others. */
 static double energy_of(const struct gt_recorder *recorder)
 {
@@ -42,6 +36,7 @@ static void describe(struct gt_past_run *ret, const struct gt_recorder *recorder
 {
     const struct gt_outcome *outcome = &recorder->outcome;
     const double *job = outcome->value[GT_SCOPE_COMBINED];
+    const struct gt_statistic *gpu_ram = &recorder->summary.of[GT_SCOPE_COMBINED][GT_GPU_RAM];
     *ret = (struct gt_past_run){
         .start = (double)recorder->machine.start_real_ns / 1e9,
         .command = command,
@@ -52,7 +47,7 @@ static void describe(struct gt_past_run *ret, const struct gt_recorder *recorder
         .elapsed = outcome->elapsed,
         .ram_peak = job[GT_RAM_PEAK],
         .cpu_time = job[GT_CPU_TIME],
-        .gpu_ram_peak = largest(&recorder->summary, GT_GPU_RAM),
+        .gpu_ram_peak = gpu_ram->count ? gpu_ram->max : NAN,
         .energy = energy_of(recorder),
     };
 }

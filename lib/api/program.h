@@ -9,17 +9,19 @@
 #include "analyse/job/job_server.h"
 #include "gpu_tracker.h"
 
-/* ---- Recordings and reports ---------------------------------------------------------------------------------------- */
-/* Get the path of another file that a recording in CSV consists of, number `index` of "run.gpus.csv" and so on, whether it is there or
- * not. -ENOENT: past the end, or `path` is no CSV file. */
+/* ---- Recordings and reports
+ * ---------------------------------------------------------------------------------------- */
+/* Get the path of another file that a recording in CSV consists of, number `index` of "run.gpus.csv" and so on, whether
+ * it is there or not. -ENOENT: past the end, or `path` is no CSV file. */
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
-/* Use each recording of a folder, a copy of another but once. What cannot be read is told with its `trouble`, which is NULL for the rest.
+/* Use each recording of a folder; copies of one count once. `trouble` says why a file cannot be read; NULL: it can.
  * Returns 0, what `use` returned where that is negative, or -EINVAL: there is no recording. */
 int gt_folder_runs(const char *folder, int (*use)(void *context, const char *path, const char *trouble), void *context,
                    struct gt_error *error);
-/* For these, a folder may be the address of a job on a server, with `server` for the login; else `server` may be NULL. */
-/* Report a job as gt_folder_report does, with options. Returns 1 while the job goes on (gt_job_goes_on), else 0. -ENOENT: no recording has
- * the metric. -ENODATA: there is no recording yet. */
+/* For these, a folder may be the address of a job on a server, with `server` for the login; else `server` may be
+ * NULL. */
+/* Report a job as gt_folder_report does, with options. Returns 1 while the job goes on (gt_job_goes_on), else 0.
+ * -ENOENT: no recording has the metric. -ENODATA: there is no recording yet. */
 int gt_folder_view(const char *folder, const struct gt_job_server_options *server,
                    const struct gt_job_report_options *options, struct gt_report **ret, struct gt_error *error);
 /* -EINVAL: an option is wrong, or there is no recording. */
@@ -35,66 +37,54 @@ int gt_recording_is_at(const char *path);
 int gt_tracker_summary(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error);
 /* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
 int gt_report_note(struct gt_report *report, const char *title, const char *text);
-/* Keep one table at the top of a report, by its key, or where `name` is NULL the one that stands for it, or the first; unless it is to be
- * alone, why it is empty, too. *rest gets a sentence about what else there was, free with free(), or NULL. 0: done, or there is no table
- * at all and none was asked for; -EINVAL names the tables there are. */
+/* Keep one table at the top of a report, by its key, or where `name` is NULL the one that stands for it, or the first;
+ * unless it is to be alone, why it is empty, too. *rest gets a sentence about what else there was, free with free(), or
+ * NULL. 0: done, or there is no table at all and none was asked for; -EINVAL names the tables there are. */
 int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
                            struct gt_error *error);
-/* Return doubt number `index` about the files of a report of traces, NULL if there is none: 0 and 1 name files that may be missing of the
- * first and second path; text has the others, which name damaged files and ranks read twice. *words is its kind, NULL past the last. */
+/* Return doubt number `index` about the files of a report of traces, NULL if there is none: 0 and 1 name files that may
+ * be missing of the first and second path; text has the others, which name damaged files and ranks read twice. *words
+ * is its kind, NULL past the last. */
 const char *gt_report_doubt(const struct gt_report *report, int index, const char **words);
 /* Tell why a report of traces has nothing to tell; NULL: it has something. */
 const char *gt_report_reason(const struct gt_report *report);
-/* Write the commands by which an administrator would let this user read what is denied, each with what it opens and its risk. Nothing
- * is changed. Free *ret with free(). 1: something is denied, 0: nothing. */
+/* Write the commands by which an administrator would let this user read what is denied, each with what it opens and its
+ * risk. Nothing is changed. Free *ret with free(). 1: something is denied, 0: nothing. */
 int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct gt_error *error);
 
-/* ---- The list of a user's runs ------------------------------------------------------------------------------------- */
-/* It is one SQLite file of the user's ($XDG_STATE_HOME/gpu-tracker/runs.sqlite, else below ~/.local/state), which nobody else may read,
- * of 10,000 rows at most. Only gt_run_keep writes to it. */
+/* ---- The list of a user's runs
+ * ------------------------------------------------------------------------------------- */
+/* It is one SQLite file of the user's ($XDG_STATE_HOME/gpu-tracker/runs.sqlite, else below ~/.local/state), which
+ * nobody else may read, of 10,000 rows at most. Only gt_run_keep writes to it. */
 
-/* Keep a finished run: its words without what looks like a secret, the folder of the calling process, and its headline figures. Not NULL,
- * `*change` gets one clause about what is different from earlier runs of the same words in the same folder ("peak memory +12 % against
- * your last 5 runs"), free with free(), or NULL where there is nothing to tell. Call it after gt_tracker_finish. */
+/* Keep a finished run: its words without what looks like a secret, the folder of the calling process, and its headline
+ * figures. Not NULL, `*change` gets one clause about what is different from earlier runs of the same words in the same
+ * folder ("peak memory +12 % against your last 5 runs"), free with free(), or NULL where there is nothing to tell. Call
+ * it after gt_tracker_finish. */
 int gt_run_keep(const struct gt_tracker *tracker, char *const words[], char **change, struct gt_error *error);
 /* Make a table of the latest `most` runs (0: all) whose command or folder holds all of the words, the latest first. */
 int gt_runs_report(const char *const *words, size_t count, size_t most, struct gt_report **ret, struct gt_error *error);
-/* Get the recording of run `back`: 1 is the latest. Free with free(). -ENOENT: there is no such run, or it kept no recording, or that
- * is gone, or its file holds another run by now. */
+/* Get the recording of run `back`: 1 is the latest. Free with free(). -ENOENT: there is no such run, or it kept no
+ * recording, or that is gone, or its file holds another run by now. */
 int gt_run_recording(long long back, char **ret, struct gt_error *error);
 
 /* What a tracker records is sent to this address, which outlives it: its report names the job there. */
 void gt_tracker_sent_to(struct gt_tracker *tracker, const char *url);
 
-/* ---- Names of recordings ------------------------------------------------------------------------------------------- */
+/* ---- Names of recordings
+ * ------------------------------------------------------------------------------------------- */
 
-/* Take the name of a recording, the tracking file of `options`, by an empty file that the tracker has to overwrite; where another has it,
- * NAME-2.sqlite, NAME-3.sqlite and so on. `ret` gets it, with its placeholders; %p is not among them. Returns 0, 1 when it is not the one
- * that was given, or negative errno. */
+/* Take the name of a recording, the tracking file of `options`, by an empty file that the tracker has to overwrite;
+ * where another has it, NAME-2.sqlite, NAME-3.sqlite and so on. `ret` gets it, with its placeholders; %p is not among
+ * them. Returns 0, 1 when it is not the one that was given, or negative errno. */
 int gt_recording_take_name(char *ret, size_t size, const struct gt_tracker_options *options, struct gt_error *error);
 /* Removes the file where nothing was recorded. */
 void gt_recording_give_name_back(const char *pattern);
 
-/* ---- A line about a job -------------------------------------------------------------------------------------------- */
-/* One line about a job that this process tracks: how it is, how far, and how long it will still take. */
-struct gt_status;
-struct gt_status_options {
-    const char *blocks; /* the folder of its code blocks, of which some are counted, or NULL */
-    char *const *words; /* its command, of which earlier runs tell how long it takes; NULL: none is asked */
-    int ascii;          /* no other characters */
-};
-/* The tracker stays open until the line is closed. */
-int gt_status_open(struct gt_status **ret, const struct gt_tracker *tracker, const struct gt_status_options *options,
-                   struct gt_error *error);
-/* Without control characters, of `columns` columns at most, and `size` bytes with the NUL at the end. */
-void gt_status_text(struct gt_status *status, int columns, char *ret, size_t size);
-/* Returns how much of the job is done, from 0 to 1, as the last text tells; NaN: not known. */
-double gt_status_share(const struct gt_status *status);
-void gt_status_close(struct gt_status *status);
-
-/* ---- Energy counters for users who may not read them --------------------------------------------------------------- */
-/* A relay reads energy counters and answers; sockets and privileges are the caller's. It opens all it reads when it is opened, so
- * privileges may be given up then. -ENXIO: there is no energy counter that may be read. */
+/* ---- Energy counters for users who may not read them
+ * --------------------------------------------------------------- */
+/* A relay reads energy counters and answers; sockets and privileges are the caller's. It opens all it reads when it is
+ * opened, so privileges may be given up then. -ENXIO: there is no energy counter that may be read. */
 struct gt_energy_relay;
 int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root, struct gt_error *error);
 /* Answer one message of a client; the answer is borrowed until the next call. -EINVAL: it is no message. */
@@ -102,7 +92,8 @@ int gt_energy_relay_answer(struct gt_energy_relay *relay, const char *request, s
                            size_t *ret_length);
 void gt_energy_relay_close(struct gt_energy_relay *relay);
 
-/* ---- Pages of jobs that run ---------------------------------------------------------------------------------------- */
+/* ---- Pages of jobs that run
+ * ---------------------------------------------------------------------------------------- */
 /* A job from its recording, which is opened for a moment at each update. */
 struct gt_live;
 int gt_live_open(struct gt_live **ret, const char *path, struct gt_error *error);

@@ -1,4 +1,4 @@
-/* Reports of recordings and of code blocks, for those who see only the public header. */
+/* Reports of recordings, code blocks, parallel jobs and traces, for the public headers. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,22 +6,25 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analyse/blocks/block_analysis.h"
 #include "analyse/blocks/blocks.h"
 #include "analyse/compare/compare.h"
-#include "analyse/usage/next_time.h"
+#include "analyse/export/export.h"
+#include "analyse/merge/merge.h"
+#include "analyse/trace/analysis.h"
 #include "analyse/usage/scaling.h"
 #include "analyse/usage/usage.h"
 #include "analyse/usage/usage_rule.h"
-#include "api/caller_struct.h"
 #include "api/program.h"
 #include "api/python.h"
 #include "api/tracker.h"
+#include "base/clock.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "blocks/block_event.h"
 #include "blocks/distribution.h"
 #include "collect/energy/meter.h"
+#include "gpu_tracker.h"
 #include "report/brief.h"
 #include "report/format.h"
 #include "report/page/picture.h"
@@ -30,8 +33,10 @@
 #include "sample/outcome.h"
 #include "sample/sample.h"
 #include "schema/unit.h"
+#include "store/address.h"
 #include "store/store.h"
 #include "store/type.h"
+#include "trace/input/walk.h"
 
 /* The code blocks of a recording, for its page. */
 struct page_blocks {
@@ -41,7 +46,7 @@ struct page_blocks {
 };
 
 struct recorded_use {
-    int (*of)(const struct gt_usage_sources *sources, void *context, struct gt_error *error);
+    int (*of)(const struct gt_usage *usage, void *context, struct gt_error *error);
     void *context;
     struct page_blocks *blocks; /* analysed in the same pass; NULL: none */
 };
@@ -99,21 +104,6 @@ int gt_report_picture(const struct gt_report *report, const char *charts, const 
     struct gt_buffer picture = {0};
     int status = gt_picture_write(report, charts, kind, &picture, error);
     return gt_buffer_give(&picture, status, ret, length);
-}
-
-/* Join nothing where `name` is NULL: samples and outcomes stay as they are. */
-static int meter_join_open(struct gt_meter_join *ret, const char *name, const struct gt_machine *machine,
-                           struct gt_error *error)
-{
-    *ret = (struct gt_meter_join){.name = name, .begin_ns = machine->start_real_ns};
-    return name ? gt_meter_open(&ret->meter, name, error) : 0;
-}
-
-static void meter_join_close(struct gt_meter_join *join)
-{
-    gt_meter_close(join->meter);
-    free(join->row);
-    *join = (struct gt_meter_join){0};
 }
 
 /* Returns the sample with power and energy at the wall, borrowed until the next call; NULL without memory. */
@@ -236,7 +226,7 @@ static int summarize(struct gt_summary *summary, struct gt_recording *recording,
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size)
 {
     const struct gt_store_type *type = gt_store_type_of(path, NULL);
-    const char *suffix = type && type->has_detail_files ? gt_store_part(index) : NULL;
+    const char *suffix = type && !type->is_database ? gt_store_part(index) : NULL;
     return suffix ? gt_store_path_beside(ret, size, path, suffix) : -ENOENT;
 }
 
@@ -256,9 +246,9 @@ static int use_outcome(struct gt_recording *recording, struct gt_summary *summar
     int status = choose(&machine, own, error);
     if (status >= 0 && join->meter)
         status = meter_join_outcome(join, summary->last_real_ns, &outcome, error);
-    struct gt_usage_sources sources = {&machine, summary, &outcome, path, NULL};
+    struct gt_usage usage = {.machine = &machine, .summary = summary, .outcome = &outcome, .recording = path};
     if (status >= 0)
-        status = use->of(&sources, use->context, error);
+        status = use->of(&usage, use->context, error);
     if (outcome.provenance != provenance)
         free(outcome.provenance);
     return status;
@@ -278,14 +268,18 @@ static int recorded_use(const char *path, const struct gt_recording_options *opt
     summary->course.is_fine = own.page;
     int status = gt_recording_open(&recording, path, error);
     if (status >= 0)
-        status = meter_join_open(&join, own.power_meter, gt_recording_machine(recording), error);
+        join = (struct gt_meter_join){.name = own.power_meter,
+                                      .begin_ns = gt_recording_machine(recording)->start_real_ns};
+    if (status >= 0 && own.power_meter)
+        status = gt_meter_open(&join.meter, own.power_meter, error);
     if (status >= 0)
         status = begin_blocks(use->blocks, recording, path, error);
     if (status >= 0)
         status = summarize(summary, recording, &join, use->blocks, error);
     if (status >= 0)
         status = use_outcome(recording, summary, &join, &own, path, use, error);
-    meter_join_close(&join);
+    gt_meter_close(join.meter);
+    free(join.row);
     if (use->blocks && use->blocks->is_there)
         gt_block_analysis_close(&use->blocks->analysis);
     gt_recording_close(recording);
@@ -299,10 +293,10 @@ struct built {
     struct page_blocks blocks;
 };
 
-static int report_of(const struct gt_usage_sources *sources, void *context, struct gt_error *error)
+static int report_of(const struct gt_usage *usage, void *context, struct gt_error *error)
 {
     struct built *built = context;
-    int status = gt_usage_report(&built->report, sources, error);
+    int status = gt_usage_report(&built->report, usage, error);
     if (status >= 0 && built->blocks.is_there)
         status = gt_blocks_page_add(built->report, &built->blocks.analysis, error);
     return status;
@@ -326,19 +320,16 @@ int gt_recording_report(const char *path, const struct gt_recording_options *opt
 
 struct runs {
     struct gt_next_time next;
-    char scheduler[16]; /* of the last that tells */
+    char scheduler[16]; /* of the last run that has one */
 };
 
-static int add_run(const struct gt_usage_sources *sources, void *context, struct gt_error *error)
+static int add_run(const struct gt_usage *usage, void *context, struct gt_error *error)
 {
     struct runs *runs = context;
     (void)error;
-    if (*sources->machine->scheduler)
-        memcpy(runs->scheduler, sources->machine->scheduler, sizeof runs->scheduler);
-    gt_next_time_add(&runs->next, &(struct gt_usage){.machine = sources->machine,
-                                                     .summary = sources->summary,
-                                                     .outcome = sources->outcome,
-                                                     .recording = sources->recording});
+    if (*usage->machine->scheduler)
+        memcpy(runs->scheduler, usage->machine->scheduler, sizeof runs->scheduler);
+    gt_next_time_add(&runs->next, usage);
     return 0;
 }
 
@@ -450,11 +441,9 @@ int gt_tracker_judge(const struct gt_tracker *tracker, const char *const *rules,
     return judge(&(struct judge){rules, warn, context}, &usage, error);
 }
 
-static int judge_recorded(const struct gt_usage_sources *sources, void *context, struct gt_error *error)
+static int judge_recorded(const struct gt_usage *usage, void *context, struct gt_error *error)
 {
-    const struct gt_usage usage = {
-        .machine = sources->machine, .summary = sources->summary, .outcome = sources->outcome};
-    return judge(context, &usage, error);
+    return judge(context, usage, error);
 }
 
 int gt_recording_judge(const char *path, const char *const *rules, void (*warn)(void *context, const char *sentence),
@@ -471,10 +460,10 @@ struct scaled_run {
     const char *path;
 };
 
-static int add_scaled_run(const struct gt_usage_sources *sources, void *context, struct gt_error *error)
+static int add_scaled_run(const struct gt_usage *usage, void *context, struct gt_error *error)
 {
     const struct scaled_run *run = context;
-    return gt_scaling_report_add(run->report, run->path, sources, error);
+    return gt_scaling_report_add(run->report, run->path, usage, error);
 }
 
 int gt_recording_scaling(const char *const paths[], size_t count, const char *variable, double size,
@@ -492,4 +481,265 @@ int gt_recording_scaling(const char *const paths[], size_t count, const char *va
         status = gt_scaling_report_finish(report, size, ret, error);
     gt_scaling_report_close(report);
     return status;
+}
+
+static int open_source(struct gt_job_source *ret, const char *name, const struct gt_job_server_options *server,
+                       struct gt_error *error)
+{
+    if (gt_is_address(name))
+        return gt_job_server_open(ret, name, server, error);
+    if (server->explain)
+        return gt_error_set(error, EINVAL, "%s is not a job on a server: it has no SQL statements", name);
+    return gt_job_folder_open(ret, name, error);
+}
+
+/* To most callers what is not there yet is what was wrongly named. */
+static int final_status(int status)
+{
+    return status == -ENODATA ? -EINVAL : status;
+}
+
+/* A job is read for the call of `use`. */
+struct reading {
+    int (*read)(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error);
+    int (*use)(const struct gt_job *job, const void *context, struct gt_error *error);
+    const void *context;
+};
+
+static int read_job(const char *name, const struct gt_job_server_options *server, const struct reading *reading,
+                    struct gt_error *error)
+{
+    static const struct gt_job_server_options none = {0};
+    struct gt_job_source source;
+    struct gt_job job;
+    int status = open_source(&source, name, server ? server : &none, error);
+    if (status < 0)
+        return status;
+    status = reading->read(&job, &source, error);
+    if (status >= 0) {
+        status = reading->use(&job, reading->context, error);
+        gt_job_release(&job);
+    }
+    source.close(source.state);
+    return status;
+}
+
+struct view {
+    struct gt_report **ret;
+    const struct gt_job_report_options *options;
+};
+
+static int view(const struct gt_job *job, const void *context, struct gt_error *error)
+{
+    const struct view *view = context;
+    int status = gt_job_report(view->ret, job, view->options, error);
+    return status ? status : gt_job_goes_on(job, gt_seconds(gt_clock_real(&gt_clock_system)));
+}
+
+int gt_folder_view(const char *name, const struct gt_job_server_options *server,
+                   const struct gt_job_report_options *options, struct gt_report **ret, struct gt_error *error)
+{
+    return read_job(name, server, &(struct reading){gt_job_read, view, &(struct view){ret, options}}, error);
+}
+
+int gt_folder_report(const char *folder, struct gt_report **ret, struct gt_error *error)
+{
+    int status = gt_folder_view(folder, NULL, NULL, ret, error);
+    return status < 0 ? final_status(status) : 0;
+}
+
+int gt_folder_recordings(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
+                         void *context, struct gt_error *error)
+{
+    return gt_job_each_file(folder, use, context, error);
+}
+
+struct folder_runs {
+    int (*use)(void *context, const char *path, const char *trouble);
+    void *context;
+};
+
+static int use_runs(const struct gt_job *job, const void *context, struct gt_error *error)
+{
+    const struct folder_runs *runs = context;
+    int status = 0;
+    (void)error;
+    for (size_t i = 0; i < job->left_out_count && status >= 0; i++)
+        status = runs->use(runs->context, job->left_out[i].path, job->left_out[i].why);
+    for (size_t i = 0; i < job->count && status >= 0; i++)
+        status = runs->use(runs->context, job->rank[i].path, NULL);
+    return status;
+}
+
+int gt_folder_runs(const char *folder, int (*use)(void *context, const char *path, const char *trouble), void *context,
+                   struct gt_error *error)
+{
+    const struct reading reading = {gt_job_read_runs, use_runs, &(struct folder_runs){use, context}};
+    return final_status(read_job(folder, NULL, &reading, error));
+}
+
+struct analysis {
+    const struct gt_job_analysis *analysis;
+    const struct gt_job_options *options;
+    struct gt_report **ret;
+};
+
+static int analyse(const struct gt_job *job, const void *context, struct gt_error *error)
+{
+    const struct analysis *analysis = context;
+    return gt_job_analyse(analysis->ret, analysis->analysis, job, analysis->options, error);
+}
+
+int gt_folder_analyse(const struct gt_job_analysis *analysis, const char *name,
+                      const struct gt_job_server_options *server, const struct gt_job_options *options,
+                      struct gt_report **ret, struct gt_error *error)
+{
+    const struct reading reading = {gt_job_read_ranks, analyse, &(struct analysis){analysis, options, ret}};
+    return final_status(read_job(name, server, &reading, error));
+}
+
+struct request {
+    const char *kind;
+    struct gt_buffer *text, *doubt;
+};
+
+static int request_of(const struct gt_job *job, const void *context, struct gt_error *error)
+{
+    const struct request *request = context;
+    struct gt_next_time next;
+    const char *kind = strcmp(request->kind, "auto") ? request->kind : job->rank[0].machine.scheduler;
+    if (!*kind)
+        return gt_error_set(error, EINVAL, "%s has no scheduler: choose slurm, k8s, pbs, lsf or docker",
+                            job->source->name);
+    if (gt_job_request(request->text, job, kind) < 0)
+        return gt_error_set(error, EINVAL, "\"%s\" is not a kind of request", request->kind);
+    gt_job_next_time(&next, job, kind);
+    gt_next_time_doubt(request->doubt, &next);
+    return request->text->failed || request->doubt->failed ? gt_error_system(error, ENOMEM, "request") : 0;
+}
+
+int gt_folder_request(const char *name, const char *kind, const struct gt_job_server_options *server, char **ret,
+                      char **doubt, struct gt_error *error)
+{
+    struct gt_buffer text = {0}, sentence = {0};
+    const struct reading reading = {gt_job_read, request_of, &(struct request){kind, &text, &sentence}};
+    int status = read_job(name, server, &reading, error);
+    gt_buffer_give(&text, status, ret, NULL);
+    gt_buffer_give(&sentence, status, doubt, NULL);
+    return final_status(status);
+}
+
+/* ---- a caller's request as the readers' options ---- */
+
+static int read_step(const char *name, const char *text, int32_t *ret, struct gt_error *error)
+{
+    int64_t number;
+    if (gt_number_i64(text, &number) < 0 || number < -1 || number > INT32_MAX)
+        return gt_error_set(error, EINVAL, "%s: \"%s\" is not a step number", name, text);
+    *ret = (int32_t)number;
+    return 0;
+}
+
+static int read_time(const char *name, const char *text, bool *from_first, int64_t *ret, struct gt_error *error)
+{
+    *from_first = *text == '+';
+    const char *digits = text + *from_first;
+    if (*digits == '+' || *digits == '"' ||
+        gt_span_decimal((struct gt_span){digits, strlen(digits)}, *from_first ? 9 : 3, ret) < 0)
+        return gt_error_set(error, EINVAL,
+                            "%s: \"%s\" is neither microseconds since the epoch nor +SECONDS after the begin", name,
+                            text);
+    return 0;
+}
+
+static int read_times(const struct gt_trace_request *request, struct gt_trace_options *ret, struct gt_error *error)
+{
+    bool start_from_first = false, end_from_first = false;
+    int status = 0;
+    if (request->start)
+        status = read_time("start", request->start, &start_from_first, &ret->start, error);
+    if (status >= 0 && request->end)
+        status = read_time("end", request->end, &end_from_first, &ret->end, error);
+    if (status >= 0 && request->start && request->end && start_from_first != end_from_first)
+        return gt_error_set(error, EINVAL,
+                            "start and end: both count from the epoch, or both from the begin (+SECONDS)");
+    if (status >= 0 && ret->start > ret->end)
+        return gt_error_set(error, EINVAL, "start and end: %s is behind %s", request->start, request->end);
+    ret->from_first = start_from_first || end_from_first;
+    return status;
+}
+
+static int read_steps(const struct gt_trace_request *request, struct gt_trace_options *ret, struct gt_error *error)
+{
+    ret->by_step = request->start || request->end;
+    ret->start_step = -1;
+    ret->end_step = INT32_MAX;
+    int status = request->start ? read_step("start", request->start, &ret->start_step, error) : 0;
+    if (status >= 0 && request->end)
+        status = read_step("end", request->end, &ret->end_step, error);
+    if (status >= 0 && ret->start_step > ret->end_step)
+        return gt_error_set(error, EINVAL, "start and end: step %s is behind step %s", request->start, request->end);
+    return status;
+}
+
+int gt_trace_request_read(const struct gt_trace_request *request, struct gt_trace_options *ret, struct gt_error *error)
+{
+    GT_OWN(struct gt_trace_request, own, request);
+    *ret = GT_TRACE_OPTIONS;
+    ret->select = own.select;
+    ret->node = own.node;
+    ret->suffixes = own.suffixes;
+    ret->threads = own.threads;
+    return own.by_step ? read_steps(&own, ret, error) : read_times(&own, ret, error);
+}
+
+/* ---- timelines ---- */
+
+int gt_timeline_info(const char *const *paths, size_t count, const struct gt_trace_request *request,
+                     struct gt_report **ret, struct gt_error *error)
+{
+    struct gt_trace_options options;
+    int status = gt_trace_request_read(request, &options, error);
+    return status < 0 ? status : gt_trace_info(ret, paths, count, &options, error);
+}
+
+int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_trace_request *request,
+                      const struct gt_merge_request *merge, struct gt_report **ret, struct gt_error *error)
+{
+    struct gt_merge_options options = {0};
+    gt_own(&options.request, sizeof options.request, merge);
+    double low_gpu = options.request.low_gpu;
+    if (!(low_gpu >= 0 && low_gpu <= 100))
+        return gt_error_set(error, EINVAL, "low_gpu: %g is not a percentage from 0 to 100", low_gpu);
+    int status = gt_trace_request_read(request, &options.trace, error);
+    return status < 0 ? status : gt_merge(ret, paths, count, &options, error);
+}
+
+int gt_timeline_export(const char *const *paths, size_t count, const struct gt_trace_request *request,
+                       const struct gt_export_request *what, struct gt_report **ret, struct gt_error *error)
+{
+    struct gt_export_options options = {0};
+    gt_own(&options.request, sizeof options.request, what);
+    int status = gt_trace_request_read(request, &options.trace, error);
+    return status < 0 ? status : gt_export(ret, paths, count, &options, error);
+}
+
+/* ---- profiles ---- */
+
+int gt_analysis_info(size_t index, const char **name, const char **help)
+{
+    if (index >= gt_analysis_count)
+        return -ENOENT;
+    *name = gt_analyses[index]->name;
+    *help = gt_analyses[index]->help;
+    return 0;
+}
+
+int gt_profile_report(const char *name, const char *const *paths, size_t count, const struct gt_trace_request *request,
+                      const struct gt_profile_options *options, struct gt_report **ret, struct gt_error *error)
+{
+    GT_OWN(struct gt_profile_options, own, options);
+    struct gt_trace_options reading;
+    int status = gt_trace_request_read(request, &reading, error);
+    return status < 0 ? status : gt_analysis_of_files(name, paths, count, &reading, &own, ret, error);
 }

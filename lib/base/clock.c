@@ -38,11 +38,6 @@ int64_t gt_clock_monotonic(const struct gt_clock *clock)
     return clock->monotonic(clock->context);
 }
 
-int64_t gt_clock_thread_cpu(const struct gt_clock *clock)
-{
-    return clock->thread_cpu ? clock->thread_cpu(clock->context) : gt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
 /* ":30.25"; the seconds may be missing. */
 static bool read_seconds(const char **text, double *ret)
 {

@@ -10,8 +10,6 @@ struct gt_clock {
     int64_t (*real)(void *context);      /* ns since 1970-01-01 UTC */
     int64_t (*monotonic)(void *context); /* ns, never steps */
     void *context;
-    int64_t (*thread_cpu)(
-        void *context); /* ns that the calling thread has used; the kernel's figure where this is NULL */
 };
 
 #define GT_SECOND INT64_C(1000000000)
@@ -22,7 +20,6 @@ extern const struct gt_clock gt_clock_system;
 int64_t gt_clock_ns(clockid_t id);
 int64_t gt_clock_real(const struct gt_clock *clock);
 int64_t gt_clock_monotonic(const struct gt_clock *clock);
-int64_t gt_clock_thread_cpu(const struct gt_clock *clock);
 
 /* Returns seconds, as near as a double can be: nanoseconds since 1970 do not fit into one. */
 static inline double gt_seconds(int64_t ns)

@@ -4,9 +4,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <poll.h>
@@ -69,9 +66,9 @@ int gt_file_line(FILE *file, struct gt_buffer *line, size_t most)
     return ferror(file) ? -EIO : line->length > 0;
 }
 
-/* A negative offset: where the descriptor stands. */
-static int write_all(int fd, const char *at, size_t length, off_t offset)
+int gt_file_write_all_at(int fd, const void *bytes, size_t length, off_t offset)
 {
+    const char *at = bytes;
     while (length) {
         ssize_t written = offset < 0 ? write(fd, at, length) : pwrite(fd, at, length, offset);
         if (written < 0 && errno == EINTR)
@@ -87,12 +84,7 @@ static int write_all(int fd, const char *at, size_t length, off_t offset)
 
 int gt_file_write_all(int fd, const void *bytes, size_t length)
 {
-    return write_all(fd, bytes, length, -1);
-}
-
-int gt_file_write_all_at(int fd, const void *bytes, size_t length, off_t offset)
-{
-    return write_all(fd, bytes, length, offset);
+    return gt_file_write_all_at(fd, bytes, length, -1);
 }
 
 /* Older container runtimes answer EPERM to system calls they do not know; faccessat2 is of Linux 5.8. The older one asks for the
@@ -111,19 +103,15 @@ int gt_access(int folder, const char *path, int mode)
 /* Who writes to a pipe of a shell's was started for it, and may take its time. */
 enum { MOST = 256 << 20, NAMED_SECONDS = 5, ANONYMOUS_SECONDS = 60 };
 
-static const char *kind(mode_t mode)
-{
-    return S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
-           : S_ISSOCK(mode)               ? "a socket"
-           : S_ISFIFO(mode)               ? "a pipe"
-                                          : "something else";
-}
-
 static int refuse(const char *path, mode_t mode, const char *wanted, struct gt_error *error)
 {
     if (S_ISDIR(mode))
         return gt_error_system(error, EISDIR, "%s", path);
-    return gt_error_set(error, EINVAL, "%s: this is %s, %s", path, kind(mode), wanted);
+    const char *kind = S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                       : S_ISSOCK(mode)               ? "a socket"
+                       : S_ISFIFO(mode)               ? "a pipe"
+                                                      : "something else";
+    return gt_error_set(error, EINVAL, "%s: this is %s, %s", path, kind, wanted);
 }
 
 /* Those that cannot be opened are told apart as well. */
@@ -141,22 +129,11 @@ static int open_named(const char *path, struct stat *facts, struct gt_error *err
 
 /* ---- Pipes ---------------------------------------------------------------------------------------------------- */
 
-static int64_t now(void)
-{
-    return gt_clock_monotonic(&gt_clock_system);
-}
-
-static int patience(int pipe)
-{
-    struct statfs facts;
-    return fstatfs(pipe, &facts) == 0 && facts.f_type == PIPEFS_MAGIC ? ANONYMOUS_SECONDS : NAMED_SECONDS;
-}
-
 /* 0, also at the end; or an errno. */
 static int wait_for(int pipe, int seconds)
 {
-    int64_t until = now() + seconds * GT_SECOND, left;
-    while ((left = until - now()) > 0) {
+    int64_t until = gt_clock_ns(CLOCK_MONOTONIC) + seconds * GT_SECOND, left;
+    while ((left = until - gt_clock_ns(CLOCK_MONOTONIC)) > 0) {
         int ready = poll(&(struct pollfd){.fd = pipe, .events = POLLIN}, 1, (int)(left / 1000000) + 1);
         if (ready > 0)
             return 0;
@@ -184,14 +161,6 @@ static int copy_all(int pipe, int copy, int seconds)
     }
 }
 
-/* Where the kernel gives no file without a name, who reads waits for who writes. */
-static int keep_pipe(int pipe, int seconds)
-{
-    int flags = fcntl(pipe, F_GETFL);
-    int code = wait_for(pipe, seconds);
-    return code ? code : fcntl(pipe, F_SETFL, flags & ~O_NONBLOCK) < 0 ? errno : 0;
-}
-
 /* What is refused is a wrong argument, as devices are. */
 static int explain(const char *path, int code, int seconds, struct gt_error *error)
 {
@@ -204,11 +173,14 @@ static int explain(const char *path, int code, int seconds, struct gt_error *err
     return gt_error_system(error, code, "%s", path);
 }
 
+/* A copy of it. If the kernel has no files without a name, the pipe itself, from which reading then waits. */
 static int take_pipe(int pipe, const char *path, struct gt_error *error)
 {
-    int seconds = patience(pipe), copy = memfd_create("gpu-tracker", MFD_CLOEXEC);
-    int code = copy < 0 ? keep_pipe(pipe, seconds) : copy_all(pipe, copy, seconds);
-    if (!code && copy >= 0 && lseek(copy, 0, SEEK_SET) < 0)
+    struct statfs facts;
+    bool is_anonymous = fstatfs(pipe, &facts) == 0 && facts.f_type == PIPEFS_MAGIC;
+    int seconds = is_anonymous ? ANONYMOUS_SECONDS : NAMED_SECONDS, copy = memfd_create("gpu-tracker", MFD_CLOEXEC);
+    int code = copy < 0 ? wait_for(pipe, seconds) : copy_all(pipe, copy, seconds);
+    if (!code && (copy >= 0 ? lseek(copy, 0, SEEK_SET) : fcntl(pipe, F_SETFL, fcntl(pipe, F_GETFL) & ~O_NONBLOCK)) < 0)
         code = errno;
     if (copy >= 0 || code)
         close(pipe);
@@ -295,16 +267,6 @@ const char *gt_file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* ".gpu-tracker-PID-N.part" beside `path`. */
-static int hidden_name(char *ret, const char *path)
-{
-    static atomic_uint number;
-    int folder = (int)(gt_file_name(path) - path);
-    int length = snprintf(ret, PATH_MAX, "%.*s.gpu-tracker-%d-%u.part", folder, path, (int)getpid(),
-                          atomic_fetch_add(&number, 1));
-    return length < PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
 /* Without permissions for others until it has those of the file that it replaces. The owner may always write: the caller does. */
 static int open_hidden(const char *path, const struct stat *predecessor)
 {
@@ -324,11 +286,20 @@ static void find_predecessor(struct gt_new_file *file, const char *path, struct 
     file->replaces_content = file->has_predecessor && facts->st_size > 0;
 }
 
+/* A name in the same folder. A killed process may have left a file of that name. */
+static int hidden_name(char ret[PATH_MAX], const char *path)
+{
+    static atomic_uint number;
+    int length = snprintf(ret, PATH_MAX, "%.*s.gpu-tracker-%d-%u.part", (int)(gt_file_name(path) - path), path,
+                          (int)getpid(), atomic_fetch_add(&number, 1));
+    return length < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
 int gt_new_file_begin(struct gt_new_file *file, const char *path)
 {
     struct stat facts;
     find_predecessor(file, path, &facts);
-    for (int i = 0; file->fd == -EEXIST && i < 100; i++) { /* one may lie there that a killed process left */
+    for (int i = 0; file->fd == -EEXIST && i < 100; i++) {
         int status = hidden_name(file->hidden, path);
         if (status < 0)
             return status;
@@ -393,20 +364,19 @@ static int place_anew(const struct gt_new_file *file)
     return rename(file->hidden, file->path) < 0 ? -errno : 0;
 }
 
-static int place_instead(const struct gt_new_file *file)
-{
-    /* What cannot be synced (a FUSE file system without it) is no less whole. */
-    if (file->replaces_content && fsync(file->fd) < 0 && errno != EINVAL && errno != ENOSYS)
-        return -errno;
-    return rename(file->hidden, file->path) < 0 ? -errno : 0;
-}
-
 int gt_new_file_place(struct gt_new_file *file, bool replace)
 {
     int status = *file->hidden ? 0 : name_as(file, file->path);
     if (*file->hidden || (status == -EEXIST && replace)) {
         status = *file->hidden ? 0 : name_hidden(file);
-        status = status < 0 ? status : replace ? place_instead(file) : place_anew(file);
+        /* A file that cannot be synced (on FUSE without it) is complete, too. */
+        if (status >= 0 && replace && file->replaces_content && fsync(file->fd) < 0 && errno != EINVAL &&
+            errno != ENOSYS)
+            status = -errno;
+        else if (status >= 0 && replace)
+            status = rename(file->hidden, file->path) < 0 ? -errno : 0;
+        else if (status >= 0)
+            status = place_anew(file);
     }
     if (status < 0)
         gt_new_file_drop(file);

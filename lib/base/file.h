@@ -18,7 +18,8 @@ int gt_file_read_all(int fd, struct gt_buffer *text);
  * that is longer than `most` bytes, -EIO or -ENOMEM. */
 int gt_file_line(FILE *file, struct gt_buffer *line, size_t most);
 
-/* Write all of it, in as many calls as it takes. Returns 0 or the error of a write, after which a part may be written. */
+/* Write all of it, in as many calls as it takes. Returns 0 or the error of a write, after which a part may be written. A negative offset:
+ * where the descriptor is. */
 int gt_file_write_all(int fd, const void *bytes, size_t length);
 int gt_file_write_all_at(int fd, const void *bytes, size_t length, off_t offset);
 

@@ -42,7 +42,7 @@ static void begin_value(struct gt_json *json)
         line_break(json);
 }
 
-static void open_bracket(struct gt_json *json, char bracket)
+static void begin(struct gt_json *json, char bracket)
 {
     begin_value(json);
     gt_buffer_char(json->out, bracket);
@@ -51,7 +51,7 @@ static void open_bracket(struct gt_json *json, char bracket)
     *member_flag(json) = false;
 }
 
-static void close_bracket(struct gt_json *json, char bracket)
+static void end(struct gt_json *json, char bracket)
 {
     bool had_member = *member_flag(json);
     json->depth--;
@@ -62,85 +62,57 @@ static void close_bracket(struct gt_json *json, char bracket)
 
 void gt_json_object_begin(struct gt_json *json)
 {
-    open_bracket(json, '{');
+    begin(json, '{');
 }
 
 void gt_json_object_end(struct gt_json *json)
 {
-    close_bracket(json, '}');
+    end(json, '}');
 }
 
 void gt_json_array_begin(struct gt_json *json)
 {
-    open_bracket(json, '[');
+    begin(json, '[');
 }
 
 void gt_json_array_end(struct gt_json *json)
 {
-    close_bracket(json, ']');
+    end(json, ']');
 }
 
-static void quote_ascii(struct gt_buffer *out, unsigned char c)
-{
-    const char *escape = strchr("\"\"\\\\\nn\rr\tt\bb\ff", c);
-    switch (c) {
-    case '"':
-    case '\\':
-    case '\n':
-    case '\r':
-    case '\t':
-    case '\b':
-    case '\f':
-        gt_buffer_char(out, '\\');
-        gt_buffer_char(out, escape[1]);
-        break;
-    default:
-        if (c < 0x20 || c == 0x7f)
-            gt_buffer_printf(out, "\\u%04x", c);
-        else
-            gt_buffer_char(out, (char)c);
-    }
-}
-
-/* What a terminal would obey is escaped, so that JSON can be looked at, and says the same. */
+/* Escapes what JSON requires, and what a terminal would obey, so that JSON can be read there. */
 static void quote_sequence(struct gt_buffer *out, const char *sequence, int length)
 {
+    static const char named[] = "\"\"\\\\\nn\rr\tt\bb\ff";
     uint32_t acting = gt_utf8_acting(sequence, length);
-    if (acting > 0xffff)
+    unsigned char c = (unsigned char)*sequence;
+    const char *escape = length == 1 && (c < 0x20 || c == '"' || c == '\\') ? strchr(named, c) : NULL;
+    if (escape)
+        gt_buffer_printf(out, "\\%c", escape[1]);
+    else if (length == 1 && (c < 0x20 || c == 0x7f))
+        gt_buffer_printf(out, "\\u%04x", c);
+    else if (acting > 0xffff)
         gt_buffer_printf(out, "\\u%04x\\u%04x", 0xd800 + (unsigned)((acting - 0x10000) >> 10),
                          0xdc00 + (unsigned)(acting & 0x3ff));
     else if (acting)
         gt_buffer_printf(out, "\\u%04x", (unsigned)acting);
     else
-        gt_buffer_append(out, sequence, (size_t)length);
-}
-
-/* Letters that stand for themselves, as nearly all do. */
-static size_t plain_length(const unsigned char *text)
-{
-    const unsigned char *end = text;
-    while (*end >= 0x20 && *end < 0x7f && *end != '"' && *end != '\\')
-        end++;
-    return (size_t)(end - text);
+        gt_buffer_append(out, length ? sequence : "\xef\xbf\xbd", length ? (size_t)length : 3);
 }
 
 void gt_json_quote(struct gt_buffer *out, const char *text)
 {
     gt_buffer_char(out, '"');
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        size_t plain = plain_length(s);
-        gt_buffer_append(out, s, plain);
-        s += plain;
-        if (!*s)
+    for (const char *at = text; *at;) {
+        const char *plain = at; /* nearly all characters stand for themselves */
+        while (*at >= 0x20 && *at < 0x7f && *at != '"' && *at != '\\')
+            at++;
+        gt_buffer_append(out, plain, (size_t)(at - plain));
+        if (!*at)
             break;
-        int length = gt_utf8_length((const char *)s);
-        if (length == 1)
-            quote_ascii(out, *s);
-        else if (length == 0)
-            gt_buffer_text(out, "\xef\xbf\xbd");
-        else
-            quote_sequence(out, (const char *)s, length);
-        s += length ? length : 1;
+        int length = gt_utf8_length(at);
+        quote_sequence(out, at, length);
+        at += length ? length : 1;
     }
     gt_buffer_char(out, '"');
 }
@@ -269,69 +241,28 @@ void gt_json_free(struct gt_json_value *tree)
 
 /* ---- asking ---- */
 
-bool gt_json_is_object(const struct gt_json_value *value)
-{
-    return json_is_object(json_of(value));
-}
-
-bool gt_json_is_array(const struct gt_json_value *value)
-{
-    return json_is_array(json_of(value));
-}
-
-bool gt_json_is_text(const struct gt_json_value *value)
-{
-    return json_is_string(json_of(value));
-}
-
-bool gt_json_is_integer(const struct gt_json_value *value)
-{
-    return json_is_integer(json_of(value));
-}
-
-bool gt_json_is_number(const struct gt_json_value *value)
-{
-    return json_is_number(json_of(value));
-}
-
-bool gt_json_is_bool(const struct gt_json_value *value)
-{
-    return json_is_boolean(json_of(value));
-}
-
-bool gt_json_is_true(const struct gt_json_value *value)
-{
-    return json_is_true(json_of(value));
-}
-
-bool gt_json_is_null(const struct gt_json_value *value)
-{
-    return json_is_null(json_of(value));
-}
-
-const char *gt_json_text_of(const struct gt_json_value *value)
-{
-    return json_string_value(json_of(value));
-}
-
-double gt_json_number_of(const struct gt_json_value *value)
-{
-    return json_number_value(json_of(value));
-}
+/* A question about one value that jansson answers. */
+#define ASK(type, name, answer)                            \
+    type gt_json_##name(const struct gt_json_value *value) \
+    {                                                      \
+        return answer(json_of(value));                     \
+    }
+ASK(bool, is_object, json_is_object)
+ASK(bool, is_array, json_is_array)
+ASK(bool, is_text, json_is_string)
+ASK(bool, is_integer, json_is_integer)
+ASK(bool, is_number, json_is_number)
+ASK(bool, is_bool, json_is_boolean)
+ASK(bool, is_true, json_is_true)
+ASK(bool, is_null, json_is_null)
+ASK(const char *, text_of, json_string_value)
+ASK(double, number_of, json_number_value)
+ASK(int64_t, integer_of, json_integer_value)
+ASK(size_t, count, json_array_size)
 
 double gt_json_number_or_nan(const struct gt_json_value *value)
 {
     return gt_json_is_number(value) ? gt_json_number_of(value) : NAN;
-}
-
-int64_t gt_json_integer_of(const struct gt_json_value *value)
-{
-    return json_integer_value(json_of(value));
-}
-
-size_t gt_json_count(const struct gt_json_value *array)
-{
-    return json_array_size(json_of(array));
 }
 
 struct gt_json_value *gt_json_member(const struct gt_json_value *object, const char *name)
@@ -354,40 +285,18 @@ const char *gt_json_next_member(const struct gt_json_value *object, const char *
 
 /* ---- making ---- */
 
-struct gt_json_value *gt_json_new_object(void)
-{
-    return value_of(json_object());
-}
-
-struct gt_json_value *gt_json_new_array(void)
-{
-    return value_of(json_array());
-}
-
-struct gt_json_value *gt_json_new_text(const char *text, size_t length)
-{
-    return value_of(json_stringn(text, length));
-}
-
-struct gt_json_value *gt_json_new_integer(int64_t integer)
-{
-    return value_of(json_integer(integer));
-}
-
-struct gt_json_value *gt_json_new_number(double number)
-{
-    return value_of(json_real(number));
-}
-
-struct gt_json_value *gt_json_new_bool(bool is_true)
-{
-    return value_of(json_boolean(is_true));
-}
-
-struct gt_json_value *gt_json_new_null(void)
-{
-    return value_of(json_null());
-}
+#define MAKE(name, arguments, made)                    \
+    struct gt_json_value *gt_json_new_##name arguments \
+    {                                                  \
+        return value_of(made);                         \
+    }
+MAKE(object, (void), json_object())
+MAKE(array, (void), json_array())
+MAKE(text, (const char *text, size_t length), json_stringn(text, length))
+MAKE(integer, (int64_t integer), json_integer(integer))
+MAKE(number, (double number), json_real(number))
+MAKE(bool, (bool is_true), json_boolean(is_true))
+MAKE(null, (void), json_null())
 
 int gt_json_set(struct gt_json_value *object, const char *name, struct gt_json_value *value)
 {

@@ -23,15 +23,6 @@ static int bind_symbols(struct gt_library *library, const struct gt_symbol *symb
     return 0;
 }
 
-/* The loader takes one for each library that is loaded, and says of none that it was short. */
-static bool lacks_descriptors(void)
-{
-    struct gt_reserve reserve;
-    bool lacks = !gt_reserve_take(&reserve, 1);
-    gt_reserve_release(&reserve, 0);
-    return lacks;
-}
-
 /* The loader says why, after the name. Without a slash it looks for a library of that name where libraries are. */
 static int cannot_load(const char *path, const char *const names[], struct gt_error *error)
 {
@@ -48,25 +39,20 @@ static int cannot_load(const char *path, const char *const names[], struct gt_er
     return gt_error_set(error, ENOENT, "%s: cannot be loaded%s%s", path, reason ? ": " : "", reason ? reason : "");
 }
 
-/* The loader would wait for who writes to a pipe, or for what the kernel has to say: such files are regular ones without a size. */
-static int check_file(const char *path, struct gt_error *error)
-{
-    struct stat facts;
-    int status = gt_given_file_check(path, error);
-    if (status >= 0 && stat(path, &facts) == 0 && facts.st_size == 0)
-        return gt_error_set(error, EINVAL,
-                            "%s: cannot be loaded: it has no content, as files of the kernel's have none", path);
-    return status;
-}
-
 int gt_library_open(struct gt_library *library, const char *path, const char *const names[],
                     const struct gt_symbol *symbols, size_t count, void *functions, struct gt_error *error)
 {
     if (path && getauxval(AT_SECURE)) /* its constructors would run with our privileges, or beside what they opened */
         return gt_error_set(error, EPERM, "%s: a program with privileges of its own loads no library by path", path);
-    int status = path && strchr(path, '/') ? check_file(path, error) : 0;
+    /* The loader would wait for the writer of a pipe, or for a file of the kernel's: a regular one without a size. */
+    struct stat facts;
+    bool is_file = path && strchr(path, '/');
+    int status = is_file ? gt_given_file_check(path, error) : 0;
     if (status < 0)
         return status;
+    if (is_file && stat(path, &facts) == 0 && facts.st_size == 0)
+        return gt_error_set(error, EINVAL,
+                            "%s: cannot be loaded: it has no content, as files of the kernel's have none", path);
     const char *only[] = {path, NULL};
     const char *opened = NULL;
     library->handle = NULL;
@@ -74,11 +60,14 @@ int gt_library_open(struct gt_library *library, const char *path, const char *co
         library->handle = dlopen(*name, RTLD_LAZY | RTLD_LOCAL);
         opened = *name;
     }
-    if (!library->handle && lacks_descriptors())
-        return gt_error_set(error, EMFILE, "%s: cannot be loaded: descriptors are short (ulimit -n)",
-                            path ? path : names[0]);
-    if (!library->handle)
-        return cannot_load(path, names, error);
+    if (!library->handle) { /* the loader takes a descriptor, and does not report that there was none */
+        struct gt_reserve reserve;
+        bool has_descriptor = gt_reserve_take(&reserve, 1);
+        gt_reserve_release(&reserve, 0);
+        return has_descriptor ? cannot_load(path, names, error)
+                              : gt_error_set(error, EMFILE, "%s: cannot be loaded: descriptors are short (ulimit -n)",
+                                             path ? path : names[0]);
+    }
     snprintf(library->path, sizeof library->path, "%s", opened);
     status = bind_symbols(library, symbols, count, functions, error);
     if (status < 0)

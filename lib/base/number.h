@@ -12,8 +12,8 @@
 int gt_number_double(const char *text, double *ret);
 int gt_number_i64(const char *text, int64_t *ret);
 
-/* Write the shortest decimal that reads back as `value`, as Python's repr() does: "0.1", "1e+16", "3.0", "nan", "inf".
- * `text` has GT_NUMBER_SIZE bytes. Returns the length. */
+/* Write the shortest decimal that reads back as `value`, as Python's repr() does: "0.1", "1e+16", "3.0", "nan", "inf". A power of
+ * two may have one digit more. `text` has GT_NUMBER_SIZE bytes. Returns the length. */
 size_t gt_number_repr(char *text, double value);
 /* Write Python's round(value, decimals), which rounds the exact binary value, half to even: 2.0 -> "2.0", 67.2541 ->
  * "67.254". Returns the length. */

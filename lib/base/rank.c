@@ -12,60 +12,51 @@
 #include "base/map.h"
 #include "base/root.h"
 
-/* The launch that a rank is part of, told by the process that started all ranks of this machine: where no variable names it. */
-
+/* The launch that a rank is part of, where no variable names it: the process that started all ranks of this machine. */
 struct rank_launch {
-    pid_t pid;                /* of the nearest process around the rank that is no rank itself */
-    unsigned long long start; /* in ticks since the machine started, as no two processes of one number have it */
+    pid_t pid;                /* of the nearest process around the rank that is not a rank itself */
+    unsigned long long start; /* in ticks since the machine started; it distinguishes processes of one number */
 };
-
-enum { ENVIRONMENT_SIZE = 1 << 17 };
 
 static int read_stat(const struct gt_root *root, pid_t pid, pid_t *parent, unsigned long long *start)
 {
     char text[1024];
     ssize_t length = gt_root_read_process(root, pid, "stat", text, sizeof text);
     const char *behind = length > 0 ? strrchr(text, ')') : NULL; /* the name before it may hold anything */
-    int above;
     if (length < 0)
         return (int)length;
-    if (!behind ||
-        sscanf(behind + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &above,
-               start) != 2)
-        return -EINVAL;
-    *parent = above;
-    return 0;
+    return behind && sscanf(behind + 1,
+                            " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", parent,
+                            start) == 2
+               ? 0
+               : -EINVAL;
 }
 
-static bool has_variable(const char *text, size_t length, const char *name)
+/* A process that must not be read, such as the daemon of a scheduler, is not a rank. */
+static bool is_rank(const struct gt_root *root, pid_t pid, const char *variable)
 {
-    size_t size = strlen(name);
-    for (const char *p = text; p < text + length; p += strlen(p) + 1)
-        if (!strncmp(p, name, size) && p[size] == '=')
-            return true;
-    return false;
-}
-
-/* A process that nobody may look into, as the daemon of a scheduler, is none. */
-static bool is_rank(const struct gt_root *root, pid_t pid, const char *variable, char *text)
-{
-    ssize_t length = gt_root_read_process(root, pid, "environ", text, ENVIRONMENT_SIZE);
-    return length > 0 && has_variable(text, (size_t)length, variable);
+    enum { SIZE = 1 << 17 };
+    char *text = malloc(SIZE);
+    size_t name = strlen(variable);
+    ssize_t length = text ? gt_root_read_process(root, pid, "environ", text, SIZE) : 0;
+    bool has = false;
+    for (const char *at = text; length > 0 && !has && at < text + length; at += strlen(at) + 1)
+        has = !strncmp(at, variable, name) && at[name] == '=';
+    free(text);
+    return has;
 }
 
 /* `variable` is what each rank has in its environment. `root` NULL: this machine. Returns 0 or negative errno. */
-static int rank_launch_find(struct rank_launch *ret, const struct gt_root *root, pid_t pid, const char *variable)
+static int find_launch(struct rank_launch *ret, const struct gt_root *root, pid_t pid, const char *variable)
 {
     pid_t parent = 0;
-    char *text = malloc(ENVIRONMENT_SIZE);
-    int status = text ? read_stat(root, pid, &parent, &ret->start) : -ENOMEM;
+    int status = read_stat(root, pid, &parent, &ret->start);
     ret->pid = pid;
     for (bool is_found = false; status >= 0 && !is_found && parent > 0;) {
-        is_found = !is_rank(root, parent, variable, text);
         ret->pid = parent;
+        is_found = !is_rank(root, parent, variable);
         status = read_stat(root, ret->pid, &parent, &ret->start);
     }
-    free(text);
     return status;
 }
 
@@ -111,10 +102,7 @@ static const char *find_own(const void *context, const char *name)
     return getenv(name);
 }
 
-static struct gt_rank_environment own(void)
-{
-    return (struct gt_rank_environment){.find = find_own, .pid = getpid()};
-}
+#define OWN (&(struct gt_rank_environment){.find = find_own, .pid = getpid()})
 
 static const char *value_of(const struct gt_rank_environment *environment, const char *name)
 {
@@ -155,27 +143,24 @@ void gt_rank_place(struct gt_rank_place *ret, const struct gt_rank_environment *
 
 const char *gt_rank(void)
 {
-    const struct gt_rank_environment environment = own();
-    const struct launcher *launcher = nearest(&environment);
-    return launcher ? value_of(&environment, launcher->rank) : NULL;
+    const struct launcher *launcher = nearest(OWN);
+    return launcher ? value_of(OWN, launcher->rank) : NULL;
 }
 
 const char *gt_rank_step(void)
 {
-    const struct gt_rank_environment environment = own();
-    return value_of(&environment, "SLURM_STEP_ID");
+    return value_of(OWN, "SLURM_STEP_ID");
 }
 
 void gt_rank_own_place(struct gt_rank_place *ret)
 {
-    const struct gt_rank_environment environment = own();
-    gt_rank_place(ret, &environment);
+    gt_rank_place(ret, OWN);
 }
 
 bool gt_rank_has_others(void)
 {
     struct gt_rank_place place;
-    gt_rank_own_place(&place);
+    gt_rank_place(&place, OWN);
     return place.size > 0 ? place.size > 1 : place.rank > 0;
 }
 
@@ -206,7 +191,7 @@ static void add_launch_key(struct gt_buffer *out, const struct gt_rank_environme
     if (key)
         gt_buffer_printf(out, "-%08x", (unsigned)gt_hash(key, strlen(key)));
     else if (environment->pid && is_on_one_machine(environment, launcher) &&
-             rank_launch_find(&launch, environment->root, environment->pid, launcher->rank) >= 0)
+             find_launch(&launch, environment->root, environment->pid, launcher->rank) >= 0)
         gt_buffer_printf(out, "-%llu", launch.start);
 }
 
@@ -251,7 +236,7 @@ static int add_launch(struct gt_buffer *out, const struct gt_rank_environment *e
     const struct launcher *launcher = nearest(environment);
     if (!launcher || !environment->pid)
         return 0;
-    int status = rank_launch_find(&launch, environment->root, environment->pid, launcher->rank);
+    int status = find_launch(&launch, environment->root, environment->pid, launcher->rank);
     if (status < 0)
         return 0;
     gethostname(host, sizeof host - 1);
@@ -271,21 +256,11 @@ static void add_attempt(struct gt_buffer *out, const struct gt_rank_environment 
 
 int gt_rank_job(struct gt_buffer *out)
 {
-    const struct gt_rank_environment environment = own();
-    int status = add_id(out, &environment);
-    if (!status)
-        status = add_launch(out, &environment);
-    add_attempt(out, &environment);
+    int status = add_id(out, OWN);
+    if (!status && (status = add_launch(out, OWN)) > 0)
+        status = GT_RANK_JOB_OF_LAUNCH;
+    add_attempt(out, OWN);
     return status;
-}
-
-bool gt_rank_job_is_told(void)
-{
-    struct gt_buffer id = {0};
-    const struct gt_rank_environment environment = own();
-    int status = add_id(&id, &environment);
-    gt_buffer_release(&id);
-    return status != 0;
 }
 
 /* The parts of a heterogeneous job of Slurm are one job, and the elements of an array have its number and their own. */

@@ -13,11 +13,10 @@
  * ranks, while Slurm's variables say 0 in each of them. */
 const char *gt_rank(void);
 /* Append the number of the job that GPU_TRACKER_JOB, a scheduler or the launcher gave, with the number in the array where elements share
- * the first. Of ranks without one, a word that is the same in all that one launcher started on this machine. 1, 0 when there is none, or
- * -ENOMEM. */
+ * the first. For ranks without one, append a word that is the same in all that one launcher started on this machine. Returns 1,
+ * GT_RANK_JOB_OF_LAUNCH for such a word, 0 when there is none, or -ENOMEM. */
 int gt_rank_job(struct gt_buffer *out);
-/* False: it would be such a word. */
-bool gt_rank_job_is_told(void);
+enum { GT_RANK_JOB_OF_LAUNCH = 2 };
 /* The number of the step of Slurm's, or NULL outside of one. */
 const char *gt_rank_step(void);
 /* The job is known to have more ranks than this one. */

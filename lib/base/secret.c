@@ -58,25 +58,17 @@ static const char *const beginnings[] = {"ghp_",  "gho_",  "ghs_", "ghu_", "gith
 
 enum { SHORTEST_KEY = 12, SHORTEST_RANDOM = 24, SHORTEST_HEX = 32 };
 
-/* "--ssl-key" ends in the word "key", "monkey" does not. */
-static bool is_in_place(const char *name, size_t length, const char *word, enum place place)
-{
-    size_t own = strlen(word);
-    if (length <= own || strncasecmp(name + length - own, word, own) != 0)
-        return false;
-    size_t before = length - own;
-    return place == LAST ? strchr(separators, name[before - 1]) != NULL
-                         : strchr(parts, name[before - 1]) || strspn(name, "-") == before;
-}
-
 static bool matches(const char *name, size_t length, const char *plain, const char *word, enum place place)
 {
-    size_t own = strlen(word), all = strlen(plain);
-    switch (place) {
-    case ANYWHERE: return strstr(plain, word) != NULL;
-    case END: return all >= own && strcmp(plain + all - own, word) == 0;
-    default: return is_in_place(name, length, word, place);
-    }
+    size_t own = strlen(word), all = strlen(plain), before = length > own ? length - own : 0;
+    if (place == ANYWHERE)
+        return strstr(plain, word) != NULL;
+    if (place == END)
+        return all >= own && strcmp(plain + all - own, word) == 0;
+    if (!before || strncasecmp(name + before, word, own) != 0)
+        return false; /* "--ssl-key" ends in the word "key", "monkey" does not */
+    return place == LAST ? strchr(separators, name[before - 1]) != NULL
+                         : strchr(parts, name[before - 1]) || strspn(name, "-") == before;
 }
 
 static enum meaning meaning_of(const char *name, size_t length)
@@ -102,11 +94,9 @@ static bool names_secret(const char *name, size_t length)
 
 static bool begins_as_key(const char *piece, size_t length)
 {
-    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
-        size_t own = strlen(beginnings[i]);
-        if (length >= SHORTEST_KEY && strncmp(piece, beginnings[i], own) == 0)
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (length >= SHORTEST_KEY && strncmp(piece, beginnings[i], strlen(beginnings[i])) == 0)
             return true;
-    }
     return false;
 }
 
@@ -240,13 +230,6 @@ static size_t passed(const char *piece, size_t length)
     return 0;
 }
 
-static bool is_hidden(const struct state *state, const char *piece, size_t length)
-{
-    return state->rest_is_secret || (state->next_is_secret && *piece != '-') ||
-           (state->next_may_be_secret && may_be_secret(piece, length)) ||
-           (state->next_is_short && may_be_secret(piece, length) && is_password(state, piece, length));
-}
-
 /* Set what the name of an option, variable or heading says about the next piece. */
 static void expect_next(struct state *state, const char *name, size_t length, bool has_value, bool is_heading)
 {
@@ -282,7 +265,9 @@ static void put_piece(struct gt_buffer *out, struct state *state, const char *pi
         gt_buffer_append(out, piece, length);
         return;
     }
-    if (is_hidden(state, piece, length)) {
+    if (state->rest_is_secret || (state->next_is_secret && *piece != '-') ||
+        (state->next_may_be_secret && may_be_secret(piece, length)) ||
+        (state->next_is_short && may_be_secret(piece, length) && is_password(state, piece, length))) {
         gt_buffer_text(out, GT_SECRET_HIDDEN);
         state->next_is_secret = piece[length - 1] == ';'; /* more of a cookie */
         state->next_may_be_secret = state->next_is_short = false;
@@ -327,15 +312,10 @@ static bool find_json_secret(const char *text, const char **from, const char **t
     return false;
 }
 
-/* "--user name:password", as curl has it. */
-static bool is_user_option(const char *word)
-{
-    return !strcmp(word, "-u") || !strcmp(word, "--user");
-}
-
 static void put_word(struct gt_buffer *out, struct state *state, const char *word, const char *before)
 {
-    const char *colon = before && is_user_option(before) ? strchr(word, ':') : NULL;
+    bool is_user = before && (!strcmp(before, "-u") || !strcmp(before, "--user")); /* of curl: name:password */
+    const char *colon = is_user ? strchr(word, ':') : NULL;
     state->rest_is_secret = false;
     if (colon && !state->next_is_secret) {
         gt_buffer_append(out, word, (size_t)(colon + 1 - word));

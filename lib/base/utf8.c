@@ -146,6 +146,12 @@ size_t gt_utf8_columns(const char *text)
     return columns;
 }
 
+void gt_utf8_append(struct gt_buffer *out, uint32_t code)
+{
+    utf8proc_uint8_t bytes[4];
+    gt_buffer_append(out, bytes, (size_t)utf8proc_encode_char((utf8proc_int32_t)code, bytes));
+}
+
 uint32_t gt_utf8_code(const char *text)
 {
     int length = gt_utf8_length(text);

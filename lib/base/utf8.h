@@ -36,6 +36,8 @@ int gt_utf8_show(struct gt_buffer *out, const char *text);
 /* Returns how many columns it then takes, every character one. */
 size_t gt_utf8_columns(const char *text);
 
+/* Append the character of a code. */
+void gt_utf8_append(struct gt_buffer *out, uint32_t code);
 /* Returns the code of the character at `text`, which is valid. */
 uint32_t gt_utf8_code(const char *text);
 /* Returns the columns of a terminal that a character takes: 0, 1 or 2. */

@@ -59,18 +59,14 @@ static struct {
     void (*end)(struct gt_block *block, double cpu_seconds);
 } host;
 
-static bool is_this_library(const void *function)
-{
-    Dl_info its, mine;
-    return dladdr(function, &its) && dladdr(&host, &mine) && its.dli_fbase == mine.dli_fbase;
-}
-
 static void find_host(void)
 {
     void *library = dlopen("libgputracker-blocks.so", RTLD_LAZY | RTLD_NOLOAD);
     void *begin = library ? dlsym(library, "gt_hook_begin_of") : NULL;
     void *end = library ? dlsym(library, "gt_hook_end_with_children") : NULL;
-    if (!begin || !end || is_this_library(begin))
+    Dl_info its, mine;
+    if (!begin || !end ||
+        (dladdr(begin, &its) && dladdr(&host, &mine) && its.dli_fbase == mine.dli_fbase)) /* it is this copy */
         return;
     memcpy(&host.begin, &begin, sizeof begin);
     memcpy(&host.end, &end, sizeof end);
@@ -86,14 +82,6 @@ static void begin_library(void)
 
 _Atomic(struct gt_block_file *) gt_block_known;
 
-static void disown_all(void)
-{
-    for (struct gt_block_file *file = atomic_load(&gt_block_known); file; file = file->older) {
-        int status = file->writer->disown(file);
-        file->failed = status < 0 ? status : 0;
-    }
-}
-
 struct gt_block_process *gt_block_process_begin(void)
 {
     pthread_once(&once, begin_library);
@@ -104,7 +92,10 @@ struct gt_block_process *gt_block_process_begin(void)
         const char *cpu = secure_getenv(GT_BLOCKS_CPU_ENVIRONMENT);
         process->pid = getpid();
         process->without_cpu = cpu && strcmp(cpu, "no") == 0;
-        disown_all();
+        for (struct gt_block_file *file = atomic_load(&gt_block_known); file; file = file->older) {
+            int status = file->writer->disown(file);
+            file->failed = status < 0 ? status : 0;
+        }
         atomic_store(&process->identity, (uint64_t)gt_clock_ns(CLOCK_MONOTONIC) ^ ((uint64_t)process->pid << 40));
     }
     pthread_mutex_unlock(&process->mutex);

@@ -31,7 +31,7 @@ struct gt_block_event_reader {
     size_t columns;
     int column[GT_BLOCK_EVENT_COLUMNS]; /* its place in the row, or -1 */
     bool has_returns;                   /* the header ended in \r\n, so a row that does not was torn apart */
-    uint64_t torn;
+    uint64_t torn;                      /* rows that are left out because the kill of their process tore them apart */
     sqlite3 *database;
     sqlite3_stmt *select;
 };
@@ -219,11 +219,6 @@ int gt_block_event_next(struct gt_block_event_reader *reader, struct gt_block_ev
     return status < 0 ? status : 1;
 }
 
-uint64_t gt_block_event_torn(const struct gt_block_event_reader *reader)
-{
-    return reader->torn;
-}
-
 /* ---- opening ---- */
 
 /* `csv`: an open CSV file, or -1. */
@@ -304,12 +299,6 @@ static int append(struct gt_block_event_list *list, const struct gt_block_event 
     return 0;
 }
 
-static void complain(struct gt_block_event_list *list, const struct gt_error *bad)
-{
-    if (list->bad++ < COMPLAINTS)
-        gt_buffer_printf(&list->complaints, "%s\n", bad->text);
-}
-
 static int read_all(struct gt_block_event_list *list, struct gt_block_event_reader *reader, uint16_t source,
                     struct gt_error *error)
 {
@@ -319,7 +308,8 @@ static int read_all(struct gt_block_event_list *list, struct gt_block_event_read
         struct gt_error bad = {0};
         int status = gt_block_event_next(reader, &event, &name, &bad);
         if (status == -EBADMSG && list->skip_bad) {
-            complain(list, &bad);
+            if (list->bad++ < COMPLAINTS)
+                gt_buffer_printf(&list->complaints, "%s\n", bad.text);
             continue;
         }
         if (status < 0)
@@ -350,7 +340,7 @@ static int add_file(struct gt_block_event_list *list, const char *path, struct g
     if (status < 0)
         return status;
     status = read_all(list, reader, (uint16_t)source, error);
-    list->torn += gt_block_event_torn(reader);
+    list->torn += reader->torn;
     gt_block_event_close(reader);
     return status;
 }
@@ -421,6 +411,15 @@ int gt_block_event_list_pair(struct gt_block_event_list *list, struct gt_interva
     list->event = NULL;
     list->count = list->capacity = 0;
     return status;
+}
+
+void gt_block_event_list_warn(const struct gt_block_event_list *list, void (*warn)(void *context, const char *sentence),
+                              void *context)
+{
+    for (const char *line = list->complaints.data, *end; line && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        gt_warn(warn, context, "%.*s: left out", (int)(end - line), line);
+    }
 }
 
 void gt_block_event_list_release(struct gt_block_event_list *list)

@@ -21,8 +21,6 @@ int gt_block_event_open_csv(struct gt_block_event_reader **ret, int fd, const ch
  * end the reading. `*name` is borrowed until the next call. ret->name and ret->source are not set. */
 int gt_block_event_next(struct gt_block_event_reader *reader, struct gt_block_event *ret, const char **name,
                         struct gt_error *error);
-/* Returns how many rows were left out because the kill of their process tore them apart. */
-uint64_t gt_block_event_torn(const struct gt_block_event_reader *reader);
 void gt_block_event_close(struct gt_block_event_reader *reader);
 
 /* All rows of some files. */
@@ -48,6 +46,9 @@ int gt_block_sqlite_insert(struct sqlite3_stmt *insert, const struct gt_block_ev
 int gt_block_event_list_add(struct gt_block_event_list *list, const char *path, struct gt_error *error);
 /* Pairs what was read, as gt_intervals_pair does; the rows are gone then. 0 or -ENOMEM. */
 int gt_block_event_list_pair(struct gt_block_event_list *list, struct gt_intervals *ret);
+/* Warns of the first rows and files that were left out. */
+void gt_block_event_list_warn(const struct gt_block_event_list *list, void (*warn)(void *context, const char *sentence),
+                              void *context);
 void gt_block_event_list_release(struct gt_block_event_list *list);
 
 /* Checks that such a file may be made. -EINVAL: suffix; -EEXIST: it is there, and `overwrite` is not set. */

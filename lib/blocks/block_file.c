@@ -41,12 +41,6 @@ void gt_block_parent(pid_t pid)
     atomic_store(&declared_parent, pid);
 }
 
-/* Returns true where this process is known to be a part that another one started or forked. */
-static bool family_is_child(void)
-{
-    return atomic_load(&declared_parent) > 0 || loaded_in != getpid();
-}
-
 /* ---- who is who: one line for the machine and its process numbers, then one for each process ---- */
 
 static void add_machine(struct gt_buffer *out, const struct gt_root *root)
@@ -178,7 +172,9 @@ static int settle(struct gt_block_file **ret, const char *path, bool overwrite, 
         return add(ret, path, false, error);
     if (!overwrite)
         return gt_error_exists(error, path);
-    if (made < 0 && family_is_child())
+    bool is_part = atomic_load(&declared_parent) > 0 ||
+                   loaded_in != getpid(); /* another process started or forked it */
+    if (made < 0 && is_part)
         return gt_error_set(
             error, EEXIST,
             "%s exists; its file system does not tell whether this run of the program made it, so it is "

@@ -396,10 +396,9 @@ static void explain_end(const struct gt_block_injection *injection, int status,
     if (gt_clock_ns(CLOCK_MONOTONIC) - injection->set_ns > GT_SECOND / 5)
         return;
     if (status == 127)
-        gt_warn(
-            warn, context,
-            "the command ended at once with status 127: if it is linked with musl, which cannot load a preloaded library, "
-            "try it without roctx and mpi in --blocks-from");
+        gt_warn(warn, context,
+                "the command ended at once with status 127: if it is linked with musl, which cannot load a preloaded "
+                "library, try it without roctx and mpi in --blocks-from");
     if (status == 1)
         gt_warn(
             warn, context,

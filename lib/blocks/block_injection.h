@@ -1,5 +1,5 @@
-/* How the programs of a command find what records their ranges: variables of the environment, which also lead Python to its hooks in
- * share/gpu-tracker/python; and the report, at the end, on what was not recorded. */
+/* Environment variables that load the recorder of ranges into the programs of a command, and Python's hooks in
+ * share/gpu-tracker/python; and the warnings, at the end, about calls that were not recorded. */
 #ifndef GT_BLOCKS_BLOCK_INJECTION_H
 #define GT_BLOCKS_BLOCK_INJECTION_H
 
@@ -9,7 +9,7 @@
 
 #include "blocks/block_source.h"
 
-/* For the hooks: the folder of the libraries that they load, and what they record; see share/gpu-tracker/python/hooks.py. */
+/* For hooks (share/gpu-tracker/python/hooks.py): the folder of their libraries, functions and frameworks to record. */
 #define GT_HOOKS_ENVIRONMENT "GPU_TRACKER_HOOKS"
 #define GT_HOOKS_FUNCTIONS_ENVIRONMENT "GPU_TRACKER_PYTHON_BLOCKS"
 #define GT_HOOKS_SOURCES_ENVIRONMENT "GPU_TRACKER_PYTHON_SOURCES"
@@ -41,16 +41,16 @@ const char *gt_block_source_taken(enum gt_block_source_id source, const char *li
 
 /* Are there functions or frameworks of Python to hook? */
 bool gt_block_injection_hooks(const struct gt_block_injection *injection);
-/* Check it and find the files. Returns 0; -EINVAL for a wrong regular expression, -ENOENT for a missing file. */
+/* Checks it and finds the files. Returns 0; -EINVAL for a wrong regular expression, -ENOENT for a missing file. */
 int gt_block_injection_check(struct gt_block_injection *injection, struct gt_error *error);
-/* Set the variables for a command whose program is this file. With a warning, sources are left out whose variable is set already, or
- * whose preloaded library would stop the program. */
+/* Sets the variables for a command whose program is this file. Leaves out, with a warning, sources whose variable is
+ * set already, or whose preloaded library would stop the program. */
 void gt_block_injection_set(struct gt_block_injection *injection, const char *program,
                             void (*warn)(void *context, const char *sentence), void *context);
-/* Set the variables to their former values. */
+/* Sets the variables to their former values. */
 void gt_block_injection_unset(struct gt_block_injection *injection);
-/* At the end, before gt_blocks_collect: warn of what was not kept, and of each source and pattern that was not seen. `status`: the exit
- * status of the command. */
+/* Warns, before gt_blocks_collect, of calls that were not kept and of each source and pattern without any.
+ * `status`: the exit status of the command. */
 void gt_block_injection_end(const struct gt_block_injection *injection, const char *folder, int status,
                             void (*warn)(void *context, const char *sentence), void *context);
 

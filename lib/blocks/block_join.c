@@ -55,11 +55,6 @@ static double stop_of(const struct gt_block_join *join, const struct gt_interval
     return fmax(join->use_monotonic ? interval->clock_stop : interval->stop, start_of(join, interval));
 }
 
-static uint32_t block_of(const struct gt_block_join *join, const struct gt_interval *interval)
-{
-    return interval->name + (interval->unfinished ? (uint32_t)join->shape.blocks : 0);
-}
-
 static struct block *everything(const struct gt_block_join *join)
 {
     return &join->block[join->blocks - 1];
@@ -123,7 +118,8 @@ static int make_stretches(struct gt_block_join *join)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         const struct gt_interval *interval = &join->intervals->interval[i];
-        list[i] = (struct stretch){block_of(join, interval), start_of(join, interval), stop_of(join, interval)};
+        uint32_t block = interval->name + (interval->unfinished ? (uint32_t)join->shape.blocks : 0);
+        list[i] = (struct stretch){block, start_of(join, interval), stop_of(join, interval)};
         join->call_start[i] = list[i].start;
         join->call_stop[i] = list[i].stop;
     }
@@ -418,22 +414,16 @@ static void count_timepoints(struct gt_block_join *join)
     }
 }
 
-/* Without samples only the end is known, which is of all blocks together. */
-static void forget_counters(struct gt_block_join *join)
-{
-    for (size_t i = 0; i < join->blocks; i++) {
-        bool is_known = join->has_ended && &join->block[i] == everything(join);
-        for (size_t j = 0; j < join->shape.counters && !is_known; j++)
-            join->block[i].counter[j] = NAN;
-    }
-}
-
 void gt_block_join_finish(struct gt_block_join *join)
 {
     if (join->samples)
         count_edges_until(join, INFINITY, join->time, join->previous);
-    else
-        forget_counters(join);
+    for (size_t i = 0; i < join->blocks && !join->samples; i++) {
+        /* without samples only the end is known, which is of all blocks together */
+        bool is_known = join->has_ended && &join->block[i] == everything(join);
+        for (size_t j = 0; j < join->shape.counters && !is_known; j++)
+            join->block[i].counter[j] = NAN;
+    }
     everything(join)->counter_samples = join->samples;
     count_timepoints(join);
     for (size_t i = 0; i < join->blocks; i++)

@@ -13,8 +13,9 @@
 #include "store/sqlite.h"
 #include "store/store.h"
 
-static const char create[] = "DROP TABLE IF EXISTS block_memory; CREATE TABLE block_memory (code_block_name VARCHAR, "
-                             "allocated INTEGER, reserved INTEGER, peak_at_least INTEGER, peak_at_most INTEGER)";
+static const char create[] =
+    "BEGIN; DROP TABLE IF EXISTS block_memory; CREATE TABLE block_memory (code_block_name VARCHAR, "
+    "allocated INTEGER, reserved INTEGER, peak_at_least INTEGER, peak_at_most INTEGER)";
 static const char insert[] = "INSERT INTO block_memory VALUES (?, ?, ?, ?, nullif(?, -1))";
 static const char query[] = "SELECT code_block_name, allocated, reserved, peak_at_least, ifnull(peak_at_most, -1) "
                             "FROM block_memory ORDER BY 1";
@@ -66,15 +67,16 @@ static void take_note(void *context, pid_t process, const char *line)
 
 /* ---- the recording ---- */
 
-static int write_rows(sqlite3 *database, const char *path, const struct gt_block_memories *memories,
-                      struct gt_error *error)
+static int write_rows(const char *path, const struct gt_block_memories *memories, struct gt_error *error)
 {
-    sqlite3_stmt *statement;
-    int status = gt_sqlite_run(database, path, create, error);
+    sqlite3 *database;
+    sqlite3_stmt *statement = NULL;
+    int status = sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE, NULL);
+    status = status == SQLITE_OK ? 0 : gt_sqlite_error(database, path, error);
+    if (status >= 0)
+        status = gt_sqlite_run(database, path, create, error);
     if (status >= 0)
         status = gt_sqlite_prepare(&statement, database, path, insert, error);
-    if (status < 0)
-        return status;
     for (size_t i = 0; i < memories->count && status >= 0; i++) {
         const struct gt_block_memory *memory = &memories->memory[i];
         gt_sqlite_bind_text(statement, 1, memory->name);
@@ -85,18 +87,6 @@ static int write_rows(sqlite3 *database, const char *path, const struct gt_block
         status = gt_sqlite_step(statement, database, path, error);
     }
     sqlite3_finalize(statement);
-    return status;
-}
-
-static int write_all(const char *path, const struct gt_block_memories *memories, struct gt_error *error)
-{
-    sqlite3 *database;
-    int status = sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE, NULL);
-    status = status == SQLITE_OK ? 0 : gt_sqlite_error(database, path, error);
-    if (status >= 0)
-        status = gt_sqlite_run(database, path, "BEGIN", error);
-    if (status >= 0)
-        status = write_rows(database, path, memories, error);
     if (status >= 0)
         status = gt_sqlite_run(database, path, "COMMIT", error);
     sqlite3_close(database);
@@ -110,7 +100,7 @@ int gt_block_memory_collect(const char *folder, const char *tracking_file, pid_t
     gt_block_notes_read(folder, take_note, &memories);
     int status = memories.count ? gt_store_path(path, sizeof path, tracking_file, pid, error) : 0;
     if (status >= 0 && memories.count)
-        status = write_all(path, &memories, error);
+        status = write_rows(path, &memories, error);
     gt_block_memory_release(&memories);
     return status;
 }

@@ -1,11 +1,11 @@
-/* Notes that processes leave in the folder of a run beside their blocks, for the run to report at its end: a file PID.notes for each
- * process, a line for each note. Words of a note and the values behind them:
+/* Notes that processes leave in the folder of a run beside their blocks, for the run to report at its end: a file
+ * PID.notes for each process, a line for each note. A note begins with a word, which values follow:
  *
  *   source NAME                          something of this source was seen
- *   dropped PROGRAM CALLS NAMES LEVELS   ranges not kept: beyond --blocks-most, the number of names, that of levels; the last of each
- *                                        program in the process counts
+ *   dropped PROGRAM CALLS NAMES LEVELS   ranges not kept: beyond --blocks-most, too many names, too many levels;
+ *                                        the last note of each program in the process counts
  *   lost CALLS CAUSE                     calls that could not be written; the last counts
- *   memory A B C D BLOCK                 see inject/memory.c
+ *   memory A B C D BLOCK                 see inject/hooks.c
  *   python, without, off, matched, near, names   of hooks in interpreters, see block_injection.c */
 #ifndef GT_BLOCKS_BLOCK_NOTES_H
 #define GT_BLOCKS_BLOCK_NOTES_H

@@ -23,22 +23,21 @@
 
 enum { MARK_SIZE = 80 };
 
-/* PID.csv or PID-N.csv, and what a killed process was making: see base/file.c. */
-static bool is_named_so(const char *name)
+enum kind { FOREIGN, NOTES, PART, ROWS };
+
+/* By its name: PID.notes, PID.csv or PID-N.csv, and a part of a file that a killed process was making: see base/file.c. */
+static enum kind named_as(const char *name)
 {
     static const char hidden[] = ".gpu-tracker-";
     bool is_part = strncmp(name, hidden, strlen(hidden)) == 0;
     const char *at = is_part ? name + strlen(hidden) : name;
     size_t digits = strspn(at, DIGITS), further = at[digits] == '-' ? strspn(at + digits + 1, DIGITS) : 0;
     const char *end = at + digits + (further ? further + 1 : 0);
-    return digits && (is_part ? further && !strcmp(end, ".part") : !strcmp(end, gt_block_csv.suffix));
-}
-
-/* PID.notes: see block_notes.h. */
-static bool is_named_as_notes(const char *name)
-{
-    size_t digits = strspn(name, DIGITS);
-    return digits && !strcmp(name + digits, GT_BLOCK_NOTES_SUFFIX);
+    if (digits && is_part)
+        return further && !strcmp(end, ".part") ? PART : FOREIGN;
+    if (digits && !further && !strcmp(end, GT_BLOCK_NOTES_SUFFIX))
+        return NOTES;
+    return digits && !strcmp(end, gt_block_csv.suffix) ? ROWS : FOREIGN;
 }
 
 /* One that was being made may be empty. */
@@ -53,23 +52,20 @@ static bool begins_so(int fd, bool may_be_empty)
     return is || (may_be_empty && length == 0);
 }
 
-static bool is_written_by_us(int folder, const char *name)
+static enum kind kind_of(int folder, const char *name)
 {
     struct stat facts;
-    bool is_notes = is_named_as_notes(name);
-    if (!is_notes && !is_named_so(name))
-        return false;
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    enum kind kind = named_as(name);
+    int fd = kind ? openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
     bool is = fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) &&
-              (is_notes ? gt_block_notes_are(fd) : begins_so(fd, *name == '.'));
+              (kind == NOTES ? gt_block_notes_are(fd) : begins_so(fd, kind == PART));
     if (fd >= 0)
         close(fd);
-    return is;
+    return is ? kind : FOREIGN;
 }
 
-/* Go through what is in the folder, without its mark. The name of what is not ours goes to `foreign`; what is ours is removed when
- * that is wanted. How many there are of both, or negative errno; notes, and what a killed process was making, have no blocks and do not
- * count. */
+/* Goes through the folder, without its mark. Puts the name of a foreign file into `foreign`; removes the others if
+ * asked to. Returns how many there are, without notes and parts, which have no blocks; or negative errno. */
 static int look(int folder, bool removes, char *foreign, size_t size)
 {
     int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), count = 0;
@@ -84,9 +80,9 @@ static int look(int folder, bool removes, char *foreign, size_t size)
         const char *name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, MARK))
             continue;
-        bool is_ours = is_written_by_us(folder, name);
-        count += !is_ours || (*name != '.' && !is_named_as_notes(name));
-        if (!is_ours)
+        enum kind kind = kind_of(folder, name);
+        count += kind == FOREIGN || kind == ROWS;
+        if (kind == FOREIGN)
             snprintf(foreign, size, "%s", name);
         else if (removes)
             unlinkat(folder, name, 0);
@@ -248,15 +244,6 @@ int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int 
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
 
-static void pass_on(struct gt_buffer *lines, void (*warn)(void *context, const char *sentence), void *context)
-{
-    const char *end;
-    for (const char *line = lines->data; line && *line; line = end + 1) {
-        end = strchr(line, '\n');
-        gt_warn(warn, context, "%.*s: left out", (int)(end - line), line);
-    }
-}
-
 int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
                       void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
 {
@@ -270,7 +257,7 @@ int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
     status = gt_store_path(file, sizeof file, tracking_file, pid, error);
     if (status >= 0)
         status = gt_block_event_list_add(&list, folder, error);
-    pass_on(&list.complaints, warn, context);
+    gt_block_event_list_warn(&list, warn, context);
     if (status >= 0)
         status = gt_block_event_list_attach(&list, file, error);
     int count = list.count < INT_MAX ? (int)list.count : INT_MAX;

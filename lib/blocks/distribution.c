@@ -152,27 +152,6 @@ uint64_t gt_distribution_count(const struct gt_distribution *distribution)
     return distribution->before.count + distribution->values;
 }
 
-double gt_distribution_min(const struct gt_distribution *distribution)
-{
-    return gt_distribution_count(distribution) ? total(distribution).min : NAN;
-}
-
-double gt_distribution_max(const struct gt_distribution *distribution)
-{
-    return gt_distribution_count(distribution) ? total(distribution).max : NAN;
-}
-
-double gt_distribution_mean(const struct gt_distribution *distribution)
-{
-    return gt_distribution_count(distribution) ? total(distribution).mean : NAN;
-}
-
-double gt_distribution_deviation(const struct gt_distribution *distribution)
-{
-    struct gt_moments all = total(distribution);
-    return all.count ? sqrt(all.m2 / (double)all.count) : NAN;
-}
-
 double gt_distribution_total(const struct gt_distribution *distribution)
 {
     struct gt_moments all = total(distribution);
@@ -214,11 +193,14 @@ double gt_distribution_percentile(struct gt_distribution *distribution, double p
 
 double gt_distribution_statistic(struct gt_distribution *distribution, enum gt_statistic_id id)
 {
+    struct gt_moments all = total(distribution);
+    if (!all.count)
+        return NAN;
     switch (id) {
-    case GT_STAT_MIN: return gt_distribution_min(distribution);
-    case GT_STAT_MAX: return gt_distribution_max(distribution);
-    case GT_STAT_MEAN: return gt_distribution_mean(distribution);
-    case GT_STAT_STD: return gt_distribution_deviation(distribution);
+    case GT_STAT_MIN: return all.min;
+    case GT_STAT_MAX: return all.max;
+    case GT_STAT_MEAN: return all.mean;
+    case GT_STAT_STD: return sqrt(all.m2 / (double)all.count);
     case GT_STAT_P50: return gt_distribution_percentile(distribution, 50);
     case GT_STAT_P95: return gt_distribution_percentile(distribution, 95);
     case GT_STAT_P99: return gt_distribution_percentile(distribution, 99);

@@ -34,12 +34,8 @@ struct gt_distribution {
 /* Add a value. A distribution begins as all zero. NaN is not counted. 0 or -ENOMEM. */
 int gt_distribution_add(struct gt_distribution *distribution, double value);
 uint64_t gt_distribution_count(const struct gt_distribution *distribution);
-/* All return NaN while the distribution is empty. */
-double gt_distribution_min(const struct gt_distribution *distribution);
-double gt_distribution_max(const struct gt_distribution *distribution);
-double gt_distribution_mean(const struct gt_distribution *distribution);
-double gt_distribution_deviation(const struct gt_distribution *distribution);
 double gt_distribution_total(const struct gt_distribution *distribution); /* mean times count; 0 of none */
+/* Returns NaN while the distribution is empty. */
 double gt_distribution_percentile(struct gt_distribution *distribution, double percent);
 void gt_distribution_release(struct gt_distribution *distribution);
 

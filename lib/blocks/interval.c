@@ -78,20 +78,14 @@ static void stop_at(struct gt_interval *interval, const struct gt_block_event *s
     interval->stepped = isnan(stop->monotonic - interval->clock_start) && stop->timestamp < interval->start;
 }
 
-static void add_orphan(struct pairing *pairing, const struct gt_block_event *stop)
-{
-    if (!pairing->orphans++)
-        pairing->orphan = *stop;
-}
-
 static size_t close_calls(struct pairing *pairing, const struct gt_block_event *stop, size_t stops, const size_t *open,
                           size_t depth)
 {
     for (size_t i = 0; i < stops; i++, stop++)
         if (depth)
             stop_at(&pairing->interval[open[--depth]], stop);
-        else
-            add_orphan(pairing, stop);
+        else if (!pairing->orphans++)
+            pairing->orphan = *stop;
     return depth;
 }
 
@@ -219,18 +213,15 @@ static size_t nest(struct gt_interval *intervals, size_t *outer, size_t top, siz
     return inner;
 }
 
-static bool same_thread(const struct gt_interval *a, const struct gt_interval *b)
-{
-    return a->source == b->source && a->process == b->process && a->thread == b->thread;
-}
-
 /* Calls that ended among themselves, or those that never did among all. */
 static void nest_all(const struct gt_intervals *intervals, size_t *outer, bool unfinished)
 {
     struct gt_interval *list = intervals->interval;
     size_t top = SIZE_MAX;
     for (size_t i = 0; i < intervals->count; i++) {
-        if (i > 0 && !same_thread(&list[i], &list[i - 1]))
+        bool is_next_thread = i > 0 && (list[i].source != list[i - 1].source ||
+                                        list[i].process != list[i - 1].process || list[i].thread != list[i - 1].thread);
+        if (is_next_thread)
             top = SIZE_MAX;
         if (unfinished || !list[i].unfinished)
             top = nest(list, outer, top, i, unfinished);

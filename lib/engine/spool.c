@@ -3,12 +3,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +21,9 @@
 
 static const char *const parts[] = {"", "-wal", "-shm", "-journal"};
 
-enum { PARTS = sizeof parts / sizeof *parts };
+enum { PARTS = sizeof parts / sizeof *parts, PATH_SIZE = PATH_MAX + 300 };
+
+#define SENDER ".shipper" /* the lock of the sender */
 
 static const char *find_variable(const void *context, const char *name)
 {
@@ -29,7 +31,7 @@ static const char *find_variable(const void *context, const char *name)
     return getenv(name);
 }
 
-/* The ranks of a launch share one, also where no variable tells the job. */
+/* The ranks of a launch share a name, also without a variable that has the job. */
 static void name_job(char *ret, size_t size)
 {
     struct gt_buffer launch = {0};
@@ -41,13 +43,11 @@ static void name_job(char *ret, size_t size)
     gt_buffer_release(&launch);
 }
 
-/* Whoever may write to it could have a tracker write over files of this user. */
+/* Users who can write to the folder could make a tracker overwrite files of this user. */
 static int make_private(const char *folder, struct gt_error *error)
 {
     struct stat facts;
-    if (mkdir(folder, 0700) < 0 && errno != EEXIST)
-        return gt_error_system(error, errno, "%s", folder);
-    if (lstat(folder, &facts) < 0)
+    if ((mkdir(folder, 0700) < 0 && errno != EEXIST) || lstat(folder, &facts) < 0)
         return gt_error_system(error, errno, "%s", folder);
     if (!S_ISDIR(facts.st_mode) || facts.st_uid != geteuid() || facts.st_mode & 0077)
         return gt_error_set(error, EPERM,
@@ -55,7 +55,7 @@ static int make_private(const char *folder, struct gt_error *error)
     return 0;
 }
 
-/* FOLDER/gpu-tracker-UID/JOB-SERVER: recordings for one server, of one job. */
+/* FOLDER/gpu-tracker-UID/JOB-SERVER: recordings of one job for one server. */
 static int make_folder(struct gt_spool *spool, struct gt_error *error)
 {
     const char *given = getenv("GPU_TRACKER_SPOOL"), *temporary = getenv("TMPDIR");
@@ -64,7 +64,7 @@ static int make_folder(struct gt_spool *spool, struct gt_error *error)
                          : temporary && *temporary ? temporary
                                                    : "/tmp";
     char name[800], job[160];
-    mkdir(around, 0777); /* as that of a recording is made; where it cannot be, the next one tells why */
+    mkdir(around, 0777); /* make_private reports a failure */
     gt_address_name(name, sizeof name, &spool->address);
     name_job(job, sizeof job);
     for (char *p = job; *p; p++)
@@ -81,7 +81,7 @@ static int make_folder(struct gt_spool *spool, struct gt_error *error)
 
 static int take_lock(struct gt_spool *spool, struct gt_error *error)
 {
-    char lock[PATH_MAX + 8];
+    char lock[PATH_SIZE];
     snprintf(lock, sizeof lock, "%s" GT_SPOOL_LOCK, spool->recording);
     spool->lock = open(lock, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (spool->lock < 0 || flock(spool->lock, LOCK_EX | LOCK_NB) < 0)
@@ -107,37 +107,38 @@ int gt_spool_begin(struct gt_spool *ret, const char *pattern, struct gt_error *e
         return gt_error_system(error, ENAMETOOLONG, "%s", ret->folder);
     if (take_lock(ret, NULL) >= 0)
         return 0;
-    status = make_folder(ret, error); /* whoever sent the last recording has removed it just now */
+    status = make_folder(ret, error); /* a sender may have removed the empty folder just now */
     return status < 0 ? status : take_lock(ret, error);
 }
 
 void gt_spool_end(struct gt_spool *spool)
 {
-    char lock[PATH_MAX + 8];
+    char lock[PATH_SIZE];
     snprintf(lock, sizeof lock, "%s" GT_SPOOL_LOCK, spool->recording);
     if (spool->lock >= 0 && access(spool->recording, F_OK) < 0)
-        unlink(lock); /* there never was one */
+        unlink(lock); /* nothing was recorded */
     if (spool->lock >= 0)
         close(spool->lock);
     spool->lock = -1;
 }
 
-static bool has_ended(int shipper)
-{
-    struct pollfd end = {.fd = shipper};
-    return shipper >= 0 && poll(&end, 1, 0) > 0 && end.revents & (POLLHUP | POLLERR);
-}
+/* ---- Waiting ---- */
 
-/* Somebody sends from the folder at this moment. */
-static bool is_sent_from(const char *folder)
+/* Returns true if another process has locked the file. */
+static bool is_locked(const char *path)
 {
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%.3900s/.shipper", folder);
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    bool is_taken = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+    bool is_so = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
     if (fd >= 0)
         close(fd);
-    return is_taken;
+    return is_so;
+}
+
+bool gt_spool_is_written(const char *recording)
+{
+    char lock[PATH_SIZE];
+    snprintf(lock, sizeof lock, "%s" GT_SPOOL_LOCK, recording);
+    return is_locked(lock);
 }
 
 static int count_one(void *context, const char *path)
@@ -147,56 +148,49 @@ static int count_one(void *context, const char *path)
     return 0;
 }
 
-/* Others may have started processes that would take the place of ours. */
-static bool is_shared(const char *folder)
+/* The sender has ended, and no other sends. Senders of other trackers, which may take over, look every second. */
+static bool has_no_sender(const struct gt_spool *spool, int sender, int64_t now, int64_t *alone_since)
 {
-    size_t count = 0;
+    struct pollfd end = {.fd = sender};
+    char lock[PATH_SIZE];
+    size_t recordings = 0;
     bool is_written;
-    gt_spool_each(folder, count_one, &count, &is_written);
-    return count > 1 || gt_rank();
-}
-
-/* These look for a turn every second at least. */
-static bool is_left_alone(const struct gt_spool *spool, int shipper, int64_t now, int64_t *alone_since)
-{
-    if (!has_ended(shipper) || is_sent_from(spool->folder)) {
+    snprintf(lock, sizeof lock, "%s/" SENDER, spool->folder);
+    bool has_ended = sender >= 0 && poll(&end, 1, 0) > 0 && end.revents & (POLLHUP | POLLERR);
+    if (!has_ended || is_locked(lock)) {
         *alone_since = now;
         return false;
     }
-    return now - *alone_since >= (is_shared(spool->folder) ? 3 * GT_SECOND : 0);
+    gt_spool_each(spool->folder, count_one, &recordings, &is_written);
+    return now - *alone_since >= (recordings > 1 || gt_rank() ? 3 * GT_SECOND : 0);
 }
 
-/* One that was never made is waited for by nobody. */
-bool gt_spool_wait(const struct gt_spool *spool, double seconds, int shipper)
+bool gt_spool_wait(const struct gt_spool *spool, double seconds, int sender)
 {
-    char refused[PATH_MAX + 16];
-    int64_t now = gt_clock_monotonic(&gt_clock_system), end = now + (int64_t)(seconds * 1e9), alone_since = now;
+    char refused[PATH_SIZE];
+    int64_t now = gt_clock_monotonic(&gt_clock_system), alone_since = now;
+    int64_t end = now + (int64_t)(seconds * 1e9);
     snprintf(refused, sizeof refused, "%s/" GT_SPOOL_REFUSED, spool->folder);
-    while (access(spool->recording, F_OK) == 0) {
-        now = gt_clock_monotonic(&gt_clock_system);
-        bool is_over = now >= end || access(refused, F_OK) == 0 || is_left_alone(spool, shipper, now, &alone_since);
-        if (is_over)
-            return access(spool->recording, F_OK) < 0; /* whoever ended may have sent it just before */
+    while (access(spool->recording, F_OK) == 0 && now < end && access(refused, F_OK) < 0 &&
+           !has_no_sender(spool, sender, now, &alone_since)) {
         gt_sleep(0.02);
+        now = gt_clock_monotonic(&gt_clock_system);
     }
-    return true;
+    return access(spool->recording, F_OK) < 0;
 }
+
+/* ---- Moving ---- */
 
 static int copy(const char *from, const char *to, struct gt_error *error)
 {
-    char bytes[1 << 13];
-    int source = open(from, O_RDONLY | O_CLOEXEC), target = -1;
+    int source = open(from, O_RDONLY | O_CLOEXEC);
     if (source < 0)
         return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", from);
-    ssize_t got = 0;
-    int status = 0;
-    if ((target = open(to, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600)) < 0)
-        status = gt_error_system(error, errno, "%s", to);
-    while (!status && (got = read(source, bytes, sizeof bytes)) > 0)
-        if (gt_file_write_all(target, bytes, (size_t)got) < 0)
-            status = gt_error_system(error, errno, "%s", to);
-    if (!status && got < 0)
-        status = gt_error_system(error, errno, "%s", from);
+    int target = open(to, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    ssize_t copied = target < 0 ? -1 : 1;
+    while (copied > 0)
+        copied = sendfile(target, source, NULL, 1 << 20);
+    int status = copied < 0 ? gt_error_system(error, errno, "%s", to) : 0;
     close(source);
     if (target >= 0 && close(target) < 0 && !status)
         status = gt_error_system(error, errno, "%s", to);
@@ -205,13 +199,11 @@ static int copy(const char *from, const char *to, struct gt_error *error)
 
 int gt_spool_save(const struct gt_spool *spool, char *ret, size_t size, struct gt_error *error)
 {
-    char path[PATH_MAX], from[PATH_MAX + 16], to[PATH_MAX + 16];
-    if (mkdir("gpu-tracker-unsent", 0700) < 0 && errno != EEXIST)
-        return gt_error_system(error, errno, "gpu-tracker-unsent");
+    char path[PATH_SIZE], from[PATH_SIZE], to[PATH_SIZE];
     snprintf(path, sizeof path, "gpu-tracker-unsent/%.200s", gt_file_name(spool->folder));
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+    if ((mkdir("gpu-tracker-unsent", 0700) < 0 && errno != EEXIST) || (mkdir(path, 0700) < 0 && errno != EEXIST))
         return gt_error_system(error, errno, "%s", path);
-    snprintf(ret, size, "%s/%s", path, gt_file_name(spool->recording));
+    snprintf(ret, size, "%.300s/%s", path, gt_file_name(spool->recording));
     int status = 0;
     for (int i = 0; i < PARTS && status >= 0; i++) {
         snprintf(from, sizeof from, "%s%s", spool->recording, parts[i]);
@@ -225,6 +217,27 @@ int gt_spool_save(const struct gt_spool *spool, char *ret, size_t size, struct g
     return status;
 }
 
+void gt_spool_remove(const char *recording, bool keep)
+{
+    char path[PATH_SIZE], sent[PATH_SIZE], kept[2 * PATH_SIZE];
+    const char *name = gt_file_name(recording);
+    snprintf(sent, sizeof sent, "%.*ssent", (int)(name - recording), recording);
+    if (keep)
+        mkdir(sent, 0700);
+    for (int i = PARTS - 1; i >= 0; i--) {
+        snprintf(path, sizeof path, "%s%s", recording, parts[i]);
+        snprintf(kept, sizeof kept, "%s/%s%s", sent, name, parts[i]);
+        if (keep)
+            rename(path, kept);
+        else
+            unlink(path);
+    }
+    snprintf(path, sizeof path, "%s" GT_SPOOL_LOCK, recording);
+    unlink(path);
+}
+
+/* ---- Folders ---- */
+
 static bool ends_in(const char *name, const char *end)
 {
     size_t length = strlen(name), size = strlen(end);
@@ -235,47 +248,40 @@ int gt_spool_each(const char *name, int (*use)(void *context, const char *path),
 {
     DIR *folder = opendir(name);
     const struct dirent *entry;
-    char path[PATH_MAX];
+    char path[PATH_SIZE];
     int status = 0;
     *is_written = false;
     while (folder && !status && (entry = readdir(folder))) {
         snprintf(path, sizeof path, "%.3800s/%s", name, entry->d_name);
-        if (ends_in(entry->d_name, ".sqlite"))
+        if (ends_in(path, ".sqlite"))
             status = use(context, path);
-        else if (ends_in(entry->d_name, ".sqlite" GT_SPOOL_LOCK)) {
-            path[strlen(path) - strlen(GT_SPOOL_LOCK)] = '\0';
-            *is_written = *is_written || gt_spool_is_written(path);
-        }
+        else if (ends_in(path, ".sqlite" GT_SPOOL_LOCK))
+            *is_written |= is_locked(path);
     }
     if (folder)
         closedir(folder);
     return status;
 }
 
-static int find_one(void *context, const char *path)
-{
-    (void)context, (void)path;
-    return 1;
-}
-
 bool gt_spool_is_empty(const char *folder)
 {
+    size_t recordings = 0;
     bool is_written;
-    return !gt_spool_each(folder, find_one, NULL, &is_written) && !is_written;
+    gt_spool_each(folder, count_one, &recordings, &is_written);
+    return !recordings && !is_written;
 }
 
 static int lock_folder(const char *folder, int flags, struct gt_error *error)
 {
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%.3900s/.shipper", folder);
+    char path[PATH_SIZE];
+    struct stat facts;
+    snprintf(path, sizeof path, "%.3900s/" SENDER, folder);
     int fd = open(path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return gt_error_system(error, errno, "%s", path);
-    struct stat facts;
-    bool is_there = flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &facts) == 0 && facts.st_nlink > 0;
-    if (is_there)
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &facts) == 0 && facts.st_nlink > 0)
         return fd;
-    close(fd); /* or the one before has removed it meanwhile */
+    close(fd); /* locked, or removed by its owner just now */
     return -EWOULDBLOCK;
 }
 
@@ -284,56 +290,30 @@ int gt_spool_take(const char *folder, struct gt_error *error)
     return lock_folder(folder, O_CREAT, error);
 }
 
-/* Returns true when it may be worth a second try: the last recording went while its folder was ours. */
-static bool clear(const char *folder)
+void gt_spool_mark(const char *folder, const char *name, bool is_set)
 {
-    static const char *const names[] = {GT_SPOOL_REFUSED, GT_SPOOL_FULL, ".shipper"};
-    char path[PATH_MAX];
-    int lock = lock_folder(folder, 0, NULL);
-    if (lock < 0)
-        return false;
-    for (size_t i = 0; i < sizeof names / sizeof *names && gt_spool_is_empty(folder); i++) {
-        snprintf(path, sizeof path, "%.3900s/%s", folder, names[i]);
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%.3900s/%s", folder, name);
+    int fd = is_set ? open(path, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+    if (fd >= 0)
+        close(fd);
+    else
         unlink(path);
-    }
-    rmdir(folder); /* but for recordings that are kept */
-    close(lock);
-    return gt_spool_is_empty(folder);
 }
 
+/* A second try is for a recording that was removed while this process had the lock. */
 void gt_spool_clear(const char *folder)
 {
-    if (clear(folder))
-        clear(folder);
-}
-
-bool gt_spool_is_written(const char *recording)
-{
-    char lock[PATH_MAX + 8];
-    snprintf(lock, sizeof lock, "%s" GT_SPOOL_LOCK, recording);
-    int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return false;
-    bool is_written = flock(fd, LOCK_SH | LOCK_NB) < 0;
-    close(fd);
-    return is_written;
-}
-
-void gt_spool_remove(const char *recording, bool keep)
-{
-    char path[PATH_MAX + 16], copy_of[PATH_MAX], kept[PATH_MAX + 300];
-    snprintf(copy_of, sizeof copy_of, "%s", recording);
-    snprintf(kept, sizeof kept, "%s/sent", dirname(copy_of));
-    if (keep && mkdir(kept, 0700) == 0)
-        errno = 0;
-    for (int i = PARTS - 1; i >= 0; i--) {
-        snprintf(path, sizeof path, "%s%s", recording, parts[i]);
-        snprintf(kept, sizeof kept, "%s/sent/%.200s%s", copy_of, gt_file_name(recording), parts[i]);
-        if (keep)
-            rename(path, kept);
-        else
-            unlink(path);
+    static const char *const names[] = {GT_SPOOL_REFUSED, GT_SPOOL_FULL, SENDER};
+    for (int attempt = 0; attempt < 2; attempt++) {
+        int lock = lock_folder(folder, 0, NULL);
+        if (lock < 0)
+            return;
+        for (size_t i = 0; i < sizeof names / sizeof *names && gt_spool_is_empty(folder); i++)
+            gt_spool_mark(folder, names[i], false);
+        rmdir(folder); /* fails if it has recordings, or the folder `sent` */
+        close(lock);
+        if (!gt_spool_is_empty(folder))
+            return;
     }
-    snprintf(path, sizeof path, "%s" GT_SPOOL_LOCK, recording);
-    unlink(path);
 }

@@ -21,6 +21,10 @@ struct block {
 struct gt_query {
     struct block *blocks; /* the first has room left */
     int status;
+    struct kept {
+        void *object;
+        void (*release)(void *object);
+    } kept[GT_QUERY_KEPT];
 };
 
 struct gt_query *gt_query_new(void)
@@ -28,8 +32,21 @@ struct gt_query *gt_query_new(void)
     return calloc(1, sizeof(struct gt_query));
 }
 
+void gt_query_keep(struct gt_query *query, int place, void *object, void (*release)(void *object))
+{
+    query->kept[place] = (struct kept){object, release};
+}
+
+void *gt_query_kept(const struct gt_query *query, int place)
+{
+    return query->kept[place].object;
+}
+
 void gt_query_free(struct gt_query *query)
 {
+    for (int i = 0; query && i < GT_QUERY_KEPT; i++)
+        if (query->kept[i].object)
+            query->kept[i].release(query->kept[i].object);
     for (struct block *block = query ? query->blocks : NULL, *next; block; block = next) {
         next = block->next;
         free(block);

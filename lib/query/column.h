@@ -26,7 +26,7 @@ struct gt_rows_column {
     };
 };
 
-enum { GT_COLUMNS = 24 };
+enum { GT_COLUMNS = 32 };
 
 struct gt_rows {
     struct gt_query *query;
@@ -43,6 +43,10 @@ void gt_query_free(struct gt_query *query);
 /* Returns 0, -ENOMEM, or -EINVAL for a column that does not exist. */
 int gt_query_status(const struct gt_query *query);
 void gt_query_fail(struct gt_query *query, int status);
+/* Keep an object until the query is freed, in a place from 0 to GT_QUERY_KEPT - 1. */
+enum { GT_QUERY_KEPT = 4 };
+void gt_query_keep(struct gt_query *query, int place, void *object, void (*release)(void *object));
+void *gt_query_kept(const struct gt_query *query, int place); /* NULL: nothing is there */
 /* Returns memory that is the query's, not initialized; NULL after a failure. */
 void *gt_query_memory(struct gt_query *query, size_t count, size_t size);
 

@@ -1,31 +1,217 @@
 #include "record/kernel_watch.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/grow.h"
+#include "collect/process/process.h"
+
+static const double LEAST_RAM = 0x1p20; /* below this a process is not asked again */
+static const double MUCH = 0.5;         /* of a limit: what a process had at the last look before it met that */
+enum { UNKNOWN = -3, NOT_WATCHED = -2, OWN = -1 };
+
+/* ---- Which group a process is in --------------------------------------------------------------------------------- */
+
+static int known(const struct gt_made_groups *groups, uint64_t hash)
+{
+    for (size_t i = 0; i < groups->memberships; i++)
+        if (groups->membership[i].hash == hash)
+            return groups->membership[i].group;
+    return UNKNOWN;
+}
+
+static void remember(struct gt_made_groups *groups, uint64_t hash, int group)
+{
+    if (groups->memberships == GT_MADE_MEMBERSHIPS)
+        return;
+    groups->membership[groups->memberships].hash = hash;
+    groups->membership[groups->memberships++].group = group;
+}
+
+static void read_limit(const struct gt_made_groups *groups, struct gt_made_group *made, const struct gt_root *root)
+{
+    struct gt_limit limit;
+    gt_limit_memory_apart(&limit, root, &made->group, &groups->own);
+    if (!isnan(limit.value))
+        made->limit = limit.value;
+}
+
+/* Several processes may have come to a new group by different other groups. */
+static int find(const struct gt_made_groups *groups, const struct gt_control_group *group)
+{
+    for (size_t i = 0; i < groups->count; i++)
+        if (!groups->made[i].is_gone && !strcmp(groups->made[i].group.path, group->path))
+            return (int)i;
+    return UNKNOWN;
+}
+
+static int watch(struct gt_made_groups *groups, const struct gt_root *root, const struct gt_control_group *group)
+{
+    int found = find(groups, group);
+    if (found >= 0)
+        return found;
+    bool is_above = gt_control_group_holds(group, &groups->own);
+    if (group->version == groups->own.version && is_above && gt_control_group_holds(&groups->own, group))
+        return OWN;
+    if (group->version != groups->own.version || is_above || groups->count == GT_MADE_GROUPS)
+        return NOT_WATCHED;
+    struct gt_made_group *made = GT_GROW_BY_ONE(groups->made, groups->count);
+    if (!made)
+        return NOT_WATCHED;
+    *made = (struct gt_made_group){.group = *group, .begin = gt_group_oom_kills(root, group), .limit = NAN};
+    made->is_below = group->version == 2 && gt_control_group_holds(&groups->own, group);
+    made->oom_kills = made->begin - made->begin;
+    read_limit(groups, made, root);
+    return (int)groups->count++;
+}
+
+static int group_of(struct gt_made_groups *groups, const struct gt_process *process, const struct gt_root *root)
+{
+    char text[4096];
+    struct gt_control_group group[GT_CONTROLLERS];
+    ssize_t length = gt_process_read_text(process, "cgroup", text, sizeof text);
+    if (length <= 0)
+        return UNKNOWN;
+    uint64_t hash = gt_control_groups_hash(text);
+    int found = known(groups, hash);
+    if (found != UNKNOWN && (found < 0 || !groups->made[found].is_gone))
+        return found;
+    gt_control_groups_find(root, process->pid, group);
+    found = watch(groups, root, &group[GT_CONTROLLER_MEMORY]);
+    remember(groups, hash, found);
+    return found;
+}
+
+/* ---- What happens there ------------------------------------------------------------------------------------------ */
+
+static void read_events(const struct gt_made_groups *groups, struct gt_made_group *made, const struct gt_root *root)
+{
+    double kills = gt_group_oom_kills(root, &made->group);
+    made->is_gone = isnan(kills) && !isnan(made->begin);
+    if (made->is_gone)
+        return;
+    made->oom_kills = kills - made->begin;
+    read_limit(groups, made, root);
+}
+
+static void take_name(char ret[GT_LARGEST_NAME], const struct gt_process *process)
+{
+    ssize_t length = gt_process_read_text(process, "comm", ret, GT_LARGEST_NAME);
+    if (length <= 0)
+        snprintf(ret, GT_LARGEST_NAME, "%s", process->name);
+    else if (ret[length - 1] == '\n')
+        ret[length - 1] = '\0';
+}
+
+/* One that was killed stays the largest: later ones may have more, and live. */
+static void take_larger(struct gt_made_group *made, const struct gt_process *process)
+{
+    double ram = process->value[GT_RSS];
+    bool is_victim = made->largest.is_gone && made->oom_kills > 0;
+    if (made->largest.pid == process->pid)
+        made->largest.peak = fmax(made->largest.peak, fmax(ram, process->value[GT_RAM_PEAK]));
+    if (is_victim || !(ram > made->largest.ram))
+        return;
+    if (made->largest.pid != process->pid)
+        made->largest.peak = ram;
+    made->largest.pid = process->pid;
+    made->largest.ram = ram;
+    made->largest.is_gone = false;
+    take_name(made->largest_name, process);
+}
+
+static void ask(struct gt_made_groups *groups, struct gt_process *process, const struct gt_root *root)
+{
+    double ram = process->value[GT_RSS];
+    bool has_grown = ram >= LEAST_RAM && !(ram < 2 * process->made.ram);
+    bool is_other = process->made.was_forked != process->is_forked;
+    if (process->made.was_asked && !has_grown && !is_other)
+        return;
+    int group = group_of(groups, process, root);
+    process->made.was_asked = true;
+    process->made.was_forked = process->is_forked;
+    process->made.ram = ram;
+    process->made.group = group < 0 ? 0 : group + 1;
+    process->made.is_elsewhere = group >= 0 || group == NOT_WATCHED;
+    if (group >= 0)
+        read_limit(groups, &groups->made[group], root);
+}
+
+/* The group may be taken away soon after its last process. */
+static void look_for_end(const struct gt_made_groups *groups, struct gt_made_group *made, const struct gt_tree *tree)
+{
+    if (!made->largest.pid || made->largest.is_gone)
+        return;
+    const struct gt_process *largest = gt_tree_find(tree, made->largest.pid);
+    made->largest.is_gone = !largest || largest->is_zombie || largest->is_gone;
+    if (!made->largest.is_gone)
+        return;
+    read_events(groups, made, tree->root);
+    if (made->oom_kills == 0 && !made->is_gone)
+        made->largest.ram = 0; /* it ended by itself, and the next may be smaller */
+}
+
+static void made_groups_look(struct gt_made_groups *groups, const struct gt_tree *tree)
+{
+    if (!groups->own.version)
+        return;
+    for (size_t i = 0; i < groups->count; i++)
+        look_for_end(groups, &groups->made[i], tree);
+    for (size_t i = 0; i < tree->count; i++) {
+        struct gt_process *process = tree->process[i];
+        if (process->is_zombie || process->is_gone)
+            continue;
+        ask(groups, process, tree->root);
+        if (process->made.group)
+            take_larger(&groups->made[process->made.group - 1], process);
+    }
+}
+
+/* Of a group that was taken away it can only be told from what its largest process had. */
+static bool had_kill(const struct gt_made_group *made, double kills)
+{
+    return made->oom_kills > 0 || (made->is_gone && kills > 0 && made->largest.peak >= MUCH * made->limit);
+}
+
+/* Read them all again. `own` and `above` are the kills that the job's group counted, and those above. Returns the group in which the kernel
+ * killed a process for memory, that of the largest, or NULL. */
+static const struct gt_made_group *made_groups_end(struct gt_made_groups *groups, const struct gt_tree *tree,
+                                                   double own, double above)
+{
+    const struct gt_made_group *ret = NULL;
+    for (size_t i = 0; i < groups->count; i++) {
+        struct gt_made_group *made = &groups->made[i];
+        look_for_end(groups, made, tree);
+        if (!made->is_gone)
+            read_events(groups, made, tree->root);
+        if (had_kill(made, made->is_below ? own : above) && (!ret || made->largest.peak > ret->largest.peak))
+            ret = made;
+    }
+    return ret;
+}
+
+/* ---- The watch --------------------------------------------------------------------------------------------------- */
 
 void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *root)
 {
-    gt_made_groups_begin(&watch->made, watch->groups, watch->lines_hash);
+    watch->made = (struct gt_made_groups){.own = watch->groups[GT_CONTROLLER_MEMORY]};
+    if (watch->lines_hash)
+        remember(&watch->made, watch->lines_hash, OWN);
     gt_group_events_read(watch->groups, root, &watch->begin);
 }
 
 void gt_kernel_watch_release(struct gt_kernel_watch *watch)
 {
-    gt_made_groups_release(&watch->made);
-}
-
-static void read_name(struct gt_kernel_watch *watch, const struct gt_root *root)
-{
-    ssize_t length = gt_root_read_process(root, watch->largest_pid, "comm", watch->largest_name,
-                                          sizeof watch->largest_name);
-    if (length > 0 && watch->largest_name[length - 1] == '\n')
-        watch->largest_name[length - 1] = '\0';
+    free(watch->made.made);
+    watch->made = (struct gt_made_groups){0};
 }
 
 void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *tree)
 {
     double before = watch->largest_ram;
-    gt_made_groups_look(&watch->made, tree);
+    made_groups_look(&watch->made, tree);
     for (size_t i = 0; i < tree->count; i++) {
         const struct gt_process *process = tree->process[i];
         double ram = process->value[GT_RSS];
@@ -38,8 +224,8 @@ void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *t
     const struct gt_process *largest = watch->largest_pid ? gt_tree_find(tree, watch->largest_pid) : NULL;
     if (largest)
         watch->largest_peak = fmax(watch->largest_peak, largest->value[GT_RAM_PEAK]);
-    if (watch->largest_ram > before)
-        read_name(watch, tree->root);
+    if (largest && watch->largest_ram > before)
+        take_name(watch->largest_name, largest);
 }
 
 /* Tells the limit of a group that the job made, and who was killed there. */
@@ -71,8 +257,7 @@ void gt_kernel_watch_read(struct gt_kernel_watch *watch, const struct gt_tree *t
         .limit_met = NAN,
     };
     memcpy(ret->largest_name, watch->largest_name, sizeof ret->largest_name);
-    const struct gt_made_group *made = gt_made_groups_end(
-        &watch->made, tree, &(struct gt_made_kills){ret->oom_kills, ret->oom_kills_above});
+    const struct gt_made_group *made = made_groups_end(&watch->made, tree, ret->oom_kills, ret->oom_kills_above);
     if (made)
         name_made(made, ret);
 }

@@ -4,9 +4,37 @@
 #define GT_RECORD_KERNEL_WATCH_H
 
 #include "collect/cgroup/limits.h"
-#include "record/made_groups.h"
 #include "sample/outcome.h"
 #include "sample/tree.h"
+
+/* Control groups that the job makes for its own processes, below its own or beside it: containers, scopes, scripts. */
+enum { GT_MADE_GROUPS = 32, GT_MADE_MEMBERSHIPS = 64, GT_LARGEST_NAME = 32 };
+
+struct gt_made_group {
+    struct gt_control_group group;
+    bool is_below;           /* the job's own group counts its kills, too */
+    bool is_gone;            /* it was taken away before it could be read again */
+    double begin, oom_kills; /* as counted when it was met, and since then; NaN: not told */
+    double limit;            /* bytes: the least of its own and of the groups above that the job is not in; NaN: none */
+    struct {
+        pid_t pid;
+        double ram, peak; /* bytes: of a reading, and of its own high-water mark */
+        bool is_gone;
+    } largest;
+    char largest_name[GT_LARGEST_NAME];
+};
+
+struct gt_made_groups {
+    struct gt_control_group own; /* that in which the main process was found */
+    size_t count;                /* at most GT_MADE_GROUPS: later ones are not watched */
+    struct gt_made_group *made;
+    /* /proc/PID/cgroup was found to say this: a hash, and the group, -1 where it is the job's own or one that is not watched. */
+    size_t memberships;
+    struct {
+        uint64_t hash;
+        int group;
+    } membership[GT_MADE_MEMBERSHIPS];
+};
 
 struct gt_kernel_watch {
     struct gt_control_group groups[GT_CONTROLLERS];
@@ -15,7 +43,7 @@ struct gt_kernel_watch {
     struct gt_made_groups made;
     pid_t largest_pid;
     double largest_ram, largest_peak; /* bytes: of a reading, and of its own high-water mark */
-    char largest_name[32];
+    char largest_name[GT_LARGEST_NAME];
 };
 
 /* Count from now on; `groups` have been found. */

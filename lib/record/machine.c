@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timex.h>
 #include <unistd.h>
 
 #include "base/number.h"
+#include "base/rank.h"
 #include "base/secret.h"
 #include "collect/cgroup/limits.h"
 #include "collect/host/capacity.h"
-#include "record/place.h"
-#include "record/provenance.h"
 #include "record/recorder_state.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
@@ -63,7 +63,7 @@ static int read_command(const struct gt_recorder *recorder, struct gt_machine *m
     return status;
 }
 
-static void name_energy_sources(struct gt_recorder *recorder)
+int gt_recorder_describe_gpus(struct gt_recorder *recorder)
 {
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         const struct gt_sampler_source *source = gt_provenance_source(recorder, gt_energy_metrics[i]);
@@ -73,20 +73,7 @@ static void name_energy_sources(struct gt_recorder *recorder)
         snprintf(ret->name, sizeof ret->name, "%.95s", source->availability.source);
         ret->refresh = isnan(source->availability.refresh) ? 0 : source->availability.refresh;
     }
-}
-
-int gt_recorder_describe_gpus(struct gt_recorder *recorder)
-{
-    name_energy_sources(recorder);
     return copy_gpus(recorder);
-}
-
-static void tell_packages(struct gt_recorder *recorder)
-{
-    const struct gt_frame *frame = &recorder->sampler.frame;
-    recorder->machine.cpu_packages = (int)frame->package_count;
-    snprintf(recorder->machine.cpu_packages_missing, sizeof recorder->machine.cpu_packages_missing, "%s",
-             recorder->sampler.topology.why_no_packages);
 }
 
 /* A stored machine has its own name, if that was stored. */
@@ -122,7 +109,9 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     snprintf(machine->ram_method, sizeof machine->ram_method, "%s",
              gt_memory_method_label(gt_job_memory_method(recorder->sampler.memory)));
     snprintf(machine->idle_policy, sizeof machine->idle_policy, "%s", options->idle);
-    tell_packages(recorder);
+    machine->cpu_packages = (int)recorder->sampler.frame.package_count;
+    snprintf(machine->cpu_packages_missing, sizeof machine->cpu_packages_missing, "%s",
+             recorder->sampler.topology.why_no_packages);
     int status = gt_cost_read(
         machine, &(struct gt_cost){options->carbon_intensity, options->carbon_file, options->price}, error);
     if (status < 0)
@@ -131,6 +120,72 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     if (read_command(recorder, machine) < 0 || gt_recorder_describe_gpus(recorder) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     return 0;
+}
+
+/* ---- By which recordings of one job are joined: rank and job, and the machine that is shared with others --------------- */
+
+/* The kernel adds to its bound until somebody sets the clock, and stops here. */
+static const double NOBODY_SETS_IT = 16;
+
+/* Seconds by which the clock of this machine may be off at most; 0: nobody sets it, or it is not known. */
+static double clock_error(const struct gt_root *root)
+{
+    struct timex clock = {0};
+    if (!root->is_machine || adjtimex(&clock) < 0)
+        return 0;
+    double seconds = (double)clock.maxerror / 1e6;
+    return seconds < NOBODY_SETS_IT ? seconds : 0;
+}
+
+static void read_rank(struct gt_machine *machine, const struct gt_rank_environment *environment)
+{
+    struct gt_rank_place place;
+    gt_rank_place(&place, environment);
+    snprintf(machine->launcher, sizeof machine->launcher, "%s", place.launcher ? place.launcher : "");
+    machine->rank = (int)place.rank + 1;
+    machine->local_rank = (int)place.local + 1;
+    machine->world = place.size > 0 ? (int)place.size : 0;
+    gt_rank_job_name(machine->job, sizeof machine->job, environment);
+}
+
+static void read_node(struct gt_machine *machine, const struct gt_root *root,
+                      const struct gt_rank_environment *environment)
+{
+    static const char *const names[] = {"SLURMD_NODENAME",
+                                        "NODE_NAME"}; /* of Slurm; as Kubernetes' downward API is used */
+    for (size_t i = 0; i < sizeof names / sizeof *names && !*machine->node_name; i++) {
+        const char *name = environment->find(environment->context, names[i]);
+        snprintf(machine->node_name, sizeof machine->node_name, "%s", name ? name : "");
+    }
+    if (gt_root_read(root, "proc/sys/kernel/random/boot_id", machine->node, sizeof machine->node) > 0)
+        machine->node[strcspn(machine->node, "\n")] = '\0';
+    else
+        *machine->node = '\0';
+}
+
+static void read_place(struct gt_machine *machine, const struct gt_root *root,
+                       const struct gt_rank_environment *environment,
+                       const struct gt_control_group groups[GT_CONTROLLERS])
+{
+    const struct gt_control_group *group = &groups[GT_CONTROLLER_MEMORY];
+    read_rank(machine, environment);
+    read_node(machine, root, environment);
+    char path[64], text[64];
+    snprintf(path, sizeof path, "proc/%d/ns/net", (int)machine->pid);
+    if (gt_root_readlink(root, path, text, sizeof text) > 0 && !strncmp(text, "net:[", 5)) /* "net:[4026531840]" */
+        machine->network = strtod(text + 5, NULL);
+    if (group->version)
+        snprintf(machine->control_group, sizeof machine->control_group, "%s", group->path + group->mount_length);
+    machine->clock_error = clock_error(root);
+}
+
+void gt_place_take_group(struct gt_machine *machine, const struct gt_cgroup_place *place,
+                         const struct gt_control_group groups[GT_CONTROLLERS])
+{
+    const struct gt_control_group *mounted = &groups[GT_CONTROLLER_MEMORY];
+    const char *path = place->path[mounted->version == 1 ? GT_CGROUP_MEMORY : GT_CGROUP_UNIFIED];
+    if (*path && !strncmp(path, mounted->path, mounted->mount_length))
+        snprintf(machine->control_group, sizeof machine->control_group, "%s", path + mounted->mount_length);
 }
 
 /* ---- What the job was given --------------------------------------------------------------------------------------- */
@@ -195,22 +250,18 @@ static double number_of(const struct environment *environment, const char *name)
     return text && gt_number_double(text, &value) == 0 && value > 0 ? value : NAN;
 }
 
-static double length_of(const char *list)
-{
-    double count = *list != '\0';
-    for (; *list; list++)
-        count += *list == ',';
-    return count > 0 ? count : NAN;
-}
-
 static double value_of(const struct environment *environment, const struct allocation *allocation,
                        const struct gt_machine *machine)
 {
     const char *text = find(environment, allocation->variable);
     if (!text)
         return NAN;
-    if (allocation->reading == LIST)
-        return length_of(text);
+    if (allocation->reading == LIST) {
+        double count = *text != '\0';
+        for (; *text; text++)
+            count += *text == ',';
+        return count > 0 ? count : NAN;
+    }
     double value = number_of(environment, allocation->variable) * allocation->unit;
     if (allocation->reading == MOMENT)
         return value - (double)machine->start_real_ns / 1e9;
@@ -289,16 +340,6 @@ static void read_environment(struct gt_machine *machine, const struct environmen
             allocations[i].variable);
 }
 
-static void read_groups(struct gt_machine *machine, const struct gt_root *root,
-                        const struct gt_control_group groups[GT_CONTROLLERS])
-{
-    const struct gt_limit *memory = &machine->limit[GT_LIMIT_GROUP_MEMORY];
-    struct gt_limit cores;
-    gt_limit_cores(&cores, root, groups, machine->pid, machine->core_count);
-    set(&machine->limit[GT_LIMIT_MEMORY], memory->value, memory->source);
-    set(&machine->limit[GT_LIMIT_CORES], cores.value, cores.source);
-}
-
 void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root,
                         const struct gt_control_group groups[GT_CONTROLLERS])
 {
@@ -307,8 +348,12 @@ void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root,
         ssize_t length = gt_root_read_process(root, machine->pid, "environ", environment.text, ENVIRONMENT_SIZE);
         environment.length = length > 0 ? (size_t)length : 0;
         read_environment(machine, &environment);
-        gt_place_read(machine, root, &(struct gt_rank_environment){find, &environment, root, machine->pid}, groups);
+        read_place(machine, root, &(struct gt_rank_environment){find, &environment, root, machine->pid}, groups);
     }
     free(environment.text);
-    read_groups(machine, root, groups);
+    const struct gt_limit *memory = &machine->limit[GT_LIMIT_GROUP_MEMORY];
+    struct gt_limit cores;
+    gt_limit_cores(&cores, root, groups, machine->pid, machine->core_count);
+    set(&machine->limit[GT_LIMIT_MEMORY], memory->value, memory->source);
+    set(&machine->limit[GT_LIMIT_CORES], cores.value, cores.source);
 }

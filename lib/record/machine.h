@@ -5,6 +5,7 @@
 #define GT_RECORD_MACHINE_H
 
 #include "base/root.h"
+#include "collect/cgroup/cgroup_place.h"
 #include "collect/cgroup/limits.h"
 #include "sample/machine.h"
 
@@ -19,5 +20,9 @@ int gt_recorder_describe_gpus(struct gt_recorder *recorder);
  * job these are the groups. */
 void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root,
                         const struct gt_control_group groups[GT_CONTROLLERS]);
+
+/* The job has a group of its own, into which the process may only move a moment later. */
+void gt_place_take_group(struct gt_machine *machine, const struct gt_cgroup_place *place,
+                         const struct gt_control_group groups[GT_CONTROLLERS]);
 
 #endif

@@ -1,5 +1,4 @@
 #include "collect/cgroup/cgroup.h"
-#include "record/place.h"
 #include "record/recorder.h"
 
 #include <errno.h>
@@ -10,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "aggregate/coverage.h"
 #include "base/clock.h"
 #include "collect/gpu/gpu.h"
 #include "collect/process/own_peak.h"
@@ -50,7 +50,7 @@ int gt_recorder_path(const struct gt_tracker_options *options, pid_t pid, char *
 static size_t names_of(const struct gt_tracker_options *options)
 {
     const struct gt_store_type *type = options->tracking_file ? gt_store_type_of(options->tracking_file, NULL) : NULL;
-    return options->detail ? GT_ROSTER_MOST : type && type->lists_names ? GT_ROSTER_FEW : 0;
+    return options->detail ? GT_ROSTER_MOST : type && type->is_database ? GT_ROSTER_FEW : 0;
 }
 
 static int open_parts(struct gt_recorder *recorder, pid_t pid, struct gt_error *error)
@@ -145,15 +145,6 @@ static int open_late(struct gt_recorder *recorder, struct gt_error *error)
     return status < 0 ? gt_error_system(error, -status, "tracker") : 0;
 }
 
-static void warn_of_sources(struct gt_recorder *recorder)
-{
-    warn_of_collectors(recorder);
-    bool is_one_of_many = recorder->machine.world > 1; /* of which srun, or another, has started this one */
-    if (recorder->options.tracker->mark && !recorder->sampler.finder.slurm && !is_one_of_many)
-        warn_caller(recorder,
-                    "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
-}
-
 int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const struct gt_recorder_options *options,
                      struct gt_error *error)
 {
@@ -170,14 +161,20 @@ int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const
         return status;
     }
     begin(recorder);
-    warn_of_sources(recorder);
+    warn_of_collectors(recorder);
+    bool is_one_of_many = recorder->machine.world > 1; /* of which srun, or another, has started this one */
+    if (recorder->options.tracker->mark && !recorder->sampler.finder.slurm && !is_one_of_many)
+        warn_caller(recorder,
+                    "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
     return 0;
 }
 
 void gt_recorder_close(struct gt_recorder *recorder)
 {
-    if (recorder->store)
-        gt_store_close(recorder->store, NULL, NULL);
+    gt_store_close(recorder->store, NULL, NULL);
+    if (recorder->power_log)
+        gt_power_log_end(recorder->power_log, NULL);
+    free(recorder->power_log);
     if (recorder->own_window > 0)
         gt_own_peak_end(recorder->own_window);
     gt_sampler_close(&recorder->sampler);
@@ -211,24 +208,25 @@ static bool any_lives(const struct gt_tree *tree)
     return false;
 }
 
-static int open_store(struct gt_recorder *recorder, struct gt_error *error)
+static int open_recording(struct gt_recorder *recorder, struct gt_error *error)
 {
     const struct gt_tracker_options *options = recorder->options.tracker;
-    struct gt_store_readings readings = {
-        .sampler = &recorder->sampler,
-        .attribution = &recorder->combiner.attribution,
-        .context = options->context,
-    };
     struct gt_store_options store = {.path = recorder->path,
                                      .overwrite = options->overwrite,
                                      .detail = options->detail,
-                                     .names = names_of(options) > 0,
-                                     .readings = &readings};
-    if (options->experiment)
-        readings.experiment = *options->experiment;
-    if ((!options->tracking_file && !readings.experiment.record) || recorder->store)
+                                     .names = names_of(options) > 0};
+    if (recorder->store || recorder->power_log || (!options->tracking_file && !options->experiment))
         return 0;
-    return gt_store_open(&recorder->store, &store, &recorder->machine, error);
+    if (!options->experiment)
+        return gt_store_open(&recorder->store, &store, &recorder->machine, error);
+    recorder->power_log = calloc(1, sizeof *recorder->power_log);
+    if (!recorder->power_log)
+        return gt_error_system(error, ENOMEM, "%s", recorder->path);
+    recorder->power_log->window.sampler = &recorder->sampler;
+    recorder->power_log->window.attribution = &recorder->combiner.attribution;
+    recorder->power_log->options = options->experiment;
+    recorder->power_log->context = options->context;
+    return gt_power_log_begin(recorder->power_log, recorder->path, &recorder->machine, error);
 }
 
 /* Their memory lies cold after each rest, and is fetched once for all samples of a batch. */
@@ -246,12 +244,16 @@ static void hand_over(struct gt_recorder *recorder)
 {
     if (recorder->sampler.is_opening || !recorder->batch.count)
         return;
-    if (!recorder->store && !recorder->store_failure.code && open_store(recorder, &recorder->store_failure) < 0)
+    if (!recorder->store_failure.code && open_recording(recorder, &recorder->store_failure) < 0)
         gt_warn(recorder->options.warn, recorder->options.context, "nothing is recorded: %s",
                 recorder->store_failure.text); /* the job is measured all the same */
     if (recorder->store)
         gt_store_send(recorder->store, &recorder->batch);
     gt_sample_batch_clear(&recorder->batch);
+    if (recorder->power_log && !recorder->store_failure.code &&
+        gt_power_log_read(recorder->power_log, false, &recorder->store_failure) < 0)
+        gt_warn(recorder->options.warn, recorder->options.context, "The recording has stopped: %s",
+                recorder->store_failure.text);
 }
 
 /* The first is not to wait: it makes the file. Those of experiments are written with readings of their moment. */
@@ -271,6 +273,49 @@ static int take_sample(struct gt_recorder *recorder)
     if (trouble)
         warn_caller(recorder, trouble);
     return status;
+}
+
+static void say_away(const char *name, const struct gt_gap *gap, char *sentence, size_t size)
+{
+    char text[140];
+    gt_gap_describe(gap, text, sizeof text);
+    snprintf(sentence, size, "Energy of the %s is known for a part of the run only, not %s", name, text);
+}
+
+/* What counted on unread is made up for by the next reading. */
+static void say_back(const char *name, double began, int64_t now_ns, const struct gt_coverage *coverage,
+                     const struct gt_gap *gap, char *sentence, size_t size)
+{
+    char text[140];
+    struct gt_gap away = {.began = began, .ended = (double)(now_ns - coverage->start_ns) / 1e9, .times = 1};
+    gt_gap_describe(isnan(gap->began) ? &away : gap, text, sizeof text);
+    if (isnan(gap->began))
+        snprintf(sentence, size,
+                 "Energy of the %s is known for the whole run again: its counter went on while it was away %s", name,
+                 text);
+    else
+        snprintf(sentence, size, "Energy of the %s is known again, for %.3g %% of the time up to now: not %s", name,
+                 100 * (1 - gt_coverage_missing(coverage, now_ns) / ((double)(now_ns - coverage->start_ns) / 1e9)),
+                 text);
+}
+
+bool gt_gap_watch_look(struct gt_gap_watch *watch, const char *name, const struct gt_coverage *coverage,
+                       const struct gt_gap *gap, int64_t now_ns, bool is_end, char *sentence, size_t size)
+{
+    bool is_first = !watch->is_told && (gt_coverage_is_broken(coverage, now_ns) || (is_end && gap->times > 0));
+    bool is_back = watch->is_away && !gt_coverage_is_away(coverage, now_ns);
+    bool is_more = is_end && watch->is_told && gap->times > watch->times;
+    if (is_back)
+        say_back(name, watch->began, now_ns, coverage, gap, sentence, size);
+    else if (is_first || is_more)
+        say_away(name, gap, sentence, size);
+    else
+        return false;
+    watch->began = is_first ? gap->began : watch->began;
+    watch->is_told = true;
+    watch->is_away = gt_coverage_is_away(coverage, now_ns);
+    watch->times = gap->times;
+    return true;
 }
 
 /* Figures of these devices will be partial, or at the end are. */
@@ -481,18 +526,24 @@ bool gt_recorder_has_recording(const struct gt_recorder *recorder)
     return *recorder->path && !recorder->store_failure.code;
 }
 
-static int close_store(struct gt_recorder *recorder, struct gt_error *error)
+/* A job that ended before the first sample has a recording, too. */
+static int close_recording(struct gt_recorder *recorder, struct gt_error *error)
 {
+    struct gt_error *failure = &recorder->store_failure;
     hand_over(recorder);
-    if (!recorder->store_failure.code)
-        open_store(recorder, &recorder->store_failure);
-    int status = gt_error_copy(
-        error, &recorder->store_failure); /* a job that ended before the first sample has a recording, too */
-    if (!recorder->store)
-        return status;
+    if (!failure->code)
+        open_recording(recorder, failure);
+    if (recorder->power_log) {
+        if (!failure->code)
+            gt_power_log_read(recorder->power_log, true, failure);
+        gt_power_log_end(recorder->power_log, failure);
+        free(recorder->power_log);
+        recorder->power_log = NULL;
+    }
+    int status = gt_error_copy(error, failure);
     int closed = gt_store_close(recorder->store, &recorder->outcome, error);
     recorder->store = NULL;
-    return closed < 0 ? closed : status < 0 ? status : 0;
+    return closed < 0 ? closed : status;
 }
 
 int gt_recorder_finish(struct gt_recorder *recorder, struct gt_error *error)
@@ -500,26 +551,18 @@ int gt_recorder_finish(struct gt_recorder *recorder, struct gt_error *error)
     read_last(recorder);
     const struct gt_store_type *type = *recorder->path ? gt_store_type_of(recorder->path, NULL) : NULL;
     int status = gt_recorder_outcome(recorder, &recorder->outcome, error);
-    if (status >= 0 && type && type->keeps_provenance)
+    if (status >= 0 && type && type->is_database)
         status = gt_recorder_explain(recorder, &recorder->outcome, error);
     if (status < 0)
         return status;
     recorder->outcome.complete = true;
     recorder->is_finished = true;
-    return close_store(recorder, error);
+    return close_recording(recorder, error);
 }
 
 /* ---- Who belongs to the job --------------------------------------------------------------------------------------- */
 
 enum { LONGEST_LINE_OF_ANCESTORS = 1024 };
-
-static pid_t parent_of(const struct gt_root *root, pid_t pid)
-{
-    struct gt_process_stat stat;
-    if (gt_process_stat_of(root, pid, &stat) < 0)
-        return 0;
-    return stat.parent;
-}
 
 /* As a subreaper the tracker's process is the ancestor of everything it has launched, and of nothing else. */
 bool gt_recorder_contains(const struct gt_recorder *recorder, pid_t pid)
@@ -527,7 +570,8 @@ bool gt_recorder_contains(const struct gt_recorder *recorder, pid_t pid)
     for (int i = 0; i < LONGEST_LINE_OF_ANCESTORS && pid > 0; i++) {
         if (gt_tree_find(&recorder->sampler.tree, pid))
             return true;
-        pid = parent_of(&recorder->sampler.root, pid);
+        struct gt_process_stat stat;
+        pid = gt_process_stat_of(&recorder->sampler.root, pid, &stat) < 0 ? 0 : stat.parent;
         if (recorder->options.tracker->launched && pid == getpid())
             return true;
     }

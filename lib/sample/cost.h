@@ -12,7 +12,7 @@ struct gt_cost {
     const char *price;            /* for each kWh, with or without a currency: "0.30 EUR"; NULL: as it is */
 };
 
-/* Set the machine's figures. -EINVAL names what is neither a number nor a region; -ENOENT: no such file. */
+/* Set the machine's values. -EINVAL names what is neither a number nor a region; -ENOENT: no such file. */
 int gt_cost_read(struct gt_machine *machine, const struct gt_cost *cost, struct gt_error *error);
 
 #endif

@@ -12,34 +12,39 @@ const enum gt_metric_id gt_energy_missing_metrics[GT_ENERGY_DEVICES] = {
     [GT_ENERGY_GPU] = GT_GPU_ENERGY_MISSING,
 };
 
+/* The idle energy that is charged to the job follows the parts. */
+enum { IDLE_JOB = GT_ENERGY_PARTS, FIELDS };
+
 /* The total is in the machine's row, the job's part under the same name in the job's. Memory is never idle. */
-static const enum gt_metric_id part_metrics[GT_ENERGY_DEVICES][GT_ENERGY_PARTS] = {
+static const enum gt_metric_id part_metrics[GT_ENERGY_DEVICES][FIELDS] = {
     [GT_ENERGY_CPU] = {GT_CPU_ENERGY, GT_CPU_ENERGY, GT_CPU_ENERGY_OTHER, GT_CPU_ENERGY_IDLE,
-                       GT_CPU_ENERGY_UNATTRIBUTED},
+                       GT_CPU_ENERGY_UNATTRIBUTED, GT_CPU_ENERGY_IDLE_CHARGED},
     [GT_ENERGY_DRAM] = {GT_DRAM_ENERGY, GT_DRAM_ENERGY, GT_DRAM_ENERGY_OTHER, GT_METRIC_COUNT,
-                        GT_DRAM_ENERGY_UNATTRIBUTED},
+                        GT_DRAM_ENERGY_UNATTRIBUTED, GT_METRIC_COUNT},
     [GT_ENERGY_GPU] = {GT_GPU_ENERGY, GT_GPU_ENERGY, GT_GPU_ENERGY_OTHER, GT_GPU_ENERGY_IDLE,
-                       GT_GPU_ENERGY_UNATTRIBUTED},
+                       GT_GPU_ENERGY_UNATTRIBUTED, GT_GPU_ENERGY_IDLE_CHARGED},
 };
 
-/* In the job's row, beside the parts. */
-static const enum gt_metric_id idle_job_metrics[GT_ENERGY_DEVICES] = {
-    [GT_ENERGY_CPU] = GT_CPU_ENERGY_IDLE_CHARGED,
-    [GT_ENERGY_DRAM] = GT_METRIC_COUNT,
-    [GT_ENERGY_GPU] = GT_GPU_ENERGY_IDLE_CHARGED,
-};
+static bool is_of_job(int field)
+{
+    return field == GT_ENERGY_JOB || field == IDLE_JOB;
+}
+
+static double *field_of(struct gt_energy *energy, int field)
+{
+    double *const fields[FIELDS] = {[GT_ENERGY_TOTAL] = &energy->total,
+                                    [GT_ENERGY_JOB] = &energy->job,
+                                    [GT_ENERGY_OTHER] = &energy->other,
+                                    [GT_ENERGY_IDLE] = &energy->idle,
+                                    [GT_ENERGY_UNATTRIBUTED] = &energy->unattributed,
+                                    [IDLE_JOB] = &energy->idle_job};
+    return fields[field];
+}
 
 double gt_energy_part(const struct gt_energy *energy, enum gt_energy_part part)
 {
-    switch (part) {
-    case GT_ENERGY_TOTAL: return energy->total;
-    case GT_ENERGY_JOB: return energy->job;
-    case GT_ENERGY_OTHER: return energy->other;
-    case GT_ENERGY_IDLE: return energy->idle;
-    case GT_ENERGY_UNATTRIBUTED: return energy->unattributed;
-    case GT_ENERGY_PARTS: break;
-    }
-    return NAN;
+    struct gt_energy copy = *energy;
+    return part < GT_ENERGY_PARTS ? *field_of(&copy, part) : NAN;
 }
 
 bool gt_energy_is_divided(const struct gt_energy *energy)
@@ -64,22 +69,15 @@ bool gt_energy_reading_uses(enum gt_metric_id metric)
     return uses;
 }
 
-static double column(const double *values, enum gt_metric_id metric)
-{
-    return metric == GT_METRIC_COUNT ? 0 : values[metric];
-}
-
 void gt_energy_reading_take(struct gt_energy_reading *ret, const double *system, const double *job)
 {
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
-        const enum gt_metric_id *metric = part_metrics[i];
-        ret->device[i] = (struct gt_energy){.is_measured = !isnan(system[metric[GT_ENERGY_TOTAL]]),
-                                            .total = system[metric[GT_ENERGY_TOTAL]],
-                                            .job = job[metric[GT_ENERGY_JOB]],
-                                            .other = system[metric[GT_ENERGY_OTHER]],
-                                            .idle = column(system, metric[GT_ENERGY_IDLE]),
-                                            .unattributed = system[metric[GT_ENERGY_UNATTRIBUTED]],
-                                            .idle_job = column(job, idle_job_metrics[i])};
+        ret->device[i].is_measured = !isnan(system[part_metrics[i][GT_ENERGY_TOTAL]]);
+        for (int field = 0; field < FIELDS; field++) {
+            enum gt_metric_id metric = part_metrics[i][field];
+            *field_of(&ret->device[i], field) = metric == GT_METRIC_COUNT ? 0
+                                                                          : (is_of_job(field) ? job : system)[metric];
+        }
         ret->missing[i] = system[gt_energy_missing_metrics[i]];
     }
     ret->cpu_time = job[GT_CPU_TIME];
@@ -97,43 +95,31 @@ static void show_known(double *value, double figure)
 
 void gt_energy_reading_show(const struct gt_energy_reading *reading, double *system, double *job)
 {
-    double all = NAN;
+    job[GT_ENERGY] = NAN;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
-        const struct gt_energy *energy = &reading->device[i];
-        const enum gt_metric_id *metric = part_metrics[i];
-        if (!energy->is_measured)
+        struct gt_energy energy = reading->device[i];
+        if (!energy.is_measured)
             continue;
-        system[metric[GT_ENERGY_TOTAL]] = energy->total;
-        job[metric[GT_ENERGY_JOB]] = energy->job;
-        system[metric[GT_ENERGY_OTHER]] = energy->other;
+        for (int field = 0; field < FIELDS; field++) {
+            enum gt_metric_id metric = part_metrics[i][field];
+            double value = *field_of(&energy, field);
+            if (metric != GT_METRIC_COUNT && (field != IDLE_JOB || !isnan(value)))
+                (is_of_job(field) ? job : system)[metric] = value;
+        }
         system[gt_energy_missing_metrics[i]] = reading->missing[i];
-        if (metric[GT_ENERGY_IDLE] != GT_METRIC_COUNT)
-            system[metric[GT_ENERGY_IDLE]] = energy->idle;
-        system[metric[GT_ENERGY_UNATTRIBUTED]] = energy->unattributed;
-        if (idle_job_metrics[i] != GT_METRIC_COUNT)
-            show_known(&job[idle_job_metrics[i]], energy->idle_job);
-        all = (isnan(all) ? 0 : all) + energy->job;
+        job[GT_ENERGY] = (isnan(job[GT_ENERGY]) ? 0 : job[GT_ENERGY]) + energy.job;
     }
-    job[GT_ENERGY] = all;
     show_known(&job[GT_CPU_ENERGY_SHARE_ERROR], reading->share_error);
     show_known(&job[GT_CPU_ENERGY_PLACEMENT_ERROR], reading->placement_error);
-}
-
-static void update_energy(struct gt_energy *last, const struct gt_energy *now)
-{
-    last->is_measured |= now->is_measured;
-    show_known(&last->total, now->total);
-    show_known(&last->job, now->job);
-    show_known(&last->other, now->other);
-    show_known(&last->idle, now->idle);
-    show_known(&last->unattributed, now->unattributed);
-    show_known(&last->idle_job, now->idle_job);
 }
 
 void gt_energy_reading_update(struct gt_energy_reading *last, const struct gt_energy_reading *now)
 {
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
-        update_energy(&last->device[i], &now->device[i]);
+        struct gt_energy energy = now->device[i];
+        last->device[i].is_measured |= energy.is_measured;
+        for (int field = 0; field < FIELDS; field++)
+            show_known(field_of(&last->device[i], field), *field_of(&energy, field));
         show_known(&last->missing[i], now->missing[i]);
     }
     show_known(&last->cpu_time, now->cpu_time);
@@ -148,8 +134,8 @@ enum gt_energy_device gt_energy_device_of(enum gt_metric_id metric)
     if (metric == GT_CPU_ENERGY_SHARE_ERROR || metric == GT_CPU_ENERGY_PLACEMENT_ERROR)
         return GT_ENERGY_CPU;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        for (int k = 0; k < GT_ENERGY_PARTS; k++)
-            if (metric == part_metrics[i][k] || (metric == idle_job_metrics[i] && metric != GT_METRIC_COUNT))
+        for (int k = 0; k < FIELDS && metric != GT_METRIC_COUNT; k++)
+            if (metric == part_metrics[i][k])
                 return (enum gt_energy_device)i;
     return GT_ENERGY_DEVICES;
 }

@@ -27,7 +27,7 @@ struct gt_energy {
     bool is_measured;
     double total; /* as its counter has it */
     double job, other, idle, unattributed;
-    double idle_job; /* of the job's part, idle energy where all is charged to the job; NaN: it is not told apart */
+    double idle_job; /* of the job's part, idle energy where all is charged to the job; NaN: unknown */
 };
 double gt_energy_part(const struct gt_energy *energy, enum gt_energy_part part);
 /* Returns true where all parts are known. Recordings of other tools may have a total alone. */
@@ -52,9 +52,9 @@ void gt_energy_reading_show(const struct gt_energy_reading *reading, double *sys
 bool gt_energy_reading_uses(enum gt_metric_id metric);
 /* Replace in `last` what is known in `now`. */
 void gt_energy_reading_update(struct gt_energy_reading *last, const struct gt_energy_reading *now);
-/* Returns the device of which a metric tells joules, GT_ENERGY_DEVICES for another metric and that of all devices. */
+/* Returns the device that a metric has joules of, GT_ENERGY_DEVICES for another metric and that of all devices. */
 enum gt_energy_device gt_energy_device_of(enum gt_metric_id metric);
-/* Find the device and the part that a column of a scope tells. Returns false for other columns. The column of all devices
+/* Find the device and the part that a column of a scope has. Returns false for other columns. The column of all devices
  * (GT_ENERGY) tells of GT_ENERGY_DEVICES. */
 bool gt_energy_column(enum gt_scope scope, enum gt_metric_id metric, enum gt_energy_device *device,
                       enum gt_energy_part *part);

@@ -15,8 +15,8 @@ enum gt_metric_id {
     GT_METRIC_COUNT
 };
 
-/* What is read of a process itself are metrics of the table's first part, so its values are an array of these by the same ids. Its
- * parts of GPUs and of energy are worked out for its row. */
+/* What is read of a process itself are metrics of the table's first part, so its values are an array of these by the
+ * same ids. Its parts of GPUs and of energy are worked out for its row. */
 enum { GT_PROCESS_METRICS = GT_WRITTEN_CHARACTERS + 1 };
 
 enum gt_unit { GT_BYTES, GT_SECONDS, GT_RATIO, GT_COUNT, GT_WATTS, GT_JOULES, GT_CELSIUS, GT_HERTZ, GT_BITS };

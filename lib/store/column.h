@@ -5,10 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/error.h"
 #include "sample/machine.h"
 #include "sample/sample.h"
-#include "store/sample_batch.h"
 
 enum { GT_COLUMN_REAL = -1, GT_COLUMN_MONOTONIC = -2 }; /* instead of a scope: the two clocks */
 
@@ -68,21 +66,5 @@ extern const struct gt_detail gt_details[GT_DETAIL_COUNT];
 void gt_detail_columns(struct gt_columns *ret, enum gt_scope scope);
 double gt_detail_value(const struct gt_column *column, const struct gt_sample *sample, const struct gt_row *row);
 void gt_detail_assign(const struct gt_column *column, double value, struct gt_sample *sample, struct gt_row *row);
-
-/* Reads a table of detail rows beside the samples. The row at hand belongs to the sample with its timestamp. */
-struct gt_detail_cursor {
-    enum gt_scope scope;
-    bool has_row;
-    struct gt_sample moment; /* only its time is used */
-    struct gt_row row;
-};
-
-/* Call this before the columns of a row are assigned to `moment` and `row`. */
-void gt_detail_begin_row(struct gt_detail_cursor *cursor);
-/* Add the rows of the sample in `copy` to it. Rows of samples that are not there are passed over. `read` fills in the next
- * row: 1, 0 at the end, negative on an error. */
-int gt_detail_take(struct gt_detail_cursor *cursor, struct gt_sample_copy *copy,
-                   int (*read)(void *context, struct gt_detail_cursor *cursor, struct gt_error *error), void *context,
-                   struct gt_error *error);
 
 #endif

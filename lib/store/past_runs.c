@@ -13,6 +13,7 @@
 
 #include "base/grow.h"
 #include "store/sqlite.h"
+#include "store/store.h"
 
 #define WITHIN_STATE "/gpu-tracker/runs.sqlite"
 
@@ -59,20 +60,6 @@ int gt_past_runs_path(char *ret, size_t size, struct gt_error *error)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-static int make_folders(const char *path, struct gt_error *error)
-{
-    char folder[PATH_MAX];
-    if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
-        return gt_error_system(error, ENAMETOOLONG, "%s", path);
-    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(folder, 0700) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
-            return gt_error_system(error, errno, "%s", folder);
-        *slash = '/';
-    }
-    return 0;
-}
-
 /* It is the user's own, a plain file, and nobody else's to read. */
 static int make_private(const char *path, struct gt_error *error)
 {
@@ -103,7 +90,7 @@ static int set_up(sqlite3 *database, const char *path, struct gt_error *error)
 
 static int open_to_write(sqlite3 **ret, const char *path, struct gt_error *error)
 {
-    int status = make_folders(path, error);
+    int status = gt_store_make_folders(path, 0700, error);
     if (!status)
         status = make_private(path, error);
     if (status < 0)
@@ -236,21 +223,6 @@ static int read_rows(struct gt_past_runs *ret, sqlite3 *database, const char *pa
     return status;
 }
 
-/* A tracker that was killed may have left half a change. Who may write undoes it by reading. */
-static void undo_half_a_change(const char *path)
-{
-    char journal[PATH_MAX];
-    sqlite3 *database = NULL;
-    int length = snprintf(journal, sizeof journal, "%s-journal", path);
-    if ((size_t)length >= sizeof journal || access(journal, F_OK) < 0)
-        return;
-    if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) {
-        sqlite3_busy_timeout(database, PATIENCE_MS);
-        sqlite3_exec(database, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL);
-    }
-    sqlite3_close(database);
-}
-
 int gt_past_runs_read(struct gt_past_runs *ret, const char *path, const struct gt_past_runs_filter *filter,
                       struct gt_error *error)
 {
@@ -258,7 +230,6 @@ int gt_past_runs_read(struct gt_past_runs *ret, const char *path, const struct g
     struct stat found;
     if ((stat(path, &found) < 0 && errno == ENOENT) || (S_ISREG(found.st_mode) && !found.st_size))
         return 0;
-    undo_half_a_change(path);
     int status = gt_sqlite_open_existing(&database, path, error);
     if (status < 0)
         return status;

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/rank.h"
 #include "store/address.h"
+#include "store/store.h"
 
 #define STORE(name) extern const struct gt_store_type gt_store_##name;
 #include "store/store.def"
@@ -39,13 +40,11 @@ static bool is_folder(const char *path)
 
 const struct gt_store_type *gt_store_type_of(const char *path, struct gt_error *error)
 {
-    const char *suffix = is_folder(path) ? "/" : suffix_of(path);
+    const char *suffix = suffix_of(path);
     char choices[200] = "";
     for (size_t i = 0; i < TYPE_COUNT; i++) {
         if (suffix && !strcmp(suffix, types[i]->suffix))
             return types[i];
-        if (is_folder(types[i]->suffix))
-            continue;
         size_t used = strlen(choices);
         snprintf(choices + used, sizeof choices - used, "%s%s", i ? " or " : "", types[i]->suffix);
     }
@@ -62,29 +61,14 @@ int gt_store_path_beside(char *ret, size_t size, const char *path, const char *s
     return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
-/* A value from the environment is one part of a name: it makes no folders. */
-static void add_without_slashes(struct gt_buffer *out, const char *value)
+/* A value from the environment is one part of a name: it makes no folders. NULL is refused, with the reason. */
+static int add_value(struct gt_buffer *out, const char *value, const char *pattern, const char *reason,
+                     struct gt_error *error)
 {
+    if (!value)
+        return gt_error_set(error, EINVAL, "%s: %s", pattern, reason);
     for (; *value; value++)
         gt_buffer_char(out, *value == '/' ? '_' : *value);
-}
-
-static int add_rank(struct gt_buffer *out, const char *pattern, struct gt_error *error)
-{
-    const char *rank = gt_rank();
-    if (!rank)
-        return gt_error_set(error, EINVAL, "%s: %%r needs a rank, and no launcher of parallel jobs has set one",
-                            pattern);
-    add_without_slashes(out, rank);
-    return 0;
-}
-
-static int add_step(struct gt_buffer *out, const char *pattern, struct gt_error *error)
-{
-    const char *step = gt_rank_step();
-    if (!step)
-        return gt_error_set(error, EINVAL, "%s: %%s needs a step of a job of Slurm, as srun starts one", pattern);
-    add_without_slashes(out, step);
     return 0;
 }
 
@@ -92,15 +76,13 @@ static int add_job(struct gt_buffer *out, const char *pattern, struct gt_error *
 {
     struct gt_buffer job = {0};
     int status = gt_rank_job(&job);
-    if (status == 0)
-        status = gt_error_set(
-            error, EINVAL,
-            "%s: %%j needs a job id, and neither GPU_TRACKER_JOB nor a scheduler's or launcher's variable is set",
-            pattern);
-    else if (status > 0)
-        add_without_slashes(out, job.data);
+    if (status >= 0)
+        status = add_value(out, status ? job.data : NULL, pattern,
+                           "%j needs a job id, and neither GPU_TRACKER_JOB nor a scheduler's or launcher's variable is "
+                           "set",
+                           error);
     gt_buffer_release(&job);
-    return status < 0 ? status : 0;
+    return status;
 }
 
 static int expand_one(struct gt_buffer *out, const char *pattern, char letter, pid_t pid, struct gt_error *error)
@@ -111,8 +93,11 @@ static int expand_one(struct gt_buffer *out, const char *pattern, char letter, p
     case 'p': return gt_buffer_printf(out, "%d", (int)pid);
     case 'h': gethostname(host, sizeof host - 1); return gt_buffer_text(out, host);
     case 'j': return add_job(out, pattern, error);
-    case 'r': return add_rank(out, pattern, error);
-    case 's': return add_step(out, pattern, error);
+    case 'r':
+        return add_value(out, gt_rank(), pattern, "%r needs a rank, and no launcher of parallel jobs has set one",
+                         error);
+    case 's':
+        return add_value(out, gt_rank_step(), pattern, "%s needs a step of a job of Slurm, as srun starts one", error);
     case '\0': return gt_error_set(error, EINVAL, "%s: a single %% at the end; write %%%%", pattern);
     default:
         return gt_error_set(
@@ -121,24 +106,26 @@ static int expand_one(struct gt_buffer *out, const char *pattern, char letter, p
     }
 }
 
-static int expand(struct gt_buffer *out, const char *pattern, pid_t pid, struct gt_error *error)
-{
-    int status = 0;
-    for (const char *p = pattern; status >= 0 && *p; p++)
-        status = *p == '%' ? expand_one(out, pattern, *++p, pid, error) : gt_buffer_char(out, *p);
-    return status;
-}
-
-int gt_store_fill(char *ret, size_t size, const char *pattern, pid_t pid, struct gt_error *error)
+/* Fill in placeholders, and add a suffix. */
+static int fill(char *ret, size_t size, const char *pattern, const char *suffix, pid_t pid, struct gt_error *error)
 {
     struct gt_buffer text = {0};
-    int status = expand(&text, pattern, pid, error);
+    int status = 0;
+    for (const char *p = pattern; status >= 0 && *p; p++)
+        status = *p == '%' ? expand_one(&text, pattern, *++p, pid, error) : gt_buffer_char(&text, *p);
+    if (status >= 0)
+        status = gt_buffer_text(&text, suffix);
     if (status >= 0 && text.length >= size)
         status = gt_error_system(error, ENAMETOOLONG, "%s", pattern);
     if (status >= 0)
         snprintf(ret, size, "%s", text.data ? text.data : "");
     gt_buffer_release(&text);
     return status < 0 ? status : 0;
+}
+
+int gt_store_fill(char *ret, size_t size, const char *pattern, pid_t pid, struct gt_error *error)
+{
+    return fill(ret, size, pattern, "", pid, error);
 }
 
 int gt_store_path(char *ret, size_t size, const char *pattern, pid_t pid, struct gt_error *error)
@@ -155,16 +142,7 @@ int gt_store_path(char *ret, size_t size, const char *pattern, pid_t pid, struct
     bool has_suffix = suffix && !strchr(suffix, '%'); /* "run.%p" has none of ours to be wrong about */
     if (has_suffix && !gt_store_type_of(pattern, error))
         return -EINVAL;
-    struct gt_buffer text = {0};
-    int status = expand(&text, pattern, pid, error);
-    if (status >= 0 && !has_suffix)
-        status = gt_buffer_text(&text, types[0]->suffix);
-    if (status >= 0 && text.length >= size)
-        status = gt_error_system(error, ENAMETOOLONG, "%s", pattern);
-    if (status >= 0)
-        memcpy(ret, text.data, text.length + 1);
-    gt_buffer_release(&text);
-    return status < 0 ? status : 0;
+    return fill(ret, size, pattern, has_suffix ? "" : types[0]->suffix, pid, error);
 }
 
 /* In a folder with the sticky bit, as /tmp, only the owner of a file replaces it. */
@@ -212,24 +190,25 @@ static int try_folder(const char *folder)
     return 0;
 }
 
-static int check_folder(const char *path, bool is_tried, struct gt_error *error)
+/* The folder, or the nearest around it that is there: up to `missing` are made when recording begins. */
+static int check_folder(const char *path, int missing, struct gt_error *error)
 {
     char copy[PATH_MAX];
+    struct stat status;
     if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)
         return gt_error_system(error, ENAMETOOLONG, "%s", path);
-    const char *folder = dirname(copy);
-    struct stat status;
-    bool is_made_later = stat(folder, &status) < 0 && errno == ENOENT;
-    if (is_made_later)
-        folder = dirname(copy); /* it shortens what stands there */
-    if (stat(folder, &status) < 0)
-        return gt_error_system(error, errno, "%s: folder %s", path, folder);
+    char *folder = is_folder(path) ? copy : dirname(copy);
+    while (stat(folder, &status) < 0) {
+        if (errno != ENOENT || !missing--)
+            return gt_error_system(error, errno, "%s: folder %s", path, folder);
+        folder = dirname(folder);
+    }
     if (!S_ISDIR(status.st_mode))
         return gt_error_system(error, ENOTDIR, "%s: %s", path, folder);
     int code = -gt_access(AT_FDCWD, folder, W_OK | X_OK);
     if (code)
         return gt_error_system(error, code, "%s: folder %s", path, folder);
-    code = is_tried ? try_folder(folder) : 0;
+    code = try_folder(folder);
     return code ? gt_error_system(error, code, "%s: no file can be made in folder %s", path, folder) : 0;
 }
 
@@ -243,29 +222,26 @@ int gt_store_make_folder(const char *path, struct gt_error *error)
     return is_there ? 0 : gt_error_system(error, errno, "%s: folder %s", path, folder);
 }
 
+int gt_store_make_folders(const char *path, mode_t mode, struct gt_error *error)
+{
+    char folder[PATH_MAX];
+    if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
+        return gt_error_system(error, ENAMETOOLONG, "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(folder, mode) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+            return gt_error_system(error, errno, "%s", folder);
+        *slash = '/';
+    }
+    return 0;
+}
+
 int gt_store_place(struct gt_new_file *file, const char *path, bool replace, struct gt_error *error)
 {
     int status = gt_new_file_place(file, replace);
     if (status == -EEXIST)
         return gt_error_set(error, EEXIST, "%s: another run has made it meanwhile, and it is left alone", path);
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
-}
-
-/* The folder, or the nearest around it that is there: it is made when recording begins. */
-static int check_own_folder(const char *path, struct gt_error *error)
-{
-    char copy[PATH_MAX];
-    struct stat status;
-    if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)
-        return gt_error_system(error, ENAMETOOLONG, "%s", path);
-    char *folder = copy;
-    while (stat(folder, &status) < 0) {
-        if (errno != ENOENT)
-            return gt_error_system(error, errno, "%s", path);
-        folder = dirname(folder);
-    }
-    int code = S_ISDIR(status.st_mode) ? try_folder(folder) : ENOTDIR;
-    return code ? gt_error_system(error, code, "%s: folder %s", path, folder) : 0;
 }
 
 const char *gt_store_part(size_t index)
@@ -279,18 +255,17 @@ const char *gt_store_part(size_t index)
 
 int gt_store_check(const struct gt_store_options *options, struct gt_error *error)
 {
+    if (is_folder(options->path)) /* of an experiment */
+        return check_folder(options->path, INT_MAX, error);
     const struct gt_store_type *type = gt_store_type_of(options->path, error);
     if (!type)
         return -EINVAL;
-    if (is_folder(options->path))
-        return check_own_folder(options->path, error);
-    bool is_made_now = options->readings; /* which will tell */
-    int status = check_folder(options->path, !is_made_now, error);
+    int status = check_folder(options->path, 1, error);
     if (!status)
         status = check_file(options->path, options->overwrite, error);
     if (!status && type->check)
         status = type->check(options->path, options->overwrite, error);
-    for (size_t i = 0; !status && options->detail && type->has_detail_files && i <= GT_DETAIL_COUNT; i++) {
+    for (size_t i = 0; !status && options->detail && !type->is_database && i <= GT_DETAIL_COUNT; i++) {
         char beside[PATH_MAX];
         if (gt_store_path_beside(beside, sizeof beside, options->path, gt_store_part(i)) < 0)
             return gt_error_system(error, ENAMETOOLONG, "%s", options->path);

@@ -9,14 +9,35 @@
 #include "store/store.h"
 #include "store/type.h"
 
+enum { COLUMNS = sizeof((struct gt_columns *)0)->column / sizeof(struct gt_column) };
+
+/* The columns that are read of a table. */
+struct source {
+    const struct gt_column *column[COLUMNS];
+    int count;
+};
+
+/* A table of details. The row at hand belongs to the sample with its timestamp. */
+struct detail {
+    struct gt_columns columns;
+    struct source source;
+    bool has_row;
+    struct gt_sample moment; /* only its time is used */
+    struct gt_row row;
+};
+
 struct gt_recording {
     const struct gt_store_type *type;
     void *state;
     char *path;
     struct gt_recorded recorded;
     struct gt_columns columns;
-    bool wanted[sizeof((struct gt_columns *)0)->column / sizeof(struct gt_column)];
+    bool wanted[COLUMNS];
     bool detail, begun, has_monotonic;
+    struct source samples;
+    struct detail *details[GT_DETAIL_COUNT]; /* NULL: not wanted, or not there */
+    double value[COLUMNS];
+    struct gt_recording_place place; /* behind the rows that were read */
     struct gt_sample_copy copy;
 };
 
@@ -49,12 +70,10 @@ int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_err
 {
     struct gt_error problem = {0};
     const struct gt_store_type *type = gt_store_type_of(path, &problem);
-    if ((!type || !type->open) && access(path, F_OK) < 0 && errno == ENOENT)
+    if (!type && access(path, F_OK) < 0 && errno == ENOENT)
         return gt_error_system(error, ENOENT, "%s", path);
     if (!type)
         return gt_error_copy(error, &problem);
-    if (!type->open)
-        return gt_error_set(error, EINVAL, "%s %s", path, type->unread);
     struct gt_recording *recording = calloc(1, sizeof *recording);
     if (!recording || !(recording->path = strdup(path))) {
         free(recording);
@@ -157,45 +176,118 @@ static void choose(struct gt_recording *recording)
 
 int gt_recording_begin_after(struct gt_recording *recording, const struct gt_recording_place *place)
 {
-    if (!recording->type->begin_after)
+    if (!recording->type->can_begin_after)
         return -ENOTSUP;
-    recording->type->begin_after(recording->state, place);
+    recording->place = *place;
     return 0;
 }
 
+/* A row of details that was read ahead is read again. */
 void gt_recording_place(const struct gt_recording *recording, struct gt_recording_place *ret)
 {
-    *ret = (struct gt_recording_place){0};
-    if (recording->type->place)
-        recording->type->place(recording->state, ret);
+    *ret = recording->place;
+    for (size_t i = 0; i < GT_DETAIL_COUNT; i++)
+        ret->row[i + 1] -= recording->details[i] && recording->details[i]->has_row;
+}
+
+static int begin_table(struct gt_recording *recording, enum gt_stored_table table, struct source *source,
+                       const struct gt_columns *columns, const bool wanted[], struct gt_error *error)
+{
+    source->count = recording->type->begin(recording->state, table, columns, wanted, recording->place.row[table],
+                                           source->column, error);
+    return source->count;
+}
+
+static int begin(struct gt_recording *recording, struct gt_error *error)
+{
+    choose(recording);
+    int status = begin_table(recording, GT_TABLE_SAMPLES, &recording->samples, &recording->columns, recording->wanted,
+                             error);
+    for (size_t i = 0; status >= 0 && recording->detail && i < GT_DETAIL_COUNT; i++) {
+        struct detail *detail = calloc(1, sizeof *detail);
+        if (!detail)
+            return gt_error_system(error, ENOMEM, "%s", recording->path);
+        gt_detail_columns(&detail->columns, gt_details[i].scope);
+        status = begin_table(recording, (enum gt_stored_table)i + 1, &detail->source, &detail->columns, NULL, error);
+        if (status > 0)
+            recording->details[i] = detail;
+        else
+            free(detail);
+    }
+    recording->begun = status >= 0;
+    recording->has_monotonic = recording->type->has(recording->state, "monotonic");
+    return status;
+}
+
+static int next_row(struct gt_recording *recording, enum gt_stored_table table, struct gt_error *error)
+{
+    int status = recording->type->row(recording->state, table, recording->value, error);
+    recording->place.row[table] += status > 0 || status == -EBADMSG;
+    return status;
+}
+
+static int next_detail(struct gt_recording *recording, size_t index, struct gt_error *error)
+{
+    struct detail *detail = recording->details[index];
+    int status = detail->has_row ? 1 : next_row(recording, (enum gt_stored_table)index + 1, error);
+    if (status <= 0 || detail->has_row)
+        return status;
+    detail->row = (struct gt_row){.scope = gt_details[index].scope, .device = -1};
+    gt_values_clear(detail->row.value);
+    for (int i = 0; i < detail->source.count; i++)
+        gt_detail_assign(detail->source.column[i], recording->value[i], &detail->moment, &detail->row);
+    detail->has_row = true;
+    return 1;
+}
+
+/* Add the rows of the sample to it. Rows of samples that are not there are ignored. */
+static int take_details(struct gt_recording *recording, size_t index, struct gt_error *error)
+{
+    struct detail *detail = recording->details[index];
+    bool found = false;
+    int status;
+    while ((status = next_detail(recording, index, error)) > 0) {
+        int64_t ahead = detail->moment.real_ns - recording->copy.sample.real_ns;
+        if (ahead > 0 || (ahead < 0 && found)) /* the next sample's, perhaps behind a clock that was set back */
+            return 0;
+        detail->has_row = false;
+        if (ahead < 0)
+            continue;
+        found = true;
+        struct gt_row *row = gt_sample_copy_add(&recording->copy, detail->row.scope);
+        if (!row)
+            return gt_error_system(error, ENOMEM, "%s", recording->path);
+        *row = detail->row;
+    }
+    return status;
 }
 
 int gt_recording_next(struct gt_recording *recording, const struct gt_sample **ret, struct gt_error *error)
 {
-    if (!recording->begun) {
-        choose(recording);
-        int status = recording->type->begin(recording->state, &recording->columns, recording->wanted, recording->detail,
-                                            error);
-        if (status < 0)
-            return status;
-        recording->begun = true;
-        recording->has_monotonic = recording->type->has(recording->state, "monotonic");
-    }
-    recording->copy.sample.row_count = GT_FIXED_ROWS;
-    int status = recording->type->next(recording->state, &recording->copy, error);
-    if (status > 0 && !recording->has_monotonic)
-        recording->copy.sample.monotonic_ns = recording->copy.sample.real_ns;
+    struct gt_sample *sample = &recording->copy.sample;
+    int status = recording->begun ? 0 : begin(recording, error);
+    if (status < 0)
+        return status;
+    sample->row_count = GT_FIXED_ROWS;
+    status = next_row(recording, GT_TABLE_SAMPLES, error);
     if (status <= 0)
         return status;
-    const struct gt_row *row = recording->copy.sample.row;
-    gt_energy_reading_take(&recording->copy.sample.energy, row[GT_SCOPE_SYSTEM].value, row[GT_SCOPE_COMBINED].value);
-    *ret = &recording->copy.sample;
-    return status;
+    for (int i = 0; i < recording->samples.count; i++)
+        gt_store_column_assign(recording->samples.column[i], recording->value[i], sample);
+    if (!recording->has_monotonic)
+        sample->monotonic_ns = sample->real_ns;
+    for (size_t i = 0; status >= 0 && i < GT_DETAIL_COUNT; i++)
+        status = recording->details[i] ? take_details(recording, i, error) : status;
+    if (status < 0)
+        return status;
+    gt_energy_reading_take(&sample->energy, sample->row[GT_SCOPE_SYSTEM].value, sample->row[GT_SCOPE_COMBINED].value);
+    *ret = sample;
+    return 1;
 }
 
 uint64_t gt_recording_unfinished(const struct gt_recording *recording)
 {
-    return recording->type->unfinished(recording->state);
+    return recording->type->unfinished ? recording->type->unfinished(recording->state) : 0;
 }
 
 void gt_recording_close(struct gt_recording *recording)
@@ -204,6 +296,8 @@ void gt_recording_close(struct gt_recording *recording)
         return;
     if (recording->state)
         recording->type->close(recording->state);
+    for (size_t i = 0; i < GT_DETAIL_COUNT; i++)
+        free(recording->details[i]);
     gt_recorded_release(&recording->recorded);
     gt_sample_copy_release(&recording->copy);
     free(recording->path);
@@ -226,55 +320,41 @@ static int want_columns(struct gt_recording *recording, struct gt_error *error)
     return gt_recording_columns(recording, name, count, error);
 }
 
-struct last {
-    struct gt_energy_reading reading;
-    double time;
-    int64_t real_ns;
-};
-
-static int add_samples(struct gt_energy_curve *curve, struct gt_recording *recording, bool is_monotonic,
-                       struct last *last, struct gt_error *error)
-{
-    const struct gt_sample *sample;
-    int status;
-    while ((status = gt_recording_next(recording, &sample, error)) > 0) {
-        last->time = gt_seconds(is_monotonic ? sample->monotonic_ns : sample->real_ns);
-        last->real_ns = sample->real_ns;
-        gt_energy_reading_update(&last->reading, &sample->energy);
-        if (gt_energy_curve_add(curve, last->time, &sample->energy) < 0)
-            return gt_error_system(error, ENOMEM, "energy");
-    }
-    return status;
-}
-
-/* The run ended after its last sample. */
-static int add_outcome(struct gt_energy_curve *curve, const struct gt_recording *recording, struct last *last)
+/* `reading` and `time` are those of the last sample, NaN without. The run ended after it. */
+static int add_outcome(struct gt_energy_curve *curve, const struct gt_recording *recording,
+                       struct gt_energy_reading *reading, double time)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(recording);
-    int64_t start_ns = gt_recording_machine(recording)->start_real_ns;
-    double after = outcome && start_ns > 0 ? gt_seconds(start_ns) + outcome->elapsed - gt_seconds(last->real_ns) : NAN;
+    int64_t start_ns = gt_recording_machine(recording)->start_real_ns, last_ns = recording->copy.sample.real_ns;
+    double after = outcome && start_ns > 0 ? gt_seconds(start_ns) + outcome->elapsed - gt_seconds(last_ns) : NAN;
     struct gt_energy_reading end;
-    if (!(after > 0) || isnan(last->time))
+    if (!(after > 0) || isnan(time))
         return 0;
     gt_energy_reading_take(&end, outcome->value[GT_SCOPE_SYSTEM], outcome->value[GT_SCOPE_COMBINED]);
-    gt_energy_reading_update(&last->reading, &end);
-    return gt_energy_curve_add(curve, last->time + after, &last->reading);
+    gt_energy_reading_update(reading, &end);
+    return gt_energy_curve_add(curve, time + after, reading);
 }
 
 int gt_recording_energy(struct gt_energy_curve *ret, const char *path, bool is_monotonic, struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
-    struct last last = {.time = NAN};
+    const struct gt_sample *sample;
+    struct gt_energy_reading last;
+    double time = NAN;
     gt_energy_curve_init(ret, &(struct gt_machine){0});
-    gt_energy_reading_clear(&last.reading);
+    gt_energy_reading_clear(&last);
     int status = gt_recording_open(&recording, path, error);
     if (status >= 0) {
         gt_energy_curve_init(ret, gt_recording_machine(recording));
         status = want_columns(recording, error);
     }
-    if (status >= 0)
-        status = add_samples(ret, recording, is_monotonic, &last, error);
-    if (status >= 0 && (add_outcome(ret, recording, &last) < 0 || gt_energy_curve_finish(ret) < 0))
+    while (status >= 0 && (status = gt_recording_next(recording, &sample, error)) > 0) {
+        time = gt_seconds(is_monotonic ? sample->monotonic_ns : sample->real_ns);
+        gt_energy_reading_update(&last, &sample->energy);
+        if (gt_energy_curve_add(ret, time, &sample->energy) < 0)
+            status = gt_error_system(error, ENOMEM, "%s", path);
+    }
+    if (status >= 0 && (add_outcome(ret, recording, &last, time) < 0 || gt_energy_curve_finish(ret) < 0))
         status = gt_error_system(error, ENOMEM, "%s", path);
     gt_recording_close(recording);
     return status;

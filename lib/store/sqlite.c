@@ -191,22 +191,17 @@ void gt_sqlite_clear_index(const char *path)
 
 const struct gt_store_type gt_store_sqlite = {
     .suffix = ".sqlite",
-    .lists_names = true,
-    .keeps_provenance = true,
-    .help = "SQLite database: samples, GPUs, processes, the outcome and where each figure comes from",
+    .is_database = true,
     .check = sqlite_check_logs,
     .create = gt_sqlite_create,
     .write = gt_sqlite_write,
     .flush = gt_sqlite_flush,
-    .left_out = gt_sqlite_left_out,
     .finish = gt_sqlite_finish,
     .open = gt_sqlite_read_open,
     .has = gt_sqlite_read_has,
     .begin = gt_sqlite_read_begin,
-    .next = gt_sqlite_read_next,
-    .unfinished = gt_sqlite_read_unfinished,
-    .begin_after = gt_sqlite_read_begin_after,
-    .place = gt_sqlite_read_place,
+    .row = gt_sqlite_read_row,
+    .can_begin_after = true,
     .close = gt_sqlite_read_close,
 };
 

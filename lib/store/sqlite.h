@@ -40,7 +40,6 @@ int gt_sqlite_create(void **ret, const struct gt_store_options *options, const s
                      struct gt_error *error);
 int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error *error);
 int gt_sqlite_flush(void *state, struct gt_error *error);
-uint64_t gt_sqlite_left_out(const void *state);
 int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
 
 /* What lies beside a new file, from a killed writer or with another file: SQLite would take it for the new one's. Without
@@ -58,12 +57,9 @@ bool gt_sqlite_has_table(sqlite3 *database, const char *table);
 
 int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);
 bool gt_sqlite_read_has(const void *state, const char *column);
-int gt_sqlite_read_begin(void *state, const struct gt_columns *columns, const bool wanted[], bool detail,
-                         struct gt_error *error);
-int gt_sqlite_read_next(void *state, struct gt_sample_copy *copy, struct gt_error *error);
-uint64_t gt_sqlite_read_unfinished(const void *state);
-void gt_sqlite_read_begin_after(void *state, const struct gt_recording_place *place);
-void gt_sqlite_read_place(const void *state, struct gt_recording_place *ret);
+int gt_sqlite_read_begin(void *state, enum gt_stored_table table, const struct gt_columns *columns, const bool wanted[],
+                         int64_t after, const struct gt_column *source[], struct gt_error *error);
+int gt_sqlite_read_row(void *state, enum gt_stored_table table, double value[], struct gt_error *error);
 void gt_sqlite_read_close(void *state);
 
 #endif

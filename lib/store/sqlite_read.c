@@ -252,41 +252,29 @@ static int sqlite_read_fields(sqlite3 *database, const char *path, struct gt_rec
     return status;
 }
 
-enum { COLUMNS = sizeof((struct gt_columns *)0)->column / sizeof(struct gt_column) };
+/* ---- Rows ---------------------------------------------------------------------------------------------------- */
 
-/* A query over one table; its columns are source[0], source[1], ... */
+/* A query over one table. */
 struct table {
     const char *name;
-    sqlite3_stmt *select; /* NULL: no such table */
-    const struct gt_column *source[COLUMNS];
+    sqlite3_stmt *select; /* NULL: no such table, or at its end */
+    const struct gt_column *const *source;
     int source_count;
     uint64_t row;
-    int64_t number; /* the rowid of the row at hand, or that after which reading begins */
-};
-
-struct detail_table {
-    struct table table;
-    struct gt_columns columns;
-    struct gt_detail_cursor cursor;
-    struct sqlite_recording *recording;
 };
 
 struct sqlite_recording {
     sqlite3 *database;
     char *path;
-    struct table data;
-    struct gt_recording_place place;
-    struct detail_table *detail[GT_DETAIL_COUNT]; /* NULL: not wanted, or not there */
+    struct table table[GT_TABLES];
 };
-
-/* ---- Tables -------------------------------------------------------------------------------------------------- */
 
 static bool has_column(sqlite3 *database, const char *table, const char *column)
 {
     return sqlite3_table_column_metadata(database, NULL, table, column, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
 }
 
-/* Returns what the table calls the column; NULL: it has none. */
+/* Returns the name that the table has for the column; NULL: none. */
 static const char *name_in(sqlite3 *database, const char *table, const char *column)
 {
     const char *before = gt_store_name_before(column);
@@ -295,46 +283,62 @@ static const char *name_in(sqlite3 *database, const char *table, const char *col
     return before && has_column(database, table, before) ? before : NULL;
 }
 
-/* SELECT the wanted columns that the table has, in the order of its rows. */
-static int choose_columns(struct sqlite_recording *recording, struct table *table, const char *name,
-                          const struct gt_columns *columns, const bool wanted[], struct gt_error *error)
+int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error)
 {
-    struct gt_buffer sql = {0};
-    bool is_continued = table->number > 0;
-    gt_buffer_text(&sql, "SELECT ");
-    for (size_t i = 0; i < columns->count; i++) {
-        const struct gt_column *column = &columns->column[i];
-        const char *written = !wanted || wanted[i] ? name_in(recording->database, name, column->name) : NULL;
-        if (!written)
-            continue;
-        gt_buffer_text(&sql, table->source_count ? ", " : "");
-        gt_sqlite_name(&sql, written);
-        table->source[table->source_count++] = column;
+    struct sqlite_recording *recording = calloc(1, sizeof *recording);
+    if (!recording || !(recording->path = strdup(path))) {
+        free(recording);
+        return gt_error_system(error, ENOMEM, "%s", path);
     }
-    gt_buffer_printf(&sql, "%srowid FROM %s", table->source_count ? ", " : "", name);
-    if (is_continued)
-        gt_buffer_printf(&sql, " WHERE rowid > %lld", (long long)table->number);
-    gt_buffer_text(&sql, " ORDER BY rowid");
-    table->name = name;
-    return gt_sqlite_prepare_text(&table->select, recording->database, recording->path, &sql, error);
+    int status = gt_sqlite_open_existing(&recording->database, path, error);
+    if (!status)
+        status = sqlite_read_fields(recording->database, path, recorded, error);
+    if (status < 0)
+        gt_sqlite_read_close(recording);
+    else
+        *ret = recording;
+    return status;
 }
 
-/* 1 a row, 0 the end. */
-static int next_row(struct sqlite_recording *recording, struct table *table, struct gt_error *error)
+bool gt_sqlite_read_has(const void *state, const char *column)
 {
-    if (!table->select)
-        return 0;
-    int result = sqlite3_step(table->select);
-    if (result == SQLITE_ROW) {
-        table->row++;
-        table->number = sqlite3_column_int64(table->select, table->source_count);
-        return 1;
+    const struct sqlite_recording *recording = state;
+    return has_column(recording->database, "data", column);
+}
+
+int gt_sqlite_read_begin(void *state, enum gt_stored_table index, const struct gt_columns *columns, const bool wanted[],
+                         int64_t after, const struct gt_column *source[], struct gt_error *error)
+{
+    struct sqlite_recording *recording = state;
+    struct table *table = &recording->table[index];
+    struct gt_buffer sql = {0};
+    table->name = index ? gt_details[index - 1].table : "data";
+    table->source = source;
+    if (!gt_sqlite_has_table(recording->database, table->name))
+        return 0; /* of details; or the original's recording, killed before its first sample */
+    if (!index && !has_column(recording->database, "data", "timestamp"))
+        return gt_error_set(error, EINVAL, "%s: its table data has no column timestamp", recording->path);
+    /* All tables are read in one transaction, so that they agree while a tracker still writes. */
+    int status = index ? 0 : gt_sqlite_run(recording->database, recording->path, "BEGIN", error);
+    if (status < 0)
+        return status;
+    for (size_t i = 0; i < columns->count; i++) {
+        const struct gt_column *column = &columns->column[i];
+        const char *written = !wanted || wanted[i] ? name_in(recording->database, table->name, column->name) : NULL;
+        if (!written)
+            continue;
+        gt_buffer_text(&sql, table->source_count ? ", " : "SELECT ");
+        gt_sqlite_name(&sql, written);
+        source[table->source_count++] = column;
     }
-    if (result != SQLITE_DONE)
-        return gt_sqlite_error(recording->database, recording->path, error);
-    sqlite3_finalize(table->select); /* a further step would begin again */
-    table->select = NULL;
-    return 0;
+    if (!table->source_count)
+        return 0;
+    gt_buffer_printf(&sql, " FROM %s", table->name);
+    if (after > 0)
+        gt_buffer_printf(&sql, " WHERE rowid > %lld", (long long)after);
+    gt_buffer_text(&sql, " ORDER BY rowid");
+    status = gt_sqlite_prepare_text(&table->select, recording->database, recording->path, &sql, error);
+    return status < 0 ? status : table->source_count;
 }
 
 static int bad_number(const struct sqlite_recording *recording, const struct table *table, int position,
@@ -368,121 +372,23 @@ static int read_number(const struct sqlite_recording *recording, const struct ta
     return bad_number(recording, table, position, error);
 }
 
-/* ---- Recordings ---------------------------------------------------------------------------------------------- */
-
-int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error)
+int gt_sqlite_read_row(void *state, enum gt_stored_table index, double value[], struct gt_error *error)
 {
-    struct sqlite_recording *recording = calloc(1, sizeof *recording);
-    if (!recording || !(recording->path = strdup(path))) {
-        free(recording);
-        return gt_error_system(error, ENOMEM, "%s", path);
-    }
-    int status = gt_sqlite_open_existing(&recording->database, path, error);
-    if (!status)
-        status = sqlite_read_fields(recording->database, path, recorded, error);
-    if (status < 0)
-        gt_sqlite_read_close(recording);
-    else
-        *ret = recording;
-    return status;
-}
-
-bool gt_sqlite_read_has(const void *state, const char *column)
-{
-    const struct sqlite_recording *recording = state;
-    return has_column(recording->database, "data", column);
-}
-
-static int open_detail(struct sqlite_recording *recording, size_t index, struct gt_error *error)
-{
-    if (!gt_sqlite_has_table(recording->database, gt_details[index].table))
+    struct sqlite_recording *recording = state;
+    struct table *table = &recording->table[index];
+    int result = table->select ? sqlite3_step(table->select) : SQLITE_DONE;
+    if (result == SQLITE_DONE) {
+        sqlite3_finalize(table->select); /* a further step would begin again */
+        table->select = NULL;
         return 0;
-    struct detail_table *detail = recording->detail[index] = calloc(1, sizeof *detail);
-    if (!detail)
-        return gt_error_system(error, ENOMEM, "%s", recording->path);
-    detail->recording = recording;
-    detail->table.number = recording->place.row[index + 1];
-    detail->cursor.scope = gt_details[index].scope;
-    gt_detail_columns(&detail->columns, gt_details[index].scope);
-    return choose_columns(recording, &detail->table, gt_details[index].table, &detail->columns, NULL, error);
-}
-
-/* All tables are read in one transaction, so that they agree while a tracker still writes. */
-int gt_sqlite_read_begin(void *state, const struct gt_columns *columns, const bool wanted[], bool detail,
-                         struct gt_error *error)
-{
-    struct sqlite_recording *recording = state;
-    if (!gt_sqlite_has_table(recording->database, "data"))
-        return 0; /* the original's, killed before its first sample */
-    if (!has_column(recording->database, "data", "timestamp"))
-        return gt_error_set(error, EINVAL, "%s: its table data has no column timestamp", recording->path);
-    int status = gt_sqlite_run(recording->database, recording->path, "BEGIN", error);
-    if (!status)
-        status = choose_columns(recording, &recording->data, "data", columns, wanted, error);
-    for (size_t i = 0; !status && detail && i < GT_DETAIL_COUNT; i++)
-        status = open_detail(recording, i, error);
-    return status;
-}
-
-static int read_detail(void *context, struct gt_detail_cursor *cursor, struct gt_error *error)
-{
-    struct detail_table *detail = context;
-    int status = next_row(detail->recording, &detail->table, error);
-    if (status <= 0)
-        return status;
-    gt_detail_begin_row(cursor);
-    for (int i = 0; i < detail->table.source_count; i++) {
-        double value;
-        if (read_number(detail->recording, &detail->table, i, &value, error) < 0)
+    }
+    if (result != SQLITE_ROW)
+        return gt_sqlite_error(recording->database, recording->path, error);
+    table->row++;
+    for (int i = 0; i < table->source_count; i++)
+        if (read_number(recording, table, i, &value[i], error) < 0)
             return -EBADMSG;
-        gt_detail_assign(detail->table.source[i], value, &cursor->moment, &cursor->row);
-    }
     return 1;
-}
-
-int gt_sqlite_read_next(void *state, struct gt_sample_copy *copy, struct gt_error *error)
-{
-    struct sqlite_recording *recording = state;
-    struct table *data = &recording->data;
-    int status = next_row(recording, data, error);
-    if (status <= 0)
-        return status;
-    for (int i = 0; i < data->source_count; i++) {
-        double value;
-        if (read_number(recording, data, i, &value, error) < 0)
-            return -EBADMSG;
-        gt_store_column_assign(data->source[i], value, &copy->sample);
-    }
-    for (size_t i = 0; i < GT_DETAIL_COUNT; i++) {
-        struct detail_table *detail = recording->detail[i];
-        if (detail && (status = gt_detail_take(&detail->cursor, copy, read_detail, detail, error)) < 0)
-            return status;
-    }
-    return 1;
-}
-
-void gt_sqlite_read_begin_after(void *state, const struct gt_recording_place *place)
-{
-    struct sqlite_recording *recording = state;
-    recording->place = *place;
-    recording->data.number = place->row[0];
-}
-
-/* A row of details that was read ahead is read again. */
-void gt_sqlite_read_place(const void *state, struct gt_recording_place *ret)
-{
-    const struct sqlite_recording *recording = state;
-    ret->row[0] = recording->data.number;
-    for (size_t i = 0; i < GT_DETAIL_COUNT; i++) {
-        const struct detail_table *detail = recording->detail[i];
-        ret->row[i + 1] = detail ? detail->table.number - detail->cursor.has_row : recording->place.row[i + 1];
-    }
-}
-
-uint64_t gt_sqlite_read_unfinished(const void *state)
-{
-    (void)state; /* an unfinished transaction was never there */
-    return 0;
 }
 
 void gt_sqlite_read_close(void *state)
@@ -490,12 +396,8 @@ void gt_sqlite_read_close(void *state)
     struct sqlite_recording *recording = state;
     if (!recording)
         return;
-    sqlite3_finalize(recording->data.select);
-    for (size_t i = 0; i < GT_DETAIL_COUNT; i++) {
-        if (recording->detail[i])
-            sqlite3_finalize(recording->detail[i]->table.select);
-        free(recording->detail[i]);
-    }
+    for (int i = 0; i < GT_TABLES; i++)
+        sqlite3_finalize(recording->table[i].select);
     sqlite3_close(recording->database);
     free(recording->path);
     free(recording);

@@ -12,35 +12,6 @@
 #include "store/sqlite.h"
 #include "store/store.h"
 
-static void bind_field(sqlite3_stmt *insert, int position, const struct gt_field *field, const void *object)
-{
-    if (field->kind == GT_FIELD_TEXT)
-        gt_sqlite_bind_text(insert, position, gt_field_text(field, object));
-    else
-        gt_sqlite_bind_number(insert, position, gt_field_number(field, object), field->kind == GT_FIELD_INTEGER);
-}
-
-static void bind_life(sqlite3_stmt *insert, int position, const struct gt_field *field, const struct gt_life *life)
-{
-    if (field->kind == GT_FIELD_TEXT && !*gt_field_text(field, life))
-        sqlite3_bind_null(insert, position);
-    else
-        bind_field(insert, position, field, life);
-}
-
-/* A row replaces an earlier one of the same number. */
-static int sqlite_lives_write(sqlite3_stmt *insert, const char *path, const struct gt_life *life, size_t count,
-                              struct gt_error *error)
-{
-    int status = 0;
-    for (size_t k = 0; !status && k < count; k++) {
-        for (size_t i = 0; i < gt_life_field_count; i++)
-            bind_life(insert, (int)i + 1, &gt_life_fields[i], &life[k]);
-        status = gt_sqlite_step(insert, sqlite3_db_handle(insert), path, error);
-    }
-    return status;
-}
-
 /* What a row of minutes has before the columns of samples. */
 static const char minute_columns[] = "time INTEGER, number INTEGER, statistic VARCHAR, weight INTEGER, ";
 enum { MINUTE_COLUMNS = 4 };
@@ -55,6 +26,7 @@ struct sqlite_writer {
     bool uses_wal, has_locks;
     sqlite3 *database;
     char *path;
+    struct gt_error problem; /* the first error; nothing is done after it */
     struct output data;
     struct output detail[GT_DETAIL_COUNT];
     sqlite3_stmt *lives;   /* with names */
@@ -74,53 +46,92 @@ static const char schema[] =
     "CREATE TABLE gpu (device INTEGER PRIMARY KEY, uuid VARCHAR, name VARCHAR, brand VARCHAR, memory FLOAT,"
     " selected INTEGER);";
 
-/* ---- Statements ---------------------------------------------------------------------------------------------- */
+/* ---- Statements: after an error they do nothing ---------------------------------------------------------------- */
 
-static int step(struct sqlite_writer *writer, sqlite3_stmt *statement, struct gt_error *error)
+static void run(struct sqlite_writer *writer, const char *sql)
 {
-    return gt_sqlite_step(statement, writer->database, writer->path, error);
+    if (!writer->problem.code)
+        gt_sqlite_run(writer->database, writer->path, sql, &writer->problem);
 }
 
-static int prepare_insert(struct sqlite_writer *writer, sqlite3_stmt **ret, const char *table, size_t columns,
-                          struct gt_error *error)
+static void run_text(struct sqlite_writer *writer, struct gt_buffer *sql)
 {
-    return gt_sqlite_prepare_row(ret, writer->database, writer->path, "INSERT", table, columns, error);
+    if (!writer->problem.code)
+        gt_sqlite_run_text(writer->database, writer->path, sql, &writer->problem);
+    gt_buffer_release(sql);
+}
+
+/* Returns NULL after an error, which the functions of SQLite accept. */
+static sqlite3_stmt *prepare(struct sqlite_writer *writer, const char *verb, const char *table, size_t columns)
+{
+    sqlite3_stmt *ret = NULL;
+    if (!writer->problem.code)
+        gt_sqlite_prepare_row(&ret, writer->database, writer->path, verb, table, columns, &writer->problem);
+    return ret;
+}
+
+static void step(struct sqlite_writer *writer, sqlite3_stmt *statement)
+{
+    if (!writer->problem.code)
+        gt_sqlite_step(statement, writer->database, writer->path, &writer->problem);
+}
+
+/* Returns the status of all that was done. */
+static int status_of(struct sqlite_writer *writer, struct gt_error *error)
+{
+    return gt_error_copy(error, &writer->problem);
+}
+
+static void bind_field(sqlite3_stmt *insert, int position, const struct gt_field *field, const void *object)
+{
+    if (field->kind == GT_FIELD_TEXT)
+        gt_sqlite_bind_text(insert, position, gt_field_text(field, object));
+    else
+        gt_sqlite_bind_number(insert, position, gt_field_number(field, object), field->kind == GT_FIELD_INTEGER);
+}
+
+/* A row with a column for each field. */
+static void insert_fields(struct sqlite_writer *writer, sqlite3_stmt *insert, const struct gt_field *fields,
+                          size_t count, const void *object)
+{
+    for (size_t i = 0; i < count; i++)
+        bind_field(insert, (int)i + 1, &fields[i], object);
+    step(writer, insert);
+}
+
+/* A row replaces an earlier one of the same number. Names that are not known are NULL. */
+static void insert_lives(struct sqlite_writer *writer, const struct gt_life *life, size_t count)
+{
+    for (size_t k = 0; writer->lives && k < count; k++) {
+        for (size_t i = 0; i < gt_life_field_count; i++)
+            if (gt_life_fields[i].kind == GT_FIELD_TEXT && !*gt_field_text(&gt_life_fields[i], &life[k]))
+                sqlite3_bind_null(writer->lives, (int)i + 1);
+            else
+                bind_field(writer->lives, (int)i + 1, &gt_life_fields[i], &life[k]);
+        step(writer, writer->lives);
+    }
 }
 
 /* ---- Creating ------------------------------------------------------------------------------------------------ */
 
-static void list_columns(struct gt_buffer *sql, const struct gt_columns *columns)
-{
-    for (size_t i = 0; i < columns->count; i++) {
-        const struct gt_column *column = &columns->column[i];
-        gt_buffer_text(sql, i ? ", " : "");
-        gt_sqlite_name(sql, column->name);
-        gt_buffer_text(sql, column->is_integer ? " INTEGER" : " FLOAT");
-    }
-}
-
 /* `first`: columns before those of the output. */
-static int create_output(struct sqlite_writer *writer, const struct output *output, const char *table,
-                         const char *first, struct gt_error *error)
+static void create_output(struct sqlite_writer *writer, const struct gt_columns *columns, const char *table,
+                          const char *first)
 {
     struct gt_buffer sql = {0};
     gt_buffer_printf(&sql, "CREATE TABLE %s (%s", table, first);
-    list_columns(&sql, &output->columns);
+    for (size_t i = 0; i < columns->count; i++) {
+        gt_buffer_text(&sql, i ? ", " : "");
+        gt_sqlite_name(&sql, columns->column[i].name);
+        gt_buffer_text(&sql, columns->column[i].is_integer ? " INTEGER" : " FLOAT");
+    }
     gt_buffer_char(&sql, ')');
-    return gt_sqlite_run_text(writer->database, writer->path, &sql, error);
-}
-
-static int create_minutes(struct sqlite_writer *writer, struct gt_error *error)
-{
-    int status = create_output(writer, &writer->data, GT_MINUTES_TABLE, minute_columns, error);
-    if (!status && gt_minute_init(&writer->minute, writer->data.columns.count) < 0)
-        status = gt_error_system(error, ENOMEM, "%s", writer->path);
-    return status;
+    run_text(writer, &sql);
 }
 
 /* A table of fields, one column each. `key` follows the first. */
-static int create_fields(struct sqlite_writer *writer, const char *table, const struct gt_field *fields, size_t count,
-                         const char *key, struct gt_error *error)
+static void create_fields(struct sqlite_writer *writer, const char *table, const struct gt_field *fields, size_t count,
+                          const char *key)
 {
     static const char *const types[] = {"VARCHAR", "INTEGER", "FLOAT"};
     struct gt_buffer sql = {0};
@@ -128,34 +139,16 @@ static int create_fields(struct sqlite_writer *writer, const char *table, const 
     for (size_t i = 0; i < count; i++)
         gt_buffer_printf(&sql, "%s%s %s%s", i ? ", " : "", fields[i].name, types[fields[i].kind], i ? "" : key);
     gt_buffer_char(&sql, ')');
-    return gt_sqlite_run_text(writer->database, writer->path, &sql, error);
+    run_text(writer, &sql);
 }
 
-static void bind_fields(sqlite3_stmt *insert, const struct gt_field *fields, size_t count, const void *object)
+static void insert_machine(struct sqlite_writer *writer, const struct gt_machine *machine)
 {
-    for (size_t i = 0; i < count; i++)
-        bind_field(insert, (int)i + 1, &fields[i], object);
-}
-
-static int create_static(struct sqlite_writer *writer, const struct gt_machine *machine, struct gt_error *error)
-{
-    sqlite3_stmt *insert = NULL;
-    int status = create_fields(writer, "static_data", gt_machine_fields, gt_machine_field_count, "", error);
-    if (!status)
-        status = prepare_insert(writer, &insert, "static_data", gt_machine_field_count, error);
-    if (!status) {
-        bind_fields(insert, gt_machine_fields, gt_machine_field_count, machine);
-        status = step(writer, insert, error);
-    }
+    sqlite3_stmt *insert = prepare(writer, "INSERT", "static_data", gt_machine_field_count);
+    insert_fields(writer, insert, gt_machine_fields, gt_machine_field_count, machine);
     sqlite3_finalize(insert);
-    return status;
-}
-
-static int insert_gpus(struct sqlite_writer *writer, const struct gt_machine *machine, struct gt_error *error)
-{
-    sqlite3_stmt *insert = NULL;
-    int status = prepare_insert(writer, &insert, "gpu", 6, error);
-    for (size_t i = 0; !status && i < machine->gpu_length; i++) {
+    insert = prepare(writer, "INSERT", "gpu", 6);
+    for (size_t i = 0; i < machine->gpu_length; i++) {
         const struct gt_gpu *gpu = &machine->gpu[i];
         sqlite3_bind_int64(insert, 1, (sqlite3_int64)i);
         gt_sqlite_bind_text(insert, 2, gpu->uuid);
@@ -163,33 +156,28 @@ static int insert_gpus(struct sqlite_writer *writer, const struct gt_machine *ma
         gt_sqlite_bind_text(insert, 4, gpu->brand);
         gt_sqlite_bind_number(insert, 5, gpu->memory, false);
         sqlite3_bind_int(insert, 6, gpu->selected);
-        status = step(writer, insert, error);
+        step(writer, insert);
     }
     sqlite3_finalize(insert);
-    return status;
 }
 
-static int create_tables(struct sqlite_writer *writer, const struct gt_machine *machine, struct gt_error *error)
+static void create_tables(struct sqlite_writer *writer, const struct gt_machine *machine)
 {
-    int status = gt_sqlite_run(writer->database, writer->path, "BEGIN", error);
-    if (!status)
-        status = create_static(writer, machine, error);
-    gt_store_columns(&writer->data.columns, machine);
-    if (!status)
-        status = create_output(writer, &writer->data, "data", "", error);
-    if (!status)
-        status = create_minutes(writer, error);
-    for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++) {
+    struct gt_columns *columns = &writer->data.columns;
+    gt_store_columns(columns, machine);
+    run(writer, "BEGIN");
+    create_fields(writer, "static_data", gt_machine_fields, gt_machine_field_count, "");
+    create_output(writer, columns, "data", "");
+    create_output(writer, columns, GT_MINUTES_TABLE, minute_columns);
+    for (size_t i = 0; writer->has_detail && i < GT_DETAIL_COUNT; i++) {
         gt_detail_columns(&writer->detail[i].columns, gt_details[i].scope);
-        status = create_output(writer, &writer->detail[i], gt_details[i].table, "", error);
+        create_output(writer, &writer->detail[i].columns, gt_details[i].table, "");
     }
-    if (!status && writer->has_names)
-        status = create_fields(writer, GT_LIFE_TABLE, gt_life_fields, gt_life_field_count, " PRIMARY KEY", error);
-    if (!status)
-        status = gt_sqlite_run(writer->database, writer->path, schema, error);
-    if (!status)
-        status = insert_gpus(writer, machine, error);
-    return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
+    if (writer->has_names)
+        create_fields(writer, GT_LIFE_TABLE, gt_life_fields, gt_life_field_count, " PRIMARY KEY");
+    run(writer, schema);
+    insert_machine(writer, machine);
+    run(writer, "COMMIT");
 }
 
 static void close_database(struct sqlite_writer *writer)
@@ -205,14 +193,14 @@ static void close_database(struct sqlite_writer *writer)
 }
 
 /* `path` is writer->path, or the hidden file. Without WAL a reader may keep the writer from its change as long as it reads. */
-static int open_database(struct sqlite_writer *writer, const char *path, const char *settings, struct gt_error *error)
+static void open_database(struct sqlite_writer *writer, const char *path, const char *settings)
 {
     const char *system = writer->has_locks ? NULL : "unix-none";
     if (sqlite3_open_v2(path, &writer->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, system) != SQLITE_OK)
-        return gt_sqlite_error(writer->database, writer->path, error);
+        gt_sqlite_error(writer->database, writer->path, &writer->problem);
     sqlite3_extended_result_codes(writer->database, 1);
     sqlite3_busy_timeout(writer->database, writer->uses_wal ? 1000 : 60000);
-    return gt_sqlite_run(writer->database, writer->path, settings, error);
+    run(writer, settings);
 }
 
 static void release(struct sqlite_writer *writer)
@@ -232,78 +220,72 @@ static bool has_its_name(const struct sqlite_writer *writer, const struct stat *
 }
 
 /* The file under its name, whole except for what is to come. */
-static int reopen(struct sqlite_writer *writer, const struct stat *file, struct gt_error *error)
+static void reopen(struct sqlite_writer *writer, const struct stat *file)
 {
-    int status = open_database(writer, writer->path,
-                               writer->uses_wal
-                                   ? "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-500"
-                                   : "PRAGMA journal_mode=DELETE; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-500",
-                               error);
-    if (!status && !has_its_name(writer, file))
-        status = gt_error_set(error, EEXIST, "%s was replaced while it was made", writer->path);
-    if (!status)
-        status = prepare_insert(writer, &writer->data.insert, "data", writer->data.columns.count, error);
-    for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
-        status = prepare_insert(writer, &writer->detail[i].insert, gt_details[i].table, writer->detail[i].columns.count,
-                                error);
-    if (!status && writer->has_names)
-        status = gt_sqlite_prepare_row(&writer->lives, writer->database, writer->path, "REPLACE", GT_LIFE_TABLE,
-                                       gt_life_field_count, error);
-    return status;
+    open_database(writer, writer->path,
+                  writer->uses_wal ? "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-500"
+                                   : "PRAGMA journal_mode=DELETE; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-500");
+    if (!has_its_name(writer, file))
+        gt_error_set(&writer->problem, EEXIST, "%s was replaced while it was made", writer->path);
+    writer->data.insert = prepare(writer, "INSERT", "data", writer->data.columns.count);
+    for (size_t i = 0; writer->has_detail && i < GT_DETAIL_COUNT; i++)
+        writer->detail[i].insert = prepare(writer, "INSERT", gt_details[i].table, writer->detail[i].columns.count);
+    if (writer->has_names)
+        writer->lives = prepare(writer, "REPLACE", GT_LIFE_TABLE, gt_life_field_count);
 }
 
 /* Let the file appear, and go on in it. After any error nothing of it is left. */
-static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool replace, struct gt_error *error)
+static void place(struct sqlite_writer *writer, struct gt_new_file *file, bool replace)
 {
+    struct gt_error *problem = &writer->problem;
     struct stat own, found;
-    int status = fstat(file->fd, &own) < 0 ? gt_error_system(error, errno, "%s", writer->path) : 0;
-    if (!status && (replace || lstat(writer->path, &found) < 0))
-        status = gt_sqlite_clear_logs(writer->path, replace, error);
+    if (fstat(file->fd, &own) < 0)
+        gt_error_system(problem, errno, "%s", writer->path);
+    if (!problem->code && (replace || lstat(writer->path, &found) < 0))
+        gt_sqlite_clear_logs(writer->path, replace, problem);
     /* The log that follows does not contain what is here already. */
-    if (!status && fdatasync(file->fd) < 0 && errno != EINVAL)
-        status = gt_error_system(error, errno, "%s", writer->path);
-    if (status < 0) {
+    if (!problem->code && fdatasync(file->fd) < 0 && errno != EINVAL)
+        gt_error_system(problem, errno, "%s", writer->path);
+    if (problem->code) {
         gt_new_file_drop(file);
-        return status;
+        return;
     }
-    status = gt_store_place(file, writer->path, replace, error);
-    if (status < 0)
-        return status;
+    if (gt_store_place(file, writer->path, replace, problem) < 0)
+        return;
     close(file->fd);
-    status = reopen(writer, &own, error);
-    if (status < 0) {
-        close_database(writer);
-        if (has_its_name(writer, &own) && gt_sqlite_clear_logs(writer->path, true, NULL) == 0)
-            unlink(writer->path);
-    }
-    return status;
+    reopen(writer, &own);
+    if (!problem->code)
+        return;
+    close_database(writer);
+    if (has_its_name(writer, &own) && gt_sqlite_clear_logs(writer->path, true, NULL) == 0)
+        unlink(writer->path);
 }
 
 /* The hidden file has no journal on the disk, which it would have under its name. */
-static int make(struct sqlite_writer *writer, const struct gt_store_options *options, const struct gt_machine *machine,
-                struct gt_error *error)
+static void make(struct sqlite_writer *writer, const struct gt_store_options *options, const struct gt_machine *machine)
 {
     struct gt_new_file file;
     char settings[100];
     int status = gt_new_file_begin(&file, writer->path);
-    if (status < 0)
-        return gt_error_system(error, -status, "%s", writer->path);
+    if (status < 0) {
+        gt_error_system(&writer->problem, -status, "%s", writer->path);
+        return;
+    }
     writer->has_locks = gt_file_has_locks(file.fd);
     writer->uses_wal = writer->uses_wal && writer->has_locks && !gt_file_is_on_network(file.fd);
     snprintf(settings, sizeof settings, "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA user_version=%d",
              GT_RECORDING_VERSION);
-    status = open_database(writer, file.hidden, settings, error);
-    if (!status)
-        status = create_tables(writer, machine, error);
-    if (!status && writer->uses_wal)
-        status = gt_sqlite_run(writer->database, writer->path, "PRAGMA journal_mode=WAL", error);
+    open_database(writer, file.hidden, settings);
+    create_tables(writer, machine);
+    if (writer->uses_wal)
+        run(writer, "PRAGMA journal_mode=WAL");
     close_database(writer);
-    if (status < 0) {
-        gt_sqlite_clear_logs(file.hidden, true, NULL);
-        gt_new_file_drop(&file);
-        return status;
+    if (!writer->problem.code) {
+        place(writer, &file, options->overwrite);
+        return;
     }
-    return place(writer, &file, options->overwrite, error);
+    gt_sqlite_clear_logs(file.hidden, true, NULL);
+    gt_new_file_drop(&file);
 }
 
 static int find_spool(struct sqlite_writer *writer)
@@ -329,15 +311,19 @@ int gt_sqlite_create(void **ret, const struct gt_store_options *options, const s
     writer->has_detail = options->detail;
     writer->has_names = options->detail || options->names;
     writer->uses_wal = true;
-    struct gt_error problem = {0};
-    int status = find_spool(writer) < 0 ? gt_error_system(&problem, ENOMEM, "%s", path)
-                                        : make(writer, options, machine, &problem);
-    if (status < 0 && writer->uses_wal) { /* perhaps because nothing can be shared in memory here */
+    if (find_spool(writer) < 0)
+        gt_error_system(&writer->problem, ENOMEM, "%s", path);
+    else
+        make(writer, options, machine);
+    struct gt_error problem = writer->problem;
+    if (problem.code && writer->uses_wal) { /* perhaps because nothing can be shared in memory here */
         writer->uses_wal = false;
-        gt_minute_release(&writer->minute);
-        status = make(writer, options, machine, NULL);
+        writer->problem = (struct gt_error){0};
+        make(writer, options, machine);
     }
-    if (status < 0) {
+    if (!writer->problem.code && gt_minute_init(&writer->minute, writer->data.columns.count) < 0)
+        gt_error_system(&problem, ENOMEM, "%s", path);
+    if (writer->problem.code || !writer->minute.figure) {
         release(writer);
         return gt_error_copy(error, &problem);
     }
@@ -347,12 +333,10 @@ int gt_sqlite_create(void **ret, const struct gt_store_options *options, const s
 
 /* ---- Samples ------------------------------------------------------------------------------------------------- */
 
-static int write_detail(struct sqlite_writer *writer, size_t index, const struct gt_sample *sample,
-                        struct gt_error *error)
+static void write_detail(struct sqlite_writer *writer, size_t index, const struct gt_sample *sample)
 {
     struct output *output = &writer->detail[index];
-    int status = 0;
-    for (size_t r = GT_FIXED_ROWS; !status && r < sample->row_count; r++) {
+    for (size_t r = GT_FIXED_ROWS; r < sample->row_count; r++) {
         if (sample->row[r].scope != gt_details[index].scope)
             continue;
         for (size_t i = 0; i < output->columns.count; i++) {
@@ -360,20 +344,18 @@ static int write_detail(struct sqlite_writer *writer, size_t index, const struct
             gt_sqlite_bind_number(output->insert, (int)i + 1, gt_detail_value(column, sample, &sample->row[r]),
                                   column->is_integer);
         }
-        status = step(writer, output->insert, error);
+        step(writer, output->insert);
     }
-    return status;
 }
 
 /* The rows of the minute; the next one begins. */
-static int write_minute(struct sqlite_writer *writer, struct gt_error *error)
+static void write_minute(struct sqlite_writer *writer)
 {
     struct gt_minute *minute = &writer->minute;
     const struct gt_columns *columns = &writer->data.columns;
-    int status = 0;
     if (minute->weight && !writer->minutes)
-        status = prepare_insert(writer, &writer->minutes, GT_MINUTES_TABLE, MINUTE_COLUMNS + columns->count, error);
-    for (int statistic = 0; !status && minute->weight && statistic < GT_MINUTE_STATISTICS; statistic++) {
+        writer->minutes = prepare(writer, "INSERT", GT_MINUTES_TABLE, MINUTE_COLUMNS + columns->count);
+    for (int statistic = 0; minute->weight && statistic < GT_MINUTE_STATISTICS; statistic++) {
         sqlite3_bind_int64(writer->minutes, 1, minute->begin_s);
         sqlite3_bind_int64(writer->minutes, 2, (sqlite3_int64)minute->number);
         sqlite3_bind_text(writer->minutes, 3, gt_minute_statistic_names[statistic], -1, SQLITE_STATIC);
@@ -381,16 +363,25 @@ static int write_minute(struct sqlite_writer *writer, struct gt_error *error)
         for (size_t i = 0; i < columns->count; i++)
             gt_sqlite_bind_number(writer->minutes, (int)i + MINUTE_COLUMNS + 1,
                                   gt_minute_value(minute, columns, i, statistic), columns->column[i].is_integer);
-        status = step(writer, writer->minutes, error);
+        step(writer, writer->minutes);
     }
-    if (!status)
-        gt_minute_next(minute);
-    return status;
+    gt_minute_next(minute);
 }
 
-static int write_data(struct sqlite_writer *writer, const struct gt_sample *sample, struct gt_error *error)
+int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error *error)
 {
+    struct sqlite_writer *writer = state;
     const struct output *data = &writer->data;
+    if (!writer->in_transaction) {
+        writer->is_full = writer->full && access(writer->full, F_OK) == 0;
+        run(writer, "BEGIN");
+    }
+    writer->in_transaction = true;
+    for (size_t i = 0; writer->has_detail && !writer->is_full && i < GT_DETAIL_COUNT; i++)
+        write_detail(writer, i, sample);
+    insert_lives(writer, sample->life, sample->life_count);
+    if (gt_minute_is_over(&writer->minute, sample->real_ns))
+        write_minute(writer);
     gt_minute_begin_sample(&writer->minute, sample->real_ns);
     for (size_t i = 0; i < data->columns.count; i++) {
         const struct gt_column *column = &data->columns.column[i];
@@ -398,142 +389,103 @@ static int write_data(struct sqlite_writer *writer, const struct gt_sample *samp
         gt_sqlite_bind_number(data->insert, (int)i + 1, value, column->is_integer);
         gt_minute_add(&writer->minute, i, column->is_zero ? NAN : value);
     }
+    if (!writer->is_full)
+        step(writer, data->insert);
     writer->left_out += writer->is_full;
-    return writer->is_full ? 0 : step(writer, data->insert, error);
-}
-
-int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error *error)
-{
-    struct sqlite_writer *writer = state;
-    int status = 0;
-    if (!writer->in_transaction) {
-        writer->is_full = writer->full && access(writer->full, F_OK) == 0;
-        status = gt_sqlite_run(writer->database, writer->path, "BEGIN", error);
-    }
-    writer->in_transaction = !status;
-    for (size_t i = 0; !status && writer->has_detail && !writer->is_full && i < GT_DETAIL_COUNT; i++)
-        status = write_detail(writer, i, sample, error);
-    if (!status && writer->lives)
-        status = sqlite_lives_write(writer->lives, writer->path, sample->life, sample->life_count, error);
-    if (!status && gt_minute_is_over(&writer->minute, sample->real_ns))
-        status = write_minute(writer, error);
-    return status < 0 ? status : write_data(writer, sample, error);
+    return status_of(writer, error);
 }
 
 int gt_sqlite_flush(void *state, struct gt_error *error)
 {
     struct sqlite_writer *writer = state;
-    if (!writer->in_transaction)
-        return 0;
+    if (writer->in_transaction)
+        run(writer, "COMMIT");
     writer->in_transaction = false;
-    return gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
-}
-
-uint64_t gt_sqlite_left_out(const void *state)
-{
-    return ((const struct sqlite_writer *)state)->left_out;
+    int status = status_of(writer, error);
+    return status < 0 ? status : writer->left_out > 0;
 }
 
 /* ---- The end ------------------------------------------------------------------------------------------------- */
 
-static int insert_outcome(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
+static void insert_outcome(struct sqlite_writer *writer, const struct gt_outcome *outcome)
 {
-    sqlite3_stmt *insert = NULL;
-    int status = prepare_insert(writer, &insert, "outcome", 2, error);
-    for (size_t i = 0; !status && i < gt_outcome_field_count; i++) {
+    sqlite3_stmt *insert = prepare(writer, "INSERT", "outcome", 2);
+    for (size_t i = 0; i < gt_outcome_field_count; i++) {
         gt_sqlite_bind_text(insert, 1, gt_outcome_fields[i].name);
         bind_field(insert, 2, &gt_outcome_fields[i], outcome);
-        status = step(writer, insert, error);
+        step(writer, insert);
     }
     sqlite3_finalize(insert);
-    return status;
 }
 
-static int insert_final(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
+static void insert_final(struct sqlite_writer *writer, const struct gt_outcome *outcome)
 {
-    sqlite3_stmt *insert = NULL;
-    int status = prepare_insert(writer, &insert, "final", 3, error);
-    for (int metric = 0; !status && metric < GT_METRIC_COUNT; metric++)
-        for (int scope = 0; !status && scope < GT_FIXED_ROWS; scope++) {
+    sqlite3_stmt *insert = prepare(writer, "INSERT", "final", 3);
+    for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
+        for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
             if (isnan(outcome->value[scope][metric]))
                 continue;
             gt_sqlite_bind_text(insert, 1, gt_scope_name(scope));
             gt_sqlite_bind_text(insert, 2, gt_metrics[metric].name);
             gt_sqlite_bind_number(insert, 3, outcome->value[scope][metric], false);
-            status = step(writer, insert, error);
+            step(writer, insert);
         }
     sqlite3_finalize(insert);
-    return status;
 }
 
-static int insert_packages(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
+static void insert_packages(struct sqlite_writer *writer, const struct gt_outcome *outcome)
 {
-    sqlite3_stmt *insert = NULL;
-    int status = outcome->package_count ? prepare_insert(writer, &insert, "package", 3, error) : 0;
-    for (size_t i = 0; !status && i < outcome->package_count; i++)
-        for (int figure = 0; !status && figure < GT_PACKAGE_FIGURES; figure++) {
+    sqlite3_stmt *insert = outcome->package_count ? prepare(writer, "INSERT", "package", 3) : NULL;
+    for (size_t i = 0; i < outcome->package_count; i++)
+        for (int figure = 0; figure < GT_PACKAGE_FIGURES; figure++) {
             gt_sqlite_bind_number(insert, 1, outcome->package[i].number, true);
             gt_sqlite_bind_text(insert, 2, gt_package_figure_names[figure]);
             gt_sqlite_bind_number(insert, 3, outcome->package[i].value[figure], false);
-            status = step(writer, insert, error);
+            step(writer, insert);
         }
     sqlite3_finalize(insert);
-    return status;
 }
 
-static int insert_ranks(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
+static void insert_ranks(struct sqlite_writer *writer, const struct gt_outcome *outcome)
 {
-    sqlite3_stmt *insert = NULL;
-    int status = create_fields(writer, GT_RANKS_TABLE, gt_local_rank_fields, gt_local_rank_field_count, "", error);
-    if (!status)
-        status = prepare_insert(writer, &insert, GT_RANKS_TABLE, gt_local_rank_field_count, error);
-    for (size_t i = 0; !status && i < outcome->rank_count; i++) {
-        bind_fields(insert, gt_local_rank_fields, gt_local_rank_field_count, &outcome->rank[i]);
-        status = step(writer, insert, error);
-    }
+    create_fields(writer, GT_RANKS_TABLE, gt_local_rank_fields, gt_local_rank_field_count, "");
+    sqlite3_stmt *insert = prepare(writer, "INSERT", GT_RANKS_TABLE, gt_local_rank_field_count);
+    for (size_t i = 0; i < outcome->rank_count; i++)
+        insert_fields(writer, insert, gt_local_rank_fields, gt_local_rank_field_count, &outcome->rank[i]);
     sqlite3_finalize(insert);
-    return status;
 }
 
-static int insert_provenance(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
+static void insert_provenance(struct sqlite_writer *writer, const struct gt_outcome *outcome)
 {
-    sqlite3_stmt *insert = NULL;
-    int status = prepare_insert(writer, &insert, "provenance", 5, error);
-    for (size_t i = 0; !status && i < outcome->provenance_count; i++) {
+    sqlite3_stmt *insert = prepare(writer, "INSERT", "provenance", 5);
+    for (size_t i = 0; i < outcome->provenance_count; i++) {
         const struct gt_provenance *provenance = &outcome->provenance[i];
         gt_sqlite_bind_text(insert, 1, gt_scope_name(provenance->scope));
         gt_sqlite_bind_text(insert, 2, gt_metrics[provenance->metric].name);
         gt_sqlite_bind_text(insert, 3, gt_exactness_name(provenance->exactness));
         gt_sqlite_bind_text(insert, 4, provenance->source);
         gt_sqlite_bind_text(insert, 5, provenance->note);
-        status = step(writer, insert, error);
+        step(writer, insert);
     }
     sqlite3_finalize(insert);
-    return status;
 }
 
 /* The last minute is short. After a failed write it may have samples that are not in the recording. */
-static int write_outcome(struct sqlite_writer *writer, const struct gt_outcome *outcome, bool whole,
-                         struct gt_error *error)
+static void write_outcome(struct sqlite_writer *writer, const struct gt_outcome *outcome, bool whole)
 {
-    int status = gt_sqlite_run(writer->database, writer->path, "BEGIN", error);
-    if (!status && whole)
-        status = write_minute(writer, error);
-    if (!status)
-        status = insert_final(writer, outcome, error);
-    if (!status)
-        status = insert_packages(writer, outcome, error);
-    if (!status && outcome->rank_count)
-        status = insert_ranks(writer, outcome, error);
-    if (!status)
-        status = insert_provenance(writer, outcome, error);
-    if (!status && writer->lives)
-        status = gt_sqlite_run(writer->database, writer->path, "DELETE FROM " GT_LIFE_TABLE, error);
-    if (!status && writer->lives)
-        status = sqlite_lives_write(writer->lives, writer->path, outcome->lives.life, outcome->lives.count, error);
-    if (!status)
-        status = insert_outcome(writer, outcome, error);
-    return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
+    run(writer, "BEGIN");
+    if (whole)
+        write_minute(writer);
+    insert_final(writer, outcome);
+    insert_packages(writer, outcome);
+    if (outcome->rank_count)
+        insert_ranks(writer, outcome);
+    insert_provenance(writer, outcome);
+    if (writer->lives)
+        run(writer, "DELETE FROM " GT_LIFE_TABLE);
+    insert_lives(writer, outcome->lives.life, outcome->lives.count);
+    insert_outcome(writer, outcome);
+    run(writer, "COMMIT");
 }
 
 /* What leaving WAL mode changes lies in one sector of the first page, so no journal on the disk is needed for it. */
@@ -546,12 +498,13 @@ int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, 
     struct sqlite_writer *writer = state;
     if (!whole)
         sqlite3_exec(writer->database, "ROLLBACK", NULL, NULL, NULL);
-    struct gt_outcome all;
+    writer->problem = (struct gt_error){0};
     if (outcome) {
-        all = *outcome;
+        struct gt_outcome all = *outcome;
         all.dropped += writer->left_out;
+        write_outcome(writer, &all, whole);
     }
-    int status = outcome ? write_outcome(writer, &all, whole, error) : 0;
+    int status = status_of(writer, error);
     if (!status && writer->uses_wal)
         sqlite3_exec(writer->database, leave_wal, NULL, NULL, NULL);
     release(writer);

@@ -17,8 +17,10 @@ struct gt_store {
     const struct gt_store_type *type;
     void *state;
     char *path;
+    const struct gt_store_options *options; /* until the file is there */
+    const struct gt_machine *machine;
     pthread_t writer;
-    bool has_writer, is_direct; /* without a thread, who writes waits for the disk */
+    bool is_direct; /* no thread can be made, as where clone3 is forbidden: the owner waits for the disk */
     enum trouble { NONE, FULL, DROPPED, STOPPED } told;
     char trouble[700]; /* the owner's: what gt_store_trouble last said */
     struct stat file;
@@ -29,7 +31,7 @@ struct gt_store {
 
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t wake;
-    bool closing;
+    bool is_open, closing; /* is_open: the file is there, or `failure` says why not */
     struct gt_sample_batch queue;
     uint64_t dropped;
     bool is_full;            /* the spool that it lies in was, and samples were left out */
@@ -38,7 +40,8 @@ struct gt_store {
 
 /* ---- The writer thread --------------------------------------------------------------------------------------- */
 
-static void write_batch(struct gt_store *store, struct gt_error *failure)
+/* Returns true if samples were left out because the spool is full. */
+static bool write_batch(struct gt_store *store, struct gt_error *failure)
 {
     int status = 1;
     while (status > 0 && !failure->code)
@@ -47,8 +50,9 @@ static void write_batch(struct gt_store *store, struct gt_error *failure)
     if (status < 0)
         gt_error_system(failure, ENOMEM, "%s", store->path);
     if (!failure->code)
-        store->type->flush(store->state, failure);
+        status = store->type->flush(store->state, failure);
     gt_sample_batch_clear(&store->writing);
+    return status > 0;
 }
 
 static void finish(struct gt_store *store)
@@ -59,11 +63,10 @@ static void finish(struct gt_store *store)
         gt_error_set(&store->failure, ENOENT, "%s was removed or replaced while it was written", store->path);
 }
 
-static void *writer(void *argument)
+/* With the lock held. */
+static void write_all(struct gt_store *store)
 {
-    struct gt_store *store = argument;
     struct gt_error failure = {0};
-    pthread_mutex_lock(&store->lock);
     while (!store->closing || store->queue.count) {
         if (!store->queue.count) {
             pthread_cond_wait(&store->wake, &store->lock);
@@ -71,14 +74,35 @@ static void *writer(void *argument)
         }
         gt_sample_batch_move(&store->writing, &store->queue);
         pthread_mutex_unlock(&store->lock);
-        write_batch(store, &failure);
-        bool is_full = store->type->left_out && store->type->left_out(store->state);
+        bool is_full = write_batch(store, &failure);
         pthread_mutex_lock(&store->lock);
         store->failure = failure;
         store->is_full = is_full;
     }
+}
+
+static int create(struct gt_store *store, struct gt_error *failure)
+{
+    int status = store->type->create(&store->state, store->options, store->machine, failure);
+    if (status >= 0)
+        stat(store->path, &store->file);
+    return status;
+}
+
+static void *writer(void *argument)
+{
+    struct gt_store *store = argument;
+    struct gt_error failure = {0};
+    int status = create(store, &failure);
+    pthread_mutex_lock(&store->lock);
+    store->failure = failure;
+    store->is_open = true;
+    pthread_cond_signal(&store->wake);
+    if (status >= 0)
+        write_all(store);
     pthread_mutex_unlock(&store->lock);
-    finish(store);
+    if (status >= 0)
+        finish(store);
     return NULL;
 }
 
@@ -90,37 +114,10 @@ static int start_writer(struct gt_store *store)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int code = pthread_create(&store->writer, NULL, writer, store);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    store->has_writer = !code;
     return -code;
 }
 
 /* ---- The owner's side ---------------------------------------------------------------------------------------- */
-
-/* Without the writer thread: a SIGXFSZ of ours is taken away again. */
-struct guard {
-    sigset_t before, pending;
-};
-
-static struct guard begin_guard(void)
-{
-    struct guard guard;
-    sigset_t limit;
-    sigemptyset(&limit);
-    sigaddset(&limit, SIGXFSZ);
-    sigpending(&guard.pending);
-    pthread_sigmask(SIG_BLOCK, &limit, &guard.before);
-    return guard;
-}
-
-static void end_guard(const struct guard *guard)
-{
-    sigset_t limit;
-    sigemptyset(&limit);
-    sigaddset(&limit, SIGXFSZ);
-    if (!sigismember(&guard->pending, SIGXFSZ))
-        sigtimedwait(&limit, NULL, &(struct timespec){0});
-    pthread_sigmask(SIG_SETMASK, &guard->before, NULL);
-}
 
 static void release(struct gt_store *store)
 {
@@ -133,12 +130,27 @@ static void release(struct gt_store *store)
     free(store);
 }
 
+/* The thread makes the file. */
+static int begin(struct gt_store *store, struct gt_error *error)
+{
+    store->is_direct = start_writer(store) < 0;
+    if (store->is_direct)
+        return create(store, error);
+    pthread_mutex_lock(&store->lock);
+    while (!store->is_open)
+        pthread_cond_wait(&store->wake, &store->lock);
+    int status = gt_error_copy(error, &store->failure);
+    pthread_mutex_unlock(&store->lock);
+    if (status < 0)
+        pthread_join(store->writer, NULL);
+    return status;
+}
+
 int gt_store_open(struct gt_store **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error)
 {
-    bool is_handed_over = options->readings && options->readings->experiment.record;
-    int status = is_handed_over ? 0 : gt_store_check(options, error);
-    if (status >= 0 && !is_handed_over && gt_store_type_of(options->path, NULL)->suffix[0] != '/')
+    int status = gt_store_check(options, error);
+    if (status >= 0)
         status = gt_store_make_folder(options->path, error);
     if (status < 0)
         return status;
@@ -150,35 +162,27 @@ int gt_store_open(struct gt_store **ret, const struct gt_store_options *options,
         return gt_error_system(error, ENOMEM, "%s", options->path);
     }
     store->path = path;
-    store->type = gt_store_type_of(is_handed_over ? "/" : path, NULL);
-    store->is_direct = store->type->is_direct;
+    store->type = gt_store_type_of(path, NULL);
+    store->options = options;
+    store->machine = machine;
     pthread_mutex_init(&store->lock, NULL);
     pthread_cond_init(&store->wake, NULL);
-    struct guard guard = begin_guard();
-    status = store->type->create(&store->state, options, machine, error);
-    end_guard(&guard);
-    if (status < 0) {
+    status = begin(store, error);
+    if (status < 0)
         release(store);
-        return status;
-    }
-    if (!is_handed_over && store->type->open)
-        stat(path, &store->file);
-    *ret = store;
-    return 0;
+    else
+        *ret = store;
+    return status;
 }
 
 void gt_store_send(struct gt_store *store, struct gt_sample_batch *batch)
 {
-    if (!store->has_writer && !store->is_direct)
-        store->is_direct = start_writer(store) < 0;
+    size_t count = batch->count;
     if (store->is_direct) {
-        struct guard guard = begin_guard();
         gt_sample_batch_move(&store->writing, batch);
-        write_batch(store, &store->failure);
-        end_guard(&guard);
+        store->is_full = write_batch(store, &store->failure);
         return;
     }
-    size_t count = batch->count;
     pthread_mutex_lock(&store->lock);
     bool fits = !store->queue.count || store->queue.length + batch->length <= QUEUE_BYTES;
     if (!store->failure.code && (!fits || gt_sample_batch_move(&store->queue, batch) < 0))
@@ -227,19 +231,14 @@ int gt_store_close(struct gt_store *store, const struct gt_outcome *outcome, str
         all.dropped = store->dropped;
         store->outcome = &all;
     }
-    if (!store->has_writer && !store->is_direct)
-        store->is_direct = start_writer(store) < 0;
-    if (store->is_direct) {
-        struct guard guard = begin_guard();
+    pthread_mutex_lock(&store->lock);
+    store->closing = true;
+    pthread_mutex_unlock(&store->lock);
+    pthread_cond_signal(&store->wake);
+    if (store->is_direct)
         finish(store);
-        end_guard(&guard);
-    } else {
-        pthread_mutex_lock(&store->lock);
-        store->closing = true;
-        pthread_mutex_unlock(&store->lock);
-        pthread_cond_signal(&store->wake);
+    else
         pthread_join(store->writer, NULL);
-    }
     store->told = store->failure.code ? STOPPED : DROPPED;
     describe_trouble(store);
     int status = 0;

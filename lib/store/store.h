@@ -12,9 +12,27 @@
 #include "sample/sample.h"
 #include "store/sample_batch.h"
 #include "store/column.h"
-#include "store/store_options.h"
 
 struct gt_store;
+
+struct gt_store_options {
+    const char *path; /* after gt_store_path() */
+    bool overwrite;
+    bool detail; /* keep PROCESS and GPU rows too */
+    bool names;  /* keep a list of processes where the format has a place for it */
+};
+
+/* Recordings may wait in a folder until a server has them (engine/spool.h). As long as one is written a file with this end lies beside
+ * it, and as long as this file is in the folder there is no room for more samples: minutes and final figures alone are written. */
+#define GT_SPOOL_LOCK ".lock"
+#define GT_SPOOL_FULL ".full"
+
+/* Counts how far a recording was read: rows of the samples, of GPUs and of processes. A file that is written meanwhile is opened anew
+ * from time to time, for a moment, and read on from there: who held it open would hold up the tracker's end. */
+
+struct gt_recording_place {
+    int64_t row[3];
+};
 
 /* Fill in placeholders (%p pid, %h host, %j job id, %s step, %r rank, %% percent) and the suffix .sqlite when there is none.
  * -EINVAL names an unknown suffix or placeholder. */
@@ -27,6 +45,8 @@ int gt_store_check(const struct gt_store_options *options, struct gt_error *erro
 /* Make the folder that `path` stands in where it is missing; a thousand ranks may do so at once. The folder around it is not made: it
  * would hide a mistyped name. */
 int gt_store_make_folder(const char *path, struct gt_error *error);
+/* Make all folders around `path` that are missing. What may not be made shows when the file is. */
+int gt_store_make_folders(const char *path, mode_t mode, struct gt_error *error);
 struct gt_new_file;
 /* As gt_new_file_place. -EEXIST: another has made one at `path` since it was checked. */
 int gt_store_place(struct gt_new_file *file, const char *path, bool replace, struct gt_error *error);

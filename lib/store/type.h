@@ -4,44 +4,40 @@
 
 #include "store/column.h"
 #include "store/field.h"
-#include "store/store_options.h"
+
+struct gt_store_options;
+
+/* Tables of samples, GPUs and processes: 1 more than an index of gt_details. */
+enum gt_stored_table { GT_TABLE_SAMPLES, GT_TABLE_GPUS, GT_TABLE_PROCESSES, GT_TABLES };
 
 struct gt_store_type {
-    const char *suffix; /* ".csv"; "/": a folder */
-    const char *help;
-    bool has_detail_files; /* GPU and PROCESS rows go to files beside the main one */
-    bool lists_names;      /* has a place for processes by name without detail */
-    bool keeps_provenance; /* has a place for where each figure comes from */
-    bool is_direct;        /* all of writing runs on the thread that calls, which waits for it */
-
-    /* Every store has create, write, flush and finish; with `open` the other functions of reading, too. Those that may be NULL say so. */
+    const char *suffix; /* ".csv" */
+    bool is_database; /* one file, with places for processes by name without detail, and for the source of each value */
 
     /* Before anything is written: may what lies beside the name be there? May be NULL. */
     int (*check)(const char *path, bool overwrite, struct gt_error *error);
-    /* Writing. `create` runs on the thread that opens the store, the others on the writer thread. */
+    /* Writing, on a thread of its own. */
     int (*create)(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error);
     int (*write)(void *state, const struct gt_sample *sample, struct gt_error *error);
-    int (*flush)(void *state, struct gt_error *error); /* what was written outlives the process */
-    /* Returns how many samples, as the spool that it lies in was full; may be NULL: none ever. */
-    uint64_t (*left_out)(const void *state);
+    /* What was written outlives the process. Returns 1 if samples were left out because the spool is full. */
+    int (*flush)(void *state, struct gt_error *error);
     /* Write the outcome (may be NULL), close and free. `whole`: no write failed before. */
     int (*finish)(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
 
-    /* Reading: open; then begin, once; then next: 1 a sample, 0 the end. `copy` has its fixed rows, which keep their
-     * values but for the wanted columns; `next` adds the detail rows. */
+    /* Reading: open; then begin, once for each table, that of samples first; then row. */
     int (*open)(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);
-    const char
-        *unread; /* where `open` is NULL: what a path is told to be instead, as "is a picture: a viewer shows it" */
+    /* Returns true if the table of samples has a column of this name. */
     bool (*has)(const void *state, const char *column);
-    int (*begin)(void *state, const struct gt_columns *columns, const bool wanted[], bool detail,
-                 struct gt_error *error);
-    int (*next)(void *state, struct gt_sample_copy *copy, struct gt_error *error);
-    uint64_t (*unfinished)(const void *state);
-    /* Both may be NULL: see gt_recording_begin_after. */
-    void (*begin_after)(void *state, const struct gt_recording_place *place);
-    void (*place)(const void *state, struct gt_recording_place *ret);
-    void (*close)(void *state); /* may be NULL */
+    /* Begin to read a table behind its first `after` rows. `source` gets those of the wanted columns (NULL: all) that the table has.
+     * Returns their number; 0 without such a table. */
+    int (*begin)(void *state, enum gt_stored_table table, const struct gt_columns *columns, const bool wanted[],
+                 int64_t after, const struct gt_column *source[], struct gt_error *error);
+    /* Returns 1 with a value for each source, 0 at the end, -EBADMSG for a bad row, behind which the next call goes on. */
+    int (*row)(void *state, enum gt_stored_table table, double value[], struct gt_error *error);
+    uint64_t (*unfinished)(const void *state); /* rows of samples; may be NULL: none */
+    bool can_begin_after;
+    void (*close)(void *state);
 };
 
 /* Find the type by the suffix of a path. NULL comes with an error that names the suffixes there are. */

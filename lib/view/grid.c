@@ -32,15 +32,6 @@ void gt_cells_clear(const struct gt_view_grid *grid)
 
 /* ---- Texts ------------------------------------------------------------------------------------------------------- */
 
-/* The next character of a valid text. */
-static uint32_t next_code(const char **text)
-{
-    uint32_t code = gt_utf8_code(*text);
-    int length = gt_utf8_length(*text);
-    *text += length ? length : 1;
-    return code;
-}
-
 struct pen {
     const struct gt_view_grid *grid; /* NULL: measure only */
     int row, column, used, width;
@@ -63,8 +54,8 @@ static int draw(struct pen *pen, const char *text)
     char piece[GT_UTF8_SHOWN];
     while (*text && (!pen->grid || pen->used < pen->width)) {
         gt_utf8_show_next(&text, piece);
-        for (const char *p = piece; *p;)
-            pen_put(pen, next_code(&p));
+        for (const char *p = piece; *p; p += gt_utf8_length(p))
+            pen_put(pen, gt_utf8_code(p));
     }
     return pen->used;
 }
@@ -228,20 +219,6 @@ void gt_cells_to_ascii(const struct gt_view_grid *grid)
         }
 }
 
-static void write_code(struct gt_buffer *out, uint32_t code)
-{
-    if (code < 0x80)
-        gt_buffer_char(out, (char)code);
-    else if (code < 0x800)
-        gt_buffer_printf(out, "%c%c", (int)(0xc0 | code >> 6), (int)(0x80 | (code & 0x3f)));
-    else if (code < 0x10000)
-        gt_buffer_printf(out, "%c%c%c", (int)(0xe0 | code >> 12), (int)(0x80 | (code >> 6 & 0x3f)),
-                         (int)(0x80 | (code & 0x3f)));
-    else
-        gt_buffer_printf(out, "%c%c%c%c", (int)(0xf0 | code >> 18), (int)(0x80 | (code >> 12 & 0x3f)),
-                         (int)(0x80 | (code >> 6 & 0x3f)), (int)(0x80 | (code & 0x3f)));
-}
-
 static int used_columns(const struct gt_view_grid *grid, int row)
 {
     int used = grid->columns;
@@ -260,7 +237,7 @@ int gt_cells_write(const struct gt_view_grid *grid, struct gt_buffer *out)
         int used = used_columns(grid, row);
         for (int column = 0; column < used; column++)
             if (at(grid, row, column)->character)
-                write_code(out, at(grid, row, column)->character);
+                gt_utf8_append(out, at(grid, row, column)->character);
         gt_buffer_char(out, '\n');
     }
     return out->failed;

@@ -137,16 +137,6 @@ static void left_text(char *text, size_t size, const struct gt_view_picture *pic
                  is_given && picture->grid.columns >= WIDE ? " of what was asked for" : "");
 }
 
-/* The program without its folder, and its arguments. */
-static const char *short_command(const char *command)
-{
-    const char *name = command;
-    for (const char *c = command; *c && *c != ' '; c++)
-        if (*c == '/' && c[1] && c[1] != ' ')
-            name = c + 1;
-    return *name ? name : "a job";
-}
-
 /* "epoch, call 10: 1:38", "epoch, call 10 of 20: 1:38". False: no block is followed that has begun, or there is more to tell. */
 static bool follow_text(char *text, size_t size, const struct gt_view_picture *picture, enum gt_view_style *style)
 {
@@ -182,7 +172,11 @@ static void draw_header(const struct gt_view_picture *picture)
     snprintf(where, sizeof where, "%s%s%s", model->host, *model->pid_text ? "  pid " : "", model->pid_text);
     if (columns >= NORMAL && begin - (int)strlen(where) > LEAST_COMMAND)
         begin = gt_cells_print_right(&picture->grid, 0, begin - 2, columns / 3, GT_VIEW_DIM, "%s", where);
-    gt_cells_text(&picture->grid, 0, 1, begin - 3, GT_VIEW_BOLD, short_command(model->command));
+    const char *name = model->command; /* the program without its folder, and its arguments */
+    for (const char *c = name; *c && *c != ' '; c++)
+        if (*c == '/' && c[1] && c[1] != ' ')
+            name = c + 1;
+    gt_cells_text(&picture->grid, 0, 1, begin - 3, GT_VIEW_BOLD, *name ? name : "a job");
 }
 
 /* ---- Memory, processors, power, disk ----------------------------------------------------------------------------- */
@@ -203,43 +197,27 @@ static int curve_width(int columns)
     return width > GT_VIEW_CURVE_MOST ? GT_VIEW_CURVE_MOST : width;
 }
 
-static int bar_width(int columns)
-{
-    return columns >= WIDE ? 24 : columns >= NORMAL ? 14 : 0;
-}
-
-static void draw_tail(const struct gt_view_picture *picture, int row, int column, const struct gauge *gauge)
-{
-    int end = picture->grid.columns - 1;
-    for (size_t i = 0; i < TAILS; i++) {
-        int length = (int)strlen(gauge->tail[i]);
-        if (!length || column + length > end)
-            continue;
-        column += gt_cells_text(&picture->grid, row, column, length, GT_VIEW_PLAIN, gauge->tail[i]) + 2;
-    }
-}
-
-static enum gt_view_style style_of(double share)
-{
-    return share >= 0.9 ? GT_VIEW_BAD : GT_VIEW_GOOD;
-}
-
 static void draw_gauge(const struct gt_view_picture *picture, int row, const struct gauge *gauge)
 {
     const struct gt_view_grid *grid = &picture->grid;
     double value[GT_VIEW_CURVE_MOST];
     int columns = grid->columns, width = picture->choice->hides_curves ? 0 : curve_width(columns);
-    int bar = bar_width(columns), at = CURVE_COLUMN + width + (width > 0);
+    int bar = columns >= WIDE ? 24 : columns >= NORMAL ? 14 : 0, at = CURVE_COLUMN + width + (width > 0);
     gt_cells_text(grid, row, 1, 5, GT_VIEW_DIM, gauge->label);
     gt_cells_text(grid, row, 6, 10, GT_VIEW_BOLD, gauge->value);
     double most = gt_view_curve(picture, picture->model, gauge->line, gauge->is_most, width, value);
     gt_cells_curve(grid, row, CURVE_COLUMN, width, value, fmax(most, gauge->least_scale), GT_VIEW_CURVE);
     if (!isnan(gauge->share) && bar) {
         gt_cells_bar(grid, row, at + 1, bar, gauge->share,
-                     gauge->line == GT_VIEW_RAM ? style_of(gauge->share) : GT_VIEW_GOOD);
+                     gauge->line == GT_VIEW_RAM && gauge->share >= 0.9 ? GT_VIEW_BAD : GT_VIEW_GOOD);
         at += bar + 1;
     }
-    draw_tail(picture, row, at + 1, gauge);
+    at++;
+    for (size_t i = 0; i < TAILS; i++) {
+        int length = (int)strlen(gauge->tail[i]);
+        if (length && at + length < columns)
+            at += gt_cells_text(grid, row, at, length, GT_VIEW_PLAIN, gauge->tail[i]) + 2;
+    }
 }
 
 /* The same figure of the earlier run at this time since its begin. */
@@ -478,14 +456,6 @@ static bool has_hint(const struct gt_view_picture *picture)
     return !picture->model->has_detail && !picture->choice->hides_processes;
 }
 
-static int lists_rows(const struct gt_view_picture *picture)
-{
-    int blocks = gt_view_blocks_rows(picture), processes = gt_view_processes_rows(picture);
-    if (has_hint(picture))
-        return blocks + 1;
-    return picture->grid.columns >= WIDE ? greatest(blocks, processes) : blocks + processes;
-}
-
 /* Side by side where there is room for it: blocks to the left. Else one above the other, with most for the processes. */
 static void draw_lists(const struct gt_view_picture *picture, int row, int rows)
 {
@@ -518,7 +488,11 @@ static int draw_panes(const struct gt_view_picture *picture, int row)
     int footer = draw_footer(picture), room = picture->grid.rows - footer - row;
     if (choice->is_alone && choice->chosen.kind != GT_VIEW_NOTHING)
         return gt_view_alone_draw(picture, row, room) + footer;
-    int lists = lists_rows(picture), wanted = gt_view_gpus_rows(picture);
+    int blocks = gt_view_blocks_rows(picture), processes = gt_view_processes_rows(picture);
+    int lists = has_hint(picture)               ? blocks + 1
+                : picture->grid.columns >= WIDE ? greatest(blocks, processes)
+                                                : blocks + processes;
+    int wanted = gt_view_gpus_rows(picture);
     int gpus = least(wanted, greatest(greatest(room / 2, 2), room - lists));
     gpus = gpus > 1 ? gpus : 0;
     if (gpus)

@@ -78,21 +78,6 @@ static const char *trouble(const struct gt_view_gpu *gpu, char text[GT_HUMAN_SIZ
     return gpu->xid > 0 ? text : gpu->ecc > 0 ? "ECC" : NULL;
 }
 
-static void set_gpu_columns(struct gt_view_column column[GPU_COLUMNS], int columns, bool is_binary)
-{
-    const struct gt_view_column all[GPU_COLUMNS] = {
-        {"gpu", 3, true},
-        {"busy", 6, false},
-        {"", 0, true},
-        {columns >= NARROW ? "memory" : "mem", columns >= NARROW ? is_binary ? 19 : 17 : 9, false},
-        {"", columns >= NORMAL ? 8 : -1, true},
-        {"W", columns >= NARROW ? 4 : -1, false},
-        {"\u00b0C", columns >= NARROW ? 3 : -1, false},
-        {"slowed", columns >= NORMAL ? 7 : -1, false},
-    };
-    memcpy(column, all, sizeof all);
-}
-
 static void draw_gpu_memory(const struct gt_view_table *table, int row, const struct gt_view_gpu *gpu)
 {
     const struct gt_view_choice *choice = table->picture->choice;
@@ -141,10 +126,23 @@ static size_t idlest(const struct gt_view_model *model, const bool *drawn)
 void gt_view_gpus_draw(const struct gt_view_picture *picture, struct gt_view_box box)
 {
     const struct gt_view_model *model = picture->model;
-    struct gt_view_column column[GPU_COLUMNS];
+    const bool is_narrow = box.columns < NARROW;
+    const struct gt_view_column column[GPU_COLUMNS] = {
+        {"gpu", 3, true},
+        {"busy", 6, false},
+        {"", 0, true},
+        {is_narrow ? "mem" : "memory",
+         is_narrow                    ? 9
+         : picture->choice->is_binary ? 19
+                                      : 17,
+         false},
+        {"", box.columns >= NORMAL ? 8 : -1, true},
+        {"W", is_narrow ? -1 : 4, false},
+        {"\u00b0C", is_narrow ? -1 : 3, false},
+        {"slowed", box.columns >= NORMAL ? 7 : -1, false},
+    };
     size_t room = (size_t)box.rows - 1, count = model->gpu_count <= room ? model->gpu_count : room - 1;
     bool *drawn = calloc(model->gpu_count + 1, sizeof *drawn);
-    set_gpu_columns(column, box.columns, picture->choice->is_binary);
     const struct gt_view_table table = {picture, box, column, GPU_COLUMNS};
     gt_view_titles(&table);
     for (size_t i = 0; drawn && i < count; i++) {
@@ -313,33 +311,20 @@ static const struct gt_view_process **choose(const struct gt_view_picture *pictu
     return list;
 }
 
-static void name_text(char *text, size_t size, const struct gt_view_picture *picture,
-                      const struct gt_view_process *process, int width)
-{
-    char branch[GT_LIFE_BRANCH_SIZE] = "";
-    bool shows_command = *process->command && (picture->choice->shows_command || width >= 40 || !*process->name);
-    if (!picture->choice->is_flat)
-        gt_life_branch(branch, &(struct gt_life_place){0, process->depth, process->open});
-    snprintf(text, size, "%s%s", branch, shows_command ? process->command : *process->name ? process->name : "?");
-}
-
 typedef char *write_figure(char *ret, double value);
-
-struct figure {
-    enum process_column column;
-    double value;
-    write_figure *write;
-};
 
 static void draw_process(const struct gt_view_table *table, int row, const struct gt_view_process *process)
 {
     const struct gt_view_picture *picture = table->picture;
-    char text[GT_HUMAN_SIZE], name[GT_LIFE_BRANCH_SIZE + GT_LIFE_COMMAND];
+    char text[GT_HUMAN_SIZE], branch[GT_LIFE_BRANCH_SIZE] = "", name[sizeof branch + GT_LIFE_COMMAND];
     const bool is_live = !picture->model->has_ended_processes;
     write_figure *bytes = picture->choice->is_binary ? gt_human_binary : gt_human_bytes;
-    const struct figure figures[] = {
-        is_live ? (struct figure){PROCESS_CPU, process->cpu, gt_human_percent}
-                : (struct figure){PROCESS_CPU, process->cpu_time, time_text},
+    const struct {
+        enum process_column column;
+        double value;
+        write_figure *write;
+    } figures[] = {
+        {PROCESS_CPU, is_live ? process->cpu : process->cpu_time, is_live ? gt_human_percent : time_text},
         {PROCESS_RAM, process->ram, bytes},
         {PROCESS_PEAK, process->peak, bytes},
         {PROCESS_GPU, process->gpu_ram, bytes},
@@ -352,7 +337,11 @@ static void draw_process(const struct gt_view_table *table, int row, const struc
     gt_view_column_at(table, PROCESS_NAME, &width);
     snprintf(text, sizeof text, "%d", (int)process->pid);
     gt_view_field(table, row, PROCESS_PID, GT_VIEW_DIM, text);
-    name_text(name, sizeof name, picture, process, width);
+    const char *own_name = *process->name ? process->name : "?";
+    bool shows_command = *process->command && (picture->choice->shows_command || width >= 40 || !*process->name);
+    if (!picture->choice->is_flat)
+        gt_life_branch(branch, &(struct gt_life_place){0, process->depth, process->open});
+    snprintf(name, sizeof name, "%s%s", branch, shows_command ? process->command : own_name);
     gt_view_field(table, row, PROCESS_NAME, GT_VIEW_PLAIN, name);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_view_field(table, row, (int)figures[i].column, GT_VIEW_PLAIN,
@@ -480,22 +469,21 @@ struct area {
 
 enum { AREAS = 3, TALLEST = 10 };
 
-/* One below the other, each with a line of its name and its greatest value. */
-static void draw_areas(const struct gt_view_picture *picture, int row, int rows, const struct area *area, int count)
-{
-    int height = count ? rows / count - 1 : 0, width = picture->grid.columns - 2;
-    height = height > TALLEST ? TALLEST : height;
-    width = width > GT_VIEW_CURVE_MOST ? GT_VIEW_CURVE_MOST : width;
-    for (int i = 0; i < count && height > 0; i++, row += height + 1) {
-        gt_cells_print(&picture->grid, row, 1, width, GT_VIEW_DIM, "%s, up to %s", area[i].title, area[i].text);
-        gt_cells_area(&picture->grid, row + 1, 1, width, height, area[i].value, area[i].most, GT_VIEW_CURVE);
-    }
-}
-
 static int area_width(const struct gt_view_picture *picture)
 {
     int width = picture->grid.columns - 2;
     return width > GT_VIEW_CURVE_MOST ? GT_VIEW_CURVE_MOST : width < 0 ? 0 : width;
+}
+
+/* One below the other, each with a line of its name and its greatest value. */
+static void draw_areas(const struct gt_view_picture *picture, int row, int rows, const struct area *area, int count)
+{
+    int height = count ? rows / count - 1 : 0, width = area_width(picture);
+    height = height > TALLEST ? TALLEST : height;
+    for (int i = 0; i < count && height > 0; i++, row += height + 1) {
+        gt_cells_print(&picture->grid, row, 1, width, GT_VIEW_DIM, "%s, up to %s", area[i].title, area[i].text);
+        gt_cells_area(&picture->grid, row + 1, 1, width, height, area[i].value, area[i].most, GT_VIEW_CURVE);
+    }
 }
 
 /* A line of the course; false where nothing of it is known. */

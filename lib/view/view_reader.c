@@ -10,6 +10,7 @@
 #include "analyse/past_runs.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "base/number.h"
 #include "blocks/block_event.h"
 #include "view/view_model.h"
 
@@ -42,34 +43,22 @@ static int add_files(struct gt_block_event_list *list, const char *recording, st
 static int by_start(const void *a, const void *b)
 {
     const struct gt_interval *first = a, *second = b;
-    if (first->start != second->start)
-        return first->start < second->start ? -1 : 1;
-    return (first->stop < second->stop) - (first->stop > second->stop); /* what holds the other before it */
+    return GT_ORDER_BY(GT_ORDER(first->start, second->start), GT_ORDER(second->stop, first->stop)); /* outer first */
 }
 
-/* What was not yet marked at the moment shown is not known then. */
-static void cut(struct gt_block_event_list *list, double at)
+/* The last of `most` lengths are kept. */
+static size_t add_length(double *length, size_t count, size_t most, double elapsed)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < list->count; i++)
-        if (list->event[i].timestamp <= at)
-            list->event[kept++] = list->event[i];
-    list->count = kept;
-}
-
-/* The last ones are kept. */
-static void note_length(struct gt_view_model *model, double elapsed)
-{
-    if (!model->call && !(model->call = calloc(GT_VIEW_CALLS, sizeof *model->call)))
-        return;
-    if (model->call_count == GT_VIEW_CALLS)
-        memmove(model->call, model->call + 1, --model->call_count * sizeof *model->call);
-    model->call[model->call_count++] = elapsed;
+    if (count == most)
+        memmove(length, length + 1, --count * sizeof *length);
+    length[count] = elapsed;
+    return count + 1;
 }
 
 static void note_call(struct reading *reading, const struct gt_interval *call)
 {
-    struct gt_view_block *block = &reading->model->block[reading->number[call->name]];
+    struct gt_view_model *model = reading->model;
+    struct gt_view_block *block = &model->block[reading->number[call->name]];
     block->latest = call->start - reading->begin;
     block->latest_elapsed = call->unfinished ? NAN : call->elapsed;
     if (call->unfinished) {
@@ -83,13 +72,12 @@ static void note_call(struct reading *reading, const struct gt_interval *call)
     block->total += call->elapsed;
     block->least = fmin(block->least, call->elapsed);
     block->most = fmax(block->most, call->elapsed);
-    if (!strcmp(block->name, reading->model->alone))
-        note_length(reading->model, call->elapsed);
-    if (block->last_count == GT_VIEW_LAST_CALLS)
-        memmove(block->last, block->last + 1, sizeof block->last - sizeof *block->last);
-    else
-        block->last_count++;
-    block->last[block->last_count - 1] = call->elapsed;
+    block->last_count = add_length(block->last, block->last_count, GT_VIEW_LAST_CALLS, call->elapsed);
+    if (strcmp(block->name, model->alone) != 0)
+        return;
+    model->call = model->call ? model->call : calloc(GT_VIEW_CALLS, sizeof *model->call);
+    if (model->call)
+        model->call_count = add_length(model->call, model->call_count, GT_VIEW_CALLS, call->elapsed);
 }
 
 /* Calls of one thread follow each other here: what is still open when one begins holds it. Of each name the first call tells. */
@@ -181,8 +169,11 @@ static int read_blocks(struct gt_view_model *model, const char *path, double beg
     model->block_count = model->call_count = 0;
     int status = add_files(&list, path, error);
     if (status > 0) {
-        if (model->is_past)
-            cut(&list, at);
+        size_t kept = 0;
+        for (size_t i = 0; i < list.count; i++) /* events after a past moment are unknown at that moment */
+            if (!model->is_past || list.event[i].timestamp <= at)
+                list.event[kept++] = list.event[i];
+        list.count = kept;
         status = gt_intervals_pair(&calls, list.event, list.count);
         if (status >= 0)
             status = gt_intervals_close(&calls, INFINITY, INFINITY);
@@ -382,10 +373,7 @@ static double sum_of(double a, double b)
 
 static void take_gpu(struct gt_view_reader *reader, const struct gt_row *row)
 {
-    struct gt_view_model *model = &reader->model;
-    if (row->scope != GT_SCOPE_GPU || row->device < 0 || (size_t)row->device >= model->gpu_count)
-        return;
-    struct gt_view_gpu *gpu = &model->gpu[row->device];
+    struct gt_view_gpu *gpu = &reader->model.gpu[row->device];
     gpu->busy = row->value[GT_GPU_UTILIZATION];
     gpu->ram = row->value[GT_GPU_RAM];
     gpu->power = row->value[GT_GPU_POWER];
@@ -396,16 +384,6 @@ static void take_gpu(struct gt_view_reader *reader, const struct gt_row *row)
     gpu->ecc = row->value[GT_GPU_ECC_UNCORRECTED];
     reader->value[GT_VIEW_LINES + 2 * (size_t)row->device] = gpu->busy;
     reader->value[GT_VIEW_LINES + 2 * (size_t)row->device + 1] = gpu->ram;
-}
-
-static void take_alone(struct gt_view_reader *reader, const struct gt_row *row)
-{
-    double *value = reader->value + GT_VIEW_LINES + 2 * reader->model.gpu_count;
-    if (row->scope != GT_SCOPE_PROCESS || row->pid != reader->alone_pid)
-        return;
-    value[GT_VIEW_ALONE_CPU] = row->value[GT_CPU_UTILIZATION];
-    value[GT_VIEW_ALONE_RAM] = row->value[GT_RAM];
-    value[GT_VIEW_ALONE_GPU] = row->value[GT_GPU_RAM];
 }
 
 static void take_rates(struct gt_view_reader *reader, const double *job, double at)
@@ -442,9 +420,16 @@ static int take(struct gt_view_reader *reader, const struct gt_sample *sample, d
     reader->value[GT_VIEW_CPU] = model->cpu;
     reader->value[GT_VIEW_POWER] = model->power;
     reader->value[GT_VIEW_DISK] = model->disk;
+    double *alone = reader->value + GT_VIEW_LINES + 2 * model->gpu_count;
     for (size_t i = 0; i < sample->row_count; i++) {
-        take_gpu(reader, &sample->row[i]);
-        take_alone(reader, &sample->row[i]);
+        const struct gt_row *row = &sample->row[i];
+        if (row->scope == GT_SCOPE_GPU && row->device >= 0 && (size_t)row->device < model->gpu_count)
+            take_gpu(reader, row);
+        if (row->scope != GT_SCOPE_PROCESS || row->pid != reader->alone_pid)
+            continue;
+        alone[GT_VIEW_ALONE_CPU] = row->value[GT_CPU_UTILIZATION];
+        alone[GT_VIEW_ALONE_RAM] = row->value[GT_RAM];
+        alone[GT_VIEW_ALONE_GPU] = row->value[GT_GPU_RAM];
     }
     return gt_course_take(model->course, sample->monotonic_ns - reader->begin_ns, reader->value);
 }
@@ -463,42 +448,18 @@ static void fill_process(struct gt_view_process *process, const struct gt_row *r
     process->written = row->value[GT_WRITTEN_BYTES];
 }
 
-static void fill_life(struct gt_view_process *process, const struct gt_life *life)
-{
-    process->cpu_time = life->cpu_time;
-    process->peak = life->ram_peak;
-    process->cpu = process->ram = process->gpu_ram = process->threads = process->read = process->written = NAN;
-}
-
-static int all_lives(struct gt_lives *ret, const struct gt_lives *lives)
-{
-    int status = 0;
-    for (size_t i = 0; !status && i < lives->count; i++)
-        status = gt_lives_add(ret, &lives->life[i]);
-    return status;
-}
-
-static const struct gt_life *life_of(const struct gt_lives *lives, const struct gt_row *row)
-{
-    const struct gt_life *found = NULL;
-    for (size_t i = 0; i < lives->count; i++)
-        if (lives->life[i].pid == row->pid && (!lives->life[i].start || lives->life[i].start == row->start))
-            found = &lives->life[i];
-    return found;
-}
-
 /* A list with a life for each process of the last sample, in the same order. */
 static int live_now(struct gt_lives *ret, const struct gt_view_reader *reader, const struct gt_lives *lives)
 {
     const struct gt_sample *sample = &reader->sample.sample;
     for (size_t i = 0; i < sample->row_count; i++) {
         const struct gt_row *row = &sample->row[i];
-        const struct gt_life *known = row->scope == GT_SCOPE_PROCESS ? life_of(lives, row) : NULL;
         struct gt_life life = {.pid = row->pid, .parent = row->parent, .begin = NAN};
         if (row->scope != GT_SCOPE_PROCESS)
             continue;
-        if (known)
-            life = *known;
+        for (size_t k = 0; k < lives->count; k++)
+            if (lives->life[k].pid == row->pid && (!lives->life[k].start || lives->life[k].start == row->start))
+                life = lives->life[k];
         life.number = i; /* where its figures are */
         if (gt_lives_add(ret, &life) < 0)
             return -ENOMEM;
@@ -512,7 +473,9 @@ static int take_processes(struct gt_view_reader *reader, const struct gt_lives *
     struct gt_lives now = {0};
     struct gt_life_place *place = NULL;
     model->has_ended_processes = model->state == GT_VIEW_ENDED && !model->is_past && lives->count > 0;
-    int status = model->has_ended_processes ? all_lives(&now, lives) : live_now(&now, reader, lives);
+    int status = model->has_ended_processes ? 0 : live_now(&now, reader, lives);
+    for (size_t i = 0; !status && model->has_ended_processes && i < lives->count; i++)
+        status = gt_lives_add(&now, &lives->life[i]);
     gt_lives_sort(&now);
     if (!status)
         status = gt_life_tree(&place, &now);
@@ -522,13 +485,21 @@ static int take_processes(struct gt_view_reader *reader, const struct gt_lives *
     for (size_t i = 0; i < model->process_count; i++) {
         const struct gt_life *life = &now.life[place[i].life];
         struct gt_view_process *process = &model->process[i];
-        *process = (struct gt_view_process){.pid = life->pid, .depth = place[i].depth, .open = place[i].open};
+        *process = (struct gt_view_process){.pid = life->pid,
+                                            .depth = place[i].depth,
+                                            .open = place[i].open,
+                                            .cpu_time = life->cpu_time,
+                                            .peak = life->ram_peak,
+                                            .cpu = NAN,
+                                            .ram = NAN,
+                                            .gpu_ram = NAN,
+                                            .threads = NAN,
+                                            .read = NAN,
+                                            .written = NAN};
         memcpy(process->name, life->name, sizeof process->name);
         memcpy(process->command, life->command, sizeof process->command);
         process->age = (model->has_ended_processes && !isnan(life->end) ? life->end : model->at) - life->begin;
-        if (model->has_ended_processes)
-            fill_life(process, life);
-        else
+        if (!model->has_ended_processes)
             fill_process(process, &reader->sample.sample.row[life->number]);
     }
     free(place);
@@ -537,16 +508,6 @@ static int take_processes(struct gt_view_reader *reader, const struct gt_lives *
 }
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
-
-static bool is_another_file(struct gt_view_reader *reader)
-{
-    struct stat file;
-    if (stat(reader->path, &file) < 0)
-        return true;
-    bool is_another = file.st_ino != reader->file.st_ino || file.st_dev != reader->file.st_dev;
-    reader->file = file;
-    return is_another;
-}
 
 /* From where it was read to last time, or from the start. */
 static int seek(struct gt_view_reader *reader, struct gt_recording *recording, struct gt_error *error)
@@ -559,12 +520,6 @@ static int seek(struct gt_view_reader *reader, struct gt_recording *recording, s
     if (status >= 0 && !reader->model.course)
         status = set_up(reader, gt_recording_machine(recording), error);
     return status;
-}
-
-/* Is a sample behind `until` nearer to it than the one before? */
-static bool is_nearest(const struct gt_view_reader *reader, double at, double until)
-{
-    return !reader->has_sample || at - until < fabs(until - reader->reached);
 }
 
 /* Samples up to the one that is nearest to `until`. Those behind it are left for later. 1: there was one. */
@@ -583,7 +538,7 @@ static int read_samples(struct gt_view_reader *reader, struct gt_recording *reco
         reader->last = fmax(reader->last, at);
         reader->last_real_ns = sample->real_ns;
         reader->epoch_ns = sample->real_ns - sample->monotonic_ns;
-        if (at > until && !is_nearest(reader, at, until))
+        if (at > until && reader->has_sample && at - until >= fabs(until - reader->reached))
             break;
         if (take(reader, sample, at) < 0 || gt_sample_copy_set(&reader->sample, sample) < 0)
             return gt_error_system(error, ENOMEM, "%s", reader->path);
@@ -658,10 +613,13 @@ static int take_blocks(struct gt_view_reader *reader, int64_t now_ns, struct gt_
 int gt_view_reader_update(struct gt_view_reader *reader, double until, int64_t now_ns, struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
-    if (is_another_file(reader)) {
+    struct stat file = {0};
+    if (stat(reader->path, &file) < 0 || file.st_ino != reader->file.st_ino || file.st_dev != reader->file.st_dev) {
         reader->last = 0;
         forget(reader);
     }
+    if (file.st_ino)
+        reader->file = file;
     if (reader->has_begun && until < reader->until)
         forget(reader);
     reader->until = until;

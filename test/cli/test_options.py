@@ -358,11 +358,10 @@ def test_help_is_short(cli):
     listed = r"^ {2,6}(?:-\w, )?--[a-z]"
     assert len(re.findall(listed, cli("run", "--help").stdout, re.MULTILINE)) <= 8
     assert len(re.findall(listed, cli("help", "run").stdout, re.MULTILINE)) <= 30
-    for name in "cli/option.def", "lib/schema/option.def":
-        text = (pathlib.Path(__file__).parents[2] / name).read_text()
-        effects = re.findall(r',\n +"((?:[^"\\]|\\.)*)"', text)
-        assert len(effects) > 15
-        assert not [effect for effect in effects if len(effect.split(r"\n")[0].replace('\\"', '"')) > 90]
+    text = (pathlib.Path(__file__).parents[2] / "lib/schema/option.def").read_text()
+    effects = re.findall(r'.help = "((?:[^"\\]|\\.)*)"', text)
+    assert len(effects) > 90
+    assert not [effect for effect in effects if len(effect.split(r"\n")[0].replace('\\"', '"')) > 90]
 
 
 BASH = """

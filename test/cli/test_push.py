@@ -128,7 +128,7 @@ def test_a_recording_pushed_under_a_wrong_name_is_named(server, real, push, gpu_
     assert job["job"]["recordings"] == 2 and left_out["file"] == str(strange) and "job alps:92.0 by its own word" in left_out["reason"]
     server.ask("INSERT INTO trackers (job, source, version, facts) VALUES ('alps:91', 77, 1, 'no')")
     job = json.loads(report_of(gpu_tracker, ["report"], f"{server.url}/91"))
-    assert job["job"]["recordings"] == 2 and "no JSON" in " ".join(row["reason"] for row in job["left_out"])
+    assert job["job"]["recordings"] == 2 and "invalid JSON" in " ".join(row["reason"] for row in job["left_out"])
     push(*make_job(real, tmp_path / "other", ranks=1, rows=20, job="alps:93.0", seed=6), f"{server.url}/renamed")
     push(strange, f"{server.url}/renamed")  # who names both so means it
     assert json.loads(report_of(gpu_tracker, ["report"], f"{server.url}/renamed"))["job"]["recordings"] == 2
@@ -191,6 +191,16 @@ def test_half_an_answer_about_rows_is_none(server, real, push, tmp_path):
             assert len(set(counts(server, "halves", table))) == 1, (bad, table)
 
 
+def test_two_pushers_of_the_same_recordings(server, real, gpu_tracker, tmp_path):
+    paths = make_job(real, tmp_path, ranks=3, rows=5 * ROWS, job="both")
+    line = [gpu_tracker, "push", *map(str, paths), server.url, "--patience", "300"]
+    both = [subprocess.Popen(line, stderr=subprocess.DEVNULL) for _ in range(2)]
+    assert [pusher.wait(300) for pusher in both] == [0, 0]
+    server.ask("OPTIMIZE TABLE samples FINAL")
+    assert counts(server, "both") == [str(15 * ROWS)] * 2
+    assert server.ask("SELECT uniqExact(source) FROM trackers WHERE job = 'both' AND complete = 1") == "3\n"
+
+
 def test_rows_that_a_server_lost_are_sent_again(server, real, push, tmp_path):
     """It has acknowledged them, as before a power cut: here they never reach it."""
     paths = make_job(real, tmp_path, ranks=2, rows=ROWS, job="lost")
@@ -206,6 +216,20 @@ def test_rows_that_a_server_lost_are_sent_again(server, real, push, tmp_path):
         push(*paths, network.url)
     assert lost
     assert counts(server, "lost") == [str(2 * ROWS)] * 2
+
+
+def test_only_the_rows_that_are_missing_are_sent_again(server, real, push, gpu_tracker, tmp_path):
+    server.ask("CREATE DATABASE holes")
+    url = f"clickhouse://127.0.0.1:{server.port}/holes"
+    subprocess.run([gpu_tracker, "push", "--init", url], check=True, capture_output=True)
+    paths = make_job(real, tmp_path, ranks=2, rows=ROWS, job="holes")
+    push(*paths, url)
+    for statement in ("CREATE TABLE holes.kept AS holes.samples",
+                      "INSERT INTO holes.kept SELECT * FROM holes.samples WHERE source = 0 OR number < 100 OR number >= 150",
+                      "DROP TABLE holes.samples", "RENAME TABLE holes.kept TO holes.samples"):
+        server.ask(statement)
+    assert "; 50 rows were sent" in push(*paths, url)
+    assert server.ask("SELECT count(), uniqExact(source, number) FROM holes.samples") == f"{2 * ROWS}\t{2 * ROWS}\n"
 
 
 def test_a_killed_server_loses_nothing(tmp_path, real, push, gpu_tracker):
@@ -257,7 +281,7 @@ def test_what_cannot_be_done_is_said_once(server, real, push, tmp_path):
     assert "a password in the address" in push(real, "clickhouse://me:secret@127.0.0.1/default", expected=2)
     assert "doesn't exist" in push(real, f"clickhouse://127.0.0.1:{server.port}/nowhere", expected=125)
     assert "in readonly mode" in push(real, f"clickhouse://looker@127.0.0.1:{server.port}/default", expected=125)
-    assert "no option" in push(real, f"{server.url}?flash=1", expected=2)
+    assert "not an option" in push(real, f"{server.url}?flash=1", expected=2)
     assert "1 of 2 recordings could not be read" in push(real, tmp_path / "none.sqlite", f"{server.url}/some", expected=125)
     assert counts(server, "some")[0] == str(rows_of(real, "data"))
     said = push(real, f"clickhouse://127.0.0.1:{free_port()}/default", "--patience", "0.1", expected=125)
@@ -544,7 +568,7 @@ def test_jobs_are_found_and_questions_shown(server, job, gpu_tracker):
         assert question.startswith("SELECT")
         server.ask(question)
     assert "FROM samples" in questions
-    assert "is no job on a server" in ask("report", str(job), "--explain", expected=2)[1]
+    assert "is not a job on a server" in ask("report", str(job), "--explain", expected=2)[1]
 
 
 def test_a_run_is_sent_while_it_is_made(server, gpu_tracker, tmp_path):
@@ -589,7 +613,7 @@ def test_a_job_never_waits_for_a_server_that_is_not_there(real, gpu_tracker, tmp
     assert server.number("SELECT max(complete) FROM trackers WHERE job = 'away'") == 1
     refused = subprocess.run([*line[:5], f"{url}&flash=1", *line[6:]], cwd=tmp_path, capture_output=True, text=True, timeout=100,
                              check=False)
-    assert refused.returncode == 2 and '"flash" is no option' in refused.stderr
+    assert refused.returncode == 2 and '"flash" is not an option' in refused.stderr
 
 
 def test_a_spool_that_grows_is_bounded(gpu_tracker, tmp_path):

@@ -277,6 +277,17 @@ static void a_counter_in_a_wrong_unit_is_not(void **state)
     assert_true(fabs(value(0, GT_GPU_ENERGY) - 20 * 300) < 1e-6);
 }
 
+static void power_stands_in_where_a_counter_was_set_back(void **state)
+{
+    (void)state;
+    open_amdsmi(CARD "energy 900000000 1\nframe\ndevice 0\nenergy 1000 1\n");
+    gpu_machine_collect(&machine, 1);
+    gpu_machine_step(&machine, "amdsmi", 1);
+    gpu_machine_collect(&machine, 1);
+    assert_close(value(0, GT_GPU_ENERGY), 300, 1e-6);
+    assert_true(machine.frame.device[0].doubt == 0);
+}
+
 static void a_package_is_not_added_to_its_cores(void **state)
 {
     (void)state;
@@ -440,6 +451,7 @@ int main(void)
         TEST(a_counter_that_agrees_with_power_is_used),
         TEST(a_counter_that_stands_still_is_not),
         TEST(a_counter_in_a_wrong_unit_is_not),
+        TEST(power_stands_in_where_a_counter_was_set_back),
         TEST(process_rows_of_each_release),
         TEST(many_process_rows),
         TEST(unknown_process_rows),

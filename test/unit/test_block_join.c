@@ -102,10 +102,10 @@ static void check_block(const struct data *data, struct gt_block_join *join, siz
     assert_int_equal(total.timepoints, inside);
     if (count) {
         double mean = sum / (double)count;
-        assert_true(gt_distribution_min(&total.gauge[0]) == minimum);
-        assert_true(gt_distribution_max(&total.gauge[0]) == maximum);
-        assert_true(fabs(gt_distribution_mean(&total.gauge[0]) - mean) < 1e-9);
-        assert_true(fabs(gt_distribution_deviation(&total.gauge[0]) -
+        assert_true(gt_distribution_statistic(&total.gauge[0], GT_STAT_MIN) == minimum);
+        assert_true(gt_distribution_statistic(&total.gauge[0], GT_STAT_MAX) == maximum);
+        assert_true(fabs(gt_distribution_statistic(&total.gauge[0], GT_STAT_MEAN) - mean) < 1e-9);
+        assert_true(fabs(gt_distribution_statistic(&total.gauge[0], GT_STAT_STD) -
                          sqrt(fmax(0, squares / (double)count - mean * mean))) < 1e-6);
     }
     if (in_order && data->samples && total.counter) {

@@ -9,7 +9,7 @@
 
 #include "aggregate/coverage.h"
 #include "base/clock.h"
-#include "record/gap_watch.h"
+#include "record/recorder_state.h"
 #include "support/figures.h"
 
 static const int64_t START = 100 * GT_SECOND;

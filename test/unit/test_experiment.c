@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "analyse/experiment/experiment.h"
+#include "record/aipowermeter.h"
 #include "store/store.h"
 #include "support/fake_proc.h"
 #include "support/figures.h"

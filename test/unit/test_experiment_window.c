@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "store/aipowermeter_window.h"
+#include "record/aipowermeter.h"
 #include "support/fake_proc.h"
 #include "support/figures.h"
 #include "support/gpu_machine.h"

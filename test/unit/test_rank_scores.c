@@ -65,7 +65,7 @@ static void slow(size_t rank, double factor, size_t from)
 
 static void judge(void)
 {
-    const struct gt_rank_figures figures = {RANKS, PARTS, NODES, value, part, node};
+    const struct gt_rank_figures figures = {RANKS, PARTS, NODES, value, part, node, NULL, 0};
     assert_int_equal(gt_rank_scores(&figures, &spread, ranks, nodes), 0);
 }
 

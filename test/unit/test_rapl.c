@@ -528,20 +528,20 @@ static void a_platform_below_its_packages_is_left_out(void **state)
 static void each_way_says_whether_it_can_be_read(void **state)
 {
     struct gpu_machine *machine = *state;
-    struct gt_availability availability;
-    gt_rapl_survey(GT_RAPL_POWERCAP, &machine->root, &availability);
-    assert_int_equal(availability.state, GT_ABSENT);
+    struct gt_availability each[GT_RAPL_INTERFACES], both, *powercap = &each[GT_RAPL_POWERCAP];
+    gt_rapl_survey(&machine->root, each, &both);
+    assert_int_equal(powercap->state, GT_ABSENT);
     zone(machine, "intel-rapl:0", "package-0", 1);
-    gt_rapl_survey(GT_RAPL_POWERCAP, &machine->root, &availability);
-    assert_int_equal(availability.state, GT_READY);
+    gt_rapl_survey(&machine->root, each, &both);
+    assert_int_equal(powercap->state, GT_READY);
     if (geteuid() == 0)
         return; /* root reads it anyway */
     char path[128];
     snprintf(path, sizeof path, "%s/sys/class/powercap/intel-rapl:0/energy_uj", machine->path);
     assert_int_equal(chmod(path, 0), 0);
-    gt_rapl_survey(GT_RAPL_POWERCAP, &machine->root, &availability);
-    assert_int_equal(availability.state, GT_DENIED);
-    assert_non_null(strstr(availability.remedy, "relay (opens"));
+    gt_rapl_survey(&machine->root, each, &both);
+    assert_int_equal(powercap->state, GT_DENIED);
+    assert_non_null(strstr(powercap->remedy, "relay (opens"));
 }
 
 int main(void)

@@ -193,17 +193,17 @@ static void a_denied_event_leaves_powercap(void **state)
     gpu_machine_file(machine, "proc/sys/kernel/perf_event_paranoid", "2\n");
     events(machine, "0");
     count(machine, PACKAGE, 0, 0);
-    struct gt_availability availability;
-    gt_rapl_survey(GT_RAPL_PERF, &machine->root, &availability);
-    assert_int_equal(availability.state, GT_DENIED);
-    assert_non_null(strstr(availability.remedy, "cap_perfmon"));
+    struct gt_availability each[GT_RAPL_INTERFACES], availability;
+    gt_rapl_survey(&machine->root, each, &availability);
+    assert_int_equal(each[GT_RAPL_PERF].state, GT_DENIED);
+    assert_non_null(strstr(each[GT_RAPL_PERF].remedy, "cap_perfmon"));
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_DENIED);
     powercap(machine, "intel-rapl:0", "package-0", 100);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     assert_string_equal(machine->availability.source, "RAPL by powercap");
     powercap(machine, "intel-rapl:0", "package-0", 130);
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-6);
-    gt_rapl_survey_both(&machine->root, &availability);
+    gt_rapl_survey(&machine->root, each, &availability);
     assert_string_equal(availability.reason, "only powercap can read the processor packages");
 }
 
@@ -247,13 +247,13 @@ static void odd_events_are_not_counted(void **state)
     struct gpu_machine *machine = *state;
     events(machine, "0");
     count(machine, PACKAGE, 0, 0);
-    struct gt_availability availability;
-    gt_rapl_survey(GT_RAPL_PERF, &machine->root, &availability);
-    assert_int_equal(availability.state, GT_READY);
+    struct gt_availability each[GT_RAPL_INTERFACES], both;
+    gt_rapl_survey(&machine->root, each, &both);
+    assert_int_equal(each[GT_RAPL_PERF].state, GT_READY);
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         describe_event(machine, "energy-pkg", odd[i].event, odd[i].unit, odd[i].scale);
-        gt_rapl_survey(GT_RAPL_PERF, &machine->root, &availability);
-        assert_int_equal(availability.state, GT_ABSENT);
+        gt_rapl_survey(&machine->root, each, &both);
+        assert_int_equal(each[GT_RAPL_PERF].state, GT_ABSENT);
     }
 }
 
@@ -274,8 +274,8 @@ static void judge(struct gpu_machine *machine, double perf, double other, struct
 
 static void the_doctor_tells_the_difference(void **state)
 {
-    struct gt_availability availability;
-    gt_rapl_survey_both(&((struct gpu_machine *)*state)->root, &availability);
+    struct gt_availability each[GT_RAPL_INTERFACES], availability;
+    gt_rapl_survey(&((struct gpu_machine *)*state)->root, each, &availability);
     assert_int_equal(availability.state, GT_ABSENT);
     assert_non_null(strstr(availability.reason, "neither"));
     judge(*state, 10, 10.2, &availability);

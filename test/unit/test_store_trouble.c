@@ -222,12 +222,12 @@ static int record_until_full(const char *path, rlim_t limit)
     if (gt_store_open(&store, &options, recorder_machine(true), &error) < 0)
         return strstr(error.text, path) && access(path, F_OK) < 0 ? 40 : 1;
     const char *trouble = NULL;
-    for (int number = 0; number < 4000; number++) {
+    for (int number = 0; number < 4000; number++)
         recorder_send(store, recorder_sample(number));
-        if (number % 200 == 199)
-            usleep(10000);
+    for (int waits = 0; (!trouble || !strstr(trouble, "stopped")) && waits < 6000; waits++) {
         const char *new = gt_store_trouble(store);
         trouble = new ? new : trouble;
+        usleep(10000);
     }
     if (!trouble || !strstr(trouble, path) || !strstr(trouble, "stopped") || !strstr(trouble, "large"))
         return 3;

@@ -60,8 +60,9 @@ static struct gt_report *usage_of(struct run *run)
 {
     struct gt_report *report;
     struct gt_error error = {0};
-    if (gt_usage_report(&report, &(struct gt_usage_sources){&run->machine, &run->summary, &run->outcome, NULL, NULL},
-                        &error) < 0)
+    if (gt_usage_report(
+            &report, &(struct gt_usage){.machine = &run->machine, .summary = &run->summary, .outcome = &run->outcome},
+            &error) < 0)
         fail_msg("%s", error.text);
     return report;
 }
@@ -466,10 +467,11 @@ static void wrong_units_are_named(void **state)
     strcpy(run.machine.time_unit, "weeks");
     struct gt_report *report = NULL;
     struct gt_error error = {0};
-    assert_int_equal(gt_usage_report(&report,
-                                     &(struct gt_usage_sources){&run.machine, &run.summary, &run.outcome, NULL, NULL},
-                                     &error),
-                     -EINVAL);
+    assert_int_equal(
+        gt_usage_report(&report,
+                        &(struct gt_usage){.machine = &run.machine, .summary = &run.summary, .outcome = &run.outcome},
+                        &error),
+        -EINVAL);
     assert_non_null(strstr(error.text, "weeks"));
     assert_null(report);
 }
@@ -486,10 +488,11 @@ static void a_summary_alone_is_that_of_the_report(void **state)
     ram(&run, GT_SCOPE_COMBINED, 2e9, 1e9);
     take_sample(&run, GT_FIXED_ROWS);
     struct gt_report *report = usage_of(&run);
-    assert_int_equal(gt_usage_summary(&summary,
-                                      &(struct gt_usage_sources){&run.machine, &run.summary, &run.outcome, NULL, NULL},
-                                      NULL),
-                     0);
+    assert_int_equal(
+        gt_usage_summary(&summary,
+                         &(struct gt_usage){.machine = &run.machine, .summary = &run.summary, .outcome = &run.outcome},
+                         NULL),
+        0);
     assert_int_equal(gt_report_render(report, "summary", &text[0], &length[0], NULL), 0);
     assert_int_equal(gt_report_render(summary, "summary", &text[1], &length[1], NULL), 0);
     assert_string_equal(text[0], text[1]);

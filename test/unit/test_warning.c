@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analyse/usage/warning.h"
+#include "analyse/usage/usage.h"
 
 enum { GPUS = 2, ROWS = GT_FIXED_ROWS + GPUS };
 

@@ -60,12 +60,11 @@ void gt_advice_is(struct gt_adviser *adviser, bool told, struct gt_loss loss)
         adviser->advice[adviser->count - 1].loss = loss;
 }
 
-double gt_advice_awaited(const struct gt_adviser *adviser, const struct gt_keyed_span *device)
+double gt_advice_awaited(const struct gt_adviser *adviser, uint32_t node, uint32_t device)
 {
     const struct gt_spans *awaited = &adviser->awaited;
     for (size_t i = 0; i < awaited->count; i++)
-        if (awaited->span[i].key[0] == device->key[GT_GPU_NODE] &&
-            awaited->span[i].key[1] == device->key[GT_GPU_DEVICE])
+        if (awaited->span[i].key[0] == node && awaited->span[i].key[1] == device)
             return (double)awaited->span[i].end;
     return 0;
 }
@@ -102,10 +101,10 @@ struct gt_gain gt_gain_of_rank(const struct gt_adviser *adviser, uint32_t node, 
     return gt_gain_of(part, longest);
 }
 
-struct gt_gain gt_gain_of_gpu(const struct gt_adviser *adviser, double part, const struct gt_keyed_span *span)
+struct gt_gain gt_gain_of_gpu(const struct gt_adviser *adviser, double part, uint32_t node, uint32_t device)
 {
-    struct gt_gain gain = gt_gain_of_rank(adviser, span->key[GT_GPU_NODE], part);
-    gain.gpu = span->key[GT_GPU_DEVICE] + 1;
+    struct gt_gain gain = gt_gain_of_rank(adviser, node, part);
+    gain.gpu = device + 1;
     return gain;
 }
 
@@ -677,6 +676,7 @@ int gt_advise_all(struct gt_adviser *adviser)
     adviser->status = adviser->status < 0 ? adviser->status : find_parts(adviser);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser->status >= 0; i++)
         rules[i](adviser);
+    adviser->status = adviser->status < 0 ? adviser->status : gt_query_status(adviser->input->query);
     drop_untold(adviser);
     GT_SORT(adviser->advice, adviser->count, compare);
     return adviser->status;

@@ -22,8 +22,8 @@ struct gt_gain gt_gain_of(double part, double whole); /* of ns; no more than the
  * recorded where it has no GPU; of a node GT_TRACE_NONE, that of the rank with the longest: another's trace may be cut. */
 struct gt_adviser;
 struct gt_gain gt_gain_of_rank(const struct gt_adviser *adviser, uint32_t node, double part);
-/* Of the same, what one GPU may win; a span of gt_gpu_spans. */
-struct gt_gain gt_gain_of_gpu(const struct gt_adviser *adviser, double part, const struct gt_keyed_span *span);
+/* Of the same, what one GPU may win. */
+struct gt_gain gt_gain_of_gpu(const struct gt_adviser *adviser, double part, uint32_t node, uint32_t device);
 
 /* What a finding is about. Of findings that tell of one loss the one that tells most of its cause stays. */
 enum gt_loss_kind {
@@ -89,7 +89,7 @@ bool gt_advice_names_node(const char *matter);
 /* Says what loss the last sentence is of; `told` is what gt_advise returned for it. */
 void gt_advice_is(struct gt_adviser *adviser, bool told, struct gt_loss loss);
 /* Returns the time of a device in adviser->awaited; 0: none. */
-double gt_advice_awaited(const struct gt_adviser *adviser, const struct gt_keyed_span *device);
+double gt_advice_awaited(const struct gt_adviser *adviser, uint32_t node, uint32_t device);
 /* Returns the ns of a loss of a node that are told of it as of a straggler. */
 double gt_advice_blamed(const struct gt_adviser *adviser, uint32_t node, enum gt_loss_kind kind);
 /* Time of another finding is named in a sentence if it is at least 1 % of the time. */
@@ -142,8 +142,8 @@ void gt_advise_critical_path(struct gt_adviser *adviser); /* without what steps 
 bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common);
 /* Ranks that are stages of a pipeline, by their sends and receives: names the slowest. Returns false where there are none. */
 bool gt_advise_pipeline(struct gt_adviser *adviser);
-/* Returns true when at least half of the communication of from..to, spans of gt_gpu_spans, is sends and receives. */
-bool gt_advice_is_pipeline(const struct gt_adviser *adviser, const struct gt_spans *spans, size_t from, size_t to);
+/* Returns true for a row of gt_communication_times at least half of whose time is sends and receives. */
+bool gt_advice_is_pipeline(const struct gt_rows *times, size_t row);
 
 /* For whom ranks wait at collectives. Some may come last together, and who comes last may itself have been held by another
  * collective just before: then it is who that one waited for. */

@@ -6,6 +6,7 @@
 #include "analyse/advice/advice.h"
 #include "analyse/calls/api.h"
 #include "analyse/gpu/gpu.h"
+#include "analyse/views.h"
 #include "base/number.h"
 #include "schema/human.h"
 
@@ -49,37 +50,41 @@ static void judge_calls(struct gt_adviser *adviser, uint32_t node, double host, 
 
 /* ---- copies from memory that is not pinned ---- */
 
+static bool is_pageable(const struct gt_analysis_input *input, size_t event)
+{
+    return gt_gpu_is_work(input, event) && gt_api_is_pageable(input, event);
+}
+
 static void judge_pageable(struct gt_adviser *adviser)
 {
-    const struct gt_trace_events *events = &adviser->input->trace->events;
-    struct gt_spans spans = {0};
-    adviser->status = gt_gpu_spans(adviser->input, &spans);
-    gt_spans_sort(&spans);
-    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&spans, 2, &from, &to);) {
-        struct gt_gpu_time time;
-        double total = 0, bytes = 0;
-        size_t count = 0;
-        char text[60] = "their sizes are unknown", some[GT_HUMAN_SIZE];
-        for (size_t i = from; i < to; i++) {
-            const struct gt_keyed_span *span = &spans.span[i];
-            if (!gt_api_is_pageable(adviser->input, span->event))
-                continue;
-            count++;
-            total += (double)(span->end - span->start);
-            bytes += gt_trace_bytes(events, span->event) > 0 ? (double)gt_trace_bytes(events, span->event) : 0;
-        }
-        adviser->status = count ? gt_gpu_time(adviser->input, &time, &spans, from, to) : 0;
-        if (bytes > 0)
-            snprintf(text, sizeof text, "%s, %.1f GB/s", gt_human_bytes(some, bytes), bytes / total);
-        if (count && adviser->status >= 0)
-            gt_advise(
-                adviser, gt_gain_of_gpu(adviser, total, &spans.span[from]), "api",
-                "%s: %s%s: %zu copies from or to pageable memory take %.0f %% of the time (%s): pinned memory (pin_memory=True) is faster, and only then do they run beside computation",
-                gt_analysis_text(adviser->input, spans.span[from].key[0]),
-                gt_advice_gpu(gt_gpu_device(adviser->input, &spans.span[from])),
-                gt_gpu_device(adviser->input, &spans.span[from]), count, gt_percent(total, (double)time.whole), text);
+    struct gt_rows work = gt_view_work(adviser->input), times = gt_view_device_times(adviser->input);
+    const uint32_t *event = gt_rows_keys(&work, "event");
+    int64_t *bytes = gt_rows_add_wholes(&work, "bytes");
+    bool *is_wanted = gt_query_memory(work.query, work.count, sizeof *is_wanted);
+    for (size_t i = 0; i < work.count && is_wanted; i++) {
+        int64_t some = gt_trace_bytes(&adviser->input->trace->events, event[i]);
+        is_wanted[i] = is_pageable(adviser->input, event[i]);
+        bytes[i] = some > 0 ? some : 0;
     }
-    gt_spans_release(&spans);
+    struct gt_rows copies = gt_rows_filter(&work, is_wanted);
+    copies = gt_rows_group(&copies, "node device",
+                           GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length"), GT_SUM("bytes", "bytes")));
+    gt_rows_join(&copies, &times, "node device", "span");
+    const uint32_t *node = gt_rows_keys(&copies, "node"), *device = gt_rows_keys(&copies, "device");
+    const int64_t *count = gt_rows_wholes(&copies, "count"), *total = gt_rows_wholes(&copies, "total");
+    const int64_t *sum = gt_rows_wholes(&copies, "bytes"), *span = gt_rows_wholes(&copies, "span");
+    for (size_t i = 0; i < copies.count; i++) {
+        const char *name = gt_analysis_text(adviser->input, device[i]);
+        char text[60] = "their sizes are unknown", some[GT_HUMAN_SIZE];
+        if (sum[i] > 0)
+            snprintf(text, sizeof text, "%s, %.1f GB/s", gt_human_bytes(some, (double)sum[i]),
+                     (double)sum[i] / (double)total[i]);
+        gt_advise(
+            adviser, gt_gain_of_gpu(adviser, (double)total[i], node[i], device[i]), "api",
+            "%s: %s%s: %zu copies from or to pageable memory take %.0f %% of the time (%s): pinned memory (pin_memory=True) is faster, and only then do they run beside computation",
+            gt_analysis_text(adviser->input, node[i]), gt_advice_gpu(name), name, (size_t)count[i],
+            gt_percent((double)total[i], (double)span[i]), text);
+    }
 }
 
 void gt_advise_api(struct gt_adviser *adviser)

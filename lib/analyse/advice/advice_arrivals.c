@@ -33,7 +33,7 @@ struct step_kernels {
 
 struct job {
     struct gt_adviser *adviser;
-    struct gt_collectives collectives;
+    const struct gt_collectives *collectives;
     const struct gt_rank_figures *rank;
     size_t ranks;
     struct gt_spans
@@ -223,11 +223,10 @@ static struct gt_rank_figures *in_slow_steps(const struct job *job, uint32_t nod
 
 static const char *waits_in(const struct job *job, size_t rank, char *text, size_t size)
 {
-    struct gt_host_waits waits = {0};
+    const struct gt_host_waits *waits;
     *text = '\0';
     if (gt_host_waits_find(job->adviser->input, &waits) >= 0)
-        gt_advice_waits_in(job->adviser, &waits, job->rank[rank].node, text, size);
-    gt_host_waits_release(&waits);
+        gt_advice_waits_in(job->adviser, waits, job->rank[rank].node, text, size);
     return text;
 }
 
@@ -447,15 +446,15 @@ static size_t unit_of(const struct job *job, const struct gt_arrival *arrival, s
 /* How far the rank that is blamed comes behind the others. */
 static int add_behind(struct job *job, size_t number, struct gt_numbers *waits)
 {
-    const struct gt_collective *collective = &job->collectives.collective[number];
+    const struct gt_collective *collective = &job->collectives->collective[number];
     size_t blamed = job->late.blamed[number];
     int status = 0;
     gt_numbers_clear(waits);
     if (blamed == SIZE_MAX || job->late.root[number] != number)
         return 0;
     for (size_t i = collective->from; i < collective->to && status >= 0; i++) {
-        const struct gt_arrival *arrival = &job->collectives.arrival[i];
-        if (job->late.first[gt_late_rank_of(&job->collectives, arrival)] != blamed)
+        const struct gt_arrival *arrival = &job->collectives->arrival[i];
+        if (job->late.first[gt_late_rank_of(job->collectives, arrival)] != blamed)
             status = gt_numbers_add(waits, (double)(collective->last - arrival->start));
     }
     if (waits->count) {
@@ -467,14 +466,14 @@ static int add_behind(struct job *job, size_t number, struct gt_numbers *waits)
 
 static int add_lateness(struct job *job, struct lateness *lateness, size_t number, struct gt_numbers *waits)
 {
-    const struct gt_collective *collective = &job->collectives.collective[number];
+    const struct gt_collective *collective = &job->collectives->collective[number];
     int status = 0;
     size_t first = lateness->count;
     gt_numbers_clear(waits);
     for (size_t i = collective->from; i < collective->to && status >= 0; i++) {
-        const struct gt_arrival *arrival = &job->collectives.arrival[i];
+        const struct gt_arrival *arrival = &job->collectives->arrival[i];
         double wait = gt_is_waited_in(collective) ? exposed_wait(job, collective, arrival) : 0;
-        lateness->late[lateness->count++] = (struct late){gt_late_rank_of(&job->collectives, arrival),
+        lateness->late[lateness->count++] = (struct late){gt_late_rank_of(job->collectives, arrival),
                                                           unit_of(job, arrival, number), wait};
         status = gt_numbers_add(waits, wait);
     }
@@ -489,10 +488,10 @@ static int find_cost(struct job *job, size_t first, bool *is_left_out)
 {
     struct gt_numbers saved = {0};
     int status = 0;
-    for (size_t i = 0; i < job->collectives.ranks; i++)
+    for (size_t i = 0; i < job->collectives->ranks; i++)
         is_left_out[i] = job->late.first[i] == first;
     const double *ns = gt_replay(&job->replay, GT_REPLAY_WITHOUT, is_left_out);
-    for (size_t i = 0; i < job->collectives.ranks && status >= 0; i++)
+    for (size_t i = 0; i < job->collectives->ranks && status >= 0; i++)
         if (!is_left_out[i])
             status = gt_numbers_add(&saved, ns[i]);
     job->straggler[first].cost = saved.count ? gt_numbers_percentile(&saved, 50) : 0;
@@ -502,9 +501,9 @@ static int find_cost(struct job *job, size_t first, bool *is_left_out)
 
 static int find_costs(struct job *job)
 {
-    bool *is_left_out = calloc(job->collectives.ranks + 1, sizeof *is_left_out);
+    bool *is_left_out = calloc(job->collectives->ranks + 1, sizeof *is_left_out);
     int status = is_left_out ? 0 : -ENOMEM;
-    for (size_t i = 0; i < job->collectives.ranks && status >= 0; i++)
+    for (size_t i = 0; i < job->collectives->ranks && status >= 0; i++)
         if (job->straggler[i].last)
             status = find_cost(job, i, is_left_out);
     free(is_left_out);
@@ -543,7 +542,7 @@ static void judge_lateness(struct job *job, struct lateness *lateness)
             straggler->late += is_late;
             straggler->has_steps |= unit <= job->steps.count;
             if (unit && unit <= job->steps.count &&
-                job->steps.span[unit - 1].key[0] == job->collectives.rank[rank].node)
+                job->steps.span[unit - 1].key[0] == job->collectives->rank[rank].node)
                 job->is_late[unit - 1] = is_late;
         }
     }
@@ -551,7 +550,7 @@ static void judge_lateness(struct job *job, struct lateness *lateness)
 
 static int find_stragglers(struct job *job)
 {
-    const struct gt_collectives *all = &job->collectives;
+    const struct gt_collectives *all = job->collectives;
     struct gt_numbers waits = {0};
     size_t arrivals = all->collective[all->count - 1].to + 1;
     struct lateness lateness = {.late = malloc(arrivals * sizeof *lateness.late)};
@@ -593,7 +592,7 @@ static const char *write_when(const struct straggler *straggler, bool has_steps,
 static size_t figures_of(const struct job *job, size_t rank)
 {
     size_t at = 0;
-    while (at < job->ranks && job->rank[at].node != job->collectives.rank[rank].node)
+    while (at < job->ranks && job->rank[at].node != job->collectives->rank[rank].node)
         at++;
     return at;
 }
@@ -603,7 +602,7 @@ static bool find_cause(struct job *job, size_t rank, double whole, const struct 
                        size_t size, struct gt_blame *blame)
 {
     size_t at = figures_of(job, rank);
-    *blame = (struct gt_blame){{GT_LOSS_OTHER, GT_LOSS_OF_STRAGGLER, job->collectives.rank[rank].node}, 0};
+    *blame = (struct gt_blame){{GT_LOSS_OTHER, GT_LOSS_OF_STRAGGLER, job->collectives->rank[rank].node}, 0};
     if (at == job->ranks || (!job->rank[at].has_gpu && !is_steady(straggler)))
         return false;
     return job->rank[at].has_gpu ? write_cause(job, straggler, at, text, size, blame)
@@ -616,8 +615,8 @@ static bool is_host(const struct job *job, size_t first, struct gt_span host)
     const struct gt_analysis_input *input = job->adviser->input;
     bool is_whole = host.length > 0;
     size_t others = 0;
-    for (size_t i = 0; i < job->collectives.ranks && is_whole; i++) {
-        struct gt_span own = gt_rank_host(input, job->collectives.rank[i].node);
+    for (size_t i = 0; i < job->collectives->ranks && is_whole; i++) {
+        struct gt_span own = gt_rank_host(input, job->collectives->rank[i].node);
         bool is_of_host = own.length == host.length && memcmp(own.text, host.text, host.length) == 0;
         is_whole = is_of_host == (job->late.first[i] == first);
         others += !is_of_host;
@@ -630,20 +629,20 @@ static size_t write_late(const struct job *job, size_t first, bool is_rank, stru
 {
     enum { SHOWN = 3 };
     size_t count = 0, written = 0;
-    for (size_t i = first; i < job->collectives.ranks; i++)
+    for (size_t i = first; i < job->collectives->ranks; i++)
         count += job->late.first[i] == first;
-    struct gt_span host = gt_rank_host(job->adviser->input, job->collectives.rank[first].node);
+    struct gt_span host = gt_rank_host(job->adviser->input, job->collectives->rank[first].node);
     bool is_whole = count > 1 && is_host(job, first, host);
     if (is_whole)
         gt_buffer_printf(out, "all ranks of %.*s (", (int)host.length, host.text);
-    for (size_t i = first; i < job->collectives.ranks && written < SHOWN; i++) {
+    for (size_t i = first; i < job->collectives->ranks && written < SHOWN; i++) {
         if (job->late.first[i] != first)
             continue;
         gt_buffer_printf(out, "%s%s%s",
                          !written               ? ""
                          : written + 1 == count ? " and "
                                                 : ", ",
-                         is_rank ? "" : "rank ", gt_analysis_text(job->adviser->input, job->collectives.rank[i].node));
+                         is_rank ? "" : "rank ", gt_analysis_text(job->adviser->input, job->collectives->rank[i].node));
         written++;
     }
     if (count > SHOWN)
@@ -657,7 +656,7 @@ static void put_blames(struct job *job, size_t first, double whole)
 {
     char text[400];
     struct gt_blame blame;
-    for (size_t i = first; i < job->collectives.ranks; i++)
+    for (size_t i = first; i < job->collectives->ranks; i++)
         if (job->late.first[i] == first) {
             find_cause(job, i, whole, &job->straggler[first], text, sizeof text, &blame);
             if (GT_APPEND_TO(job->adviser, blame, blame) < 0)
@@ -669,7 +668,7 @@ static void put_blames(struct job *job, size_t first, double whole)
 static void tell(struct job *job, size_t first, double whole, bool has_steps, const char *cause, struct gt_loss loss)
 {
     struct straggler *straggler = &job->straggler[first];
-    const struct gt_rank_clock *rank = &job->collectives.rank[first];
+    const struct gt_rank_clock *rank = &job->collectives->rank[first];
     char when[120];
     size_t at = figures_of(job, first), last = straggler->last;
     bool is_rank = at < job->ranks;
@@ -702,7 +701,7 @@ static int stands_out(const struct job *job, size_t first)
 {
     struct gt_numbers others = {0};
     int status = 0;
-    for (size_t i = 0; i < job->collectives.ranks && status >= 0; i++)
+    for (size_t i = 0; i < job->collectives->ranks && status >= 0; i++)
         if (job->late.first[i] != first)
             status = gt_numbers_add(&others, job->straggler[job->late.first[i]].cost);
     double median = gt_numbers_percentile(&others, 50);
@@ -727,7 +726,7 @@ static void judge_rank(struct job *job, size_t number)
     job->adviser->status = status < 0 ? status : job->adviser->status;
     if (status > 0)
         tell(job, number, whole, has_steps, cause, blame.loss);
-    for (size_t i = number; i < job->collectives.ranks && is_pooled; i++)
+    for (size_t i = number; i < job->collectives->ranks && is_pooled; i++)
         job->straggler[i].is_pooled |= job->late.first[i] == number;
 }
 
@@ -739,7 +738,7 @@ static void judge_pool(struct job *job)
     struct gt_buffer ranks = {0};
     double cost = 0;
     size_t count = 0, few = 0, steps = 0;
-    for (size_t i = 0; i < job->collectives.ranks; i++) {
+    for (size_t i = 0; i < job->collectives->ranks; i++) {
         const struct straggler *straggler = &job->straggler[i];
         if (!straggler->is_pooled || !straggler->late)
             continue;
@@ -748,7 +747,7 @@ static void judge_pool(struct job *job)
         steps = straggler->steps > steps ? straggler->steps : steps;
         if (count++ < SHOWN)
             gt_buffer_printf(&ranks, "%s%s in %zu of %zu", count > 1 ? ", " : "",
-                             gt_analysis_text(job->adviser->input, job->collectives.rank[i].node), straggler->late,
+                             gt_analysis_text(job->adviser->input, job->collectives->rank[i].node), straggler->late,
                              straggler->steps);
     }
     if (count > SHOWN)
@@ -762,7 +761,7 @@ static void judge_pool(struct job *job)
                     "collectives alone (mostly %s), and as early as the others in most: no rank is slow, look for what "
                     "else ran on the hosts then",
                     gain.percent, ranks.data);
-    for (size_t i = 0; i < job->collectives.ranks; i++)
+    for (size_t i = 0; i < job->collectives->ranks; i++)
         job->straggler[i].is_named |= told && job->straggler[i].is_pooled;
     gt_buffer_release(&ranks);
 }
@@ -773,15 +772,15 @@ static void judge_pool(struct job *job)
 static int find_awaited(struct job *job, struct gt_spans *awaited)
 {
     const double *saved = gt_replay(&job->replay, GT_REPLAY_ALONE, NULL);
-    size_t arrivals = job->collectives.collective[job->collectives.count - 1].to;
+    size_t arrivals = job->collectives->collective[job->collectives->count - 1].to;
     int status = 0;
     for (size_t i = 0; i < arrivals && status >= 0; i++) {
-        const struct gt_arrival *arrival = &job->collectives.arrival[i];
+        const struct gt_arrival *arrival = &job->collectives->arrival[i];
         if (arrival->event != SIZE_MAX)
             status = gt_spans_add(
                 awaited, (struct gt_keyed_span){{arrival->node, gt_arrival_device(job->adviser->input, arrival)},
                                                 0,
-                                                (int64_t)saved[gt_late_rank_of(&job->collectives, arrival)],
+                                                (int64_t)saved[gt_late_rank_of(job->collectives, arrival)],
                                                 SIZE_MAX});
     }
     gt_spans_sort(awaited);
@@ -793,20 +792,20 @@ static double mean_saved(struct job *job, enum gt_replay_kind kind, const bool *
 {
     const double *saved = gt_replay(&job->replay, kind, is_left_out);
     double sum = 0;
-    for (size_t i = 0; i < job->collectives.ranks; i++)
+    for (size_t i = 0; i < job->collectives->ranks; i++)
         sum += saved[i];
-    return sum / (double)job->collectives.ranks;
+    return sum / (double)job->collectives->ranks;
 }
 
 /* Saved if all ranks that are not named came at their mean. */
 static void judge_uneven(struct job *job)
 {
-    bool is_any_named = false, *is_named = calloc(job->collectives.ranks + 1, sizeof *is_named);
+    bool is_any_named = false, *is_named = calloc(job->collectives->ranks + 1, sizeof *is_named);
     if (!is_named) {
         job->adviser->status = -ENOMEM;
         return;
     }
-    for (size_t i = 0; i < job->collectives.ranks; i++) {
+    for (size_t i = 0; i < job->collectives->ranks; i++) {
         is_named[i] = job->straggler[job->late.first[i]].is_named;
         is_any_named |= is_named[i];
     }
@@ -834,18 +833,18 @@ bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common)
 {
     struct job job = {.adviser = adviser, .rank = adviser->rank, .ranks = adviser->ranks};
     int status = gt_collectives_find(adviser->input, GT_ADVICE_COLLECTIVES, &job.collectives);
-    adviser->absent = gt_collectives_absent(&job.collectives, &adviser->absent_of);
+    adviser->absent = gt_collectives_absent(job.collectives, &adviser->absent_of);
     bool any = false;
-    for (size_t i = 0; i < job.collectives.count; i++)
-        any |= gt_is_waited_in(&job.collectives.collective[i]);
+    for (size_t i = 0; i < job.collectives->count; i++)
+        any |= gt_is_waited_in(&job.collectives->collective[i]);
     if (status >= 0 && any)
-        status = gt_late_ranks_find(&job.collectives, &job.late);
+        status = gt_late_ranks_find(job.collectives, &job.late);
     if (status >= 0 && any)
         status = find_stragglers(&job);
     adviser->status = status;
-    *any_in_common = job.collectives.count > 0;
-    job.whole = time_of(&job.collectives);
-    for (size_t i = 0; i < job.collectives.ranks && any && status >= 0; i++)
+    *any_in_common = job.collectives->count > 0;
+    job.whole = time_of(job.collectives);
+    for (size_t i = 0; i < job.collectives->ranks && any && status >= 0; i++)
         judge_rank(&job, i);
     if (any && adviser->status >= 0)
         judge_pool(&job);
@@ -862,6 +861,5 @@ bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common)
     gt_spans_release(&job.steps);
     gt_late_ranks_release(&job.late);
     gt_spans_release(&job.compute);
-    gt_collectives_release(&job.collectives);
     return any;
 }

@@ -8,17 +8,14 @@
 #include "analyse/calls/operators.h"
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
+#include "analyse/gpu/launches.h"
 #include "analyse/gpu/lists.h"
 #include "analyse/trace/step_spans.h"
+#include "analyse/views.h"
 #include "base/number.h"
 #include "schema/human.h"
 
 /* ---- work ---- */
-
-struct idle_rule {
-    struct gt_adviser *adviser;
-    struct gt_host_waits waits;
-};
 
 static bool is_in_few_steps(const struct gt_host_wait *wait)
 {
@@ -60,102 +57,110 @@ const char *gt_advice_gpu(const char *device)
     return strncmp(device, "GPU", 3) == 0 ? "" : "GPU ";
 }
 
-static void judge_idle(void *context, const struct gt_idle_time *time)
+/* A device of a view. */
+struct device_row {
+    uint32_t node, device;
+    const char *node_name, *name;
+};
+
+static struct device_row device_of(const struct gt_adviser *adviser, const struct gt_rows *rows, size_t row)
 {
-    struct idle_rule *rule = context;
-    struct gt_adviser *adviser = rule->adviser;
+    struct device_row ret = {.node = gt_rows_keys(rows, "node")[row], .device = gt_rows_keys(rows, "device")[row]};
+    ret.node_name = gt_analysis_text(adviser->input, ret.node);
+    ret.name = gt_analysis_text(adviser->input, ret.device);
+    return ret;
+}
+
+static double time_of(const struct gt_rows *rows, const char *name, size_t row)
+{
+    return (double)gt_rows_wholes(rows, name)[row];
+}
+
+static void judge_idle(struct gt_adviser *adviser, const struct gt_host_waits *waits, const struct gt_rows *rows,
+                       size_t row)
+{
     char owner[320];
-    const char *node = gt_analysis_text(adviser->input, time->span->key[GT_GPU_NODE]);
-    const char *device = gt_gpu_device(adviser->input, time->span);
-    uint32_t place = time->span->key[GT_GPU_NODE];
-    double loading = (double)time->loading;
-    double host = (double)time->idle[GT_IDLE_HOST] - loading;
-    double late_load = fmin(gt_advice_blamed(adviser, place, GT_LOSS_LOADING), loading);
-    double late_host = gt_advice_blamed(adviser, place, GT_LOSS_HOST), left = fmax(host - late_host, 0);
-    double other = (double)time->idle[GT_IDLE_OTHER], whole = (double)time->whole;
-    double idle = loading + host + other + (double)time->idle[GT_IDLE_KERNEL], share = gt_percent(idle, whole);
-    if (gt_advice_is_worth_naming(late_host, whole))
+    struct device_row of = device_of(adviser, rows, row);
+    const char *node = of.node_name, *device = of.name, *kind = gt_advice_gpu(device);
+    double whole = time_of(rows, "span", row), idle = time_of(rows, "idle", row), share = gt_percent(idle, whole);
+    double loading = time_of(rows, "data_loader", row), other = time_of(rows, "other", row);
+    double host = time_of(rows, "host_wait", row) - loading;
+    double late_load = fmin(gt_advice_blamed(adviser, of.node, GT_LOSS_LOADING), loading);
+    double late_host = gt_advice_blamed(adviser, of.node, GT_LOSS_HOST), left = fmax(host - late_host, 0);
+    if (late_host > 0)
         snprintf(owner, sizeof owner, " (%s apart)", gt_advice_apart(adviser));
     else
-        gt_advice_waits_in(adviser, &rule->waits, place, owner, sizeof owner);
+        gt_advice_waits_in(adviser, waits, of.node, owner, sizeof owner);
     bool is_told = gt_advise(
-        adviser, gt_gain_of_gpu(adviser, loading - late_load, time->span), "idle, dataloader",
+        adviser, gt_gain_of_gpu(adviser, loading - late_load, of.node, of.device), "idle, dataloader",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the data loader%s: more workers, or a faster source",
-        node, gt_advice_gpu(device), device, share, gt_percent(loading - late_load, idle),
-        gt_advice_is_worth_naming(late_load, whole) ? " (what makes the others wait apart)" : "");
-    struct gt_loss loss = {GT_LOSS_LOADING, GT_LOSS_OF_DEVICE, time->span->key[GT_GPU_NODE]};
+        node, kind, device, share, gt_percent(loading - late_load, idle),
+        late_load > 0 ? " (what makes the others wait apart)" : "");
+    struct gt_loss loss = {GT_LOSS_LOADING, GT_LOSS_OF_DEVICE, of.node};
     gt_advice_is(adviser, is_told, loss);
-    is_told = gt_advise(adviser, gt_gain_of_gpu(adviser, left, time->span), "idle, operators",
+    is_told = gt_advise(adviser, gt_gain_of_gpu(adviser, left, of.node, of.device), "idle, operators",
                         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work%s: %s",
-                        node, gt_advice_gpu(device), device, share, gt_percent(left, idle), owner,
-                        shorter_waits(adviser, gt_host_wait_of(&rule->waits, place), place));
+                        node, kind, device, share, gt_percent(left, idle), owner,
+                        shorter_waits(adviser, gt_host_wait_of(waits, of.node), of.node));
     loss.kind = GT_LOSS_HOST;
     gt_advice_is(adviser, is_told, loss);
     gt_advise(
-        adviser, gt_gain_of_gpu(adviser, other, time->span), "idle",
+        adviser, gt_gain_of_gpu(adviser, other, of.node, of.device), "idle",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it with work launched but held back by other streams or events, or launched outside of the trace",
-        node, gt_advice_gpu(device), device, share, gt_percent(other, idle));
+        node, kind, device, share, gt_percent(other, idle));
 }
 
 void gt_advise_idle(struct gt_adviser *adviser)
 {
-    struct gt_spans spans = {0};
-    struct idle_rule rule = {.adviser = adviser};
-    adviser->status = gt_host_waits_find(adviser->input, &rule.waits);
-    if (adviser->status >= 0)
-        adviser->status = gt_gpu_spans(adviser->input, &spans);
-    if (adviser->status >= 0) {
-        int status = gt_idle_walk(adviser->input, &spans, 2, judge_idle, &rule);
-        adviser->status = status < 0 ? status : adviser->status;
-    }
-    gt_spans_release(&spans);
-    gt_host_waits_release(&rule.waits);
+    const struct gt_host_waits *waits;
+    struct gt_rows devices = gt_view_idle(adviser->input, "node device");
+    adviser->status = gt_host_waits_find(adviser->input, &waits);
+    for (size_t i = 0; i < devices.count && adviser->status >= 0; i++)
+        judge_idle(adviser, waits, &devices, i);
+}
+
+static void judge_uses(struct gt_adviser *adviser, const struct gt_rows *times, size_t row, bool is_pipeline)
+{
+    struct device_row of = device_of(adviser, times, row);
+    const char *node = of.node_name, *device = of.name, *kind = gt_advice_gpu(device);
+    bool is_pageable = gt_advice_finds(adviser, of.node, "Pageable"),
+         is_pinned = gt_advice_finds(adviser, of.node, "Pinned");
+    double whole = time_of(times, "span", row), memory = time_of(times, "memory", row);
+    double awaited = gt_advice_awaited(adviser, of.node, of.device);
+    bool is_named = gt_advice_is_worth_naming(awaited, whole);
+    double shown = time_of(times, "communication", row) - awaited;
+    double exposed = gt_percent(shown, time_of(times, "all_communication", row));
+    struct gt_loss loss = {GT_LOSS_COMMUNICATION, GT_LOSS_OF_DEVICE, of.node};
+    struct gt_gain gain = gt_gain_of_gpu(adviser, shown, of.node, of.device);
+    bool is_told =
+        is_pipeline
+            ? gt_advise(
+                  adviser, gain, "breakdown",
+                  "%s: %s%s %.0f %% of the time in sends and receives that no computation hides%s (%.0f %% of all communication): more and smaller micro-batches, or stages of equal length",
+                  node, kind, device, gt_percent(shown, whole),
+                  is_named ? ", apart from waiting for the slowest stage" : "", exposed)
+            : gt_advise(
+                  adviser, gain, "breakdown",
+                  "%s: %s%s %.0f %% of the time in communication that no computation hides%s (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
+                  node, kind, device, gt_percent(shown, whole), is_named ? ", apart from waiting for late ranks" : "",
+                  exposed);
+    gt_advice_is(adviser, is_told, loss);
+    is_told = gt_advise(adviser, gt_gain_of_gpu(adviser, memory, of.node, of.device), "breakdown, kernels",
+                        "%s: %s%s %.0f %% of the time doing nothing but copying and filling memory: %s", node, kind,
+                        device, gt_percent(memory, whole),
+                        is_pinned && !is_pageable ? "copies on a stream of their own, or fewer of them"
+                                                  : "pinned memory, asynchronous copies");
+    loss.kind = GT_LOSS_COPIES;
+    gt_advice_is(adviser, is_told, loss);
 }
 
 void gt_advise_uses(struct gt_adviser *adviser)
 {
-    enum { COMMUNICATION = 1 << GT_USE_COMMUNICATION, MEMORY = 1 << GT_USE_MEMORY };
-    struct gt_spans spans = {0};
-    adviser->status = gt_gpu_spans(adviser->input, &spans);
-    gt_spans_sort(&spans);
-    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&spans, 2, &from, &to);) {
-        struct gt_gpu_time time;
-        adviser->status = gt_gpu_time(adviser->input, &time, &spans, from, to);
-        if (adviser->status < 0)
-            break;
-        const char *node = gt_analysis_text(adviser->input, spans.span[from].key[GT_GPU_NODE]);
-        const char *device = gt_gpu_device(adviser->input, &spans.span[from]);
-        bool is_pageable = gt_advice_finds(adviser, spans.span[from].key[GT_GPU_NODE], "Pageable"),
-             is_pinned = gt_advice_finds(adviser, spans.span[from].key[GT_GPU_NODE], "Pinned");
-        double whole = (double)time.whole, memory = (double)time.part[MEMORY];
-        double awaited = gt_advice_awaited(adviser, &spans.span[from]);
-        bool is_named = gt_advice_is_worth_naming(awaited, whole);
-        double shown = (double)(time.part[COMMUNICATION] + time.part[COMMUNICATION | MEMORY]) - awaited;
-        struct gt_loss loss = {GT_LOSS_COMMUNICATION, GT_LOSS_OF_DEVICE, spans.span[from].key[GT_GPU_NODE]};
-        double exposed = gt_percent(shown, (double)gt_gpu_busy(&time, GT_USE_COMMUNICATION));
-        struct gt_gain gain = gt_gain_of_gpu(adviser, shown, &spans.span[from]);
-        bool is_told =
-            gt_advice_is_pipeline(adviser, &spans, from, to)
-                ? gt_advise(
-                      adviser, gain, "breakdown",
-                      "%s: %s%s %.0f %% of the time in sends and receives that no computation hides%s (%.0f %% of all communication): more and smaller micro-batches, or stages of equal length",
-                      node, gt_advice_gpu(device), device, gt_percent(shown, whole),
-                      is_named ? ", apart from waiting for the slowest stage" : "", exposed)
-                : gt_advise(
-                      adviser, gain, "breakdown",
-                      "%s: %s%s %.0f %% of the time in communication that no computation hides%s (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
-                      node, gt_advice_gpu(device), device, gt_percent(shown, whole),
-                      is_named ? ", apart from waiting for late ranks" : "", exposed);
-        gt_advice_is(adviser, is_told, loss);
-        is_told = gt_advise(adviser, gt_gain_of_gpu(adviser, memory, &spans.span[from]), "breakdown, kernels",
-                            "%s: %s%s %.0f %% of the time doing nothing but copying and filling memory: %s", node,
-                            gt_advice_gpu(device), device, gt_percent(memory, whole),
-                            is_pinned && !is_pageable ? "copies on a stream of their own, or fewer of them"
-                                                      : "pinned memory, asynchronous copies");
-        loss.kind = GT_LOSS_COPIES;
-        gt_advice_is(adviser, is_told, loss);
-    }
-    gt_spans_release(&spans);
+    struct gt_rows times = gt_view_device_times(adviser->input);
+    struct gt_rows sums = gt_communication_times(adviser->input, GT_ADVICE_COLLECTIVES, "node device");
+    gt_rows_join(&times, &sums, "node device", "sum to_another");
+    for (size_t i = 0; i < times.count; i++)
+        judge_uses(adviser, &times, i, gt_advice_is_pipeline(&times, i));
 }
 
 /* ---- launches ---- */
@@ -172,73 +177,52 @@ static const char *fewer_launches(const struct gt_adviser *adviser, uint32_t nod
 }
 
 /* Is most work shorter than the call that launches it? Then the CPU sets the pace. */
-static void judge_lengths(struct gt_adviser *adviser, const struct gt_spans *spans, const size_t *call, size_t from,
-                          size_t to)
+static void judge_lengths(struct gt_adviser *adviser, const struct gt_rows *launches, size_t from, size_t to)
 {
-    const struct gt_trace_events *events = &adviser->input->trace->events;
-    const struct gt_keyed_span *span = &spans->span[from];
-    const char *device = gt_gpu_device(adviser->input, span);
-    struct gt_launch *launch = NULL;
-    size_t launches = 0, brief = 0;
+    const int64_t *length = gt_rows_wholes(launches, "call_length"), *work_length = gt_rows_wholes(launches, "work");
+    struct device_row of = device_of(adviser, launches, from);
+    size_t brief = 0;
     double calls = 0, work = 0, excess = 0;
-    adviser->status = gt_gpu_launch_list(spans, call, from, to, &launch, &launches);
-    for (size_t i = 0; i < launches; i++) {
-        int64_t length = gt_trace_duration(events, launch[i].call), more = length - launch[i].work;
-        calls += (double)length;
-        work += (double)launch[i].work;
+    for (size_t i = from; i < to; i++) {
+        int64_t more = length[i] - work_length[i];
+        calls += (double)length[i];
+        work += (double)work_length[i];
         brief += more > 0;
         excess += more > 0 ? (double)more : 0;
     }
-    free(launch);
-    if (2 * brief >= launches && launches)
+    if (2 * brief >= to - from)
         gt_advise(
-            adviser, gt_gain_of_gpu(adviser, excess, span), "launches",
+            adviser, gt_gain_of_gpu(adviser, excess, of.node, of.device), "launches",
             "%s: %s%s: %zu of %zu launches take longer on the CPU than their work on the GPU (on average %s and %s): the CPU sets the pace; %s",
-            gt_analysis_text(adviser->input, span->key[GT_GPU_NODE]), gt_advice_gpu(device), device, brief, launches,
-            GT_TIME_WORDS(calls / (double)launches), GT_TIME_WORDS(work / (double)launches),
-            fewer_launches(adviser, span->key[GT_GPU_NODE]));
+            of.node_name, gt_advice_gpu(of.name), of.name, brief, to - from, GT_TIME_WORDS(calls / (double)(to - from)),
+            GT_TIME_WORDS(work / (double)(to - from)), fewer_launches(adviser, of.node));
 }
 
-static void judge_queue(struct gt_adviser *adviser, const struct gt_spans *spans, const size_t *call, size_t from,
-                        size_t to)
+static void judge_queue(struct gt_adviser *adviser, const struct gt_rows *changes, size_t from, size_t to)
 {
-    struct gt_launch_change *change = NULL;
-    size_t count = 0;
-    const struct gt_keyed_span *first = &spans->span[from];
-    const char *device = gt_gpu_device(adviser->input, first);
-    adviser->status = gt_launch_changes(adviser->input, spans, call, from, to, &change, &count);
-    if (adviser->status < 0)
-        return;
-    struct gt_launch_queue queue = gt_launch_queue(change, count, NULL, NULL);
-    double whole = (double)gt_analysis_recorded(adviser->input, first->key[GT_GPU_NODE], queue.first, queue.last);
+    struct device_row of = device_of(adviser, changes, from);
+    struct gt_launch_queue queue = gt_launch_queue(changes, from, to, NULL, NULL);
+    double whole = (double)gt_analysis_recorded(adviser->input, of.node, queue.first, queue.last);
     gt_advise(
-        adviser, gt_gain_of_gpu(adviser, (double)queue.blocked, first), "launches",
+        adviser, gt_gain_of_gpu(adviser, (double)queue.blocked, of.node, of.device), "launches",
         "%s: %s%s, stream %s: the queue of launches was full (%d) for %.0f %% of the time, up to %lld long: the host is blocked there and feeds nothing else; launch other streams and load data from other threads",
-        gt_analysis_text(adviser->input, first->key[GT_GPU_NODE]), gt_advice_gpu(device), device,
-        gt_gpu_stream(adviser->input, first), GT_FULL_QUEUE, gt_percent((double)queue.blocked, whole),
-        (long long)queue.longest);
-    free(change);
+        of.node_name, gt_advice_gpu(of.name), of.name,
+        gt_gpu_stream(adviser->input, gt_rows_keys(changes, "stream")[from]), GT_FULL_QUEUE,
+        gt_percent((double)queue.blocked, whole), (long long)queue.longest);
 }
 
 void gt_advise_launches(struct gt_adviser *adviser)
 {
-    struct gt_spans spans = {0};
-    size_t *call = NULL;
-    adviser->status = gt_gpu_spans(adviser->input, &spans);
-    for (size_t i = 0; i < spans.count; i++)
-        spans.span[i].key[GT_GPU_USE] = 0;
-    gt_spans_sort(&spans);
-    if (adviser->status >= 0)
-        adviser->status = gt_gpu_launches(adviser->input, &spans, &call);
-    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&spans, 2, &from, &to);) {
-        judge_lengths(adviser, &spans, call, from, to);
-        for (size_t stream = from, next; stream < to && adviser->status >= 0; stream = next) {
-            next = gt_spans_run(&spans, stream, 3);
-            judge_queue(adviser, &spans, call, stream, next);
-        }
+    struct gt_rows launches = gt_view_launches(adviser->input, "node device"),
+                   changes = gt_launch_changes(adviser->input);
+    for (size_t from = 0, to; from < launches.count; from = to) {
+        to = gt_rows_run(&launches, "node device", from);
+        judge_lengths(adviser, &launches, from, to);
     }
-    gt_spans_release(&spans);
-    free(call);
+    for (size_t from = 0, to; from < changes.count; from = to) {
+        to = gt_rows_run(&changes, "node device stream", from);
+        judge_queue(adviser, &changes, from, to);
+    }
 }
 
 /* ---- memory, as PyTorch's profiler saw it ---- */
@@ -453,29 +437,6 @@ static void judge_steps(struct gt_adviser *adviser)
 
 /* ---- collectives make all steps equally long; who comes last waits least in them ---- */
 
-struct share {
-    uint32_t node;
-    double communication;
-};
-
-static int by_communication(const void *a, const void *b)
-{
-    const struct share *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->communication, y->communication), GT_ORDER(x->node, y->node));
-}
-
-/* How long a rank waits in sends and receives tells its place in a pipeline, and nothing of who is late. */
-static struct share share_of(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from,
-                             size_t to)
-{
-    struct share share = {.node = spans->span[from].key[GT_GPU_NODE]};
-    for (size_t i = from; i < to; i++)
-        if (spans->span[i].key[GT_GPU_USE] == GT_USE_COMMUNICATION &&
-            !gt_is_to_another(input, GT_ADVICE_COLLECTIVES, spans->span[i].event))
-            share.communication += (double)(spans->span[i].end - spans->span[i].start);
-    return share;
-}
-
 /* A rank with fewer steps, or less time without steps, has less communication because its trace is shorter. */
 static bool ends_early(const struct gt_adviser *adviser, uint32_t node, const struct gt_rank_figures *longest)
 {
@@ -486,36 +447,34 @@ static bool ends_early(const struct gt_adviser *adviser, uint32_t node, const st
     return longest->steps ? own->steps < longest->steps : own->whole < 0.9 * longest->whole;
 }
 
+/* How long a rank waits in sends and receives shows its place in a pipeline, and not whether it is late. */
 static void judge_communication(struct gt_adviser *adviser)
 {
-    struct gt_spans spans = {0};
-    size_t count = 0;
-    adviser->status = gt_gpu_spans(adviser->input, &spans);
-    gt_spans_sort(&spans);
-    struct share *share = calloc(spans.count + 1, sizeof *share);
-    if (!share)
-        adviser->status = -ENOMEM;
+    struct gt_rows ranks = gt_communication_times(adviser->input, GT_ADVICE_COLLECTIVES, "node");
+    const uint32_t *node = gt_rows_keys(&ranks, "node");
+    const int64_t *to_another = gt_rows_wholes(&ranks, "to_another");
+    int64_t *time = gt_rows_wholes(&ranks, "sum");
+    bool *is_compared = gt_query_memory(ranks.query, ranks.count, sizeof *is_compared);
     struct gt_rank_figures longest = {.steps = 0, .whole = 0};
     for (size_t i = 0; i < adviser->ranks; i++) {
         longest.steps = adviser->rank[i].steps > longest.steps ? adviser->rank[i].steps : longest.steps;
         longest.whole = fmax(longest.whole, adviser->rank[i].whole);
     }
-    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
-        struct share next = share_of(adviser->input, &spans, from, to);
-        if (next.communication > 0 && !ends_early(adviser, next.node, &longest))
-            share[count++] = next;
+    for (size_t i = 0; i < ranks.count && is_compared; i++) {
+        time[i] -= to_another[i];
+        is_compared[i] = time[i] > 0 && !ends_early(adviser, node[i], &longest);
     }
-    if (adviser->status >= 0 && count >= 2) {
-        GT_SORT(share, count, by_communication);
-        double others = share[1 + (count - 2) / 2].communication;
-        gt_advise(
-            adviser, gt_gain_of_rank(adviser, share[0].node, others - share[0].communication), "stragglers, breakdown",
-            "%s comes last to collectives: it spends %s in communication, the median of the other %zu ranks %s, most of it waiting",
-            gt_analysis_text(adviser->input, share[0].node), GT_TIME_WORDS(share[0].communication), count - 1,
-            GT_TIME_WORDS(others));
-    }
-    free(share);
-    gt_spans_release(&spans);
+    ranks = gt_rows_filter(&ranks, is_compared);
+    gt_rows_sort(&ranks, "sum node");
+    if (ranks.count < 2)
+        return;
+    uint32_t last = gt_rows_keys(&ranks, "node")[0];
+    double own = (double)gt_rows_wholes(&ranks, "sum")[0];
+    double others = (double)gt_rows_wholes(&ranks, "sum")[1 + (ranks.count - 2) / 2];
+    gt_advise(
+        adviser, gt_gain_of_rank(adviser, last, others - own), "stragglers, breakdown",
+        "%s comes last to collectives: it spends %s in communication, the median of the other %zu ranks %s, most of it waiting",
+        gt_analysis_text(adviser->input, last), GT_TIME_WORDS(own), ranks.count - 1, GT_TIME_WORDS(others));
 }
 
 void gt_advise_stragglers(struct gt_adviser *adviser)

@@ -9,34 +9,25 @@
 #include "analyse/advice/advice.h"
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
+#include "analyse/views.h"
 #include "analyse/trace/step_spans.h"
 #include "base/buffer.h"
 #include "base/number.h"
 #include "schema/human.h"
 
-bool gt_advice_is_pipeline(const struct gt_adviser *adviser, const struct gt_spans *spans, size_t from, size_t to)
+bool gt_advice_is_pipeline(const struct gt_rows *times, size_t row)
 {
-    enum { HALF = 2 };
-    double to_another = 0, all = 0;
-    for (size_t i = from; i < to; i++) {
-        const struct gt_keyed_span *span = &spans->span[i];
-        double length = span->key[GT_GPU_USE] == GT_USE_COMMUNICATION ? (double)(span->end - span->start) : 0;
-        all += length;
-        if (length > 0 && gt_is_to_another(adviser->input, GT_ADVICE_COLLECTIVES, span->event))
-            to_another += length;
-    }
-    return all > 0 && HALF * to_another >= all;
+    int64_t all = gt_rows_wholes(times, "sum")[row];
+    return all > 0 && 2 * gt_rows_wholes(times, "to_another")[row] >= all;
 }
 
-/* Of a stage that sends by copies the trace tells no communication: two others suffice. */
-static bool find_pipeline(struct gt_adviser *adviser, struct gt_spans *spans)
+/* Of a stage that sends by copies the trace has no communication: two others suffice. */
+static bool find_pipeline(const struct gt_adviser *adviser)
 {
+    struct gt_rows times = gt_communication_times(adviser->input, GT_ADVICE_COLLECTIVES, "node");
     size_t stages = 0;
-    adviser->status = gt_gpu_all_spans(adviser->input, spans);
-    gt_spans_sort(spans);
-    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(spans, 1, &from, &to);) {
-        stages += gt_advice_is_pipeline(adviser, spans, from, to);
-    }
+    for (size_t i = 0; i < times.count; i++)
+        stages += gt_advice_is_pipeline(&times, i);
     return stages >= 2;
 }
 
@@ -84,20 +75,21 @@ static void write_cause(const struct gt_adviser *adviser, const struct gt_rank_f
 }
 
 /* On each GPU of a rank. */
-static int put_awaited(struct gt_adviser *adviser, const struct gt_spans *spans, uint32_t node, double awaited)
+static int put_awaited(struct gt_adviser *adviser, uint32_t rank, double awaited)
 {
+    struct gt_rows work = gt_view_work(adviser->input);
+    struct gt_rows devices = gt_rows_group(&work, "node device", GT_AGGREGATES({.as = NULL}));
+    const uint32_t *node = gt_rows_keys(&devices, "node"), *device = gt_rows_keys(&devices, "device");
     int status = 0;
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, 2, &from, &to);) {
-        const uint32_t *key = spans->span[from].key;
-        if (key[GT_GPU_NODE] == node && awaited > 0)
+    for (size_t i = 0; i < devices.count && status >= 0; i++)
+        if (node[i] == rank && awaited > 0)
             status = gt_spans_add(&adviser->awaited,
-                                  (struct gt_keyed_span){.key = {node, key[GT_GPU_DEVICE]}, .end = (int64_t)awaited});
-    }
+                                  (struct gt_keyed_span){.key = {rank, device[i]}, .end = (int64_t)awaited});
     return status;
 }
 
 /* What the others wait for it is no loss of their own: first what they wait in communication, then what they stand still. */
-static int put_waits(struct gt_adviser *adviser, const struct gt_spans *spans, const struct stage *slowest)
+static int put_waits(struct gt_adviser *adviser, const struct stage *slowest)
 {
     int status = 0;
     for (size_t i = 0; i < adviser->ranks && status >= 0; i++) {
@@ -109,12 +101,12 @@ static int put_waits(struct gt_adviser *adviser, const struct gt_spans *spans, c
         if (GT_APPEND_TO(adviser, blame,
                          (struct gt_blame){{GT_LOSS_HOST, GT_LOSS_OF_STRAGGLER, rank->node}, wait - awaited}) < 0)
             return -ENOMEM;
-        status = put_awaited(adviser, spans, rank->node, awaited);
+        status = put_awaited(adviser, rank->node, awaited);
     }
     return status;
 }
 
-static void judge_stages(struct gt_adviser *adviser, const struct gt_spans *spans)
+static void judge_stages(struct gt_adviser *adviser)
 {
     struct stage slowest = {0};
     char cause[200];
@@ -131,7 +123,7 @@ static void judge_stages(struct gt_adviser *adviser, const struct gt_spans *span
         gt_analysis_text(adviser->input, slowest.rank->node), gt_percent(slowest.own, whole),
         gt_percent(slowest.others, whole), cause);
     if (told)
-        adviser->status = put_waits(adviser, spans, &slowest);
+        adviser->status = put_waits(adviser, &slowest);
 }
 
 const char *gt_advice_apart(const struct gt_adviser *adviser)
@@ -141,11 +133,9 @@ const char *gt_advice_apart(const struct gt_adviser *adviser)
 
 bool gt_advise_pipeline(struct gt_adviser *adviser)
 {
-    struct gt_spans spans = {0};
-    adviser->is_pipeline = find_pipeline(adviser, &spans);
-    if (adviser->is_pipeline && adviser->status >= 0)
-        judge_stages(adviser, &spans);
-    gt_spans_release(&spans);
+    adviser->is_pipeline = find_pipeline(adviser);
+    if (adviser->is_pipeline)
+        judge_stages(adviser);
     return adviser->is_pipeline;
 }
 

@@ -118,13 +118,13 @@ static void brief_traces(const struct gt_job_brief *job)
 {
     const struct gt_trace *trace = job->input->trace;
     int64_t first = INT64_MAX, last = INT64_MIN;
-    struct gt_collectives all;
+    const struct gt_collectives *all;
     int status = gt_collectives_find(job->input, GT_ADVICE_COLLECTIVES, &all);
     uint64_t events = 0;
     char value[32], text[120];
     for (size_t i = 0; i < trace->file_count; i++) {
         const struct gt_trace_file *file = &trace->file[i];
-        const struct gt_rank_clock *clock = status < 0 ? NULL : gt_collectives_rank(&all, job->input->node[i]);
+        const struct gt_rank_clock *clock = status < 0 ? NULL : gt_collectives_rank(all, job->input->node[i]);
         int64_t ahead = clock ? clock->offset : 0;
         events += file->read;
         if (file->first > file->last)
@@ -132,7 +132,6 @@ static void brief_traces(const struct gt_job_brief *job)
         first = file->first - ahead < first ? file->first - ahead : first;
         last = file->last - ahead > last ? file->last - ahead : last;
     }
-    gt_collectives_release(&all);
     snprintf(text, sizeof text, "from the first to the last of %" PRIu64 " events in %zu %s", events,
              (size_t)trace->file_count, trace->file_count == 1 ? "file" : "files");
     if (first <= last)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analyse/gpu/gpu.h"
+#include "analyse/views.h"
 #include "analyse/trace/step_spans.h"
 #include "base/number.h"
 #include "schema/human.h"
@@ -404,7 +405,6 @@ struct course {
     double devices[ROWS];
     int64_t ahead[ROWS]; /* clocks of ranks, where collectives tell it */
     int64_t first, last;
-    size_t row; /* of the pieces that come */
 };
 
 static void add_time(struct course *course, size_t row, enum part part, int64_t from, int64_t to, double weight)
@@ -418,47 +418,40 @@ static void add_time(struct course *course, size_t row, enum part part, int64_t 
     }
 }
 
-static void take_piece(void *context, unsigned uses, int64_t start, int64_t end)
+static void add_pieces(struct course *course)
 {
-    struct course *course = context;
-    if (uses)
-        add_time(course, course->row,
-                 uses & 1 << GT_USE_COMPUTE         ? COMPUTE
-                 : uses & 1 << GT_USE_COMMUNICATION ? COMMUNICATION
-                                                    : COPIES,
-                 start, end, 1);
-}
-
-static void take_gap(void *context, const struct gt_idle_gap *gap)
-{
-    struct course *course = context;
-    size_t row = row_of(course->job, gap->span->key[GT_GPU_NODE]);
-    double loading = (double)gap->loading / (double)(gap->to - gap->from);
-    if (row == course->job->rows)
-        return;
-    add_time(course, row, LOADING, gap->from, gap->to, loading);
-    add_time(course, row, gap->cause == GT_IDLE_HOST ? HOST : OTHER, gap->from, gap->to, 1 - loading);
-}
-
-static void take_device(void *context, const struct gt_idle_time *time)
-{
-    struct course *course = context;
-    size_t row = row_of(course->job, time->span->key[GT_GPU_NODE]);
-    if (row < course->job->rows)
-        course->devices[row]++;
-}
-
-static int measure_course(struct course *course, struct gt_spans *spans)
-{
-    int status = 0;
-    gt_spans_sort(spans);
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, 2, &from, &to);) {
-        course->row = row_of(course->job, spans->span[from].key[GT_GPU_NODE]);
-        if (course->row < course->job->rows)
-            status = gt_gpu_pieces(course->job->input, spans, from, to, take_piece, course);
+    struct gt_rows pieces = gt_view_pieces(course->job->input);
+    const uint32_t *node = gt_rows_keys(&pieces, "node"), *uses = gt_rows_keys(&pieces, "uses");
+    const int64_t *start = gt_rows_wholes(&pieces, "start"), *end = gt_rows_wholes(&pieces, "end");
+    for (size_t i = 0; i < pieces.count; i++) {
+        size_t row = row_of(course->job, node[i]);
+        enum part part = uses[i] & 1 << GT_USE_COMPUTE         ? COMPUTE
+                         : uses[i] & 1 << GT_USE_COMMUNICATION ? COMMUNICATION
+                                                               : COPIES;
+        if (uses[i] && row < course->job->rows)
+            add_time(course, row, part, start[i], end[i], 1);
     }
-    struct gt_idle_visitor visitor = {take_gap, take_device, course};
-    return status < 0 ? status : gt_idle_visit(course->job->input, spans, 2, &visitor);
+}
+
+static void add_gaps(struct course *course)
+{
+    struct gt_rows gaps = gt_view_gaps(course->job->input, "node device");
+    struct gt_rows devices = gt_view_idle(course->job->input, "node device");
+    const uint32_t *node = gt_rows_keys(&gaps, "node"), *cause = gt_rows_keys(&gaps, "cause");
+    const uint32_t *owner = gt_rows_keys(&devices, "node");
+    const int64_t *from = gt_rows_wholes(&gaps, "from"), *to = gt_rows_wholes(&gaps, "to");
+    const int64_t *idle = gt_rows_wholes(&gaps, "idle"), *loads = gt_rows_wholes(&gaps, "loading");
+    for (size_t i = 0; i < gaps.count; i++) {
+        size_t row = row_of(course->job, node[i]);
+        if (!idle[i] || row == course->job->rows)
+            continue;
+        double loading = (double)loads[i] / (double)idle[i];
+        add_time(course, row, LOADING, from[i], to[i], loading);
+        add_time(course, row, cause[i] == GT_IDLE_HOST ? HOST : OTHER, from[i], to[i], 1 - loading);
+    }
+    for (size_t i = 0; i < devices.count; i++)
+        if (row_of(course->job, owner[i]) < course->job->rows)
+            course->devices[row_of(course->job, owner[i])]++;
 }
 
 /* Times from the begin of all traces. */
@@ -495,49 +488,50 @@ static void draw_course(const struct course *course)
         }
 }
 
-static int find_course(struct course *course, const struct gt_spans *spans)
+static int find_course(struct course *course)
 {
-    struct gt_collectives all;
+    const struct gt_collectives *all;
+    struct gt_rows work = gt_view_work(course->job->input);
     int status = gt_collectives_find(course->job->input, GT_ADVICE_COLLECTIVES, &all);
+    struct gt_rows nodes = gt_rows_group(&work, "node", GT_AGGREGATES(GT_MIN("first", "start"), GT_MAX("last", "end")));
+    const uint32_t *node = gt_rows_keys(&nodes, "node");
+    const int64_t *first = gt_rows_wholes(&nodes, "first"), *last = gt_rows_wholes(&nodes, "last");
     course->first = INT64_MAX;
     course->last = INT64_MIN;
-    for (size_t i = 0; i < spans->count && status >= 0; i++) {
-        const struct gt_keyed_span *span = &spans->span[i];
-        size_t row = row_of(course->job, span->key[GT_GPU_NODE]);
-        const struct gt_rank_clock *clock = gt_collectives_rank(&all, span->key[GT_GPU_NODE]);
+    for (size_t i = 0; i < nodes.count && status >= 0; i++) {
+        size_t row = row_of(course->job, node[i]);
+        const struct gt_rank_clock *clock = gt_collectives_rank(all, node[i]);
         int64_t ahead = clock ? clock->offset : 0;
         if (row < course->job->rows)
             course->ahead[row] = ahead;
-        course->first = span->start - ahead < course->first ? span->start - ahead : course->first;
-        course->last = span->end - ahead > course->last ? span->end - ahead : course->last;
+        course->first = first[i] - ahead < course->first ? first[i] - ahead : course->first;
+        course->last = last[i] - ahead > course->last ? last[i] - ahead : course->last;
     }
-    gt_collectives_release(&all);
     return status;
 }
 
 static int add_course(struct job *job)
 {
-    struct gt_spans spans = {0};
     struct course course = {.job = job};
-    int status = gt_gpu_spans(job->input, &spans);
     choose_rows(job, lost_of);
-    status = status < 0 ? status : find_course(&course, &spans);
-    if (status >= 0 && course.first < course.last) {
-        course.time = calloc(ROWS, sizeof *course.time);
-        status = course.time ? measure_course(&course, &spans) : -ENOMEM;
-        if (status >= 0)
-            draw_course(&course);
-    }
+    int status = find_course(&course);
+    if (status < 0 || course.first >= course.last)
+        return status;
+    course.time = calloc(ROWS, sizeof *course.time);
+    if (!course.time)
+        return -ENOMEM;
+    add_pieces(&course);
+    add_gaps(&course);
+    draw_course(&course);
     free(course.time);
-    gt_spans_release(&spans);
-    return status;
+    return gt_query_status(job->input->query);
 }
 
 /* ---- collectives ---- */
 
 struct arrivals {
     struct job *job;
-    struct gt_collectives all;
+    const struct gt_collectives *all;
     int64_t first, last; /* arrivals */
     double most;         /* skew */
 };
@@ -552,8 +546,8 @@ static void find_bounds(struct arrivals *arrivals)
 {
     arrivals->first = INT64_MAX;
     arrivals->last = INT64_MIN;
-    for (size_t i = 0; i < arrivals->all.count; i++) {
-        const struct gt_collective *collective = &arrivals->all.collective[i];
+    for (size_t i = 0; i < arrivals->all->count; i++) {
+        const struct gt_collective *collective = &arrivals->all->collective[i];
         arrivals->first = collective->first < arrivals->first ? collective->first : arrivals->first;
         arrivals->last = collective->end > arrivals->last ? collective->end : arrivals->last;
         arrivals->most = fmax(arrivals->most, (double)(collective->last - collective->first));
@@ -568,8 +562,8 @@ static void add_skew(struct arrivals *arrivals)
     struct gt_time_unit unit = gt_time_unit_of(arrivals->most);
     double most[COLUMNS] = {0};
     char note[200], words[32];
-    for (size_t i = 0; i < arrivals->all.count; i++) {
-        const struct gt_collective *collective = &arrivals->all.collective[i];
+    for (size_t i = 0; i < arrivals->all->count; i++) {
+        const struct gt_collective *collective = &arrivals->all->collective[i];
         double *column = &most[column_of(arrivals, collective->last)];
         *column = fmax(*column, (double)(collective->last - collective->first));
     }
@@ -577,7 +571,7 @@ static void add_skew(struct arrivals *arrivals)
     snprintf(
         note, sizeof note,
         "How long after the first rank the last one comes; a column is %s, the greatest skew in it, of %zu collectives.",
-        gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), arrivals->all.count);
+        gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), arrivals->all->count);
     gt_series_note(series, note);
     add_time_columns(job, series, arrivals->first, arrivals->last, x_unit);
     int line = gt_series_line(series, "", "skew");
@@ -588,8 +582,8 @@ static void add_skew(struct arrivals *arrivals)
 /* How long it came behind the one before it, each in its column of time. */
 static void measure_last(const struct arrivals *arrivals, double (*kept)[COLUMNS])
 {
-    for (size_t i = 0; i < arrivals->all.count; i++) {
-        const struct gt_collective *collective = &arrivals->all.collective[i];
+    for (size_t i = 0; i < arrivals->all->count; i++) {
+        const struct gt_collective *collective = &arrivals->all->collective[i];
         size_t row = row_of(arrivals->job, collective->latest);
         if (row < arrivals->job->rows)
             kept[row][column_of(arrivals, collective->last)] += (double)(collective->last - collective->next);
@@ -610,7 +604,7 @@ static void choose_latest(struct arrivals *arrivals)
     struct job *job = arrivals->job;
     job->rows = 0;
     for (size_t i = 0; i < job->ranks && job->rows < ROWS; i++) {
-        const struct gt_rank_clock *clock = gt_collectives_rank(&arrivals->all, job->rank[i].node);
+        const struct gt_rank_clock *clock = gt_collectives_rank(arrivals->all, job->rank[i].node);
         bool is_told = clock && (clock->latest || job->ranks <= ROWS);
         if (is_told && gt_analysis_shows(job->input, job->rank[i].node))
             job->row[job->rows++] = i;
@@ -653,17 +647,16 @@ static int add_collectives(struct job *job)
     struct arrivals arrivals = {.job = job};
     int status = gt_collectives_find(job->input, GT_ADVICE_COLLECTIVES, &arrivals.all);
     find_bounds(&arrivals);
-    if (status >= 0 && arrivals.all.count > 1 && arrivals.first < arrivals.last) {
+    if (status >= 0 && arrivals.all->count > 1 && arrivals.first < arrivals.last) {
         if (arrivals.most > 0) {
             add_skew(&arrivals);
         } else {
             char text[80];
-            snprintf(text, sizeof text, "none: all ranks come to each of %zu collectives at once", arrivals.all.count);
+            snprintf(text, sizeof text, "none: all ranks come to each of %zu collectives at once", arrivals.all->count);
             gt_node_flags(gt_report_text(job->root, GT_JOB_SKEW, "Skew of collectives", text), GT_ONLY_PEOPLE);
         }
         status = add_last(&arrivals);
     }
-    gt_collectives_release(&arrivals.all);
     return status;
 }
 

@@ -1,4 +1,4 @@
-#include "analyse/blocks/block_analysis.h"
+#include "analyse/blocks/blocks.h"
 
 #include <errno.h>
 #include <math.h>
@@ -274,15 +274,6 @@ static void extend(struct stretch *stretch, const struct gt_interval *call)
     }
 }
 
-static void count_unfinished(struct gt_call_total *block, struct gt_process_total *process,
-                             const struct gt_interval *call)
-{
-    block->unfinished++;
-    block->unfinished_time += call->elapsed;
-    process->unfinished++;
-    process->unfinished_time += call->elapsed;
-}
-
 static int count_call(struct gt_call_total *block, struct gt_process_total *process, const struct gt_interval *call)
 {
     block->calls++;
@@ -298,18 +289,14 @@ static int count_call(struct gt_call_total *block, struct gt_process_total *proc
     return status ? -ENOMEM : 0;
 }
 
-static bool is_same_process(const struct gt_process_total *process, const struct gt_interval *call)
-{
-    return process->name == call->name && process->source == call->source && process->process == call->process;
-}
-
 static int count_each(struct gt_block_analysis *analysis, const struct gt_interval *const *call)
 {
     struct gt_process_total *process = NULL;
     struct stretch stretch = {0};
     int status = 0;
     for (size_t i = 0; i < analysis->intervals.count && status == 0; i++) {
-        bool is_next = !process || !is_same_process(process, call[i]);
+        bool is_next = !process || process->name != call[i]->name || process->source != call[i]->source ||
+                       process->process != call[i]->process;
         if (process && (is_next || gt_interval_begin(call[i]) > stretch.end))
             end_stretch(&stretch, &analysis->block[process->name], process);
         if (is_next) {
@@ -319,7 +306,10 @@ static int count_each(struct gt_block_analysis *analysis, const struct gt_interv
         }
         struct gt_call_total *block = &analysis->block[call[i]->name];
         if (call[i]->unfinished) {
-            count_unfinished(block, process, call[i]);
+            block->unfinished++;
+            block->unfinished_time += call[i]->elapsed;
+            process->unfinished++;
+            process->unfinished_time += call[i]->elapsed;
             continue;
         }
         extend(&stretch, call[i]);
@@ -351,14 +341,6 @@ static int count_all_calls(struct gt_block_analysis *analysis)
 /* ---- energy of each block: of the CPU by the CPU time of its processes where the file has it, of the rest by time
  * ---- */
 
-struct call {
-    uint32_t name;
-    uint16_t source;
-    int64_t process;
-    struct gt_time_stretch stretch;
-    double cpu_start, cpu_stop;
-};
-
 struct gt_time_stretch gt_block_analysis_stretch(const struct gt_block_analysis *analysis,
                                                  const struct gt_interval *interval)
 {
@@ -369,13 +351,30 @@ struct gt_time_stretch gt_block_analysis_stretch(const struct gt_block_analysis 
 
 static int by_start(const void *a, const void *b)
 {
-    const struct call *x = a, *y = b;
+    const struct gt_block_call *x = a, *y = b;
     return GT_ORDER_BY(GT_ORDER(x->name, y->name), GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process),
-                       GT_ORDER(x->stretch.start, y->stretch.start));
+                       GT_ORDER(x->stretch.start, y->stretch.start), GT_ORDER(x->stretch.stop, y->stretch.stop));
+}
+
+struct gt_block_call *gt_block_calls(const struct gt_block_analysis *analysis, size_t *ret_count)
+{
+    struct gt_block_call *call = calloc(analysis->intervals.count + 1, sizeof *call);
+    size_t count = 0;
+    for (size_t i = 0; call && i < analysis->intervals.count; i++) {
+        const struct gt_interval *interval = &analysis->intervals.interval[i];
+        if (!interval->unfinished)
+            call[count++] = (struct gt_block_call){interval->name,      interval->source,
+                                                   interval->process,   gt_block_analysis_stretch(analysis, interval),
+                                                   interval->cpu_start, interval->cpu_stop};
+    }
+    if (call)
+        qsort(call, count, sizeof *call, by_start);
+    *ret_count = count;
+    return call;
 }
 
 /* The calls from `first` on that overlap, of one process, as one; returns the number behind the last. */
-static size_t join_overlapping(const struct call *call, size_t first, size_t end, struct call *ret)
+static size_t join_overlapping(const struct gt_block_call *call, size_t first, size_t end, struct gt_block_call *ret)
 {
     size_t next = first + 1;
     *ret = call[first];
@@ -390,14 +389,14 @@ static size_t join_overlapping(const struct call *call, size_t first, size_t end
 }
 
 /* Joined calls go into `stretch`, whose beginning becomes the block's time. */
-static void count_block(const struct gt_energy_curve *curve, const struct call *call, size_t first, size_t end,
+static void count_block(const struct gt_energy_curve *curve, const struct gt_block_call *call, size_t first, size_t end,
                         struct gt_time_stretch *stretch, struct gt_block_energy *ret)
 {
     size_t count = 0;
     struct gt_spent cpu = {.joules = NAN, .error = NAN};
     bool by_cpu_time = true;
     for (size_t i = first; i < end; count++) {
-        struct call joined;
+        struct gt_block_call joined;
         i = join_overlapping(call, i, end, &joined);
         double used = joined.cpu_stop - joined.cpu_start;
         by_cpu_time &= !isnan(used);
@@ -413,24 +412,6 @@ static void count_block(const struct gt_energy_curve *curve, const struct call *
         ret->device[GT_ENERGY_CPU] = cpu;
 }
 
-/* Those that ended. */
-static struct call *sorted_calls(const struct gt_block_analysis *analysis, size_t *ret_count)
-{
-    struct call *call = calloc(analysis->intervals.count + 1, sizeof *call);
-    size_t count = 0;
-    for (size_t i = 0; call && i < analysis->intervals.count; i++) {
-        const struct gt_interval *interval = &analysis->intervals.interval[i];
-        if (!interval->unfinished)
-            call[count++] = (struct call){interval->name,      interval->source,
-                                          interval->process,   gt_block_analysis_stretch(analysis, interval),
-                                          interval->cpu_start, interval->cpu_stop};
-    }
-    if (call)
-        qsort(call, count, sizeof *call, by_start);
-    *ret_count = count;
-    return call;
-}
-
 static int count_energy(struct gt_block_analysis *analysis)
 {
     static const struct gt_spent unknown = {.joules = NAN, .error = NAN};
@@ -443,7 +424,7 @@ static int count_energy(struct gt_block_analysis *analysis)
             analysis->energy[i].device[device] = unknown;
     if (!gt_energy_curve_is_measured(&analysis->curve))
         return 0;
-    struct call *call = sorted_calls(analysis, &calls);
+    struct gt_block_call *call = gt_block_calls(analysis, &calls);
     struct gt_time_stretch *stretch = calloc(calls + 1, sizeof *stretch);
     for (size_t first = 0, end; call && stretch && first < calls; first = end) {
         for (end = first + 1; end < calls && call[end].name == call[first].name;)
@@ -514,14 +495,6 @@ static int close_intervals(struct gt_block_analysis *analysis)
 
 /* ---- the whole ---- */
 
-static int read_machine(struct gt_block_analysis *analysis, struct gt_error *error)
-{
-    const struct gt_blocks_options *options = analysis->options;
-    struct gt_cost cost = {options->carbon_intensity, options->carbon_file, options->price};
-    analysis->machine = *gt_recording_machine(analysis->recording);
-    return gt_cost_read(&analysis->machine, &cost, error);
-}
-
 /* Were all calls shorter than the time between two samples? */
 static bool are_samples_rare(const struct gt_block_analysis *analysis)
 {
@@ -577,10 +550,7 @@ static void warn_of_gaps(const struct gt_block_analysis *analysis)
         inside += gt_block_join_block(analysis->join, i).timepoints +
                   gt_block_join_unfinished(analysis->join, i).timepoints;
     }
-    for (char *line = events->complaints.data, *end; line && *line; line = end + 1) {
-        end = strchr(line, '\n');
-        WARN(analysis, "%.*s: left out", (int)(end - line), line);
-    }
+    gt_block_event_list_warn(events, analysis->options->warn, analysis->options->context);
     if (events->bad > 5 || analysis->bad_timepoints > 5)
         WARN(analysis, "%llu bad rows were left out in all",
              (unsigned long long)(events->bad + analysis->bad_timepoints));
@@ -627,9 +597,12 @@ void gt_block_analysis_close(struct gt_block_analysis *analysis)
 /* The recording is open. */
 static int prepare(struct gt_block_analysis *analysis, bool optional, struct gt_error *error)
 {
+    const struct gt_blocks_options *options = analysis->options;
+    struct gt_cost cost = {options->carbon_intensity, options->carbon_file, options->price};
     gt_energy_reading_clear(&analysis->last);
     analysis->last_real = NAN;
-    int status = read_machine(analysis, error);
+    analysis->machine = *gt_recording_machine(analysis->recording);
+    int status = gt_cost_read(&analysis->machine, &cost, error);
     if (status >= 0)
         status = read_blocks(analysis, optional, error);
     if (status >= 0 && choose_columns(analysis) < 0)

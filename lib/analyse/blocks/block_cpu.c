@@ -1,4 +1,4 @@
-#include "analyse/blocks/block_analysis.h"
+#include "analyse/blocks/blocks.h"
 
 #include <errno.h>
 #include <math.h>
@@ -40,14 +40,6 @@ struct reading {
     int64_t process;
     uint16_t source;
     double time, seconds;
-};
-
-/* A call that ended. */
-struct call {
-    int64_t process;
-    uint32_t name;
-    uint16_t source;
-    struct gt_time_stretch stretch;
 };
 
 /* What processes that the callers started did: seconds, the least and the most it may be. */
@@ -321,47 +313,19 @@ static int know_lives(struct gt_block_analysis *analysis, const struct list *lis
     return status;
 }
 
-static int know(struct gt_block_analysis *analysis, const struct list *list)
-{
-    size_t readings;
-    struct reading *reading = make_readings(analysis, &readings);
-    int status = reading ? know_clocks(analysis, reading, readings, list) : -ENOMEM;
-    free(reading);
-    return status < 0 ? status : know_lives(analysis, list);
-}
-
 /* ---- calls ---- */
 
 static int by_process(const void *a, const void *b)
 {
-    const struct call *x = a, *y = b;
+    const struct gt_block_call *x = a, *y = b;
     return GT_ORDER_BY(GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process),
                        GT_ORDER(x->stretch.start, y->stretch.start), GT_ORDER(x->stretch.stop, y->stretch.stop));
 }
 
-static int by_name(const void *a, const void *b)
-{
-    int order = GT_ORDER(((const struct call *)a)->name, ((const struct call *)b)->name);
-    return order ? order : by_process(a, b);
-}
-
-static struct call *make_calls(const struct gt_block_analysis *analysis, size_t *ret_count)
-{
-    struct call *call = calloc(analysis->intervals.count + 1, sizeof *call);
-    *ret_count = 0;
-    for (size_t i = 0; call && i < analysis->intervals.count; i++) {
-        const struct gt_interval *interval = &analysis->intervals.interval[i];
-        if (!interval->unfinished)
-            call[(*ret_count)++] = (struct call){interval->process, interval->name, interval->source,
-                                                 gt_block_analysis_stretch(analysis, interval)};
-    }
-    return call;
-}
-
 /* The time in which processes other than the main one have calls open, for each process on its own; `call` is in the order of
  * processes. Returns how many stretches. */
-static size_t stretches_by_process(const struct gt_block_analysis *analysis, const struct call *call, size_t calls,
-                                   struct gt_time_stretch *stretch)
+static size_t stretches_by_process(const struct gt_block_analysis *analysis, const struct gt_block_call *call,
+                                   size_t calls, struct gt_time_stretch *stretch)
 {
     size_t count = 0;
     for (size_t i = 0, next; i < calls; i = next) {
@@ -374,16 +338,21 @@ static size_t stretches_by_process(const struct gt_block_analysis *analysis, con
     return count;
 }
 
-static int split(struct gt_block_analysis *analysis, struct call *call, size_t calls, struct gt_time_stretch *stretch)
+static int split(struct gt_block_analysis *analysis, struct gt_time_stretch *stretch)
 {
+    size_t calls;
+    struct gt_block_call *call = gt_block_calls(analysis, &calls);
+    if (!call)
+        return -ENOMEM;
     qsort(call, calls, sizeof *call, by_process);
     size_t stretches = stretches_by_process(analysis, call, calls, stretch);
+    free(call);
     int status = gt_cpu_split_finish(&analysis->main_cpu, NULL, 0);
     return status < 0 ? status : gt_cpu_split_finish(&analysis->descendants_cpu, stretch, stretches);
 }
 
 /* The part of the rest that the callers of a block have; `call` has its calls in the order of processes. */
-static double rest_of(const struct gt_block_analysis *analysis, const struct call *call, size_t calls,
+static double rest_of(const struct gt_block_analysis *analysis, const struct gt_block_call *call, size_t calls,
                       struct gt_time_stretch *scratch)
 {
     size_t stretches = stretches_by_process(analysis, call, calls, scratch);
@@ -405,13 +374,6 @@ static struct working working_in(const struct gt_block_analysis *analysis, struc
     return (struct working){gt_cpu_split_all(&analysis->descendants_cpu, stretch), stretch.stop - stretch.start};
 }
 
-static double part_of(struct working part, struct working whole, size_t stretches)
-{
-    if (whole.descendants > 0)
-        return part.descendants / whole.descendants;
-    return whole.length > 0 ? part.length / whole.length : 1.0 / (double)stretches;
-}
-
 /* The energy of a block is that of all its CPU time. What samples estimate may as well have been used by nobody of it. */
 static void add_energy_of_others(struct gt_block_analysis *analysis, size_t number, const struct block *block)
 {
@@ -427,7 +389,10 @@ static void add_energy_of_others(struct gt_block_analysis *analysis, size_t numb
         whole.length += part.length;
     }
     for (size_t i = 0; i < block->stretches; i++) {
-        double part = part_of(working_in(analysis, block->stretch[i]), whole, block->stretches);
+        struct working one = working_in(analysis, block->stretch[i]);
+        double part = whole.descendants > 0 ? one.descendants / whole.descendants
+                      : whole.length > 0    ? one.length / whole.length
+                                            : 1.0 / (double)block->stretches;
         gt_spent_add(&others, gt_energy_curve_of_cpu(&analysis->curve, block->stretch[i], cpu->others * part));
     }
     if (strcmp(cpu->known, GT_CPU_EXACT) != 0)
@@ -465,7 +430,7 @@ static struct gt_block_cpu count_block(const struct gt_block_analysis *analysis,
     return cpu;
 }
 
-static void count_blocks(struct gt_block_analysis *analysis, const struct call *call, size_t calls,
+static void count_blocks(struct gt_block_analysis *analysis, const struct gt_block_call *call, size_t calls,
                          struct gt_time_stretch *stretch, const struct list *list)
 {
     size_t first = 0, begin = 0;
@@ -488,15 +453,13 @@ static void count_blocks(struct gt_block_analysis *analysis, const struct call *
 static int count_all(struct gt_block_analysis *analysis, const struct list *list)
 {
     size_t count;
-    struct call *call = make_calls(analysis, &count);
+    struct gt_block_call *call = gt_block_calls(analysis, &count);
     struct gt_time_stretch *stretch = calloc(analysis->intervals.count + 1, sizeof *stretch);
     int status = call && stretch ? 0 : -ENOMEM;
     if (status == 0 && analysis->has_clocks)
-        status = split(analysis, call, count, stretch);
-    if (status == 0) {
-        qsort(call, count, sizeof *call, by_name);
+        status = split(analysis, stretch);
+    if (status == 0)
         count_blocks(analysis, call, count, stretch, list);
-    }
     free(stretch);
     free(call);
     return status;
@@ -505,10 +468,15 @@ static int count_all(struct gt_block_analysis *analysis, const struct list *list
 int gt_block_cpu_count(struct gt_block_analysis *analysis)
 {
     struct list list = {0};
+    size_t readings;
     analysis->cpu = calloc(analysis->events.names.count + 1, sizeof *analysis->cpu);
     int status = analysis->cpu ? make_list(&list, analysis) : -ENOMEM;
+    struct reading *reading = analysis->has_clocks ? make_readings(analysis, &readings) : NULL;
     if (status == 0 && analysis->has_clocks)
-        status = know(analysis, &list);
+        status = reading ? know_clocks(analysis, reading, readings, &list) : -ENOMEM;
+    free(reading);
+    if (status == 0 && analysis->has_clocks)
+        status = know_lives(analysis, &list);
     if (status == 0)
         status = count_all(analysis, &list);
     free(list.process);

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/blocks/block_analysis.h"
 #include "analyse/display.h"
 #include "analyse/energy.h"
-#include "analyse/usage/over_time.h"
+#include "analyse/usage/usage.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -85,12 +84,6 @@ static void add_gauges(struct gt_node *parent, const char *key, const char *titl
 
 enum { WHOLE_JOB = -1 };
 
-static double counter_of(const struct gt_block_analysis *analysis, const struct gt_block_total *total, int block,
-                         size_t counter)
-{
-    return block == WHOLE_JOB ? total->counter[counter] : gt_block_cpu_counter(analysis, (size_t)block, counter);
-}
-
 static void add_counters(struct gt_node *parent, const char *key, const char *title,
                          const struct gt_block_analysis *analysis, const struct gt_block_total *total, int block)
 {
@@ -98,7 +91,7 @@ static void add_counters(struct gt_node *parent, const char *key, const char *ti
     gt_table_column(table, "total", "total", GT_CELL_NUMBER, NULL);
     gt_table_column(table, "num_samples", "samples", GT_CELL_INTEGER, NULL);
     for (size_t i = 0; i < analysis->counters; i++) {
-        double value = counter_of(analysis, total, block, i);
+        double value = block == WHOLE_JOB ? total->counter[i] : gt_block_cpu_counter(analysis, (size_t)block, i);
         if (isnan(value))
             continue;
         begin_row(table, analysis, analysis->counter[i]->name);
@@ -293,11 +286,6 @@ static void add_method(struct gt_node *root, const struct gt_block_analysis *ana
     gt_node_flags(section, GT_ONLY_DATA);
 }
 
-static bool is_peak(const struct gt_column *column)
-{
-    return !column->is_original && column->scope >= 0 && gt_metrics[column->metric].kind == GT_PEAK;
-}
-
 /* Exact where the kernel keeps high-water marks: samples see less. */
 static void add_peaks(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
@@ -310,7 +298,8 @@ static void add_peaks(struct gt_node *root, const struct gt_block_analysis *anal
     gt_unit_memory(machine->ram_unit, &unit, NULL);
     for (size_t i = 0; outcome && i < columns->count; i++) {
         const struct gt_column *column = &columns->column[i];
-        double value = is_peak(column) ? outcome->value[column->scope][column->metric] : NAN;
+        bool is_peak = !column->is_original && column->scope >= 0 && gt_metrics[column->metric].kind == GT_PEAK;
+        double value = is_peak ? outcome->value[column->scope][column->metric] : NAN;
         if (isnan(value))
             continue;
         struct gt_node *number = gt_report_number(section, column->name, column->name, value, NULL);
@@ -320,16 +309,6 @@ static void add_peaks(struct gt_node *root, const struct gt_block_analysis *anal
     }
     if (!known)
         gt_node_flags(section, GT_ONLY_DATA);
-}
-
-/* The duration is that of the whole recording. */
-static void add_duration(struct gt_node *root, const struct gt_block_analysis *analysis)
-{
-    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
-    double seconds = outcome ? outcome->elapsed : gt_block_join_last(analysis->join) - analysis->first;
-    gt_node_flags(gt_report_number(root, "duration", "Duration", seconds, "seconds"), GT_ONLY_DATA);
-    double status = outcome && outcome->exit_status >= 0 ? outcome->exit_status : NAN;
-    gt_node_flags(gt_report_count(root, "exit_status", "Exit status", status, NULL), GT_ONLY_DATA);
 }
 
 /* ---- the summary: one line for each block, the longest first ---- */
@@ -346,29 +325,16 @@ static const struct figure {
     {"gpu_sum_utilization_percent", "mean_gpu_percent", "Mean GPU %", GT_STAT_MEAN, true},
 };
 
-static size_t column_index(const struct gt_column **columns, size_t count, const char *name)
-{
-    size_t i = 0;
-    while (i < count && strcmp(columns[i]->name, name) != 0)
-        i++;
-    return i;
-}
-
 static double figure_of(const struct gt_block_analysis *analysis, const struct gt_block_total *total,
                         const struct figure *figure)
 {
-    size_t index = column_index(analysis->gauge, analysis->gauges, figure->column);
+    size_t index = 0;
+    while (index < analysis->gauges && strcmp(analysis->gauge[index]->name, figure->column) != 0)
+        index++;
     bool is_absent = figure->is_of_gpus && !gt_recording_machine(analysis->recording)->gpu_count;
     if (index == analysis->gauges || !total->gauge || is_absent)
         return NAN;
     return gt_distribution_statistic(&total->gauge[index], figure->statistic);
-}
-
-static const char *unit_of(const struct gt_machine *machine, const struct figure *figure)
-{
-    if (figure->statistic == GT_STAT_MEAN)
-        return NULL;
-    return figure->is_of_gpus ? machine->gpu_ram_unit : machine->ram_unit;
 }
 
 /* Its job still runs, so that a call may yet end. */
@@ -399,8 +365,11 @@ static struct gt_table *add_summary_table(struct gt_node *root, const struct gt_
     gt_table_column(table, "total", "Total", GT_CELL_NUMBER, "seconds");
     gt_table_column(table, "self", "Self", GT_CELL_NUMBER, "seconds");
     gt_table_column(table, "mean", "Mean", GT_CELL_NUMBER, "seconds");
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_NUMBER, unit_of(machine, &figures[i]));
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        const char *memory = figures[i].is_of_gpus ? machine->gpu_ram_unit : machine->ram_unit;
+        gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_NUMBER,
+                        figures[i].statistic == GT_STAT_MEAN ? NULL : memory);
+    }
     gt_energy_columns(table, machine, gt_energy_curve_marks(&analysis->curve));
     const char *unfinished = is_live(analysis) ? "Running now" : "Never ended";
     gt_table_column(table, "unfinished_calls", unfinished, GT_CELL_INTEGER, NULL);
@@ -414,7 +383,7 @@ static void add_summary_row(struct gt_table *table, struct gt_block_analysis *an
     struct gt_block_total total = gt_block_join_block(analysis->join, number);
     GT_CELLS(table, gt_strings_text(&analysis->events.names, number), calls->calls,
              gt_distribution_total(&calls->elapsed), gt_distribution_total(&calls->self),
-             gt_distribution_mean(&calls->elapsed));
+             gt_distribution_statistic(&calls->elapsed, GT_STAT_MEAN));
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_table_number(table, figure_of(analysis, &total, &figures[i]));
     gt_energy_cells(table, &analysis->machine, gt_energy_curve_marks(&analysis->curve),
@@ -459,17 +428,204 @@ static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis
     free(rank);
 }
 
-static void add_over_time(struct gt_node *page, const struct gt_block_analysis *analysis)
+/* ---- lanes: pages show calls above their charts, in a lane for each depth at which the calls of a thread nest ---- */
+
+enum { LANES = 32, DEPTHS = 8, CALLS = 20000 };
+
+/* Threads that follow each other share lanes, one for each depth: a script may begin a process for each of its blocks. */
+struct track {
+    int lane[DEPTHS]; /* -1: not begun */
+    double stop;      /* of its last thread */
+    size_t threads;
+    bool has_length; /* a moment that somebody marked has none */
+};
+
+/* The calls that are open at a depth of a thread. */
+struct thread {
+    struct track *track;
+    double stop[DEPTHS];
+    int depth; /* of the call at hand */
+};
+
+struct lanes {
+    const struct gt_block_analysis *analysis;
+    struct gt_node *series;
+    struct track *track;
+    size_t tracks;
+    int lanes;
+    double shortest; /* shorter calls are left out where there are too many */
+};
+
+static double begin_of(const struct gt_block_analysis *analysis, const struct gt_interval *call)
 {
-    gt_lanes_add(page, analysis);
-    gt_over_time_add(
-        &(struct gt_over_time){.course = &analysis->course, .machine = gt_recording_machine(analysis->recording)},
-        page);
+    return (analysis->use_monotonic ? call->clock_start : call->start) - analysis->first;
+}
+
+static double end_of(const struct gt_block_analysis *analysis, const struct gt_interval *call)
+{
+    return (analysis->use_monotonic ? call->clock_stop : call->stop) - analysis->first;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+    const struct gt_interval *x = *(const struct gt_interval *const *)a, *y = *(const struct gt_interval *const *)b;
+    return GT_ORDER_BY(GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process), GT_ORDER(x->thread, y->thread),
+                       GT_ORDER(x->start, y->start), GT_ORDER(y->stop, x->stop));
+}
+
+static bool is_same_thread(const struct gt_interval *x, const struct gt_interval *y)
+{
+    return x->source == y->source && x->process == y->process && x->thread == y->thread;
+}
+
+/* How many calls, from the first on, are of its thread, and when the last of them ends. */
+static size_t count_of_thread(const struct gt_block_analysis *analysis, const struct gt_interval **call, size_t calls,
+                              double *ret_end, bool *ret_has_length)
+{
+    size_t count = 0;
+    *ret_end = -INFINITY;
+    *ret_has_length = false;
+    for (; count < calls && is_same_thread(call[0], call[count]); count++) {
+        double end = end_of(analysis, call[count]);
+        *ret_end = fmax(*ret_end, end);
+        *ret_has_length |= !(end <= begin_of(analysis, call[count]));
+    }
+    return count;
+}
+
+/* Moments that were marked have a track of their own. */
+static struct track *choose_track(struct lanes *lanes, double begin, double end, bool has_length)
+{
+    size_t at = 0; /* beyond LANES none is drawn: threads share the last then */
+    while (at < lanes->tracks && at < LANES &&
+           (lanes->track[at].has_length != has_length || !(lanes->track[at].stop <= begin)))
+        at++;
+    struct track *track = &lanes->track[at];
+    if (at == lanes->tracks) {
+        lanes->tracks++;
+        track->has_length = has_length;
+        for (int depth = 0; depth < DEPTHS; depth++)
+            track->lane[depth] = -1;
+    }
+    track->stop = fmax(end, begin);
+    track->threads++;
+    return track;
+}
+
+static void name_lane(char *ret, size_t size, const struct lanes *lanes, const struct track *track,
+                      const struct gt_interval *call)
+{
+    if (!track->has_length)
+        snprintf(ret, size, "marks");
+    else if (lanes->tracks == 1)
+        snprintf(ret, size, "blocks");
+    else if (track->threads > 1)
+        snprintf(ret, size, "%zu in turn", track->threads);
+    else if (call->thread >= 0 && call->thread != call->process)
+        snprintf(ret, size, "%lld/%lld", (long long)call->process, (long long)call->thread);
+    else
+        snprintf(ret, size, "pid %lld", (long long)call->process);
+}
+
+static int lane_of(struct lanes *lanes, struct thread *thread, const struct gt_interval *call)
+{
+    char key[24], title[64] = "";
+    int *lane = &thread->track->lane[thread->depth];
+    if (*lane >= 0 || lanes->lanes == LANES)
+        return *lane;
+    snprintf(key, sizeof key, "lane_%d", lanes->lanes);
+    if (thread->depth == 0)
+        name_lane(title, sizeof title, lanes, thread->track, call);
+    *lane = gt_series_line(lanes->series, key, title);
+    lanes->lanes++;
+    return *lane;
+}
+
+static void draw_call(struct lanes *lanes, struct thread *thread, const struct gt_interval *call)
+{
+    double from = begin_of(lanes->analysis, call), to = end_of(lanes->analysis, call);
+    if (!(to >= from))
+        return;
+    while (thread->depth > 0 && thread->stop[thread->depth - 1] <= from)
+        thread->depth--;
+    int lane = thread->depth < DEPTHS && to - from >= lanes->shortest ? lane_of(lanes, thread, call) : -1;
+    if (lane >= 0)
+        gt_series_lane_band(lanes->series, lane, gt_strings_text(&lanes->analysis->events.names, call->name), from, to);
+    if (thread->depth < DEPTHS)
+        thread->stop[thread->depth++] = to;
+}
+
+static int by_length(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return GT_ORDER(y, x);
+}
+
+/* Returns how long a call has to be to be among the longest CALLS. */
+static double shortest_shown(const struct gt_block_analysis *analysis)
+{
+    size_t count = analysis->intervals.count;
+    double *length = count > CALLS ? malloc(count * sizeof *length) : NULL;
+    if (!length)
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct gt_interval *call = &analysis->intervals.interval[i];
+        length[i] = end_of(analysis, call) - begin_of(analysis, call);
+        length[i] = isnan(length[i]) ? -INFINITY : length[i];
+    }
+    qsort(length, count, sizeof *length, by_length);
+    double shortest = length[CALLS];
+    free(length);
+    return fmax(shortest, 0);
+}
+
+/* Which track each thread is on, thread by thread. */
+static void choose_tracks(struct lanes *lanes, const struct gt_interval **call, size_t calls, size_t *ret_track)
+{
+    bool has_length;
+    double end;
+    for (size_t i = 0; i < calls;) {
+        size_t count = count_of_thread(lanes->analysis, call + i, calls - i, &end, &has_length);
+        struct track *track = choose_track(lanes, begin_of(lanes->analysis, call[i]), end, has_length);
+        *ret_track++ = (size_t)(track - lanes->track);
+        i += count;
+    }
+}
+
+static void draw_calls(struct lanes *lanes, const struct gt_interval **call, size_t calls, const size_t *track)
+{
+    struct thread thread = {0};
+    for (size_t i = 0; i < calls; i++) {
+        if (i == 0 || !is_same_thread(call[i - 1], call[i])) {
+            thread = (struct thread){.track = &lanes->track[*track]};
+            track++;
+        }
+        draw_call(lanes, &thread, call[i]);
+    }
+}
+
+static void add_lanes(struct gt_node *page, const struct gt_block_analysis *analysis)
+{
+    size_t count = analysis->intervals.count, *track = calloc(count + 1, sizeof *track);
+    const struct gt_interval **call = calloc(count + 1, sizeof *call);
+    struct lanes lanes = {.analysis = analysis, .shortest = shortest_shown(analysis)};
+    lanes.track = calloc(count + 1, sizeof *lanes.track);
+    if (count && track && call && lanes.track) {
+        for (size_t i = 0; i < count; i++)
+            call[i] = &analysis->intervals.interval[i];
+        qsort(call, count, sizeof *call, by_thread);
+        lanes.series = gt_report_series(page, "blocks_over_time", "Code blocks", "seconds", "");
+        gt_node_flags(lanes.series, GT_ONLY_PEOPLE | GT_LANES | GT_PAGE_FIRST);
+        choose_tracks(&lanes, call, count, track);
+        draw_calls(&lanes, call, count, track);
+    }
+    free(lanes.track);
+    free(call);
+    free(track);
 }
 
 /* ---- the report ---- */
 
-/* What a page begins with: whose blocks these are, the time and the largest figures. */
 /* The first blocks for the summary of text: "sort  590 ms  54 % of the time and up to 142 MB (1 call, 1.64 cores)". */
 static void add_text_lines(struct gt_node *brief, struct gt_block_analysis *analysis, double elapsed)
 {
@@ -505,6 +661,7 @@ static void add_text_lines(struct gt_node *brief, struct gt_block_analysis *anal
     free(rank);
 }
 
+/* A page begins with whose blocks these are, the time and the largest figures. */
 static void add_head(struct gt_node *page, struct gt_block_analysis *analysis)
 {
     char outcome[PATH_MAX], text[GT_HUMAN_SIZE];
@@ -534,7 +691,10 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
     struct gt_block_total overall = gt_block_join_overall(analysis->join);
     gt_report_layout(report, GT_LAYOUT_ANALYSIS);
     add_head(gt_report_page(report), analysis);
-    add_over_time(gt_report_page(report), analysis);
+    add_lanes(gt_report_page(report), analysis);
+    gt_over_time_add(
+        &(struct gt_over_time){.course = &analysis->course, .machine = gt_recording_machine(analysis->recording)},
+        gt_report_page(report));
     add_gauges(root, "overall", "Overall", analysis, &overall);
     add_static_data(root, gt_recording_machine(analysis->recording));
     status = add_blocks(root, analysis);
@@ -548,7 +708,11 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
     if (status >= 0)
         status = add_memory(root, analysis->options->tracking_file, error);
     add_energy(root, analysis);
-    add_duration(root, analysis);
+    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
+    double seconds = outcome ? outcome->elapsed : gt_block_join_last(analysis->join) - analysis->first;
+    double exit_status = outcome && outcome->exit_status >= 0 ? outcome->exit_status : NAN;
+    gt_node_flags(gt_report_number(root, "duration", "Duration", seconds, "seconds"), GT_ONLY_DATA);
+    gt_node_flags(gt_report_count(root, "exit_status", "Exit status", exit_status, NULL), GT_ONLY_DATA);
     add_method(root, analysis);
     gt_node_flags(gt_report_integer(root, "results_version", "Results version", GT_RESULTS_VERSION, NULL),
                   GT_ONLY_DATA);
@@ -560,7 +724,7 @@ int gt_blocks_page_add(struct gt_report *report, struct gt_block_analysis *analy
     if (gt_block_cpu_count(analysis) < 0)
         return gt_error_system(error, ENOMEM, "%s", analysis->options->tracking_file);
     if (analysis->intervals.count) {
-        gt_lanes_add(gt_report_page(report), analysis);
+        add_lanes(gt_report_page(report), analysis);
         add_summary(gt_report_root(report), analysis, "Code blocks");
     }
     return 0;

@@ -64,16 +64,6 @@ int gt_cpu_split_know(struct gt_cpu_split *split, double start, double stop, dou
 
 /* ---- pieces are taken off ---- */
 
-static double overlap(const struct gt_cpu_piece *piece, const struct gap *gap)
-{
-    return fmax(0, fmin(piece->stop, gap->stop) - fmax(piece->start, gap->start));
-}
-
-static bool covers(const struct gt_cpu_piece *piece, const struct gap *gap)
-{
-    return piece->start <= gap->start && piece->stop >= gap->stop;
-}
-
 /* Pieces that leave no choice come first. */
 static int by_span(const void *a, const void *b)
 {
@@ -132,7 +122,8 @@ static void add_part(struct bends *bends, double start, double stop, double seco
 static double even_part(const struct gt_cpu_piece *piece, const struct gap *gap)
 {
     double length = piece->stop - piece->start;
-    return length > 0 ? piece->seconds * overlap(piece, gap) / length : piece->seconds;
+    double inside = fmax(0, fmin(piece->stop, gap->stop) - fmax(piece->start, gap->start));
+    return length > 0 ? piece->seconds * inside / length : piece->seconds;
 }
 
 /* First each gap gives the part of the time that the piece lies in it, then those that have some left give the rest. What is over stays
@@ -151,8 +142,8 @@ static void take_off(struct gt_cpu_piece *piece, struct gap *gap, struct bends *
         double even = fmin(even_part(piece, &gap[i]), gap[i].left);
         double seconds = fmin(gap[i].left, even + ratio * (gap[i].left - even));
         gap[i].left -= seconds;
-        if (covers(piece, &gap[i]))
-            continue; /* it is as even as the rest */
+        if (piece->start <= gap[i].start && piece->stop >= gap[i].stop)
+            continue; /* it covers the gap, and is as even as the rest */
         gap[i].evenly -= seconds;
         add_part(bends, fmax(piece->start, gap[i].start), fmin(piece->stop, gap[i].stop), seconds);
     }

@@ -17,32 +17,12 @@
 
 enum { LARGEST = 256 << 20 };
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-    size_t length = strlen(path), tail = strlen(suffix);
-    return length > tail && strcmp(path + length - tail, suffix) == 0;
-}
-
-static int read_file(struct gt_buffer *text, const char *path, struct gt_error *error)
-{
-    text->ceiling = LARGEST;
-    return gt_given_file_read(path, text, error);
-}
-
-static int parse_json(struct gt_json_value **ret, const struct gt_buffer *text, const char *path,
-                      struct gt_error *error)
-{
-    struct gt_json_trouble problem;
-    *ret = gt_json_parse(text->data, text->length, GT_JSON_UNIQUE_NAMES, &problem);
-    if (*ret)
-        return 0;
-    return gt_error_set(error, EBADMSG, "%s, line %d: %s", path, problem.line, problem.text);
-}
-
 static int load_file(struct gt_json_value **ret, const char *path, struct gt_error *error)
 {
+    struct gt_json_trouble problem;
     struct gt_buffer text = {0};
-    int status = read_file(&text, path, error);
+    text.ceiling = LARGEST;
+    int status = gt_given_file_read(path, &text, error);
     if (status == 0 && !text.length)
         status = gt_error_set(error, EBADMSG, "%s is empty", path);
     else if (status == 0 && (unsigned char)text.data[0] == 0x80)
@@ -50,8 +30,8 @@ static int load_file(struct gt_json_value **ret, const char *path, struct gt_err
     else if (status == 0 && !strchr("{[", text.data[strspn(text.data, " \t\r\n")]))
         status = gt_error_set(error, EBADMSG, "%s is neither a pickle nor JSON: write one with sub-track analyze",
                               path);
-    else if (status == 0)
-        status = parse_json(ret, &text, path, error);
+    else if (status == 0 && !(*ret = gt_json_parse(text.data, text.length, GT_JSON_UNIQUE_NAMES, &problem)))
+        status = gt_error_set(error, EBADMSG, "%s, line %d: %s", path, problem.line, problem.text);
     gt_buffer_release(&text);
     return status;
 }
@@ -88,12 +68,6 @@ static int check(const struct gt_json_value *tree, const char *path, struct gt_e
 
 /* ---- results of earlier versions as those of this one ---- */
 
-static bool is_in_bytes(const char *name)
-{
-    struct gt_column column;
-    return gt_store_column_named(&column, name, NULL) == 0 && gt_metrics[column.metric].unit == GT_BYTES;
-}
-
 static int peaks_in_bytes(struct gt_json_value *tree)
 {
     const char *unit = gt_json_text_of(gt_json_member(gt_json_member(tree, "static_data"), "ram_unit"));
@@ -104,7 +78,9 @@ static int peaks_in_bytes(struct gt_json_value *tree)
     if (!unit || gt_unit_memory(unit, &bytes, NULL) < 0)
         return 0;
     gt_json_foreach_member (peaks, name, peak) {
-        if (gt_json_is_number(peak) && is_in_bytes(name))
+        struct gt_column column;
+        if (gt_json_is_number(peak) && gt_store_column_named(&column, name, NULL) == 0 &&
+            gt_metrics[column.metric].unit == GT_BYTES)
             status |= gt_json_set(peaks, name, gt_json_new_number(nearbyint(gt_json_number_of(peak) * bytes)));
     }
     return status;
@@ -136,18 +112,6 @@ static int rename_all(struct gt_json_value *tree)
     return status;
 }
 
-static int upgrade(struct gt_json_value *tree, struct gt_error *error)
-{
-    int64_t version = gt_json_integer_of(gt_json_member(tree, "results_version"));
-    int status = version < 2 ? peaks_in_bytes(tree) | rename_all(tree) : 0;
-    return status ? gt_error_system(error, ENOMEM, "results") : 0;
-}
-
-static bool is_recording(const char *path)
-{
-    return has_suffix(path, gt_block_csv.suffix) || has_suffix(path, gt_block_sqlite.suffix);
-}
-
 static int load_tree(struct gt_json_value **ret, const char *path, struct gt_error *error)
 {
     struct gt_json_value *tree = NULL;
@@ -156,8 +120,9 @@ static int load_tree(struct gt_json_value **ret, const char *path, struct gt_err
         status = load_file(&tree, path, error);
     if (status == 0)
         status = check(tree, path, error);
-    if (status == 0)
-        status = upgrade(tree, error);
+    if (status == 0 && gt_json_integer_of(gt_json_member(tree, "results_version")) < 2 &&
+        (peaks_in_bytes(tree) | rename_all(tree)))
+        status = gt_error_system(error, ENOMEM, "results");
     if (status < 0)
         gt_json_free(tree);
     else
@@ -172,7 +137,7 @@ int gt_results_load(struct gt_report **ret, const char *path, void (*warn)(void 
 {
     struct gt_report *report = NULL;
     struct gt_json_value *tree = NULL;
-    if (is_recording(path)) {
+    if (gt_block_writer_of(path)) {
         int status = analyse_recording(&report, path, warn, context, error);
         status = status < 0 ? status : gt_report_copy(ret, report, error);
         gt_report_free(report);
@@ -190,8 +155,8 @@ int gt_results_json(char **ret, const char *path, struct gt_error *error)
     struct gt_json_value *tree = NULL;
     struct gt_report *report = NULL;
     struct gt_buffer text = {0};
-    int status = is_recording(path) ? analyse_recording(&report, path, NULL, NULL, error)
-                                    : load_tree(&tree, path, error);
+    int status = gt_block_writer_of(path) ? analyse_recording(&report, path, NULL, NULL, error)
+                                          : load_tree(&tree, path, error);
     if (status == 0 && report)
         status = gt_report_write(report, "json", &text, error);
     if (status == 0)

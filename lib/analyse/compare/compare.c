@@ -8,7 +8,6 @@
 
 #include "aggregate/course.h"
 #include "analyse/blocks/results.h"
-#include "analyse/compare/comparison.h"
 #include "analyse/display.h"
 #include "base/number.h"
 #include "report/brief.h"
@@ -455,16 +454,6 @@ static void add_summary(struct gt_node *root, const struct gt_comparison *compar
     gt_table_flags(table, GT_ONLY_PEOPLE | GT_PAGE_FIRST | GT_BRIEF);
 }
 
-static void add_judgement(struct gt_table *table, const struct gt_comparison *comparison,
-                          const struct gt_compare_line *line, size_t session)
-{
-    const struct gt_compared *baseline = &line->session[0], *own = &line->session[session];
-    double difference = own->value - baseline->value;
-    GT_CELLS(table, line->slot ? line->slot->label : NULL, line->name, comparison->session[session].name, line->unit,
-             baseline->value, own->value, difference, percent_of(difference, baseline->value));
-    GT_CELLS(table, own->low, own->high, own->p, gt_compare_verdict(line, session), baseline->runs, own->runs);
-}
-
 static void add_significance(struct gt_node *root, const struct gt_comparison *comparison,
                              const struct gt_compare_lines *lines)
 {
@@ -474,11 +463,17 @@ static void add_significance(struct gt_node *root, const struct gt_comparison *c
                               "number:difference number:percent number:low number:high number:p text:significant "
                               "integer:baseline_runs integer:runs");
     for (size_t i = 0; i < lines->count; i++)
-        for (size_t session = 1; session < comparison->sessions; session++)
-            add_judgement(table, comparison, &lines->line[i], session);
+        for (size_t session = 1; session < comparison->sessions; session++) {
+            const struct gt_compare_line *line = &lines->line[i];
+            const struct gt_compared *baseline = &line->session[0], *own = &line->session[session];
+            double difference = own->value - baseline->value;
+            GT_CELLS(table, line->slot ? line->slot->label : NULL, line->name, comparison->session[session].name,
+                     line->unit, baseline->value, own->value, difference, percent_of(difference, baseline->value));
+            GT_CELLS(table, own->low, own->high, own->p, gt_compare_verdict(line, session), baseline->runs, own->runs);
+        }
 }
 
-/* ---- the page: the verdict, a forest plot of what changed, and the curves of the sessions on top of each other ---- */
+/* ---- the page: a verdict, a forest plot of changes, and curves of the sessions on top of each other ---- */
 
 enum { ROWS = 40 };
 

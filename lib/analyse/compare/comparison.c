@@ -1,4 +1,4 @@
-#include "analyse/compare/comparison.h"
+#include "analyse/compare/compare.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "analyse/blocks/results.h"
 #include "analyse/compare/statistics.h"
-#include "analyse/usage/warning.h"
+#include "analyse/usage/usage.h"
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/number.h"
@@ -56,17 +56,12 @@ static struct gt_figure coverage_of(const struct gt_figure *figure)
     return (struct gt_figure){.keys = {"energy", "covered"}};
 }
 
-static bool is_of_energy(const struct gt_figure *figure)
-{
-    bool is_of_job = !figure->slot && figure->keys[1] && strstr(figure->keys[1], "energy");
-    return !strcmp(figure->keys[0], "energy") || is_of_job;
-}
-
 /* Returns the least part of the time, in percent, for which a figure of energy was measured in a run; 100 for other
  * figures. */
 static double covered(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
-    if (!is_of_energy(figure))
+    bool is_of_job = !figure->slot && figure->keys[1] && strstr(figure->keys[1], "energy");
+    if (strcmp(figure->keys[0], "energy") != 0 && !is_of_job)
         return 100;
     struct gt_figure coverage = coverage_of(figure);
     double percent = gt_results_number(results_of(comparison, figure, run), coverage.keys);
@@ -83,12 +78,12 @@ double gt_compare_session_covered(const struct gt_comparison *comparison, const 
     return least;
 }
 
-/* Bytes of the unit that a run chose; 1 where it names none. */
-static double bytes_of_unit(const struct gt_comparison *comparison, const char *key, size_t run)
+const char *gt_compare_memory_unit(const struct gt_comparison *comparison, size_t run, const char *key,
+                                   double *ret_bytes)
 {
-    double bytes = 1;
-    const char *name = gt_results_static(gt_compare_results(comparison, run), key);
-    return name && gt_unit_memory(name, &bytes, NULL) >= 0 ? bytes : 1;
+    const char *name = key ? gt_results_static(gt_compare_results(comparison, run), key) : NULL;
+    *ret_bytes = 1;
+    return name && gt_unit_memory(name, ret_bytes, NULL) >= 0 ? name : NULL;
 }
 
 /* Returns what a figure of a run is multiplied by to have it in the unit of the first one: the original's columns of memory are in
@@ -100,7 +95,9 @@ static double unit_factor(const struct gt_comparison *comparison, const struct g
     if (!run || !column || !is_column)
         return 1;
     const char *key = strstr(column, "gpu_ram") ? "gpu_ram_unit" : "ram_unit";
-    double first = bytes_of_unit(comparison, key, 0), own = bytes_of_unit(comparison, key, run);
+    double first, own;
+    gt_compare_memory_unit(comparison, 0, key, &first);
+    gt_compare_memory_unit(comparison, run, key, &own);
     if (own == first)
         return 1;
     struct gt_column found;
@@ -109,22 +106,18 @@ static double unit_factor(const struct gt_comparison *comparison, const struct g
     return has_unit ? own / first : 1;
 }
 
-static double duration_of(const struct gt_comparison *comparison, size_t run)
-{
-    static const char *const keys[] = {"duration", NULL};
-    double duration = gt_results_number(gt_compare_results(comparison, run), keys);
-    return duration > 0 ? duration : NAN;
-}
-
 double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
+    static const char *const duration_keys[] = {"duration", NULL};
     double value = gt_results_number(results_of(comparison, figure, run), figure->keys);
     if (value == 0 && !figure->as_original && has_no_gpu(comparison, figure, run))
         return NAN;
     if (!comparison->options->allow_partial && covered(comparison, figure, run) < 100)
         return NAN;
-    if (figure->is_rate)
-        value /= duration_of(comparison, run);
+    if (figure->is_rate) {
+        double duration = gt_results_number(gt_compare_results(comparison, run), duration_keys);
+        value = duration > 0 ? value / duration : NAN;
+    }
     return value * (figure->factor > 0 ? figure->factor : 1) * unit_factor(comparison, figure, run);
 }
 
@@ -657,24 +650,16 @@ static const struct measure {
 
 enum { MEASURES = sizeof measures / sizeof *measures, TIME = 0, CPU_TIME, MEAN_CPU, PEAK_RAM, MAX_RAM };
 
-static const char *chosen_unit(const struct gt_comparison *comparison, const struct measure *measure, double *ret_bytes)
-{
-    const char *unit = measure->unit_key ? gt_results_static(gt_compare_results(comparison, 0), measure->unit_key)
-                                         : NULL;
-    *ret_bytes = 1;
-    return unit && gt_unit_memory(unit, ret_bytes, NULL) >= 0 ? unit : measure->unit;
-}
-
 static struct gt_compare_line make_line(const struct gt_comparison *comparison, const struct measure *measure,
                                         const struct gt_slot *slot)
 {
     double bytes;
-    const char *display_unit = chosen_unit(comparison, measure, &bytes);
+    const char *display_unit = gt_compare_memory_unit(comparison, 0, measure->unit_key, &bytes);
     struct gt_compare_line line = {.slot = slot,
                                    .title = measure->title,
                                    .name = slot ? measure->block_name : measure->run_name,
                                    .unit = measure->unit,
-                                   .display_unit = display_unit,
+                                   .display_unit = display_unit ? display_unit : measure->unit,
                                    .display_factor = 1 / bytes,
                                    .figure = {.slot = slot, .factor = measure->is_original ? bytes : 1}};
     memcpy(line.figure.keys, slot ? measure->block : measure->run, sizeof measure->run);

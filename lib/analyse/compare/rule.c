@@ -1,4 +1,4 @@
-#include "analyse/compare/comparison.h"
+#include "analyse/compare/compare.h"
 
 #include <errno.h>
 #include <math.h>
@@ -61,15 +61,6 @@ static const struct gt_slot *find_block(const struct gt_comparison *comparison, 
     return found;
 }
 
-/* The figure is the energy of the job, or of a block of it, on a device or on all. */
-static void choose_energy(struct rule *rule, const char *device)
-{
-    bool is_total = !device || strcmp(device, "total") == 0;
-    rule->word = device ? NULL : gt_rule_word_find("energy");
-    rule->figure = rule->figure.slot ? gt_compare_block_energy(rule->figure.slot, device ? device : "total")
-                                     : gt_compare_job_energy(is_total ? NULL : device);
-}
-
 /* The names that rules of a run have, too; false: it is none of them. */
 static bool choose_word(struct rule *rule, const char *name)
 {
@@ -90,7 +81,11 @@ static bool choose_keys(struct rule *rule, const char *first, const char *second
     bool of_block = rule->figure.slot;
     size_t count = 0;
     if (strcmp(first, "energy") == 0) {
-        choose_energy(rule, second);
+        rule->word = second ? NULL : gt_rule_word_find("energy");
+        if (of_block)
+            rule->figure = gt_compare_block_energy(rule->figure.slot, second ? second : "total");
+        else
+            rule->figure = gt_compare_job_energy(second && strcmp(second, "total") == 0 ? NULL : second);
         return true;
     }
     if (!second && choose_word(rule, first))
@@ -121,15 +116,6 @@ static bool is_known(const struct gt_comparison *comparison, const struct rule *
             gt_compare_session_covered(comparison, &rule->figure, i) < 100)
             return true;
     return false;
-}
-
-/* Foreign results have neither peaks nor counters: then what samples saw is meant. */
-static void choose_sampled(struct rule *rule, const struct gt_comparison *comparison)
-{
-    if (!rule->word || !*rule->word->sampled || rule->figure.slot || is_known(comparison, rule))
-        return;
-    memcpy(rule->figure.keys, rule->word->sampled, sizeof rule->word->sampled);
-    rule->figure.is_rate = false;
 }
 
 /* "; near: combined_ram, ...", or nothing. */
@@ -183,7 +169,11 @@ static int parse_figure(struct rule *rule, const struct gt_comparison *compariso
     const char *const *keys = rule->figure.keys;
     if (has_keys && rule->figure.slot && !strcmp(keys[0], "cpu_time") && !strcmp(keys[1], "total"))
         rule->figure = gt_compare_block_cpu_time(comparison, rule->figure.slot);
-    choose_sampled(rule, comparison);
+    bool may_be_sampled = rule->word && *rule->word->sampled && !rule->figure.slot;
+    if (may_be_sampled && !is_known(comparison, rule)) { /* foreign results have neither peaks nor counters */
+        memcpy(rule->figure.keys, rule->word->sampled, sizeof rule->word->sampled);
+        rule->figure.is_rate = false;
+    }
     /* A known name without a value is a missing value, which breaks the rule. */
     struct gt_column column;
     bool is_name = rule->word || strcmp(first, "energy") == 0 || gt_store_column_named(&column, first, NULL) >= 0;
@@ -191,14 +181,6 @@ static int parse_figure(struct rule *rule, const struct gt_comparison *compariso
 }
 
 /* ---- limits ---- */
-
-/* The unit of memory that the sessions chose, and its bytes. */
-static const char *memory_unit(const struct gt_comparison *comparison, enum gt_metric_id metric, double *ret_bytes)
-{
-    const char *key = metric == GT_GPU_RAM ? "gpu_ram_unit" : "ram_unit";
-    const char *name = gt_results_static(gt_compare_results(comparison, 0), key);
-    return name && gt_unit_memory(name, ret_bytes, NULL) >= 0 ? name : NULL;
-}
 
 /* Columns of the original are in the units that the sessions chose, and so are limits of peaks, which results have in
  * bytes. */
@@ -213,7 +195,8 @@ static bool unit_of_column(struct rule *rule, const struct gt_comparison *compar
     rule->unit = *ret == GT_RATIO && column.is_original ? "percent" : *ret == GT_COUNT ? NULL : gt_unit_name(*ret);
     if (*ret != GT_BYTES || !(column.is_original || is_peak))
         return true;
-    rule->unit = memory_unit(comparison, column.metric, ret_factor);
+    rule->unit = gt_compare_memory_unit(comparison, 0, column.metric == GT_GPU_RAM ? "gpu_ram_unit" : "ram_unit",
+                                        ret_factor);
     if (rule->unit && is_peak)
         rule->figure.factor = 1 / *ret_factor;
     return rule->unit;
@@ -301,22 +284,6 @@ static int parse_rule(struct rule *rule, const struct gt_comparison *comparison,
 
 /* ---- judgement ---- */
 
-static double limit_for(const struct rule *rule, double baseline)
-{
-    switch (rule->kind) {
-    case PERCENT: return baseline + fabs(baseline) * rule->limit / 100;
-    case CHANGE: return baseline + rule->limit;
-    default: return rule->limit;
-    }
-}
-
-static bool is_broken(const struct rule *rule, double value, double limit)
-{
-    if (isnan(value) || isnan(limit))
-        return true;
-    return rule->above ? value > limit : value < limit;
-}
-
 /* Calls of the rule's block that never ended: no figure of it has them, so a limit on them would be kept for
  * nothing. */
 static double unended_calls(const struct gt_comparison *comparison, const struct rule *rule, size_t session)
@@ -364,13 +331,6 @@ static void describe(const struct rule *rule, char got[GT_HUMAN_SIZE + GT_NUMBER
     snprintf(allowed + length, GT_HUMAN_SIZE + GT_NUMBER_SIZE - length, "%s%s", *unit ? " " : "", unit);
 }
 
-/* A change that no change may be, too, by what the runs of each session differ among themselves. */
-static bool may_be_chance(const struct gt_comparison *comparison, const struct rule *rule, size_t session)
-{
-    struct gt_compared own = gt_compare_session(comparison, &rule->figure, session);
-    return rule->kind != ABSOLUTE && own.low <= 0 && own.high >= 0;
-}
-
 static void say_broken(const struct gt_comparison *comparison, const struct rule *rule, size_t session, double value,
                        double limit)
 {
@@ -383,6 +343,8 @@ static void say_broken(const struct gt_comparison *comparison, const struct rule
         return;
     }
     char got[GT_NUMBER_SIZE + GT_HUMAN_SIZE], allowed[sizeof got];
+    struct gt_compared own = gt_compare_session(comparison, &rule->figure, session);
+    bool may_be_chance = rule->kind != ABSOLUTE && own.low <= 0 && own.high >= 0;
     describe(rule, got, allowed, value, limit);
     const char *name = comparison->session[session].name, *word = rule->word ? rule->word->name : "";
     int failed = failure(comparison, session);
@@ -404,9 +366,7 @@ static void say_broken(const struct gt_comparison *comparison, const struct rule
     else
         GT_COMPARE_WARN(comparison, "rule '%s' is broken by session \"%s\": %s%s%s is %s %s%s", rule->text, name, word,
                         *word ? " " : "", got, rule->above ? "above" : "below", allowed,
-                        may_be_chance(comparison, rule, session)
-                            ? "; that may be chance, for the runs of each session differ as much"
-                            : "");
+                        may_be_chance ? "; that may be chance, for the runs of each session differ as much" : "");
 }
 
 static void add_row(struct gt_table *table, const struct rule *rule, const char *session, double value, double limit,
@@ -427,8 +387,10 @@ static int judge(const struct gt_comparison *comparison, const struct rule *rule
         double value = gt_compare_value(comparison, &rule->figure, i);
         if (is_unended || failure(comparison, i))
             value = NAN;
-        double limit = limit_for(rule, baseline);
-        bool breaks = is_broken(rule, value, limit);
+        double limit = rule->kind == PERCENT  ? baseline + fabs(baseline) * rule->limit / 100
+                       : rule->kind == CHANGE ? baseline + rule->limit
+                                              : rule->limit;
+        bool breaks = isnan(value) || isnan(limit) || (rule->above ? value > limit : value < limit);
         broken |= breaks;
         if (breaks)
             say_broken(comparison, rule, i, value, limit);

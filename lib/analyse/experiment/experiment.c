@@ -15,8 +15,8 @@
 #include "base/buffer.h"
 #include "base/grow.h"
 #include "base/json.h"
+#include "record/aipowermeter.h"
 #include "report/report.h"
-#include "store/aipowermeter_window.h"
 
 static const char *const group_names[GT_EXPERIMENT_GROUPS] = {"CPU", "GPU", "Experiment", "wattmeter"};
 

@@ -168,11 +168,11 @@ static void add_absent(struct gt_node *root, const struct gt_collectives *all)
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    struct gt_collectives all;
+    const struct gt_collectives *all;
     int status = gt_collectives_find(input, 0, &all);
     if (status < 0)
         return status;
-    struct rows rows = {.input = input, .all = &all};
+    struct rows rows = {.input = input, .all = all};
     rows.table = gt_analysis_table(
         root, "collectives", "Collectives",
         "text:collective text:communicator integer:ranks integer:count number:size_bytes number:transfer_us "
@@ -182,13 +182,12 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
     gt_analysis_empty(
         root, rows.table,
         "none that two ranks have in common: give the traces of several ranks, with kernels of NCCL or RCCL");
-    add_ranks(input, root, &all);
-    add_left_out(root, &all);
-    add_absent(root, &all);
+    add_ranks(input, root, all);
+    add_left_out(root, all);
+    add_absent(root, all);
     gt_numbers_release(&rows.skew);
     free(rows.list);
     free(rows.count);
-    gt_collectives_release(&all);
     return status;
 }
 

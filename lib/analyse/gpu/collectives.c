@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/gpu/gpu.h"
+#include "analyse/views.h"
 #include "base/grow.h"
 #include "base/number.h"
 
@@ -148,6 +150,21 @@ bool gt_is_to_another(const struct gt_analysis_input *input, uint32_t first, siz
     char letters[80];
     read_letters(input, event, first, letters);
     return tells_of_another(letters);
+}
+
+struct gt_rows gt_communication_times(const struct gt_analysis_input *input, uint32_t first, const char *keys)
+{
+    struct gt_rows work = gt_view_work(input);
+    const uint32_t *use = gt_rows_keys(&work, "use"), *event = gt_rows_keys(&work, "event");
+    const int64_t *length = gt_rows_wholes(&work, "length");
+    int64_t *communication = gt_rows_add_wholes(&work, "communication"),
+            *to_another = gt_rows_add_wholes(&work, "to_another");
+    for (size_t i = 0; i < work.count; i++) {
+        communication[i] = use[i] == GT_USE_COMMUNICATION ? length[i] : 0;
+        to_another[i] = communication[i] && gt_is_to_another(input, first, event[i]) ? length[i] : 0;
+    }
+    return gt_rows_group(&work, keys,
+                         GT_AGGREGATES(GT_SUM("sum", "communication"), GT_SUM("to_another", "to_another")));
 }
 
 static int collect(const struct gt_analysis_input *input, uint32_t first, struct parts *parts, size_t *to_another)
@@ -688,10 +705,9 @@ static int judge_arrivals(struct gt_collectives *all)
 
 /* ---- the whole ---- */
 
-int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, struct gt_collectives *ret)
+static int find_all(const struct gt_analysis_input *input, uint32_t first, struct gt_collectives *ret)
 {
     struct parts parts = {0};
-    *ret = (struct gt_collectives){0};
     struct horovod horovod = {input, &parts};
     int status = collect(input, first, &parts, &ret->to_another);
     status = status < 0 ? status : horovod_arrivals(input, take_horovod, &horovod);
@@ -706,8 +722,32 @@ int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, s
     status = status < 0 ? status : list_ranks(input, ret);
     status = status < 0 ? status : find_clocks(ret);
     status = status < 0 ? status : judge_arrivals(ret);
-    if (status < 0)
-        gt_collectives_release(ret);
+    return status;
+}
+
+static void release(void *object)
+{
+    struct gt_collectives *collectives = object;
+    free(collectives->collective);
+    free(collectives->arrival);
+    free(collectives->rank);
+    free(collectives);
+}
+
+int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, const struct gt_collectives **ret)
+{
+    static const struct gt_collectives none;
+    struct gt_collectives *all = gt_query_kept(input->query, GT_KEPT_COLLECTIVES);
+    int status = 0;
+    if (!all) {
+        all = calloc(1, sizeof *all);
+        status = all ? find_all(input, first, all) : -ENOMEM;
+        if (all && status >= 0)
+            gt_query_keep(input->query, GT_KEPT_COLLECTIVES, all, release);
+        else if (all)
+            release(all);
+    }
+    *ret = status < 0 ? &none : all;
     return status;
 }
 
@@ -722,14 +762,6 @@ size_t gt_collectives_absent(const struct gt_collectives *collectives, size_t *o
         }
     }
     return most;
-}
-
-void gt_collectives_release(struct gt_collectives *collectives)
-{
-    free(collectives->collective);
-    free(collectives->arrival);
-    free(collectives->rank);
-    *collectives = (struct gt_collectives){0};
 }
 
 double gt_collective_bus_factor(const struct gt_collective *collective)

@@ -69,11 +69,13 @@ struct gt_collectives {
     size_t to_another; /* sends and receives: two ranks' alone */
 };
 
-/* `first` is the number of the first of GT_COLLECTIVE_ARGUMENTS. Returns 0 or -ENOMEM. */
-int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, struct gt_collectives *ret);
-void gt_collectives_release(struct gt_collectives *collectives);
+/* Finds them once for an analysis, which keeps them. `first` is the number of the first of GT_COLLECTIVE_ARGUMENTS. Returns 0 or -ENOMEM,
+ * and then *ret has none. */
+int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, const struct gt_collectives **ret);
 /* Returns true for a send or receive, which is no collective: one of two ranks alone. */
 bool gt_is_to_another(const struct gt_analysis_input *input, uint32_t first, size_t event);
+/* Returns ns of communication by keys such as "node device": keys sum to_another, which is the part in sends and receives. */
+struct gt_rows gt_communication_times(const struct gt_analysis_input *input, uint32_t first, const char *keys);
 const struct gt_rank_clock *gt_collectives_rank(const struct gt_collectives *collectives, uint32_t node); /* or NULL */
 
 /* Returns how many ranks of a communicator, which has `of`, have no trace; of the one with the most such ranks. */

@@ -7,6 +7,8 @@
 /* The keys of the spans: node, device (Kineto's pid) and stream (its tid) are places. */
 enum { GT_GPU_NODE, GT_GPU_DEVICE, GT_GPU_STREAM, GT_GPU_USE };
 
+#define GT_NO_GPU_WORK "no events of GPUs (kernel, gpu_memcpy, gpu_memset)" /* why a table is empty */
+
 /* Add kernels, copies and fills of memory, in the order of events; gt_gpu_all_spans also what is not selected. */
 int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
 int gt_gpu_all_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
@@ -19,95 +21,12 @@ bool gt_gpu_has_node(const struct gt_analysis_input *input, const bool *nodes, u
 /* Returns "GPU 0", as the process is labelled, or its number. */
 const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span);
 /* Returns "7", also where the trace has "stream 7". */
-const char *gt_gpu_stream(const struct gt_analysis_input *input, const struct gt_keyed_span *span);
-
-/* The time of one device is divided by the uses that run at once: the index is a set of bits 1 << enum gt_use, and 0
- * is idle time between the first start and the last end of each recording. The parts sum to the whole. */
-struct gt_gpu_time {
-    int64_t whole;
-    int64_t part[1 << GT_USES];
-};
-/* Calls `take` for each piece of time between the first start and the last end of spans from..to, with the uses that run in it, but for
- * pauses between recordings. */
-int gt_gpu_pieces(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from, size_t to,
-                  void (*take)(void *context, unsigned uses, int64_t start, int64_t end), void *context);
-/* Adds up spans from..to. */
-int gt_gpu_time(const struct gt_analysis_input *input, struct gt_gpu_time *ret, const struct gt_spans *spans,
-                size_t from, size_t to);
-/* Returns the time in which `usage` runs, whatever else does. */
-int64_t gt_gpu_busy(const struct gt_gpu_time *time, enum gt_use usage);
+const char *gt_gpu_stream(const struct gt_analysis_input *input, uint32_t place);
 
 /* Finds the runtime call that launched each piece of work, by correlation id and file by file, so that ids of other
  * ranks do not mix. calls[i] is the event that launched spans->span[i], or SIZE_MAX; the latest that began before
  * the work did counts. The caller frees them. */
 int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t **calls);
-
-/* A GPU stands still for one of these causes. */
-enum gt_idle_cause { GT_IDLE_HOST, GT_IDLE_KERNEL, GT_IDLE_OTHER, GT_IDLE_CAUSES };
-
-struct gt_idle_time {
-    const struct gt_keyed_span *span; /* the first of the device or stream */
-    int64_t whole;                    /* first start to last end, without pauses between recordings */
-    int64_t idle[GT_IDLE_CAUSES];
-    int64_t loading; /* of GT_IDLE_HOST, while a data loader was at work on the node */
-    uint64_t gaps;
-};
-
-/* No work of the device or stream ran from `from` to `to`. */
-struct gt_idle_gap {
-    const struct gt_keyed_span *span; /* as above */
-    int64_t from, to;
-    enum gt_idle_cause cause;
-    size_t call, call_before; /* the events that launched the work behind and before it, or SIZE_MAX */
-    int64_t loading;          /* part of it, where the cause is GT_IDLE_HOST */
-};
-
-struct gt_idle_visitor {
-    void (*gap)(void *context,
-                const struct gt_idle_gap *gap); /* each, before the time that it is part of; may be NULL */
-    void (*time)(void *context, const struct gt_idle_time *time);
-    void *context;
-};
-int gt_idle_visit(const struct gt_analysis_input *input, struct gt_spans *spans, int keys,
-                  const struct gt_idle_visitor *visitor);
-
-/* Calls `take` for every device (`keys` 2) or stream (3), and sorts the spans anew. */
-int gt_idle_walk(const struct gt_analysis_input *input, struct gt_spans *spans, int keys,
-                 void (*take)(void *context, const struct gt_idle_time *time), void *context);
-
-/* Work waits in the queue of its stream from the begin of its call to its begin on the GPU. CUDA lets so many wait;
- * further calls block. */
-enum { GT_FULL_QUEUE = 1024 };
-
-struct gt_launch_change {
-    int64_t time;
-    int by; /* 1 a launch, -1 its work begins */
-};
-
-struct gt_launch_queue {
-    int64_t longest, length, first, last;
-    int64_t blocked; /* ns at GT_FULL_QUEUE and more */
-    double area;     /* length times ns */
-};
-
-/* One call launches one piece of work, or a graph of many. */
-struct gt_launch {
-    size_t call;   /* event */
-    int64_t begin; /* of its first work on the GPU */
-    int64_t work;  /* ns on the GPU, of all its work */
-};
-/* Finds the launches of spans from..to, by their calls (gt_gpu_launches); work of unknown calls is left out. The caller
- * frees them. */
-int gt_gpu_launch_list(const struct gt_spans *spans, const size_t *call, size_t from, size_t to, struct gt_launch **ret,
-                       size_t *ret_count);
-
-/* Finds the changes of the queue by spans from..to and their calls (gt_gpu_launches), in time. The caller frees
- * them. */
-int gt_launch_changes(const struct gt_analysis_input *input, const struct gt_spans *spans, const size_t *call,
-                      size_t from, size_t to, struct gt_launch_change **ret, size_t *ret_count);
-/* Adds up a queue, and tells `take`, which may be NULL, its length after each moment. */
-struct gt_launch_queue gt_launch_queue(const struct gt_launch_change *change, size_t count,
-                                       void (*take)(void *context, int64_t time, int64_t length), void *context);
 
 /* Steps with the work that they launched on GPUs: a step of the host ends no earlier than that work, and the next begins no
  * earlier than that. */
@@ -151,10 +70,9 @@ struct gt_host_waits {
     size_t count, capacity;
 };
 
-/* Finds one for each node whose GPUs wait for the host. A synchronization has the part of a gap before its end. Returns 0 or
- * -ENOMEM. */
-int gt_host_waits_find(const struct gt_analysis_input *input, struct gt_host_waits *ret);
+/* Finds one for each node whose GPUs wait for the host, once for an analysis, which keeps them. A synchronization has the part of a gap
+ * before its end. Returns 0 or -ENOMEM. */
+int gt_host_waits_find(const struct gt_analysis_input *input, const struct gt_host_waits **ret);
 const struct gt_host_wait *gt_host_wait_of(const struct gt_host_waits *waits, uint32_t node); /* or NULL */
-void gt_host_waits_release(struct gt_host_waits *waits);
 
 #endif

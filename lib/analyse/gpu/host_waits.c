@@ -8,6 +8,7 @@
 #include "analyse/calls/call_tree.h"
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/step_spans.h"
+#include "analyse/views.h"
 #include "base/number.h"
 #include "trace/step_names.h"
 
@@ -93,31 +94,35 @@ static uint32_t span_at(const struct search *search, size_t call, int64_t time, 
 }
 
 /* What the thread that ends a gap does counts; where it does nothing, what the thread does that launched the work before the gap. */
-static void take_gap(void *context, const struct gt_idle_gap *gap)
+static void take_gap(struct search *search, uint32_t node, size_t call, size_t call_before, int64_t from, int64_t end)
 {
-    struct search *search = context;
-    uint32_t node = gap->span->key[GT_GPU_NODE];
-    if (gap->cause != GT_IDLE_HOST || gap->call == SIZE_MAX || search->status < 0)
-        return;
     if ((!search->ret->count || search->ret->wait[search->ret->count - 1].node != node) &&
         GT_APPEND(search->ret, wait, (struct gt_host_wait){.node = node}) < 0)
         search->status = -ENOMEM;
-    for (int64_t from = gap->from, to; from < gap->to && search->status >= 0; from = to) {
-        to = gap->to;
-        uint32_t span = span_at(search, gap->call, from, &to);
-        if (span == GT_TRACE_NONE && gap->call_before != SIZE_MAX)
-            span = span_at(search, gap->call_before, from, &to);
+    for (int64_t to; from < end && search->status >= 0; from = to) {
+        to = end;
+        uint32_t span = span_at(search, call, from, &to);
+        if (span == GT_TRACE_NONE && call_before != GT_NO_KEY)
+            span = span_at(search, call_before, from, &to);
         take_piece(search, node, span, from, to);
     }
-    int64_t launch = search->input->trace->events.start[gap->call], to = launch + 1;
-    for (uint32_t span = span_at(search, gap->call, launch, &to); span != GT_TRACE_NONE;
-         span = search->tree.parent[span])
+    int64_t launch = search->input->trace->events.start[call], to = launch + 1;
+    for (uint32_t span = span_at(search, call, launch, &to); span != GT_TRACE_NONE; span = search->tree.parent[span])
         search->idle[span].ends++;
 }
 
-static void pass_time(void *context, const struct gt_idle_time *time)
+static void take_gaps(struct search *search)
 {
-    (void)context, (void)time;
+    struct gt_rows gaps = gt_view_gaps(search->input, "node device");
+    const uint32_t *node = gt_rows_keys(&gaps, "node"), *cause = gt_rows_keys(&gaps, "cause");
+    const uint32_t *call = gt_rows_keys(&gaps, "call"), *before = gt_rows_keys(&gaps, "call_before");
+    const int64_t *from = gt_rows_wholes(&gaps, "from"), *to = gt_rows_wholes(&gaps, "to");
+    const int64_t *idle = gt_rows_wholes(&gaps, "idle");
+    for (size_t i = 0; i < gaps.count && search->status >= 0; i++)
+        if (idle[i] && cause[i] == GT_IDLE_HOST && call[i] != GT_NO_KEY)
+            take_gap(search, node[i], call[i], before[i], from[i], to[i]);
+    if (search->status >= 0)
+        search->status = gt_query_status(search->input->query);
 }
 
 /* ---- the name that tells most of a node ---- */
@@ -244,27 +249,22 @@ static bool is_wanted(const struct gt_analysis_input *input, size_t event)
 
 static int find_rows(struct search *search)
 {
-    struct gt_spans work = {0};
     int status = gt_call_tree_open_of(&search->tree, search->input, is_wanted);
     search->idle = calloc(search->tree.spans.count + 1, sizeof *search->idle);
     status = status < 0 || search->idle ? status : -ENOMEM;
     status = status < 0 ? status : gt_loader_waits(search->input, &search->loads);
     status = status < 0 ? status : gt_step_spans(search->input, &search->steps);
     gt_spans_sort_by(&search->steps, by_start);
-    status = status < 0 ? status : gt_gpu_spans(search->input, &work);
     if (status >= 0)
-        status = gt_idle_visit(search->input, &work, 2,
-                               &(struct gt_idle_visitor){.gap = take_gap, .time = pass_time, .context = search});
-    gt_spans_release(&work);
+        take_gaps(search);
     status = status < 0 ? status : search->status;
     return status < 0 ? status : list_rows(search);
 }
 
-int gt_host_waits_find(const struct gt_analysis_input *input, struct gt_host_waits *ret)
+static int find_all(const struct gt_analysis_input *input, struct gt_host_waits *ret)
 {
     struct search search = {.input = input, .ret = ret};
     size_t kept = 0;
-    *ret = (struct gt_host_waits){0};
     int status = find_rows(&search);
     for (size_t i = 0; i < ret->count && status >= 0; i++) {
         status = choose(&search, &ret->wait[i]);
@@ -277,8 +277,30 @@ int gt_host_waits_find(const struct gt_analysis_input *input, struct gt_host_wai
     gt_spans_release(&search.loads);
     gt_spans_release(&search.steps);
     gt_spans_release(&search.rows);
-    if (status < 0)
-        gt_host_waits_release(ret);
+    return status;
+}
+
+static void release(void *object)
+{
+    struct gt_host_waits *waits = object;
+    free(waits->wait);
+    free(waits);
+}
+
+int gt_host_waits_find(const struct gt_analysis_input *input, const struct gt_host_waits **ret)
+{
+    static const struct gt_host_waits none;
+    struct gt_host_waits *waits = gt_query_kept(input->query, GT_KEPT_HOST_WAITS);
+    int status = 0;
+    if (!waits) {
+        waits = calloc(1, sizeof *waits);
+        status = waits ? find_all(input, waits) : -ENOMEM;
+        if (waits && status >= 0)
+            gt_query_keep(input->query, GT_KEPT_HOST_WAITS, waits, release);
+        else if (waits)
+            release(waits);
+    }
+    *ret = status < 0 ? &none : waits;
     return status;
 }
 
@@ -292,10 +314,4 @@ const struct gt_host_wait *gt_host_wait_of(const struct gt_host_waits *waits, ui
 {
     struct gt_host_wait wanted = {.node = node};
     return waits->count ? bsearch(&wanted, waits->wait, waits->count, sizeof wanted, compare_waits) : NULL;
-}
-
-void gt_host_waits_release(struct gt_host_waits *waits)
-{
-    free(waits->wait);
-    *waits = (struct gt_host_waits){0};
 }

@@ -46,7 +46,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
     struct gt_rows work = gt_view_work(input);
     struct gt_table *kernels = put_kernels(input, root, &work);
     put_types(input, root, &work);
-    gt_analysis_empty(root, kernels, "no events of GPUs (kernel, gpu_memcpy, gpu_memset)");
+    gt_analysis_empty(root, kernels, GT_NO_GPU_WORK);
     return gt_query_status(work.query);
 }
 

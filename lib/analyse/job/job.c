@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "base/number.h"
 
 size_t gt_job_name_base(const char *job)
 {
@@ -34,19 +35,32 @@ static int compare_names(const void *left, const void *right)
     return strverscmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Borrows the names of recordings, which stay where they are from then on. -ENOMEM. */
-static int job_find_launches(struct gt_job *job)
+/* Returns the length of the name without its restart: attempts have the same ranks. */
+static size_t step_length(const char *job)
+{
+    return strcspn(job, "+");
+}
+
+/* Find launches and steps. Names are borrowed from the ranks. Attempts of a step follow each other. */
+static int find_launches(struct gt_job *job)
 {
     size_t kept = 0;
     job->launch = calloc(job->count + 1, sizeof *job->launch);
-    if (!job->launch)
+    job->step_of = calloc(job->count + 1, sizeof *job->step_of);
+    if (!job->launch || !job->step_of)
         return -ENOMEM;
     for (size_t i = 0; i < job->count; i++)
         job->launch[i] = job->rank[i].machine.job;
     qsort(job->launch, job->count, sizeof *job->launch, compare_names);
-    for (size_t i = 0; i < job->count; i++)
-        if (!kept || strcmp(job->launch[kept - 1], job->launch[i]) != 0)
-            job->launch[kept++] = job->launch[i];
+    for (size_t i = 0; i < job->count; i++) {
+        const char *name = job->launch[i], *last = kept ? job->launch[kept - 1] : NULL;
+        size_t length = step_length(name);
+        if (last && strcmp(last, name) == 0)
+            continue;
+        job->steps += !last || step_length(last) != length || strncmp(last, name, length) != 0;
+        job->step_of[kept] = job->steps - 1;
+        job->launch[kept++] = name;
+    }
     job->launches = kept;
     for (size_t i = 0; i < job->count; i++) {
         const char *name = job->rank[i].machine.job;
@@ -80,7 +94,7 @@ void gt_job_put_launch(struct gt_buffer *out, const struct gt_job *job, size_t l
         gt_buffer_printf(out, " of %s", colon ? colon + 1 : name);
 }
 
-/* ---- One recording ----------------------------------------------------------------------------------------------- */
+/* ---- One recording ---- */
 
 static double known(double value)
 {
@@ -175,19 +189,20 @@ void gt_job_release(struct gt_job *job)
     free(job->rank);
     free(job->member);
     free(job->launch);
+    free(job->step_of);
     free(job->node);
     free(job->left_out);
     *job = (struct gt_job){0};
 }
 
-/* ---- Order ------------------------------------------------------------------------------------------------------- */
+/* ---- Order ---- */
 
 static int number_of(const struct gt_job_rank *rank)
 {
     return *rank->machine.launcher ? rank->machine.rank - 1 : -1;
 }
 
-/* Recordings of earlier versions do not tell the boot id. */
+/* Recordings of earlier versions have no boot id. */
 static const char *node_id(const struct gt_job_rank *rank)
 {
     return *rank->machine.node ? rank->machine.node : rank->machine.host;
@@ -198,24 +213,12 @@ static const char *node_name(const struct gt_job_rank *rank)
     return *rank->machine.node_name ? rank->machine.node_name : rank->machine.host;
 }
 
-static int compare_numbers(double a, double b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_ranks(const void *left, const void *right)
 {
     const struct gt_job_rank *a = left, *b = right;
-    int order = strverscmp(node_name(a), node_name(b));
-    if (!order)
-        order = strcmp(node_id(a), node_id(b));
-    if (!order)
-        order = compare_numbers(number_of(a), number_of(b));
-    if (!order)
-        order = strverscmp(a->machine.job, b->machine.job);
-    if (!order)
-        order = compare_numbers(a->begin, b->begin);
-    return order ? order : compare_numbers(a->machine.pid, b->machine.pid);
+    return GT_ORDER_BY(strverscmp(node_name(a), node_name(b)), strcmp(node_id(a), node_id(b)),
+                       GT_ORDER(number_of(a), number_of(b)), strverscmp(a->machine.job, b->machine.job),
+                       GT_ORDER(a->begin, b->begin), GT_ORDER(a->machine.pid, b->machine.pid));
 }
 
 /* The same process of the same machine: one file is a copy of the other. */
@@ -288,7 +291,7 @@ int gt_job_sort(struct gt_job *job, struct gt_error *error)
     if (!job->node || leave_copies_out(job) < 0)
         return gt_error_system(error, ENOMEM, "job");
     find_nodes(job);
-    return job_find_launches(job) < 0 || find_members(job) < 0 ? gt_error_system(error, ENOMEM, "job") : 0;
+    return find_launches(job) < 0 || find_members(job) < 0 ? gt_error_system(error, ENOMEM, "job") : 0;
 }
 
 int gt_job_member_number(const struct gt_job *job, size_t member)
@@ -298,7 +301,7 @@ int gt_job_member_number(const struct gt_job *job, size_t member)
         return one->below->rank;
     const struct gt_job_rank *rank = &job->rank[one->rank];
     bool is_other = job->launcher &&
-                    strcmp(job->launcher, rank->machine.launcher); /* whose numbers are no ranks here */
+                    strcmp(job->launcher, rank->machine.launcher); /* its numbers are not the ranks of this job */
     return member < job->members && !is_other ? number_of(rank) : -1;
 }
 
@@ -312,7 +315,7 @@ const char *gt_job_member_node_name(const struct gt_job *job, size_t member)
     return job->node[gt_job_member_node(job, member)].name;
 }
 
-/* ---- Which ranks there are ------------------------------------------------------------ */
+/* ---- Which ranks there are ---- */
 
 size_t gt_job_dropped(double *ret, const struct gt_job *job)
 {
@@ -325,32 +328,19 @@ size_t gt_job_dropped(double *ret, const struct gt_job *job)
     return ranks;
 }
 
-/* Returns the length of the name without its restart: attempts have the same ranks. */
-static size_t step_length(const char *job)
+static size_t step_of(const struct gt_job *job, size_t member)
 {
-    return strcspn(job, "+");
+    return job->step_of[gt_job_member_launch(job, member)];
 }
 
-static bool is_same_step(const char *one, const char *other)
-{
-    return step_length(one) == step_length(other) && !strncmp(one, other, step_length(one));
-}
-
-/* Attempts of a step stand behind each other. */
-static bool is_first_of_step(const struct gt_job *job, size_t launch)
-{
-    return !launch || !is_same_step(job->launch[launch - 1], job->launch[launch]);
-}
-
-/* The ranks that a step was to have, as its trackers were told. */
-static int world_of(const struct gt_job *job, const char *step)
+/* Returns the number of ranks that the trackers of a step expect. */
+static int world_of(const struct gt_job *job, size_t step)
 {
     int world = 0;
     for (size_t i = 0; i < job->members; i++) {
         const struct gt_job_member *member = &job->member[i];
-        const struct gt_machine *machine = &job->rank[member->rank].machine;
-        int size = member->below ? member->below->size : machine->world;
-        if (size > world && is_same_step(machine->job, step))
+        int size = member->below ? member->below->size : job->rank[member->rank].machine.world;
+        if (size > world && step_of(job, i) == step)
             world = size;
     }
     return world;
@@ -359,96 +349,81 @@ static int world_of(const struct gt_job *job, const char *step)
 int gt_job_world(const struct gt_job *job)
 {
     int world = 0;
-    for (size_t i = 0; i < job->launches; i++)
-        if (is_first_of_step(job, i))
-            world += world_of(job, job->launch[i]);
+    for (size_t step = 0; step < job->steps; step++)
+        world += world_of(job, step);
     return world;
 }
 
-/* Ranks up to the highest number that is known. */
-static size_t missing_of(struct gt_buffer *out, const struct gt_job *job, const char *step, bool is_named)
+/* Get a flag for each rank number of a step that a recording on `node` has. Returns how many flags there are, and
+ * counts members without a number. */
+static size_t find_numbers(bool **ret, size_t *unnumbered, const struct gt_job *job, size_t step, size_t node)
 {
     int count = world_of(job, step);
-    struct gt_buffer numbers = {0};
     for (size_t i = 0; i < job->members; i++)
-        if (gt_job_member_number(job, i) >= count && is_same_step(job->rank[job->member[i].rank].machine.job, step))
+        if (gt_job_member_number(job, i) >= count && step_of(job, i) == step)
             count = gt_job_member_number(job, i) + 1;
-    bool *is_there = calloc((size_t)count + 1, 1);
-    if (!is_there)
+    *unnumbered = 0;
+    if (!(*ret = calloc((size_t)count + 1, sizeof **ret)))
         return 0;
-    for (size_t i = 0; i < job->members; i++)
-        if (gt_job_member_number(job, i) >= 0 && is_same_step(job->rank[job->member[i].rank].machine.job, step))
-            is_there[gt_job_member_number(job, i)] = true;
-    size_t missing = gt_buffer_absent(&numbers, is_there, (size_t)count);
-    free(is_there);
-    if (missing && is_named)
-        gt_buffer_printf(out, "%s%.*s: ", out->length ? "; " : "", (int)step_length(step), step);
-    if (missing)
-        gt_buffer_text(out, numbers.data);
-    gt_buffer_release(&numbers);
-    return missing;
+    for (size_t i = 0; i < job->members; i++) {
+        int number = gt_job_member_number(job, i);
+        if (step_of(job, i) != step || (node != GT_JOB_ALL_NODES && gt_job_member_node(job, i) != node))
+            continue;
+        *unnumbered += number < 0;
+        if (number >= 0)
+            (*ret)[number] = true;
+    }
+    return (size_t)count;
 }
 
 size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job)
 {
-    size_t missing = 0, steps = gt_job_steps(job);
-    for (size_t i = 0; i < job->launches; i++)
-        if (is_first_of_step(job, i))
-            missing += missing_of(out, job, job->launch[i], steps > 1);
+    size_t missing = 0, unnumbered;
+    for (size_t launch = 0; launch < job->launches; launch++) {
+        struct gt_buffer numbers = {0};
+        bool *is_there;
+        if (launch && job->step_of[launch] == job->step_of[launch - 1])
+            continue;
+        size_t count = find_numbers(&is_there, &unnumbered, job, job->step_of[launch], GT_JOB_ALL_NODES);
+        size_t absent = gt_buffer_absent(&numbers, is_there, count);
+        if (absent && job->steps > 1)
+            gt_buffer_printf(out, "%s%.*s: ", out->length ? "; " : "", (int)step_length(job->launch[launch]),
+                             job->launch[launch]);
+        if (absent)
+            gt_buffer_text(out, numbers.data);
+        missing += absent;
+        gt_buffer_release(&numbers);
+        free(is_there);
+    }
     return missing;
 }
 
-size_t gt_job_steps(const struct gt_job *job)
-{
-    size_t steps = 0;
-    for (size_t i = 0; i < job->launches; i++)
-        steps += is_first_of_step(job, i);
-    return steps;
-}
-
-/* Those without a number are told apart by nothing, and count each. */
-static size_t ranks_of(const struct gt_job *job, const char *step, size_t node, size_t most)
-{
-    size_t ranks = 0;
-    bool *is_met = calloc(most, sizeof *is_met);
-    if (!is_met)
-        return 0;
-    for (size_t i = 0; i < job->members; i++) {
-        const struct gt_job_rank *rank = &job->rank[job->member[i].rank];
-        int number = gt_job_member_number(job, i);
-        if ((node != GT_JOB_ALL_NODES && rank->node != node) || !is_same_step(rank->machine.job, step))
-            continue;
-        ranks += number < 0 || !is_met[number];
-        if (number >= 0)
-            is_met[number] = true;
-    }
-    free(is_met);
-    return ranks;
-}
-
+/* Members without a number cannot be distinguished, so each counts as one rank. */
 size_t gt_job_ranks(const struct gt_job *job, size_t node)
 {
-    size_t ranks = 0, most = 1;
-    for (size_t i = 0; i < job->members; i++)
-        if (gt_job_member_number(job, i) >= (int)most)
-            most = (size_t)gt_job_member_number(job, i) + 1;
-    for (size_t i = 0; i < job->launches; i++)
-        if (is_first_of_step(job, i))
-            ranks += ranks_of(job, job->launch[i], node, most);
+    size_t ranks = 0, unnumbered;
+    for (size_t step = 0; step < job->steps; step++) {
+        bool *is_there;
+        size_t count = find_numbers(&is_there, &unnumbered, job, step, node);
+        for (size_t i = 0; i < count; i++)
+            ranks += is_there[i];
+        ranks += unnumbered;
+        free(is_there);
+    }
     return ranks;
 }
 
-static long attempt_of(const char *job)
+static long attempt_of(const struct gt_job *job, size_t launch)
 {
-    const char *restart = strchr(job, '+');
+    const char *restart = strchr(job->launch[launch], '+');
     return restart ? atol(restart + 1) : 0;
 }
 
-/* Its tracker was killed, with all of the attempt. */
-static bool has_later_attempt(const struct gt_job *job, const char *name)
+/* Returns true if the whole attempt was killed, and another followed. */
+static bool has_later_attempt(const struct gt_job *job, size_t launch)
 {
-    for (size_t i = 0; i < job->count; i++)
-        if (is_same_step(job->rank[i].machine.job, name) && attempt_of(job->rank[i].machine.job) > attempt_of(name))
+    for (size_t i = 0; i < job->launches; i++)
+        if (job->step_of[i] == job->step_of[launch] && attempt_of(job, i) > attempt_of(job, launch))
             return true;
     return false;
 }
@@ -468,25 +443,22 @@ bool gt_job_goes_on(const struct gt_job *job, double now)
 {
     struct gt_buffer numbers = {0};
     for (size_t i = 0; i < job->count; i++)
-        if (!job->rank[i].complete && !has_later_attempt(job, job->rank[i].machine.job))
+        if (!job->rank[i].complete && !has_later_attempt(job, job->rank[i].launch))
             return true;
     size_t missing = gt_job_missing(&numbers, job);
     gt_buffer_release(&numbers);
     return missing && fabs(now - job->end) < LATEST;
 }
 
-/* ---- All of it ---------------------------------------------------------------------------------------------------- */
+/* ---- All of it ---- */
 
 static int check_one_job(const struct gt_job *job, struct gt_error *error)
 {
-    const char *first = NULL;
+    const char *first = "";
     for (size_t i = 0; i < job->count; i++) {
         const char *name = job->rank[i].machine.job;
-        if (!*name)
-            continue;
-        if (!first)
-            first = name;
-        if (!gt_job_name_is_same(name, first))
+        first = *first ? first : name;
+        if (*name && !gt_job_name_is_same(name, first))
             return gt_error_set(
                 error, EINVAL, "%s has recordings of several jobs, %.*s and %.*s: each needs a folder of its own",
                 job->source->name, (int)gt_job_name_base(first), first, (int)gt_job_name_base(name), name);
@@ -532,7 +504,7 @@ int gt_job_read(struct gt_job *ret, const struct gt_job_source *source, struct g
     return status;
 }
 
-/* ---- Questions --------------------------------------------------------------------------------------------------- */
+/* ---- Questions ---- */
 
 void gt_job_question_init(struct gt_job_question *ret, const struct gt_job *job, size_t most)
 {
@@ -566,7 +538,7 @@ void gt_job_ask(struct gt_job_question *question, struct gt_job_subject subject)
         question->subject[question->subjects++] = subject;
 }
 
-/* A minute does not tell how often a bit was set, nor of each GPU or process. */
+/* Minutes have no counts of bits, and no values of single GPUs or processes. */
 bool gt_job_minutes_answer(const struct gt_job_question *question, const struct gt_job_rank *rank)
 {
     bool tells = rank->complete && fmod(question->width, 60) <= 0 && fmod(question->begin, 60) <= 0;

@@ -1,4 +1,3 @@
-#include "analyse/job/job_calls.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,26 +6,18 @@
 
 #include "analyse/job/job_analysis.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "blocks/distribution.h"
-
-/* The calls of a recording, by name, then by the rank that made them, then by their beginnings. In the place of the process that made it
- * each has the index into gt_job.member. */
-struct rank_calls {
-    struct gt_calls_of_rank calls;
-};
 
 static int compare_calls(const void *left, const void *right)
 {
     const struct gt_interval *a = left, *b = right;
-    if (a->name != b->name)
-        return a->name < b->name ? -1 : 1;
-    if (a->process != b->process)
-        return a->process < b->process ? -1 : 1;
-    double x = gt_interval_begin(a), y = gt_interval_begin(b);
-    return (x > y) - (x < y);
+    return GT_ORDER_BY(GT_ORDER(a->name, b->name), GT_ORDER(a->process, b->process),
+                       GT_ORDER(gt_interval_begin(a), gt_interval_begin(b)));
 }
 
-/* The first process of a rank below makes its calls; those of others are of none of them. */
+/* Put the index into gt_job.member in the place of the process. The first process of a rank below makes its calls;
+ * calls of other processes are of no rank below. */
 static void find_members(struct gt_calls_of_rank *calls, const struct gt_job_rank *rank)
 {
     for (size_t i = 0; i < calls->interval_count; i++) {
@@ -39,39 +30,27 @@ static void find_members(struct gt_calls_of_rank *calls, const struct gt_job_ran
     }
 }
 
-static int each_rank(const struct gt_job *job, const struct gt_calls_reader *reader,
-                     int (*use)(void *context, const struct rank_calls *calls), void *context, struct gt_error *error)
+/* Call `use` with the calls of each recording by name, then by member, then by start. */
+static int each_rank(const struct gt_job *job, int (*use)(void *context, const struct gt_calls_of_rank *calls),
+                     void *context, struct gt_error *error)
 {
     int status = 0;
     for (size_t i = 0; i < job->count && status >= 0; i++) {
-        struct rank_calls calls = {0};
-        status = reader->read(reader->state, &job->rank[i], &calls.calls, error);
-        if (status >= 0 && calls.calls.interval_count) {
-            find_members(&calls.calls, &job->rank[i]);
-            qsort(calls.calls.interval, calls.calls.interval_count, sizeof *calls.calls.interval, compare_calls);
+        struct gt_calls_of_rank calls = {0};
+        status = job->source->calls(job->source->state, job, i, &calls, error);
+        if (status >= 0 && calls.interval_count) {
+            find_members(&calls, &job->rank[i]);
+            qsort(calls.interval, calls.interval_count, sizeof *calls.interval, compare_calls);
             if ((status = use(context, &calls)) < 0)
                 gt_error_system(error, -status, "%s", job->rank[i].path);
         }
-        free(calls.calls.interval);
-        gt_strings_release(&calls.calls.names);
+        free(calls.interval);
+        gt_strings_release(&calls.names);
     }
     return status;
 }
 
-/* ---- By name and rank -------------------------------------------------------------------------------------------- */
-
-struct all_calls {
-    struct gt_job_calls *calls; /* their names are those of `names`, set at the end */
-    size_t calls_count, calls_capacity;
-    uint32_t *name;
-    size_t name_capacity;
-    struct gt_strings names;
-};
-
-static double add_known(double sum, double value)
-{
-    return isnan(value) ? sum : isnan(sum) ? value : sum + value;
-}
+/* ---- By name and rank ---- */
 
 static int sum_up(struct gt_job_calls *ret, const struct gt_interval *call, size_t count)
 {
@@ -83,42 +62,34 @@ static int sum_up(struct gt_job_calls *ret, const struct gt_interval *call, size
         if (call[i].unfinished)
             continue;
         ret->count++;
-        ret->total = add_known(ret->total, call[i].elapsed);
-        ret->self = add_known(ret->self, call[i].self);
-        ret->cpu_time = add_known(ret->cpu_time, call[i].cpu_stop - call[i].cpu_start);
+        ret->total = gt_job_add(ret->total, call[i].elapsed);
+        ret->self = gt_job_add(ret->self, call[i].self);
+        ret->cpu_time = gt_job_add(ret->cpu_time, call[i].cpu_stop - call[i].cpu_start);
         status = gt_distribution_add(&lengths, call[i].elapsed);
     }
     ret->p50 = gt_distribution_percentile(&lengths, 50);
     ret->p95 = gt_distribution_percentile(&lengths, 95);
-    ret->longest = gt_distribution_max(&lengths);
+    ret->longest = gt_distribution_statistic(&lengths, GT_STAT_MAX);
     gt_distribution_release(&lengths);
     return status;
 }
 
-/* How many calls from `first` on have its name, and are of its rank. */
-static size_t run_of(const struct gt_calls_of_rank *calls, size_t first)
+static int add_rank_calls(void *context, const struct gt_calls_of_rank *own)
 {
-    size_t end = first;
-    while (end < calls->interval_count && calls->interval[end].name == calls->interval[first].name &&
-           calls->interval[end].process == calls->interval[first].process)
-        end++;
-    return end - first;
-}
-
-static int add_rank_calls(void *context, const struct rank_calls *rank)
-{
-    struct all_calls *all = context;
-    const struct gt_calls_of_rank *own = &rank->calls;
-    for (size_t first = 0, count; first < own->interval_count; first += count) {
-        const char *name = gt_strings_text(&own->names, own->interval[first].name);
+    struct gt_job_call_list *all = context;
+    for (size_t first = 0, end; first < own->interval_count; first = end) {
+        const struct gt_interval *call = &own->interval[first];
+        const char *name = gt_strings_text(&own->names, call->name);
         int64_t number = gt_strings_add(&all->names, name, strlen(name));
         struct gt_job_calls *calls = number < 0 ? NULL : GT_GROW(all, calls);
         if (!calls || GT_GROW_TO(all->name, all->name_capacity, all->calls_count) < 0)
             return -ENOMEM;
-        count = run_of(own, first);
-        *calls = (struct gt_job_calls){.member = (size_t)own->interval[first].process};
+        for (end = first + 1; end < own->interval_count && own->interval[end].name == call->name &&
+                              own->interval[end].process == call->process;)
+            end++;
+        *calls = (struct gt_job_calls){.member = (size_t)call->process};
         all->name[all->calls_count - 1] = (uint32_t)number;
-        if (sum_up(calls, &own->interval[first], count) < 0)
+        if (sum_up(calls, call, end - first) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -128,28 +99,27 @@ static int compare_rank_calls(const void *left, const void *right)
 {
     const struct gt_job_calls *a = left, *b = right;
     int order = strcmp(a->name, b->name);
-    return order ? order : (a->member > b->member) - (a->member < b->member);
+    return order ? order : GT_ORDER(a->member, b->member);
 }
 
-int gt_job_calls_by_name(const struct gt_job *job, const struct gt_calls_reader *reader,
-                         int (*take)(void *context, const struct gt_job_calls *calls), void *context,
-                         struct gt_error *error)
+int gt_job_calls_read(struct gt_job_call_list *ret, const struct gt_job *job, struct gt_error *error)
 {
-    struct all_calls all = {0};
-    int status = each_rank(job, reader, add_rank_calls, &all, error);
-    for (size_t i = 0; i < all.calls_count; i++)
-        all.calls[i].name = gt_strings_text(&all.names, all.name[i]);
-    if (all.calls_count)
-        qsort(all.calls, all.calls_count, sizeof *all.calls, compare_rank_calls);
-    for (size_t i = 0; i < all.calls_count && status >= 0; i++)
-        status = take(context, &all.calls[i]);
-    free(all.calls);
-    free(all.name);
-    gt_strings_release(&all.names);
+    *ret = (struct gt_job_call_list){0};
+    int status = each_rank(job, add_rank_calls, ret, error);
+    for (size_t i = 0; i < ret->calls_count; i++)
+        ret->calls[i].name = gt_strings_text(&ret->names, ret->name[i]);
+    GT_SORT(ret->calls, ret->calls_count, compare_rank_calls);
     return status;
 }
 
-/* ---- By name and number ------------------------------------------------------------------------------------------ */
+void gt_job_calls_release(struct gt_job_call_list *list)
+{
+    free(list->calls);
+    free(list->name);
+    gt_strings_release(&list->names);
+}
+
+/* ---- By name and number ---- */
 
 struct steps_of_name {
     struct step {
@@ -201,15 +171,15 @@ static struct steps_of_name *steps_named(struct all_steps *all, const char *name
     return &all->name[place];
 }
 
-static int add_rank_steps(void *context, const struct rank_calls *rank)
+static int add_rank_steps(void *context, const struct gt_calls_of_rank *calls)
 {
     struct all_steps *all = context;
     struct steps_of_name *steps = NULL;
     size_t number = 0;
-    for (size_t i = 0; i < rank->calls.interval_count; i++) {
-        const struct gt_interval *call = &rank->calls.interval[i];
+    for (size_t i = 0; i < calls->interval_count; i++) {
+        const struct gt_interval *call = &calls->interval[i];
         if (!i || call->name != call[-1].name)
-            steps = steps_named(all, gt_strings_text(&rank->calls.names, call->name),
+            steps = steps_named(all, gt_strings_text(&calls->names, call->name),
                                 gt_job_member_launch(all->job, (size_t)call->process));
         number = i && call->name == call[-1].name && call->process == call[-1].process ? number + 1 : 0;
         if (!steps)
@@ -243,19 +213,17 @@ static int hand_steps_on(const struct all_steps *all, const char *name, size_t l
     return status;
 }
 
-int gt_job_calls_by_number(const struct gt_job *job, const struct gt_calls_reader *reader,
-                           int (*take)(void *context, const struct gt_job_step *step), void *context,
-                           struct gt_error *error)
+int gt_job_calls_by_number(const struct gt_job *job, int (*take)(void *context, const struct gt_job_step *step),
+                           void *context, struct gt_error *error)
 {
     struct all_steps all = {.job = job};
-    int status = each_rank(job, reader, add_rank_steps, &all, error);
+    int status = each_rank(job, add_rank_steps, &all, error);
     const char **names = calloc(all.names.count + 1, sizeof *names);
     if (status >= 0 && !names)
         status = gt_error_system(error, ENOMEM, "%s", job->source->name);
     for (size_t i = 0; i < all.names.count && names; i++)
         names[i] = gt_strings_text(&all.names, i);
-    if (names)
-        qsort(names, all.names.count, sizeof *names, compare_texts);
+    GT_SORT(names, names ? all.names.count : 0, compare_texts);
     for (size_t i = 0; i < all.names.count * job->launches && status >= 0; i++)
         status = hand_steps_on(&all, names[i / job->launches], i % job->launches, take, context);
     for (size_t i = 0; i < all.name_count; i++)
@@ -268,32 +236,17 @@ int gt_job_calls_by_number(const struct gt_job *job, const struct gt_calls_reade
 
 /* ---- The calls of code blocks over all ranks of a job ---- */
 
-struct kept {
-    struct gt_job_calls calls; /* its name is owned */
-    double mean;
-};
-
 struct all {
-    struct kept *call;
-    size_t call_count, call_capacity;
     const struct gt_job *job;
+    struct gt_job_call_list list;
 };
 
-static int take_calls(void *context, const struct gt_job_calls *calls)
+static double mean_of(const struct gt_job_calls *calls)
 {
-    struct all *all = context;
-    char *name = strdup(calls->name);
-    struct kept *kept = name ? GT_GROW(all, call) : NULL;
-    if (!kept) {
-        free(name);
-        return -ENOMEM;
-    }
-    *kept = (struct kept){*calls, calls->count ? calls->total / (double)calls->count : NAN};
-    kept->calls.name = name;
-    return 0;
+    return calls->count ? calls->total / (double)calls->count : NAN;
 }
 
-/* ---- Each block -------------------------------------------------------------------------------------------------- */
+/* ---- Each block ---- */
 
 static struct gt_table *begin_blocks(struct gt_node *root, const struct gt_job *job)
 {
@@ -318,13 +271,8 @@ static struct gt_table *begin_blocks(struct gt_node *root, const struct gt_job *
     return table;
 }
 
-static double add(double sum, double value)
-{
-    return isnan(value) ? sum : isnan(sum) ? value : sum + value;
-}
-
-/* Of one block, whose calls these are, the ranks of one step. */
-static int add_block(struct gt_table *table, const struct gt_job *job, size_t launch, const struct kept *call,
+/* Add a row for one block in the ranks of one step. */
+static int add_block(struct gt_table *table, const struct gt_job *job, size_t launch, const struct gt_job_calls *calls,
                      size_t count)
 {
     struct gt_job_calls sum = {.total = NAN, .self = NAN, .cpu_time = NAN, .longest = NAN};
@@ -334,24 +282,24 @@ static int add_block(struct gt_table *table, const struct gt_job *job, size_t la
     if (!mean)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
-        const struct gt_job_calls *rank = &call[i].calls;
+        const struct gt_job_calls *rank = &calls[i];
         if (gt_job_member_launch(job, rank->member) != launch)
             continue;
-        mean[ranks++] = call[i].mean;
+        mean[ranks++] = mean_of(rank);
         sum.count += rank->count;
         sum.unfinished += rank->unfinished;
-        sum.total = add(sum.total, rank->total);
-        sum.self = add(sum.self, rank->self);
-        sum.cpu_time = add(sum.cpu_time, rank->cpu_time);
+        sum.total = gt_job_add(sum.total, rank->total);
+        sum.self = gt_job_add(sum.self, rank->self);
+        sum.cpu_time = gt_job_add(sum.cpu_time, rank->cpu_time);
         sum.longest = fmax(sum.longest, rank->longest);
     }
     int status = gt_spread_of(&spread, mean, ranks);
     free(mean);
     if (!ranks)
         return status;
-    const double cells[] = {sum.total,     sum.self,    sum.cpu_time, sum.count ? sum.total / (double)sum.count : NAN,
+    const double cells[] = {sum.total,     sum.self,    sum.cpu_time, mean_of(&sum),
                             spread.median, spread.most, sum.longest,  gt_spread_imbalance(&spread)};
-    gt_table_text(table, call->calls.name);
+    gt_table_text(table, calls->name);
     gt_job_launch_cell(table, job, launch);
     gt_table_integer(table, (int64_t)ranks);
     gt_table_integer(table, (int64_t)sum.count);
@@ -364,17 +312,18 @@ static int add_block(struct gt_table *table, const struct gt_job *job, size_t la
 static int add_blocks(struct gt_node *root, const struct all *all)
 {
     struct gt_table *table = begin_blocks(root, all->job);
+    const struct gt_job_calls *calls = all->list.calls;
     int status = 0;
-    for (size_t first = 0, end; first < all->call_count && !status; first = end) {
-        for (end = first; end < all->call_count && !strcmp(all->call[end].calls.name, all->call[first].calls.name);)
+    for (size_t first = 0, end; first < all->list.calls_count && !status; first = end) {
+        for (end = first; end < all->list.calls_count && !strcmp(calls[end].name, calls[first].name);)
             end++;
         for (size_t i = 0; i < all->job->launches && !status; i++)
-            status = add_block(table, all->job, i, &all->call[first], end - first);
+            status = add_block(table, all->job, i, &calls[first], end - first);
     }
     return status;
 }
 
-/* ---- Each block of each rank ------------------------------------------------------------------------------------- */
+/* ---- Each block of each rank ---- */
 
 static void add_columns(struct gt_table *table, const void *context)
 {
@@ -393,13 +342,12 @@ static void add_columns(struct gt_table *table, const void *context)
 static void add_row(struct gt_table *table, const void *context, size_t row)
 {
     const struct all *all = context;
-    const struct kept *kept = &all->call[row];
-    const struct gt_job_calls *calls = &kept->calls;
+    const struct gt_job_calls *calls = &all->list.calls[row];
     gt_table_text(table, calls->name);
     gt_job_rank_cells(table, all->job, calls->member);
     gt_table_integer(table, (int64_t)calls->count);
     gt_table_integer(table, (int64_t)calls->unfinished);
-    const double cells[] = {calls->total, calls->self, calls->cpu_time, kept->mean,
+    const double cells[] = {calls->total, calls->self, calls->cpu_time, mean_of(calls),
                             calls->p50,   calls->p95,  calls->longest};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         gt_table_number(table, cells[i]);
@@ -407,15 +355,15 @@ static void add_row(struct gt_table *table, const void *context, size_t row)
 
 static int add_ranks(struct gt_node *root, const struct all *all, int top)
 {
-    double *total = calloc(all->call_count + 1, sizeof *total);
-    for (size_t i = 0; i < all->call_count && total; i++)
-        total[i] = all->call[i].calls.total;
+    double *total = calloc(all->list.calls_count + 1, sizeof *total);
+    for (size_t i = 0; i < all->list.calls_count && total; i++)
+        total[i] = all->list.calls[i].total;
     int status = total
                      ? gt_job_list(root, &(struct gt_job_listing){.job = all->job,
                                                                   .key = "ranks",
                                                                   .title = "Code blocks of each rank",
                                                                   .few_title = "The shortest and the longest of a rank",
-                                                                  .count = all->call_count,
+                                                                  .count = all->list.calls_count,
                                                                   .value = total,
                                                                   .top = top,
                                                                   .add_columns = add_columns,
@@ -430,8 +378,8 @@ static int build(struct gt_node *root, const struct gt_job *job, const struct gt
                  struct gt_error *error)
 {
     struct all all = {.job = job};
-    int status = job->source->calls(job->source->state, job, take_calls, &all, error);
-    if (status >= 0 && !all.call_count)
+    int status = gt_job_calls_read(&all.list, job, error);
+    if (status >= 0 && !all.list.calls_count)
         status = gt_error_set(error, ENOENT,
                               "%s: no recording holds code blocks: record with 'gpu-tracker run --blocks'",
                               job->source->name);
@@ -439,9 +387,7 @@ static int build(struct gt_node *root, const struct gt_job *job, const struct gt
         status = add_blocks(root, &all);
     if (status >= 0)
         status = add_ranks(root, &all, options->top);
-    for (size_t i = 0; i < all.call_count; i++)
-        free((char *)all.call[i].calls.name);
-    free(all.call);
+    gt_job_calls_release(&all.list);
     return status;
 }
 

@@ -1,4 +1,3 @@
-#include "analyse/job/job_course.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,9 +8,10 @@
 #include <strings.h>
 
 #include "analyse/job/job_analysis.h"
+#include "base/number.h"
 #include "schema/human.h"
 
-/* ---- What there is ----------------------------------------------------------------------------------------------- */
+/* ---- What there is ---- */
 
 struct seen {
     const struct gt_job_question *question;
@@ -26,7 +26,7 @@ static int take_seen(void *context, const struct gt_job_series *series)
     return 0;
 }
 
-/* The metrics of ranks that some recording has. */
+/* Find the metrics of ranks that a recording has. */
 static int find_seen(const struct gt_job *job, bool of[GT_METRIC_COUNT])
 {
     int status = 0;
@@ -52,7 +52,7 @@ static bool has_word(const char *words, const char *word, size_t length)
     return false;
 }
 
-/* How many words of `name` are in the name of a metric, or in what people call it. */
+/* Returns how many words of `name` are in the name of a metric, or in its words. */
 static int likeness(const char *name, enum gt_metric_id metric)
 {
     char words[GT_JOB_WORDS];
@@ -65,7 +65,7 @@ static int likeness(const char *name, enum gt_metric_id metric)
     return count;
 }
 
-/* Appends the metrics there are, those alone that are most like `name` where some are. */
+/* Append the metrics of the job, or only those most similar to `name`. */
 static void put_seen(struct gt_buffer *out, const struct gt_job *job, const char *name, const char *before)
 {
     enum { NAMED = 12 };
@@ -107,17 +107,6 @@ int gt_job_course_absent(const struct gt_job *job, const char *name, struct gt_e
     return status;
 }
 
-static int unknown(const struct gt_job *job, const char *name, struct gt_error *error)
-{
-    struct gt_buffer there = {0};
-    put_seen(&there, job, name, "; the recordings have ");
-    int status = gt_error_set(error, EINVAL,
-                              "\"%s\" is not a metric of a rank or a machine%s (gpu-tracker schema lists all)", name,
-                              there.length ? there.data : "");
-    gt_buffer_release(&there);
-    return status;
-}
-
 int gt_job_subject_named(struct gt_job_subject *ret, const struct gt_job *job, const char *name, struct gt_error *error)
 {
     static const enum gt_scope scopes[] = {GT_SCOPE_COMBINED, GT_SCOPE_SYSTEM};
@@ -131,7 +120,13 @@ int gt_job_subject_named(struct gt_job_subject *ret, const struct gt_job *job, c
         *ret = (struct gt_job_subject){scopes[i], (enum gt_metric_id)metric, 0};
         return 0;
     }
-    return unknown(job, name, error);
+    struct gt_buffer there = {0};
+    put_seen(&there, job, name, "; the recordings have ");
+    int status = gt_error_set(error, EINVAL,
+                              "\"%s\" is not a metric of a rank or a machine%s (gpu-tracker schema lists all)", name,
+                              there.length ? there.data : "");
+    gt_buffer_release(&there);
+    return status;
 }
 
 bool gt_job_tells_of_node(const struct gt_job *job, size_t rank)
@@ -144,13 +139,13 @@ bool gt_job_tells_of_node(const struct gt_job *job, size_t rank)
     return true;
 }
 
-/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+/* ---- Reading ---- */
 
 struct reading {
     struct gt_job_course *course;
     size_t count;
     const struct gt_job_question *question;
-    size_t *place; /* of each course, where those of the question are some of them */
+    size_t *place; /* index into `course` for each subject of the question */
 };
 
 static void take_gauge(struct gt_job_course_row *row, const struct gt_job_bucket *bucket, size_t columns)
@@ -166,7 +161,7 @@ static void take_gauge(struct gt_job_course_row *row, const struct gt_job_bucket
     row->mean = sum / count;
 }
 
-/* What it rose between the last samples of two stretches is spread over the stretches between them. */
+/* The increase between the last samples of two buckets is spread over the buckets between them. */
 static void take_counter(struct gt_job_course_row *row, const struct gt_job_bucket *bucket, size_t columns,
                          double width)
 {
@@ -207,7 +202,7 @@ static void take_row(struct gt_job_course *course, size_t member, const struct g
         take_gauge(row, bucket, course->columns);
 }
 
-/* Rows of its ranks below tell it already. */
+/* Returns true if ranks below it have rows. */
 static bool is_told(const struct gt_job_course *course, const struct gt_job_rank *rank)
 {
     for (size_t i = 0; rank->below_count && i < course->count; i++)
@@ -240,7 +235,7 @@ static int take_below(void *context, const struct gt_job_series *series)
     return 0;
 }
 
-/* As many as the tracker with the fewest looks in a second has. */
+/* Not more columns than the slowest tracker took samples. */
 static size_t columns_for(const struct gt_job *job, size_t most)
 {
     double period = 0;
@@ -264,7 +259,7 @@ static int begin(struct gt_job_course *course, const struct gt_job *job, const s
     return course->row && course->columns_of_all ? 0 : -ENOMEM;
 }
 
-/* Counters of processes that end fall. */
+/* Sums of counters fall when processes end, so only gauges are added up. */
 static bool is_told_by_processes(const struct gt_job_subject *subject)
 {
     return subject->scope == GT_SCOPE_COMBINED && gt_metrics[subject->metric].kind == GT_GAUGE &&
@@ -291,8 +286,8 @@ static int read_below(struct gt_job_course *course, size_t count, const struct g
 
 static int compare_rows(const void *left, const void *right)
 {
-    const struct gt_job_course_row *a = left, *b = right;
-    return (a->member > b->member) - (a->member < b->member);
+    return GT_ORDER(((const struct gt_job_course_row *)left)->member,
+                    ((const struct gt_job_course_row *)right)->member);
 }
 
 static int put_in_order(struct gt_job_course *course)
@@ -374,11 +369,12 @@ const char *gt_job_course_unit(const struct gt_job_course *course)
 
 enum { COLUMNS = 60, PAGE_ROWS = 128, TEXT_ROWS = 40 };
 
-/* A large job has fewer rows than ranks: of those that follow each other the one that is furthest from the median of its step is shown. */
+/* A large job has fewer rows than ranks. A row shows the one of several adjacent ranks that is furthest from the median
+ * of its step. */
 struct rows {
-    const struct gt_job_course *course;
-    size_t each;    /* ranks of a row */
-    double *median; /* of each step */
+    size_t each;  /* ranks of a row */
+    size_t count; /* rows */
+    const struct gt_job_course_row **row;
 };
 
 /* Rows of machines are of no step. */
@@ -387,12 +383,13 @@ static size_t step_of(const struct gt_job_course *course, const struct gt_job_co
     return course->subject.scope == GT_SCOPE_SYSTEM ? 0 : gt_job_member_launch(course->job, row->member);
 }
 
+/* The caller frees the rows, also after an error. */
 static int choose_rows(struct rows *ret, const struct gt_job_course *course, size_t most)
 {
     double *mean = calloc(course->count + 1, sizeof *mean);
-    *ret = (struct rows){course, (course->count + most - 1) / most,
-                         calloc(course->job->launches + 1, sizeof *ret->median)};
-    int status = mean && ret->median ? 0 : -ENOMEM;
+    double *median = calloc(course->job->launches + 1, sizeof *median);
+    *ret = (struct rows){(course->count + most - 1) / most, 0, calloc(course->count + 1, sizeof *ret->row)};
+    int status = mean && median && ret->row ? 0 : -ENOMEM;
     for (size_t step = 0; step < course->job->launches && status >= 0; step++) {
         struct gt_spread spread;
         size_t count = 0;
@@ -400,50 +397,31 @@ static int choose_rows(struct rows *ret, const struct gt_job_course *course, siz
             if (step_of(course, &course->row[i]) == step)
                 mean[count++] = course->row[i].mean;
         status = gt_spread_of(&spread, mean, count);
-        ret->median[step] = spread.median;
+        median[step] = spread.median;
+    }
+    for (size_t first = 0; first < course->count && status >= 0; first += ret->each) {
+        const struct gt_job_course_row *found = &course->row[first];
+        for (size_t i = first; i < first + ret->each && i < course->count; i++) {
+            const struct gt_job_course_row *row = &course->row[i];
+            if (fabs(row->mean - median[step_of(course, row)]) > fabs(found->mean - median[step_of(course, found)]))
+                found = row;
+        }
+        ret->row[ret->count++] = found;
     }
     free(mean);
+    free(median);
     return status;
 }
 
-static void release_rows(struct rows *rows)
-{
-    free(rows->median);
-}
-
-static double distance_of(const struct rows *rows, const struct gt_job_course_row *row)
-{
-    return fabs(row->mean - rows->median[step_of(rows->course, row)]);
-}
-
-static const struct gt_job_course_row *row_from(const struct rows *rows, size_t first)
-{
-    const struct gt_job_course_row *found = &rows->course->row[first];
-    for (size_t i = first; i < first + rows->each && i < rows->course->count; i++)
-        if (distance_of(rows, &rows->course->row[i]) > distance_of(rows, found))
-            found = &rows->course->row[i];
-    return found;
-}
-
-/* ---- For pages --------------------------------------------------------------------------------------------------- */
-
-static void put_row_name(struct gt_buffer *out, const struct rows *rows, const struct gt_job_course_row *row)
-{
-    gt_buffer_clear(out);
-    if (rows->course->subject.scope == GT_SCOPE_SYSTEM)
-        gt_buffer_text(out, gt_job_member_node_name(rows->course->job, row->member));
-    else
-        gt_job_put_rank(out, rows->course->job, row->member);
-}
+/* ---- For pages ---- */
 
 static void add_bands(struct gt_node *series, const struct gt_job_course *course)
 {
     double begin = course->begin - course->job->begin;
     for (size_t i = 0; i < course->columns; i++) {
-        char time[GT_HUMAN_SIZE], title[GT_HUMAN_SIZE + 8];
+        char time[GT_HUMAN_SIZE];
         double from = begin + (double)i * course->width;
-        snprintf(title, sizeof title, "%s", gt_human_seconds(time, fmax(from, 0)));
-        gt_series_band(series, title, from, from + course->width);
+        gt_series_band(series, gt_human_seconds(time, fmax(from, 0)), from, from + course->width);
     }
 }
 
@@ -454,7 +432,7 @@ static int add_picture(struct gt_node *root, const struct gt_job_course *course,
     char words[GT_JOB_WORDS];
     int status = choose_rows(&rows, course, all ? course->count : PAGE_ROWS);
     if (status < 0) {
-        release_rows(&rows);
+        free(rows.row);
         return status;
     }
     gt_job_metric_words(words, course->subject.metric);
@@ -469,22 +447,26 @@ static int add_picture(struct gt_node *root, const struct gt_job_course *course,
     gt_node_flags(series, GT_ONLY_PEOPLE | GT_HEAT | GT_PAGE_FIRST);
     gt_series_note(series, text.failed ? "" : text.data);
     add_bands(series, course);
-    for (size_t first = 0; first < course->count; first += rows.each) {
-        const struct gt_job_course_row *row = row_from(&rows, first);
-        put_row_name(&text, &rows, row);
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gt_job_course_row *row = rows.row[i];
+        gt_buffer_clear(&text);
+        if (course->subject.scope == GT_SCOPE_SYSTEM)
+            gt_buffer_text(&text, gt_job_member_node_name(course->job, row->member));
+        else
+            gt_job_put_rank(&text, course->job, row->member);
         int line = gt_series_line(series, "", text.failed ? "" : text.data);
-        for (size_t i = 0; i < course->columns; i++)
-            if (!isnan(row->column[i]))
-                gt_series_point(series, line, (double)i, row->column[i]);
+        for (size_t k = 0; k < course->columns; k++)
+            if (!isnan(row->column[k]))
+                gt_series_point(series, line, (double)k, row->column[k]);
     }
-    release_rows(&rows);
+    free(rows.row);
     gt_buffer_release(&text);
     return 0;
 }
 
-/* ---- For terminals ----------------------------------------------------------------------------------------------- */
+/* ---- For terminals ---- */
 
-/* From the least to the greatest of all; a blank where nothing is known. */
+/* Shades from the least to the greatest value of all; a blank if unknown. */
 static void draw(char ret[COLUMNS + 1], const struct gt_job_course *course, const struct gt_job_course_row *row,
                  double least, double most)
 {
@@ -494,15 +476,6 @@ static void draw(char ret[COLUMNS + 1], const struct gt_job_course *course, cons
         ret[i] = isnan(row->column[i]) ? ' ' : shades[(size_t)fmin(part * (sizeof shades - 1), sizeof shades - 2)];
     }
     ret[course->columns] = '\0';
-}
-
-static void find_range(const struct gt_job_course *course, double *least, double *most)
-{
-    *least = *most = NAN;
-    for (size_t i = 0; i < course->count * course->columns; i++) {
-        *least = fmin(*least, course->columns_of_all[i]);
-        *most = fmax(*most, course->columns_of_all[i]);
-    }
 }
 
 static void put_value(struct gt_buffer *out, double value, const char *unit)
@@ -521,16 +494,19 @@ static void put_value(struct gt_buffer *out, double value, const char *unit)
 static int add_drawing(struct gt_node *root, const struct gt_job_course *course, bool all)
 {
     struct rows rows;
-    double least, most;
+    double least = NAN, most = NAN;
     const char *unit = gt_job_course_unit(course);
     char drawing[COLUMNS + 1], words[GT_JOB_WORDS];
     struct gt_buffer title = {0};
     int status = choose_rows(&rows, course, all ? course->count : TEXT_ROWS);
     if (status < 0) {
-        release_rows(&rows);
+        free(rows.row);
         return status;
     }
-    find_range(course, &least, &most);
+    for (size_t i = 0; i < course->count * course->columns; i++) {
+        least = fmin(least, course->columns_of_all[i]);
+        most = fmax(most, course->columns_of_all[i]);
+    }
     gt_buffer_printf(&title, "%s over time, %.3g s a character, from ",
                      gt_job_metric_words(words, course->subject.metric), course->width);
     put_value(&title, least, unit);
@@ -544,18 +520,18 @@ static int add_drawing(struct gt_node *root, const struct gt_job_course *course,
     gt_job_rank_columns(table, course->job);
     gt_table_column(table, "mean", "Mean", GT_CELL_NUMBER, *unit ? unit : NULL);
     gt_table_column(table, "course", "Over time", GT_CELL_TEXT, NULL);
-    for (size_t first = 0; first < course->count; first += rows.each) {
-        const struct gt_job_course_row *row = row_from(&rows, first);
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gt_job_course_row *row = rows.row[i];
         draw(drawing, course, row, least, most);
         gt_job_rank_cells(table, course->job, row->member);
         gt_table_number(table, row->mean);
         gt_table_text(table, drawing);
     }
-    release_rows(&rows);
+    free(rows.row);
     return 0;
 }
 
-/* ---- For programs ------------------------------------------------------------------------------------------------ */
+/* ---- For programs ---- */
 
 static void add_figures(struct gt_node *root, const struct gt_job_course *course)
 {
@@ -575,17 +551,7 @@ static void add_figures(struct gt_node *root, const struct gt_job_course *course
         }
 }
 
-/* ---- All of it --------------------------------------------------------------------------------------------------- */
-
-static int add_course(struct gt_node *root, const struct gt_job_course *course,
-                      const struct gt_job_heat_options *options)
-{
-    int status = add_picture(root, course, options->all);
-    if (status < 0 || options->only_page)
-        return status;
-    add_figures(root, course);
-    return add_drawing(root, course, options->all);
-}
+/* ---- All of it ---- */
 
 int gt_job_heat(struct gt_node *root, const struct gt_job *job, const struct gt_job_heat_options *options,
                 struct gt_error *error)
@@ -599,9 +565,13 @@ int gt_job_heat(struct gt_node *root, const struct gt_job *job, const struct gt_
         status = gt_job_courses_read(course, count, job, subject, COLUMNS, error);
     while (found < count && !course[found].count)
         found++;
-    if (status >= 0 && found < count)
-        status = add_course(root, &course[found], options);
-    else if (status >= 0 && options->metric)
+    if (status >= 0 && found < count) {
+        status = add_picture(root, &course[found], options->all);
+        if (status >= 0 && !options->only_page) {
+            add_figures(root, &course[found]);
+            status = add_drawing(root, &course[found], options->all);
+        }
+    } else if (status >= 0 && options->metric)
         status = gt_job_course_absent(job, options->metric, error);
     gt_job_course_release(&course[0]);
     gt_job_course_release(&course[1]);

@@ -11,7 +11,6 @@
 
 #include "aggregate/summary.h"
 #include "analyse/job/job.h"
-#include "analyse/job/job_calls.h"
 #include "base/clock.h"
 #include "blocks/block_event.h"
 #include "engine/tables.h"
@@ -20,7 +19,7 @@
 #include "store/type.h"
 #include "trace/source.h"
 
-/* ---- The files --------------------------------------------------------------------------------------------------- */
+/* ---- The files ---- */
 
 static bool ends_in(const char *name, size_t length, const char *end)
 {
@@ -28,7 +27,7 @@ static bool ends_in(const char *name, size_t length, const char *end)
     return length > size && !memcmp(name + length - size, end, size);
 }
 
-/* Not the files beside a recording, nor its journal. */
+/* Returns true for recordings, not for their journals and other files beside them. */
 static bool is_recording_name(const char *name)
 {
     const char *suffix = strrchr(name, '.');
@@ -68,7 +67,7 @@ int gt_job_each_file(const char *folder, int (*use)(void *context, const char *p
     return status < 0 ? status : count;
 }
 
-/* Traces come as these. Files of settings and reports have such names, too: what is in them decides. */
+/* Settings and reports have such suffixes, too, so the content decides. */
 static bool is_trace(const char *path)
 {
     static const char *const suffixes[] = {".json", ".gz", ".pb", ".trace", ".pftrace", ".nsys-rep", ".prof", ".zst"};
@@ -83,10 +82,10 @@ enum { DEEPEST = 8 };
 
 struct folder_holds {
     size_t recordings;
-    bool traces; /* and then no more is looked for */
+    bool traces; /* ends the search */
 };
 
-/* Recordings count in the folder itself, traces also in folders below it. */
+/* Count recordings in the folder itself, and look for traces also below it. */
 static void look_into(const char *path, int depth, struct folder_holds *ret)
 {
     DIR *folder = opendir(path);
@@ -116,9 +115,9 @@ bool gt_job_is_folder(const char *path)
     return holds.recordings && !holds.traces;
 }
 
-/* ---- Ranks ------------------------------------------------------------------------------------------------------- */
+/* ---- Ranks ---- */
 
-/* A tracker that was killed left samples alone. */
+/* The recording of a killed tracker has only samples. */
 static int summarize(struct gt_recording *recording, const char *path, struct gt_machine *machine,
                      struct gt_outcome *ret, struct gt_error *error)
 {
@@ -168,7 +167,7 @@ static int add_file(void *job, const char *path, struct gt_error *error)
 {
     struct gt_error problem = {0};
     int status = add_recording(job, path, &problem);
-    if (status < 0 && status != -ENOMEM) /* one file among a thousand: the others still tell */
+    if (status < 0 && status != -ENOMEM) /* the other files are still useful */
         status = gt_job_leave_out(job, path, problem.text);
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
@@ -182,18 +181,18 @@ static int read_ranks(void *folder, struct gt_job *job, struct gt_error *error)
     return status;
 }
 
-/* ---- Series ------------------------------------------------------------------------------------------------------ */
+/* ---- Series ---- */
 
 struct answer {
     const struct gt_job_question *question;
     const struct gt_job_rank *rank;
-    size_t parts;                 /* 0: it is not divided */
+    size_t parts;                 /* 0: not divided */
     struct gt_job_bucket *bucket; /* [parts or 1][subjects][buckets] */
     bool *has_part;
-    double *sum; /* [parts][subjects]: of the processes of each rank below at one moment */
+    double *sum; /* [parts][subjects]: sums over processes of each rank below at one moment */
 };
 
-/* Two columns tell one metric, of which either is enough. */
+/* Two columns may have one metric; either is sufficient. */
 static int choose_columns(struct gt_recording *recording, const struct gt_job_question *question,
                           struct gt_error *error)
 {
@@ -211,7 +210,7 @@ static int choose_columns(struct gt_recording *recording, const struct gt_job_qu
     return gt_recording_columns(recording, name, count, error);
 }
 
-/* Figures have as many digits as a server keeps, and sums of whole numbers are the same in any order. */
+/* Values have the digits that a server keeps. Sums of integers are the same in any order. */
 static void take_value(struct gt_job_bucket *bucket, double value, double scale)
 {
     if (isnan(value))
@@ -227,46 +226,23 @@ static void take_value(struct gt_job_bucket *bucket, double value, double scale)
     bucket->last = value;
 }
 
-static double value_of(const struct gt_job_subject *subject, const double *values)
-{
-    double value = values[subject->metric];
-    if (!subject->bits || isnan(value))
-        return value;
-    return ((unsigned)value & subject->bits) != 0;
-}
-
-static size_t find_below(const struct gt_job_rank *rank, int number)
-{
-    size_t place = 0;
-    while (place < rank->below_count && rank->below[place].rank != number)
-        place++;
-    return place;
-}
-
-/* Values are added up with as many digits as a server keeps. */
-static void add_processes(struct answer *answer, const struct gt_sample *sample)
+/* Processes of each rank at one moment are added up with as many digits as a server keeps. */
+static void take_processes(struct answer *answer, const struct gt_sample *sample, size_t place)
 {
     const struct gt_job_question *question = answer->question;
     for (size_t i = 0; i < answer->parts * question->subjects; i++)
         answer->sum[i] = NAN;
     for (size_t i = GT_FIXED_ROWS; i < sample->row_count; i++) {
         const struct gt_row *row = &sample->row[i];
-        bool is_of_rank = row->scope == GT_SCOPE_PROCESS && row->rank > 0;
-        size_t part = is_of_rank ? find_below(answer->rank, row->rank - 1) : answer->parts;
+        size_t part = row->scope == GT_SCOPE_PROCESS && row->rank > 0 ? 0 : answer->parts;
+        while (part < answer->parts && answer->rank->below[part].rank != row->rank - 1)
+            part++;
         for (size_t k = 0; k < question->subjects && part < answer->parts; k++) {
-            double scale = gt_engine_scale(question->subject[k].metric),
-                   value = row->value[question->subject[k].metric];
-            double *sum = &answer->sum[part * question->subjects + k];
-            if (!isnan(value))
-                *sum = (isnan(*sum) ? 0 : *sum) + nearbyint(value * scale) / scale;
+            enum gt_metric_id metric = question->subject[k].metric;
+            double scale = gt_engine_scale(metric), *sum = &answer->sum[part * question->subjects + k];
+            *sum = gt_job_add(*sum, nearbyint(row->value[metric] * scale) / scale);
         }
     }
-}
-
-static void take_processes(struct answer *answer, const struct gt_sample *sample, size_t place)
-{
-    const struct gt_job_question *question = answer->question;
-    add_processes(answer, sample);
     for (size_t i = 0; i < answer->parts * question->subjects; i++) {
         answer->has_part[i / question->subjects] |= !isnan(answer->sum[i]);
         take_value(&answer->bucket[i * question->buckets + place], answer->sum[i],
@@ -274,45 +250,47 @@ static void take_processes(struct answer *answer, const struct gt_sample *sample
     }
 }
 
-/* `row`: the row of a GPU; NULL: each subject is of the row of its scope. */
+/* Take the row of a GPU; NULL: each subject is in the row of its scope. */
 static void take_values(struct answer *answer, const struct gt_sample *sample, const struct gt_row *row, size_t place)
 {
     const struct gt_job_question *question = answer->question;
     size_t device = row ? (size_t)row->device : 0;
     struct gt_job_bucket *bucket = answer->bucket + device * question->subjects * question->buckets + place;
-    for (size_t i = 0; i < question->subjects; i++) {
+    for (size_t i = 0; i < question->subjects; i++, bucket += question->buckets) {
         const struct gt_job_subject *subject = &question->subject[i];
-        const struct gt_row *of = row ? row : &sample->row[subject->scope];
-        take_value(&bucket[i * question->buckets], value_of(subject, of->value),
-                   subject->bits ? 1 : gt_engine_scale(subject->metric));
+        double value = (row ? row : &sample->row[subject->scope])->value[subject->metric];
+        if (subject->bits)
+            take_value(bucket, isnan(value) ? NAN : ((unsigned)value & subject->bits) != 0, 1);
+        else
+            take_value(bucket, value, gt_engine_scale(subject->metric));
     }
 }
 
-static void take_gpus(struct answer *answer, const struct gt_sample *sample, size_t place)
+static size_t place_of(const struct gt_job_question *question, double time)
 {
-    for (size_t i = GT_FIXED_ROWS; i < sample->row_count; i++) {
-        const struct gt_row *row = &sample->row[i];
-        if (row->scope != GT_SCOPE_GPU || row->device < 0 || (size_t)row->device >= answer->parts)
-            continue;
-        answer->has_part[row->device] = true;
-        take_values(answer, sample, row, place);
-    }
+    double place = (time - question->begin) / question->width;
+    return (size_t)fmin(fmax(place, 0), (double)question->buckets - 1);
 }
 
 static void take_sample(struct answer *answer, const struct gt_sample *sample)
 {
     const struct gt_job_question *question = answer->question;
-    double at = (gt_seconds(sample->real_ns) - question->begin) / question->width;
-    size_t place = (size_t)fmin(fmax(at, 0), (double)question->buckets - 1);
+    size_t place = place_of(question, gt_seconds(sample->real_ns));
     if (!gt_job_is_divided(question))
         take_values(answer, sample, NULL, place);
     else if (question->subject[0].scope == GT_SCOPE_PROCESS)
         take_processes(answer, sample, place);
     else
-        take_gpus(answer, sample, place);
+        for (size_t i = GT_FIXED_ROWS; i < sample->row_count; i++) {
+            const struct gt_row *row = &sample->row[i];
+            if (row->scope != GT_SCOPE_GPU || row->device < 0 || (size_t)row->device >= answer->parts)
+                continue;
+            answer->has_part[row->device] = true;
+            take_values(answer, sample, row, place);
+        }
 }
 
-/* A row that cannot be read is left out. */
+/* Unreadable rows are left out. */
 static int read_samples(struct answer *answer, const char *path, struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
@@ -333,9 +311,9 @@ static int read_samples(struct answer *answer, const char *path, struct gt_error
     return status;
 }
 
-/* ---- Minutes instead of samples ---------------------------------------------------------------------------------- */
+/* ---- Minutes instead of samples ---- */
 
-/* The share of the hardware follows from the sum. */
+/* Shares of the hardware follow from the sums. */
 static bool wants_column(const void *context, const struct gt_column *column)
 {
     const struct answer *answer = context;
@@ -346,8 +324,8 @@ static bool wants_column(const void *context, const struct gt_column *column)
     return false;
 }
 
-/* Of a counter a minute has the last value alone: it stands for all. The first is not known, and is the least. Figures have as many
- * digits as those of samples. */
+/* Minutes of counters have only the last value, which also counts as the others. The first is unknown and is the least.
+ * Values have the digits of samples. */
 static void take_figure(struct gt_job_bucket *bucket, const struct gt_minute_row *minute, double value, double scale,
                         bool is_gauge)
 {
@@ -375,8 +353,7 @@ static void take_minute(void *context, const struct gt_minute_row *minute)
 {
     struct answer *answer = context;
     const struct gt_job_question *question = answer->question;
-    double at = ((double)minute->begin_s - question->begin) / question->width;
-    size_t place = (size_t)fmin(fmax(at, 0), (double)question->buckets - 1);
+    size_t place = place_of(question, (double)minute->begin_s);
     for (size_t i = 0; i < question->subjects; i++) {
         const struct gt_job_subject *subject = &question->subject[i];
         take_figure(&answer->bucket[i * question->buckets + place], minute,
@@ -394,30 +371,7 @@ static int read_rank(struct answer *answer, const struct gt_job_rank *rank, stru
     return status == -ENOTSUP ? read_samples(answer, rank->path, error) : status;
 }
 
-/* ---- Handing on -------------------------------------------------------------------------------------------------- */
-
-static int hand_on(const struct answer *answer, size_t rank,
-                   int (*take)(void *context, const struct gt_job_series *series), void *context)
-{
-    const struct gt_job_question *question = answer->question;
-    int status = 0;
-    for (size_t i = 0; i < (answer->parts ? answer->parts : 1) && status >= 0; i++)
-        if (!answer->parts || answer->has_part[i])
-            status = take(context, &(struct gt_job_series){.rank = rank,
-                                                           .part = answer->parts ? (int)i : -1,
-                                                           .bucket = answer->bucket +
-                                                                     i * question->subjects * question->buckets});
-    return status;
-}
-
-static size_t most_parts(const struct gt_job *job, const struct gt_job_question *question)
-{
-    size_t most = 1;
-    for (size_t i = 0; i < job->count; i++)
-        if (gt_job_parts(question, &job->rank[i]) > most)
-            most = gt_job_parts(question, &job->rank[i]);
-    return most;
-}
+/* ---- Handing on ---- */
 
 static int read_each(const struct gt_job *job, struct answer *answer,
                      int (*take)(void *context, const struct gt_job_series *series), void *context,
@@ -429,14 +383,16 @@ static int read_each(const struct gt_job *job, struct answer *answer,
     for (size_t i = 0; i < job->count && status >= 0; i++) {
         answer->rank = &job->rank[i];
         answer->parts = gt_job_parts(answer->question, answer->rank);
-        if (is_divided && !answer->parts)
+        size_t ranges = is_divided ? answer->parts : 1;
+        if (!ranges)
             continue;
-        for (size_t k = 0; k < each * (is_divided ? answer->parts : 1); k++)
+        for (size_t k = 0; k < each * ranges; k++)
             answer->bucket[k].count = 0;
-        memset(answer->has_part, 0, answer->parts);
+        memset(answer->has_part, !is_divided, ranges);
         status = read_rank(answer, &job->rank[i], error);
-        if (status >= 0)
-            status = hand_on(answer, i, take, context);
+        for (size_t k = 0; k < ranges && status >= 0; k++)
+            if (answer->has_part[k])
+                status = take(context, &(struct gt_job_series){i, is_divided ? (int)k : -1, answer->bucket + k * each});
     }
     return status;
 }
@@ -445,8 +401,11 @@ static int read_series(void *folder, const struct gt_job *job, const struct gt_j
                        int (*take)(void *context, const struct gt_job_series *series), void *context,
                        struct gt_error *error)
 {
-    size_t parts = most_parts(job, question);
+    size_t parts = 1;
     struct answer answer = {.question = question};
+    for (size_t i = 0; i < job->count; i++)
+        if (gt_job_parts(question, &job->rank[i]) > parts)
+            parts = gt_job_parts(question, &job->rank[i]);
     answer.bucket = calloc(parts * question->subjects * question->buckets + 1, sizeof *answer.bucket);
     answer.has_part = calloc(parts + 1, sizeof *answer.has_part);
     answer.sum = calloc(parts * question->subjects + 1, sizeof *answer.sum);
@@ -458,9 +417,9 @@ static int read_series(void *folder, const struct gt_job *job, const struct gt_j
     return status == -ENOMEM ? gt_error_system(error, ENOMEM, "%s", (const char *)folder) : status;
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------- */
+/* ---- Calls ---- */
 
-/* What a killed process tore is left out: the rest still tells. */
+/* Rows that a killed process left incomplete are left out. */
 static int read_events(struct gt_block_event_list *events, struct gt_intervals *calls, const char *path,
                        struct gt_error *error)
 {
@@ -473,14 +432,14 @@ static int read_events(struct gt_block_event_list *events, struct gt_intervals *
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
 
-static int read_calls_of(void *folder, const struct gt_job_rank *rank, struct gt_calls_of_rank *ret,
-                         struct gt_error *error)
+static int read_calls(void *folder, const struct gt_job *job, size_t rank, struct gt_calls_of_rank *ret,
+                      struct gt_error *error)
 {
     (void)folder;
     char place[PATH_MAX];
     struct gt_block_event_list events = {0};
     struct gt_intervals calls = {0};
-    if (gt_block_event_collected(place, sizeof place, rank->path) < 0)
+    if (gt_block_event_collected(place, sizeof place, job->rank[rank].path) < 0)
         return 0;
     int status = read_events(&events, &calls, place, error);
     if (status >= 0) {
@@ -500,19 +459,6 @@ static int read_calls_of(void *folder, const struct gt_job_rank *rank, struct gt
     return status;
 }
 
-static int read_calls(void *folder, const struct gt_job *job,
-                      int (*take)(void *context, const struct gt_job_calls *calls), void *context,
-                      struct gt_error *error)
-{
-    return gt_job_calls_by_name(job, &(struct gt_calls_reader){read_calls_of, folder}, take, context, error);
-}
-
-static int read_steps(void *folder, const struct gt_job *job,
-                      int (*take)(void *context, const struct gt_job_step *step), void *context, struct gt_error *error)
-{
-    return gt_job_calls_by_number(job, &(struct gt_calls_reader){read_calls_of, folder}, take, context, error);
-}
-
 static void close_folder(void *folder)
 {
     free(folder);
@@ -530,7 +476,6 @@ int gt_job_folder_open(struct gt_job_source *ret, const char *folder, struct gt_
                                   .ranks = read_ranks,
                                   .series = read_series,
                                   .calls = read_calls,
-                                  .steps = read_steps,
                                   .close = close_folder};
     return ret->state ? 0 : gt_error_system(error, ENOMEM, "%s", folder);
 }

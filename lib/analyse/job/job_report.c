@@ -7,11 +7,10 @@
 #include <time.h>
 
 #include "analyse/job/job_analysis.h"
-#include "analyse/job/job_course.h"
 #include "analyse/job/rank_scores.h"
 #include "schema/human.h"
 
-/* ---- The job ----------------------------------------------------------------------------------------------------- */
+/* ---- The job ---- */
 
 static const char *first_text(const struct gt_job *job, size_t offset)
 {
@@ -23,7 +22,7 @@ static const char *first_text(const struct gt_job *job, size_t offset)
     return NULL;
 }
 
-/* Two clocks differ by the sum of their errors at most. */
+/* Two clocks differ at most by the sum of their errors. */
 static double worst_clocks(const struct gt_job *job)
 {
     double worst = 0, second = 0;
@@ -82,7 +81,7 @@ static void add_job(struct gt_node *root, const struct gt_job *job)
     gt_buffer_release(&names);
 }
 
-/* ---- Totals ------------------------------------------------------------------------------------------------------ */
+/* ---- Totals ---- */
 
 static void add_bounds(struct gt_node *root, const char *key, const char *title, struct gt_job_bounds bounds)
 {
@@ -117,7 +116,7 @@ static void add_totals(struct gt_node *root, const struct gt_job *job, const str
     gt_node_hide_missing(section);
 }
 
-/* The final figures of the ranks' own, by the rule of each. */
+/* Add final values of all ranks, by the rule of each metric. */
 static void add_metrics(struct gt_node *root, const struct gt_job *job)
 {
     struct gt_table *table = gt_report_table(root, "metrics", "Own figures of all ranks");
@@ -142,11 +141,6 @@ static void add_metrics(struct gt_node *root, const struct gt_job *job)
     }
 }
 
-static double add(double sum, double value)
-{
-    return isnan(value) ? sum : isnan(sum) ? value : sum + value;
-}
-
 static void add_energy(struct gt_node *root, const struct gt_job *job)
 {
     static const char *const keys[GT_ENERGY_DEVICES][2] = {
@@ -169,8 +163,7 @@ static void add_energy(struct gt_node *root, const struct gt_job *job)
             gt_table_flags(table, GT_KEYED | GT_BRIEF);
             gt_table_column(table, "device", "Device", GT_CELL_TEXT, NULL);
             for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-                gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, "joules");
-                gt_table_column_flags(table, GT_COLUMN_SCALED);
+                gt_job_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, "joules", GT_COLUMN_SCALED);
             }
             gt_table_column(table, "remark", "Remark", GT_CELL_TEXT, NULL);
         }
@@ -188,13 +181,13 @@ static void add_energy(struct gt_node *root, const struct gt_job *job)
     }
 }
 
-/* ---- Nodes and ranks --------------------------------------------------------------------------------------------- */
+/* ---- Nodes and ranks ---- */
 
 static double node_cpu_time(const struct gt_job *job, const struct gt_job_node *node)
 {
     double cpu_time = NAN;
     for (size_t i = node->first; i < node->first + node->count; i++)
-        cpu_time = add(cpu_time, job->rank[i].own[GT_CPU_TIME]);
+        cpu_time = gt_job_add(cpu_time, job->rank[i].own[GT_CPU_TIME]);
     return cpu_time;
 }
 
@@ -202,16 +195,12 @@ static void add_node_columns(struct gt_table *table, const void *context)
 {
     (void)context;
     gt_table_column(table, "node", "Node", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "id", "Id", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_job_column(table, "id", "Id", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
     gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
-    gt_table_column(table, "memory_at_least", "Memory, at least", GT_CELL_NUMBER, "bytes");
-    gt_table_column_flags(table, GT_COLUMN_SCALED);
-    gt_table_column(table, "memory_at_most", "At most", GT_CELL_NUMBER, "bytes");
-    gt_table_column_flags(table, GT_COLUMN_SCALED);
-    gt_table_column(table, "memory_capacity", "Of", GT_CELL_NUMBER, "bytes");
-    gt_table_column_flags(table, GT_COLUMN_SCALED);
+    gt_job_column(table, "memory_at_least", "Memory, at least", GT_CELL_NUMBER, "bytes", GT_COLUMN_SCALED);
+    gt_job_column(table, "memory_at_most", "At most", GT_CELL_NUMBER, "bytes", GT_COLUMN_SCALED);
+    gt_job_column(table, "memory_capacity", "Of", GT_CELL_NUMBER, "bytes", GT_COLUMN_SCALED);
     gt_table_column(table, "gpus", "GPUs", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "energy", "Energy of the job", GT_CELL_NUMBER, "joules");
     gt_table_column(table, "clock_error", "Error of the clock", GT_CELL_NUMBER, "seconds");
@@ -225,7 +214,7 @@ static void add_node(struct gt_table *table, const void *context, size_t number)
     const struct gt_machine *machine = &job->rank[node->first].machine;
     double energy = NAN;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
-        energy = add(energy, node->energy[device].job);
+        energy = gt_job_add(energy, node->energy[device].job);
     gt_table_text(table, node->name);
     gt_table_text(table, node->id);
     gt_table_integer(table, (int64_t)gt_job_ranks(job, number));
@@ -273,14 +262,12 @@ static void add_rank_columns(struct gt_table *table, const void *context)
     gt_job_rank_columns(table, ranks->job);
     gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
-        gt_table_column(table, gt_job_figure_key(figure), gt_job_figure_title(figure), GT_CELL_NUMBER,
-                        gt_job_figure_unit(figure));
-        gt_table_column_flags(table, figure == GT_JOB_MEMORY ? GT_COLUMN_SCALED : 0);
+        gt_job_column(table, gt_job_figure_infos[figure].key, gt_job_figure_infos[figure].title, GT_CELL_NUMBER,
+                      gt_job_figure_infos[figure].unit, figure == GT_JOB_MEMORY ? GT_COLUMN_SCALED : 0);
     }
     gt_table_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules");
     gt_table_column(table, "exit_status", "Exit", GT_CELL_INTEGER, NULL);
-    gt_table_column(table, "recording", "Recording", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_job_column(table, "recording", "Recording", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
     gt_table_column(table, "remark", "Remark", GT_CELL_TEXT, NULL);
 }
 
@@ -302,7 +289,8 @@ static void add_rank(struct gt_table *table, const void *context, size_t number)
     gt_buffer_release(&remark);
 }
 
-/* All ranks for programs and pages; a terminal has those of a small job, else both ends, and those that failed or are odd. */
+/* Add all ranks for programs and pages. Text shows the ranks of a small job, else both ends, failed ranks and
+ * outliers. */
 static int add_ranks(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers,
                      bool are_all)
 {
@@ -336,32 +324,21 @@ static int add_ranks(struct gt_node *root, const struct gt_job *job, const struc
 
 static void add_spread_columns(struct gt_table *table)
 {
-    static const char *const columns[][2] = {{"least", "Least"},        {"quarter", "p25"}, {"median", "Median"},
-                                             {"three_quarters", "p75"}, {"most", "Most"},   {"mean", "Mean"}};
-    gt_table_column(table, "figure", "Figure", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "figure", "Figure", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
-    gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_UNIT);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL);
-        gt_table_column_flags(table, GT_COLUMN_SCALED);
-    }
+    gt_job_column(table, "figure", "Figure", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
+    gt_job_column(table, "figure", "Figure", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_PEOPLE);
+    gt_job_column(table, "unit", "Unit", GT_CELL_TEXT, NULL, GT_COLUMN_UNIT);
+    gt_job_spread_columns(table, GT_COLUMN_SCALED);
 }
 
 static void add_spread_cells(struct gt_table *table, enum gt_job_figure figure, const struct gt_spread *spread)
 {
-    gt_table_text(table, gt_job_figure_key(figure));
-    gt_table_text(table, gt_job_figure_title(figure));
-    gt_table_text(table, gt_job_figure_unit(figure));
-    const double cells[] = {spread->least,          spread->quarter, spread->median,
-                            spread->three_quarters, spread->most,    spread->mean};
-    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
-        gt_table_number(table, cells[i]);
+    gt_table_text(table, gt_job_figure_infos[figure].key);
+    gt_table_text(table, gt_job_figure_infos[figure].title);
+    gt_table_text(table, gt_job_figure_infos[figure].unit);
+    gt_job_spread_cells(table, spread);
 }
 
-/* People see that of each step, as long as there are not many. */
+/* Text shows the spread of each step, if there are not too many. */
 static void add_spread(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
     enum { STEPS_IN_TEXT = 32 };
@@ -383,6 +360,140 @@ static void add_spread(struct gt_node *root, const struct gt_job *job, const str
                 add_spread_cells(steps, figure, &outliers->step[i][figure]);
             }
     }
+}
+
+/* ---- Next time ---- */
+
+/* The largest values of a job's ranks and nodes. 0: nothing was asked for; NaN: unknown. */
+struct need {
+    double memory_least, memory_most, rank_memory; /* of a node, and of a rank */
+    double cores;                                  /* of a rank */
+    double gpus;
+    double asked[GT_LIMITS];
+    size_t ranks; /* of a node */
+};
+
+/* A rank that waits sometimes needs the cores that it uses while it works. A rank that uses one core needs one. */
+static double cores_of(const struct gt_job *job, const struct gt_job_rank *rank)
+{
+    double mean = gt_job_figure(job, rank->whole, GT_JOB_CORES), cores = fmax(mean, rank->cores_p95);
+    return mean < 1.1 ? fmin(cores, 1) : cores;
+}
+
+static void find_need(struct need *ret, const struct gt_job *job)
+{
+    bool uses_gpus = false;
+    *ret = (struct need){.memory_least = NAN, .memory_most = NAN, .rank_memory = NAN, .cores = NAN, .ranks = 1};
+    for (size_t i = 0; i < job->nodes; i++) {
+        ret->memory_least = fmax(ret->memory_least, job->node[i].ram.least);
+        ret->memory_most = fmax(ret->memory_most, job->node[i].ram.most);
+        ret->ranks = job->node[i].count > ret->ranks ? job->node[i].count : ret->ranks;
+    }
+    for (size_t i = 0; i < job->count; i++) {
+        const struct gt_job_rank *rank = &job->rank[i];
+        ret->rank_memory = fmax(ret->rank_memory, rank->ram.most);
+        ret->cores = fmax(ret->cores, cores_of(job, rank));
+        uses_gpus |= rank->gpu_ram > 0 || rank->gpu_use > 0;
+        for (int kind = 0; kind < GT_LIMITS; kind++)
+            ret->asked[kind] = fmax(ret->asked[kind], rank->machine.limit[kind].value);
+    }
+    ret->gpus = !job->gpus ? 0 : !isnan(job->gpus_used) ? job->gpus_used : uses_gpus ? (double)job->gpus : 0;
+}
+
+static bool ended_well(const struct gt_job *job)
+{
+    struct gt_buffer missing = {0};
+    bool is_well = gt_job_missing(&missing, job) == 0;
+    for (size_t i = 0; i < job->count; i++)
+        is_well &= job->rank[i].complete && job->rank[i].exit_status <= 0;
+    gt_buffer_release(&missing);
+    return is_well;
+}
+
+/* Containers count memory and GPUs by rank, schedulers by node. */
+void gt_job_next_time(struct gt_next_time *ret, const struct gt_job *job, const char *kind)
+{
+    bool by_rank = !strcmp(kind, "k8s") || !strcmp(kind, "docker"), is_slurm = !strcmp(kind, "slurm");
+    const struct gt_machine *machine = &job->rank[0].machine;
+    struct need need;
+    find_need(&need, job);
+    gt_next_time_init(ret);
+    gt_next_time_expect(ret, by_rank ? need.rank_memory : need.memory_most,
+                        ended_well(job) ? job->end - job->begin : NAN);
+    for (size_t i = 0; i < job->count; i++) {
+        ret->is_unfinished |= !job->rank[i].complete;
+        gt_next_time_kill(ret, job->rank[i].killed_at);
+        if (job->rank[i].complete && job->rank[i].exit_status > 0)
+            ret->failed_with = job->rank[i].exit_status;
+    }
+    ret->runs = job->count;
+    ret->nodes = by_rank || is_slurm ? 1 : job->nodes;
+    ret->tasks = is_slurm ? (int)need.ranks : 1;
+    ret->cores = fmax(ret->cores, need.cores) * (by_rank ? 1 : (double)need.ranks);
+    ret->gpus = is_slurm ? need.gpus : ceil(need.gpus / (double)(by_rank ? job->count : job->nodes));
+    ret->is_by_core = is_slurm && !strcmp(machine->limit[GT_LIMIT_MEMORY].source, "SLURM_MEM_PER_CPU");
+}
+
+int gt_job_request(struct gt_buffer *out, const struct gt_job *job, const char *kind)
+{
+    struct gt_next_time next;
+    gt_job_next_time(&next, job, kind);
+    return gt_next_time_request(out, &next, kind);
+}
+
+void gt_job_request_reasons(struct gt_buffer *out, const struct gt_job *job)
+{
+    char text[GT_HUMAN_SIZE], used[GT_HUMAN_SIZE];
+    struct need need;
+    find_need(&need, job);
+    double cores = need.asked[GT_LIMIT_CORES], time = need.asked[GT_LIMIT_TIME];
+    if (need.asked[GT_LIMIT_MEMORY] > 0)
+        gt_buffer_printf(out, "of %s of memory ", gt_human_bytes(text, need.asked[GT_LIMIT_MEMORY]));
+    gt_buffer_printf(out, "a node used %s, at most %s", gt_human_bytes(used, need.memory_least),
+                     gt_human_bytes(text, need.memory_most));
+    if (cores > 0)
+        gt_buffer_printf(out, "; of %s %s the busiest rank %s", gt_human_round_number(text, cores),
+                         cores == 1 ? "core" : "cores", gt_human_number(used, need.cores));
+    else
+        gt_buffer_printf(out, "; the busiest rank %s cores", gt_human_number(used, need.cores));
+    if (job->gpus && !isnan(job->gpus_used))
+        gt_buffer_printf(out, "; of %zu GPUs %.0f never worked", job->gpus, (double)job->gpus - job->gpus_used);
+    if (time > 0)
+        gt_buffer_printf(out, "; of %s it ran %s", gt_human_seconds(text, time),
+                         gt_human_seconds(used, job->end - job->begin));
+}
+
+static void add_next_time(struct gt_node *root, const struct gt_job *job)
+{
+    static const struct {
+        const char *key, *title, *unit;
+        enum gt_limit_kind kind;
+    } asked[] = {{"memory_asked", "Memory asked for", "bytes", GT_LIMIT_MEMORY},
+                 {"cores_asked", "Cores asked for", NULL, GT_LIMIT_CORES},
+                 {"time_asked", "Time asked for", "seconds", GT_LIMIT_TIME}};
+    const char *own = job->rank[0].machine.scheduler;
+    struct gt_next_time next;
+    struct need need;
+    struct gt_node *section = gt_report_section(root, "next_time", "Next time: memory of a node, cores of a rank");
+    gt_job_next_time(&next, job, "slurm");
+    find_need(&need, job);
+    gt_report_number(section, "memory", "Memory of a node", next.memory, "bytes");
+    gt_report_number(section, "cores", "Cores of a rank", need.cores, NULL);
+    gt_report_count(section, "gpus", "GPUs", next.gpus, NULL);
+    gt_report_number(section, "time", "Time", next.seconds, "seconds");
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        double value = need.asked[asked[i].kind];
+        gt_report_number(section, asked[i].key, asked[i].title, value > 0 ? value : NAN, asked[i].unit);
+    }
+    for (size_t i = 0; gt_request_kinds[i]; i++) {
+        const char *kind = gt_request_kinds[i];
+        struct gt_buffer line = {0};
+        gt_job_request(&line, job, kind);
+        struct gt_node *text = gt_report_text(section, kind, kind, line.data);
+        gt_node_flags(text, strcmp(kind, *own ? own : "slurm") ? GT_ONLY_DATA : 0);
+        gt_buffer_release(&line);
+    }
+    gt_node_hide_missing(section);
 }
 
 static void add_left_out(struct gt_node *root, const struct gt_job *job)
@@ -430,7 +541,7 @@ int gt_job_report(struct gt_report **ret, const struct gt_job *job, const struct
             status = add_ranks(root, job, &outliers, options && options->all);
         add_left_out(root, job);
         add_metrics(root, job);
-        gt_job_request_section(root, job);
+        add_next_time(root, job);
     }
     gt_job_outliers_release(&outliers);
     if (status >= 0 && gt_report_failed(report))

@@ -1,4 +1,4 @@
-/* Who is slow: by the calls of blocks, step by step, and by what each rank used. */
+/* Slow ranks: by calls of blocks, by steps, and by utilization. */
 #include <errno.h>
 #include <math.h>
 #include <regex.h>
@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analyse/job/job_analysis.h"
-#include "analyse/job/job_course.h"
 #include "analyse/job/rank_scores.h"
 #include "base/grow.h"
 #include "base/map.h"
@@ -15,13 +14,13 @@ enum { COLUMNS = 240, BLOCKS = 20 };
 
 struct stragglers {
     const struct gt_job *job;
-    struct gt_table *found; /* the ranks that are off, and in what */
+    struct gt_table *found; /* outliers */
     size_t *node, *launch;  /* of each member */
     const struct gt_job_options *options;
     regex_t select;
 };
 
-/* ---- Ranks that are off ------------------------------------------------------------------------------------------ */
+/* ---- Ranks that are off ---- */
 
 static struct gt_table *begin_found(struct gt_node *root, const struct gt_job *job)
 {
@@ -32,22 +31,18 @@ static struct gt_table *begin_found(struct gt_node *root, const struct gt_job *j
     struct gt_table *table = gt_report_table(root, "stragglers", "Ranks that are off");
     gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS);
     gt_job_rank_columns(table, job);
-    gt_table_column(table, "figure", "In", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "figure", "In", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
-    gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_UNIT);
+    gt_job_column(table, "figure", "In", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
+    gt_job_column(table, "figure", "In", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_PEOPLE);
+    gt_job_column(table, "unit", "Unit", GT_CELL_TEXT, NULL, GT_COLUMN_UNIT);
     gt_table_column(table, "value", "Value", GT_CELL_NUMBER, NULL);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL);
-        gt_table_column_flags(table, GT_COLUMN_AS_IS);
+        gt_job_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL, GT_COLUMN_AS_IS);
     }
     gt_table_column(table, "with_node", "Who else", GT_CELL_TEXT, NULL);
     return table;
 }
 
-/* What is compared: a metric or a block. */
+/* A metric or a block. */
 struct figure {
     const char *name, *words, *unit;
 };
@@ -56,7 +51,7 @@ static int add_found(const struct stragglers *stragglers, const struct figure *f
                      const struct gt_rank_figures *figures)
 {
     struct gt_rank_score *score = calloc(figures->ranks + 1, sizeof *score);
-    int status = score ? gt_rank_scores_within(figures, stragglers->launch, stragglers->job->launches, score) : -ENOMEM;
+    int status = score ? gt_rank_scores(figures, NULL, score, NULL) : -ENOMEM;
     for (size_t i = 0; i < figures->ranks && !status; i++) {
         if (!score[i].is_off)
             continue;
@@ -75,7 +70,7 @@ static int add_found(const struct stragglers *stragglers, const struct figure *f
     return status;
 }
 
-/* Of a rank below a tracker that kept no detail the whole run is known. */
+/* For ranks below a tracker without detail, only the value of the whole run is known. */
 static void take_figures(double *value, double *part, const struct gt_job_course *course)
 {
     const struct gt_job *job = course->job;
@@ -102,7 +97,8 @@ static int add_course(const struct stragglers *stragglers, const struct gt_job_c
     int status = value && part ? 0 : -ENOMEM;
     if (!status)
         take_figures(value, part, course);
-    const struct gt_rank_figures figures = {job->members, course->columns, job->nodes, value, part, stragglers->node};
+    const struct gt_rank_figures figures = {job->members, course->columns,  job->nodes,         value,
+                                            part,         stragglers->node, stragglers->launch, job->launches};
     gt_job_metric_words(words, course->subject.metric);
     if (!status)
         status = add_found(stragglers, &(struct figure){course->name, words, gt_job_course_unit(course)}, &figures);
@@ -126,13 +122,13 @@ static int add_courses(const struct stragglers *stragglers, struct gt_error *err
     return status;
 }
 
-/* ---- Blocks by rank ---------------------------------------------------------------------------------------------- */
+/* ---- Blocks by rank ---- */
 
 struct block_ranks {
     struct stragglers *stragglers;
     struct gt_table *table;
-    char *name;    /* whose ranks come; NULL: none yet */
-    double *total; /* of each rank, NaN: it has none */
+    char *name;    /* of the current block; NULL: none */
+    double *total; /* of each rank; NaN: none */
     double *mean;
     uint64_t *calls; /* of each step of the job */
 };
@@ -142,16 +138,7 @@ static bool is_wanted(const struct stragglers *stragglers, const char *name)
     return !stragglers->options->select || !regexec(&stragglers->select, name, 0, NULL, 0);
 }
 
-static void clear_block(struct block_ranks *block)
-{
-    free(block->name);
-    block->name = NULL;
-    memset(block->calls, 0, block->stragglers->job->launches * sizeof *block->calls);
-    for (size_t i = 0; i < block->stragglers->job->all_members; i++)
-        block->total[i] = block->mean[i] = NAN;
-}
-
-/* -ENOMEM. Of the ranks of one step. */
+/* Spread of the ranks of one step. */
 static int spread_within(struct gt_spread *ret, const struct stragglers *stragglers, const double *value, size_t launch)
 {
     size_t count = stragglers->job->all_members;
@@ -163,7 +150,7 @@ static int spread_within(struct gt_spread *ret, const struct stragglers *straggl
     return status;
 }
 
-/* The time that the slowest rank has more than the mean is what the others may wait for it. */
+/* The others may wait for the slowest rank as long as its time exceeds the mean. */
 static int add_block(const struct block_ranks *block, size_t launch)
 {
     const struct gt_job *job = block->stragglers->job;
@@ -188,34 +175,35 @@ static int add_block(const struct block_ranks *block, size_t launch)
     return 0;
 }
 
-static int end_block(struct block_ranks *block)
+/* Add the block whose calls were taken, and begin another. */
+static int next_block(struct block_ranks *block, const char *name)
 {
     const struct gt_job *job = block->stragglers->job;
+    const struct gt_rank_figures figures = {.ranks = job->all_members,
+                                            .nodes = job->nodes,
+                                            .value = block->mean,
+                                            .node = block->stragglers->node,
+                                            .group = block->stragglers->launch,
+                                            .groups = job->launches};
     int status = 0;
-    if (!block->name)
-        return 0;
-    for (size_t i = 0; i < job->launches && !status; i++)
+    for (size_t i = 0; i < job->launches && block->name && !status; i++)
         status = add_block(block, i);
-    if (status < 0)
-        return status;
-    return add_found(
-        block->stragglers, &(struct figure){block->name, block->name, "seconds"},
-        &(struct gt_rank_figures){
-            .ranks = job->all_members, .nodes = job->nodes, .value = block->mean, .node = block->stragglers->node});
+    if (block->name && !status)
+        status = add_found(block->stragglers, &(struct figure){block->name, block->name, "seconds"}, &figures);
+    free(block->name);
+    block->name = name ? strdup(name) : NULL;
+    memset(block->calls, 0, job->launches * sizeof *block->calls);
+    for (size_t i = 0; i < job->all_members; i++)
+        block->total[i] = block->mean[i] = NAN;
+    return !status && name && !block->name ? -ENOMEM : status;
 }
 
-static int take_calls(void *context, const struct gt_job_calls *calls)
+static int take_calls(struct block_ranks *block, const struct gt_job_calls *calls)
 {
-    struct block_ranks *block = context;
     if (!is_wanted(block->stragglers, calls->name) || !calls->count)
         return 0;
-    if (!block->name || strcmp(block->name, calls->name) != 0) {
-        int status = end_block(block);
-        clear_block(block);
-        block->name = strdup(calls->name);
-        if (status < 0 || !block->name)
-            return -ENOMEM;
-    }
+    if ((!block->name || strcmp(block->name, calls->name) != 0) && next_block(block, calls->name) < 0)
+        return -ENOMEM;
     block->total[calls->member] = calls->total;
     block->mean[calls->member] = calls->total / (double)calls->count;
     block->calls[block->stragglers->launch[calls->member]] += calls->count;
@@ -241,16 +229,20 @@ static struct gt_table *begin_blocks(struct gt_node *root, const struct gt_job *
 static int add_blocks(struct gt_node *root, struct stragglers *stragglers, struct gt_error *error)
 {
     const struct gt_job *job = stragglers->job;
+    struct gt_job_call_list list = {0};
     struct block_ranks block = {.stragglers = stragglers, .table = begin_blocks(root, stragglers->job)};
     block.total = calloc(job->all_members + 1, sizeof *block.total);
     block.mean = calloc(job->all_members + 1, sizeof *block.mean);
     block.calls = calloc(job->launches + 1, sizeof *block.calls);
     int status = block.total && block.mean && block.calls ? 0 : -ENOMEM;
     if (!status)
-        status = job->source->calls(job->source->state, job, take_calls, &block, error);
+        status = gt_job_calls_read(&list, job, error);
+    for (size_t i = 0; i < list.calls_count && status >= 0; i++)
+        status = take_calls(&block, &list.calls[i]);
     if (status >= 0)
-        status = end_block(&block);
+        status = next_block(&block, NULL);
     gt_job_hide_empty(block.table);
+    gt_job_calls_release(&list);
     free(block.name);
     free(block.total);
     free(block.mean);
@@ -258,41 +250,32 @@ static int add_blocks(struct gt_node *root, struct stragglers *stragglers, struc
     return status;
 }
 
-/* ---- Step by step ------------------------------------------------------------------------------------------------ */
+/* ---- Step by step ---- */
 
-/* In these calls of MPI each rank waits for all others: whose is the shortest came last. */
+/* In these calls of MPI each rank waits for all others, so the rank with the shortest call came last. */
 static bool is_meeting(const char *name)
 {
     static const char *const names[] = {
         "Barrier",   "Allreduce", "Allgather",      "Allgatherv",           "Alltoall",
         "Alltoallv", "Alltoallw", "Reduce_scatter", "Reduce_scatter_block", "Win_fence"};
-    bool is_any = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !is_any && !strncmp(name, "MPI_", 4); i++)
-        is_any = strcmp(name + 4, names[i]) == 0;
-    return is_any;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !strncmp(name, "MPI_", 4); i++)
+        if (!strcmp(name + 4, names[i]))
+            return true;
+    return false;
 }
 
-/* How often each rank was the slowest, or came last, and what that cost. */
+/* How often each rank was the slowest, or the last, and the cost. */
 struct step_ranks {
     struct stragglers *stragglers;
     struct gt_table *table;
     char *name;
-    size_t launch; /* the step of the job whose calls these are */
+    size_t launch; /* step of the job */
     uint64_t steps, *times;
     double *lost;
 };
 
-static void clear_steps(struct step_ranks *steps)
-{
-    free(steps->name);
-    steps->name = NULL;
-    steps->steps = 0;
-    memset(steps->times, 0, steps->stragglers->job->all_members * sizeof *steps->times);
-    memset(steps->lost, 0, steps->stragglers->job->all_members * sizeof *steps->lost);
-}
-
-/* The ranks that cost most, the worst first. */
-static void end_steps(struct step_ranks *steps)
+/* Add the ranks that cost most, the worst first, and begin another block. */
+static int next_steps(struct step_ranks *steps, const char *name)
 {
     const struct gt_job *job = steps->stragglers->job;
     int top = steps->stragglers->options->top ? steps->stragglers->options->top : 10;
@@ -310,6 +293,12 @@ static void end_steps(struct step_ranks *steps)
         steps->times[worst] = 0;
         steps->lost[worst] = -1;
     }
+    free(steps->name);
+    steps->name = name ? strdup(name) : NULL;
+    steps->steps = 0;
+    memset(steps->times, 0, job->all_members * sizeof *steps->times);
+    memset(steps->lost, 0, job->all_members * sizeof *steps->lost);
+    return name && !steps->name ? -ENOMEM : 0;
 }
 
 enum { SLOWEST, LAST, STEP_TABLES };
@@ -322,9 +311,7 @@ static int take_step(void *context, const struct gt_job_step *step)
     if (!is_wanted(steps->stragglers, step->name) || step->ranks < 2)
         return 0;
     if (!steps->name || strcmp(steps->name, step->name) != 0 || steps->launch != step->launch) {
-        end_steps(steps);
-        clear_steps(steps);
-        if (!(steps->name = strdup(step->name)))
+        if (next_steps(steps, step->name) < 0)
             return -ENOMEM;
         steps->launch = step->launch;
     }
@@ -362,10 +349,10 @@ static int add_steps(struct gt_node *root, struct stragglers *stragglers, struct
     for (int i = 0; i < STEP_TABLES && !status; i++)
         status = begin_steps(&steps[i], root, stragglers, i);
     if (!status)
-        status = job->source->steps(job->source->state, job, take_step, steps, error);
+        status = gt_job_calls_by_number(job, take_step, steps, error);
     for (int i = 0; i < STEP_TABLES; i++) {
         if (status >= 0)
-            end_steps(&steps[i]);
+            next_steps(&steps[i], NULL);
         if (steps[i].table)
             gt_job_hide_empty(steps[i].table);
         free(steps[i].name);
@@ -375,25 +362,17 @@ static int add_steps(struct gt_node *root, struct stragglers *stragglers, struct
     return status;
 }
 
-/* ---- The report -------------------------------------------------------------------------------------------------- */
+/* ---- The report ---- */
 
-/* Some step has five ranks. */
-static bool has_enough(const struct gt_job *job)
+static const char *none_off(const struct gt_job *job)
 {
-    bool is_enough = false;
     for (size_t launch = 0; launch < job->launches; launch++) {
         size_t ranks = 0;
         for (size_t i = 0; i < job->members; i++)
             ranks += gt_job_member_launch(job, i) == launch;
-        is_enough |= ranks >= 5;
+        if (ranks >= 5)
+            return "No rank is off by five deviations and a twentieth.";
     }
-    return is_enough;
-}
-
-static const char *none_off(const struct gt_job *job)
-{
-    if (has_enough(job))
-        return "No rank is off by five deviations and a twentieth.";
     return job->launches > 1
                ? "Too few ranks in a step to name an outlier (5 needed): profile utilization compares them."
                : "Too few ranks to name an outlier (5 needed): profile utilization compares them.";

@@ -1,4 +1,4 @@
-/* The totals of a job: what several trackers of it see alike is counted once. */
+/* Totals of a job. Values that several trackers see count once. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include "analyse/job/job.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "blocks/distribution.h"
 
 static double known(double value)
@@ -13,44 +14,25 @@ static double known(double value)
     return isnan(value) ? 0 : value;
 }
 
-static double add(double sum, double value)
-{
-    return isnan(value) ? sum : known(sum) + value;
-}
-
 double gt_job_sum(const struct gt_job *job, enum gt_metric_id metric)
 {
     double sum = NAN;
     for (size_t i = 0; i < job->count; i++)
-        sum = add(sum, job->rank[i].own[metric]);
+        sum = gt_job_add(sum, job->rank[i].own[metric]);
     return sum;
 }
 
-static double length_of(const struct gt_job_rank *rank)
-{
-    return rank->end - rank->begin;
-}
-
-/* The ranks of a node, the one that ran longest first. */
+/* The rank that ran longest is first. */
 static int compare_lengths(const void *left, const void *right)
 {
     const struct gt_job_rank *a = *(const struct gt_job_rank *const *)left,
                              *b = *(const struct gt_job_rank *const *)right;
-    double difference = length_of(b) - length_of(a);
-    return difference > 0 ? 1 : difference < 0 ? -1 : a < b ? -1 : 1;
+    return GT_ORDER_BY(GT_ORDER(b->end - b->begin, a->end - a->begin), GT_ORDER(a, b));
 }
 
-/* ---- Networks and control groups --------------------------------------------------------------------------------- */
+/* ---- Networks and control groups ---- */
 
-static bool has_network_before(struct gt_job_rank *const ranks[], size_t index)
-{
-    for (size_t i = 0; i < index; i++)
-        if (ranks[i]->machine.network == ranks[index]->machine.network)
-            return true;
-    return false;
-}
-
-/* Is `path` the group `above`, or below it? */
+/* Returns true if `path` is the group `above` or within it. */
 static bool is_within(const char *path, const char *above)
 {
     size_t length = strlen(above);
@@ -58,7 +40,7 @@ static bool is_within(const char *path, const char *above)
            (!path[length] || path[length] == '/' || above[length - 1] == '/');
 }
 
-/* Does another rank's group hold this one? Of two ranks in the same group the first counts. */
+/* Returns true if another rank's group contains this one. The first of two ranks in one group counts. */
 static bool is_group_counted(struct gt_job_rank *const ranks[], size_t count, size_t index)
 {
     const char *own = ranks[index]->machine.control_group;
@@ -74,18 +56,21 @@ static bool is_group_counted(struct gt_job_rank *const ranks[], size_t count, si
 static void count_networks_and_groups(struct gt_job *job, struct gt_job_rank *const ranks[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!has_network_before(ranks, i)) {
-            job->received = add(job->received, ranks[i]->system[GT_NETWORK_NAMESPACE_RECEIVED]);
-            job->sent = add(job->sent, ranks[i]->system[GT_NETWORK_NAMESPACE_SENT]);
+        size_t before = 0;
+        while (before < i && ranks[before]->machine.network != ranks[i]->machine.network)
+            before++;
+        if (before == i) {
+            job->received = gt_job_add(job->received, ranks[i]->system[GT_NETWORK_NAMESPACE_RECEIVED]);
+            job->sent = gt_job_add(job->sent, ranks[i]->system[GT_NETWORK_NAMESPACE_SENT]);
         }
         if (!is_group_counted(ranks, count, i))
-            job->group_ram = add(job->group_ram, ranks[i]->own[GT_CGROUP_RAM_PEAK]);
+            job->group_ram = gt_job_add(job->group_ram, ranks[i]->own[GT_CGROUP_RAM_PEAK]);
     }
 }
 
-/* ---- GPUs and energy --------------------------------------------------------------------------------------------- */
+/* ---- GPUs and energy ---- */
 
-static bool knows_gpu(const struct gt_job_rank *rank, const char *uuid)
+static bool has_gpu(const struct gt_job_rank *rank, const char *uuid)
 {
     for (size_t i = 0; i < rank->machine.gpu_length; i++)
         if (!strcmp(rank->machine.gpu[i].uuid, uuid))
@@ -93,22 +78,25 @@ static bool knows_gpu(const struct gt_job_rank *rank, const char *uuid)
     return false;
 }
 
-/* How many of its GPUs no rank before has. */
-static size_t new_gpus(struct gt_job_rank *const ranks[], size_t index)
+/* Returns how many of its selected GPUs no earlier rank has. `selected`, which may be NULL, gets their number. */
+static size_t new_gpus(struct gt_job_rank *const ranks[], size_t index, size_t *selected)
 {
     const struct gt_machine *machine = &ranks[index]->machine;
-    size_t count = 0;
+    size_t count = 0, all = 0;
     for (size_t i = 0; i < machine->gpu_length; i++) {
         bool is_known = !machine->gpu[i].selected;
+        all += machine->gpu[i].selected;
         for (size_t k = 0; k < index && !is_known; k++)
-            is_known = knows_gpu(ranks[k], machine->gpu[i].uuid);
+            is_known = has_gpu(ranks[k], machine->gpu[i].uuid);
         count += !is_known;
     }
+    if (selected)
+        *selected = all;
     return count;
 }
 
 static const struct energy_metrics {
-    enum gt_metric_id whole, other, idle, unattributed, charged; /* GT_METRIC_COUNT: there is none */
+    enum gt_metric_id whole, other, idle, unattributed, charged; /* GT_METRIC_COUNT: none */
 } energies[GT_ENERGY_DEVICES] = {
     [GT_ENERGY_CPU] = {GT_CPU_ENERGY, GT_CPU_ENERGY_OTHER, GT_CPU_ENERGY_IDLE, GT_CPU_ENERGY_UNATTRIBUTED,
                        GT_CPU_ENERGY_IDLE_CHARGED},
@@ -118,35 +106,27 @@ static const struct energy_metrics {
                        GT_GPU_ENERGY_IDLE_CHARGED},
 };
 
-/* `charged`: of its share, idle energy. */
+/* `charged` is the idle energy within its share. */
 static void add_machine(struct gt_job_energy *energy, const struct gt_job_rank *rank, int device, double charged)
 {
     const struct energy_metrics *metric = &energies[device];
-    energy->drawn = add(energy->drawn, rank->system[metric->whole]);
-    energy->others = add(energy->others,
-                         rank->system[metric->other] + known(rank->own[metric->whole]) - known(charged));
+    energy->drawn = gt_job_add(energy->drawn, rank->system[metric->whole]);
+    energy->others = gt_job_add(energy->others,
+                                rank->system[metric->other] + known(rank->own[metric->whole]) - known(charged));
     if (metric->idle != GT_METRIC_COUNT)
-        energy->idle = add(energy->idle, rank->system[metric->idle] + known(charged));
-    energy->unattributed = add(energy->unattributed, rank->system[metric->unattributed]);
+        energy->idle = gt_job_add(energy->idle, rank->system[metric->idle] + known(charged));
+    energy->unattributed = gt_job_add(energy->unattributed, rank->system[metric->unattributed]);
 }
 
-static size_t selected_gpus(const struct gt_machine *machine)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < machine->gpu_length; i++)
-        count += machine->gpu[i].selected;
-    return count;
-}
-
-/* Trackers that see the same GPUs count once, those of other GPUs are added. Where they see some of the same, what was drawn is told of
- * the first alone. */
+/* The energy of a machine counts once, by the first rank. That of GPUs counts by each rank whose GPUs no earlier rank
+ * has. */
 static bool counts(struct gt_job_rank *const ranks[], size_t index, int device, const struct gt_job_energy *energy)
 {
-    size_t gpus = selected_gpus(&ranks[index]->machine);
-    return device == GT_ENERGY_GPU ? gpus && new_gpus(ranks, index) == gpus : isnan(energy->drawn);
+    size_t selected, count = new_gpus(ranks, index, &selected);
+    return device == GT_ENERGY_GPU ? selected && count == selected : isnan(energy->drawn);
 }
 
-/* The idle energy that was charged to a rank alone; NaN: it does not tell, and with the policy "all" its share is of no use here. */
+/* Returns the idle energy that was charged to a rank. NaN: unknown, and its share is useless with the policy "all". */
 static double charged_of(const struct gt_job_rank *rank, int device)
 {
     enum gt_metric_id metric = energies[device].charged;
@@ -154,16 +134,8 @@ static double charged_of(const struct gt_job_rank *rank, int device)
     return metric == GT_METRIC_COUNT || !is_all ? 0 : rank->own[metric];
 }
 
-/* Recordings of earlier versions do not tell the idle energy that was charged to each rank. */
-static void bound_repeated(struct gt_job_energy *energy, double largest)
-{
-    energy->job_least = largest;
-    energy->job = fmin(energy->job, energy->drawn);
-    energy->others = NAN;
-}
-
-/* Idle energy that was charged to each of several ranks is theirs once: at least the most that one was charged with, for that is of
- * devices which it used or nobody did; at most all of it. What the job does not take stays idle. */
+/* Idle energy that was charged to each of several ranks is the job's once: at least the largest charge of one rank,
+ * because it is of devices that the rank used or nobody used; at most all of it. The rest stays idle. */
 static void charge_once(struct gt_job_energy *energy, double active, double largest, double sum)
 {
     double idle = known(energy->idle);
@@ -173,8 +145,8 @@ static void charge_once(struct gt_job_energy *energy, double active, double larg
     energy->idle -= most;
 }
 
-/* What one tracker gives others is partly the share of the other ranks: others = what was drawn less idle and unattributed energy, less
- * the active part of all shares. */
+/* The others of one tracker include the other ranks. So others = drawn - idle - unattributed - the active part of all
+ * shares. */
 static void add_energy(struct gt_job_node *node, struct gt_job_rank *const ranks[], size_t count, int device)
 {
     struct gt_job_energy *energy = &node->energy[device];
@@ -184,15 +156,17 @@ static void add_energy(struct gt_job_node *node, struct gt_job_rank *const ranks
         double own = ranks[i]->own[energies[device].whole], idle = isnan(own) ? 0 : charged_of(ranks[i], device);
         if (counts(ranks, i, device, energy))
             add_machine(energy, ranks[i], device, idle);
-        energy->job = add(energy->job, own);
+        energy->job = gt_job_add(energy->job, own);
         largest = fmax(largest, own);
         charged += idle;
         most_charged = fmax(most_charged, idle);
         energy->error += ranks[i]->error[device];
     }
     energy->job_least = energy->job;
-    if (node->is_idle_repeated && isnan(charged)) {
-        bound_repeated(energy, largest);
+    if (node->is_idle_repeated && isnan(charged)) { /* recordings of earlier versions do not have the charge */
+        energy->job_least = largest;
+        energy->job = fmin(energy->job, energy->drawn);
+        energy->others = NAN;
         return;
     }
     double active = energy->job - known(charged);
@@ -204,26 +178,18 @@ static void add_energy(struct gt_job_node *node, struct gt_job_rank *const ranks
         energy->others = energy->is_exceeded ? NAN : 0;
 }
 
-/* The tracker that ran longest saw all that the others did. */
-static bool is_covered(struct gt_job_rank *const ranks[], size_t count)
-{
-    for (size_t i = 1; i < count; i++)
-        if (ranks[i]->begin < ranks[0]->begin - 1 || ranks[i]->end > ranks[0]->end + 1)
-            return false;
-    return true;
-}
-
 static void count_node(struct gt_job *job, struct gt_job_node *node, struct gt_job_rank **ranks)
 {
     for (size_t i = 0; i < node->count; i++)
         ranks[i] = &job->rank[node->first + i];
     qsort(ranks, node->count, sizeof *ranks, compare_lengths);
     count_networks_and_groups(job, ranks, node->count);
+    node->is_covered = true;
     for (size_t i = 0; i < node->count; i++) {
-        node->gpus += new_gpus(ranks, i);
+        node->gpus += new_gpus(ranks, i, NULL);
+        node->is_covered &= ranks[i]->begin >= ranks[0]->begin - 1 && ranks[i]->end <= ranks[0]->end + 1;
         node->is_idle_repeated |= node->count > 1 && !strcmp(ranks[i]->machine.idle_policy, "all");
     }
-    node->is_covered = is_covered(ranks, node->count);
     job->gpus += node->gpus;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
         add_energy(node, ranks, node->count, device);
@@ -264,12 +230,12 @@ void gt_job_energy(struct gt_job_energy *ret, const struct gt_job *job, int devi
     *ret = (struct gt_job_energy){NAN, NAN, NAN, NAN, NAN, NAN, 0, false};
     for (size_t i = 0; i < job->nodes; i++) {
         const struct gt_job_energy *energy = &job->node[i].energy[device];
-        ret->drawn = add(ret->drawn, energy->drawn);
-        ret->job = add(ret->job, energy->job);
-        ret->job_least = add(ret->job_least, energy->job_least);
-        ret->others = add(ret->others, energy->others);
-        ret->idle = add(ret->idle, energy->idle);
-        ret->unattributed = add(ret->unattributed, energy->unattributed);
+        ret->drawn = gt_job_add(ret->drawn, energy->drawn);
+        ret->job = gt_job_add(ret->job, energy->job);
+        ret->job_least = gt_job_add(ret->job_least, energy->job_least);
+        ret->others = gt_job_add(ret->others, energy->others);
+        ret->idle = gt_job_add(ret->idle, energy->idle);
+        ret->unattributed = gt_job_add(ret->unattributed, energy->unattributed);
         ret->error += energy->error;
         ret->is_exceeded |= energy->is_exceeded;
     }
@@ -285,25 +251,20 @@ static const double USED = 0.05; /* of the time */
 struct gpus {
     const struct gt_job *job;
     const struct gt_job_question *question;
-    const char **uuid; /* those that were seen */
+    const char **uuid; /* seen so far */
     size_t uuid_count, uuid_capacity;
     double used;
 };
-
-static bool is_known(const struct gpus *gpus, const char *uuid)
-{
-    for (size_t i = 0; i < gpus->uuid_count; i++)
-        if (!strcmp(gpus->uuid[i], uuid))
-            return true;
-    return false;
-}
 
 static int take_gpu(void *context, const struct gt_job_series *series)
 {
     struct gpus *gpus = context;
     const struct gt_gpu *gpu = &gpus->job->rank[series->rank].machine.gpu[series->part];
     double known = 0, busy = 0;
-    if (!gpu->selected || is_known(gpus, gpu->uuid))
+    for (size_t i = 0; i < gpus->uuid_count; i++)
+        if (!strcmp(gpus->uuid[i], gpu->uuid))
+            return 0;
+    if (!gpu->selected)
         return 0;
     const char **place = GT_GROW(gpus, uuid);
     if (!place)
@@ -336,65 +297,54 @@ int gt_job_count_gpus(struct gt_job *job, struct gt_error *error)
 
 /* ---- Memory ---- */
 
-/* The memory of a job at one moment. The time of the job is divided by moments; between two samples a rank had at least the smaller
- * of them, as far as samples tell. Only private memory that is of no file is added up: of the rest of the ranks of a node the largest
- * counts, for it may be the same pages. Of a file a tracker sees late that strangers share it, as it looks now and then. */
+/* Memory of a job at moments of its time. Between two samples, a rank had at least the smaller value. Only anonymous
+ * private memory is added up. Of other memory, the largest rank of a node counts, because it may be the same pages. */
 
 enum { MOMENTS = 1024 };
-enum { ANONYMOUS, RAM, GPU_RAM, GPU_USE, CPU_USE }; /* what is asked */
+enum { ANONYMOUS, RAM, GPU_RAM, GPU_USE, CPU_USE }; /* subjects of the question */
 
 struct memory {
     struct gt_job *job;
     struct gt_job_question question;
-    size_t node;                                        /* the one whose ranks are read */
+    size_t node;                                        /* whose ranks are being read */
     double own[MOMENTS], shared[MOMENTS], gpu[MOMENTS]; /* of the ranks of that node */
     double ram_sum[MOMENTS], gpu_sum[MOMENTS];          /* of all nodes so far */
 };
 
-struct look {
+struct moment {
     double own, shared, gpu;
 };
 
-static double value_of(const struct gt_job_bucket *bucket, bool is_first)
-{
-    return !bucket->count ? NAN : is_first ? bucket->first : bucket->last;
-}
-
-/* The first or the last sample of a stretch; false where there is none. */
-static bool look_at(struct look *ret, const struct gt_job_question *question, const struct gt_job_series *series,
-                    size_t place, bool is_first)
+/* Get the first or the last sample of a bucket. Returns false if there is none. */
+static bool sample_of(struct moment *ret, const struct gt_job_question *question, const struct gt_job_series *series,
+                      size_t place, bool is_first)
 {
     double value[GPU_USE + 1];
-    for (size_t i = 0; i <= GPU_USE; i++)
-        value[i] = value_of(gt_job_bucket(question, series, i, place), is_first);
-    double own = fmin(known(value[ANONYMOUS]), value[RAM]); /* not told apart: all of it may be shared */
-    *ret = (struct look){own, value[RAM] - own, value[GPU_RAM]};
+    for (size_t i = 0; i <= GPU_USE; i++) {
+        const struct gt_job_bucket *bucket = gt_job_bucket(question, series, i, place);
+        value[i] = !bucket->count ? NAN : is_first ? bucket->first : bucket->last;
+    }
+    double own = fmin(known(value[ANONYMOUS]), value[RAM]); /* if unknown, all of it may be shared */
+    *ret = (struct moment){own, value[RAM] - own, value[GPU_RAM]};
     return !isnan(ret->shared) || !isnan(ret->gpu);
 }
 
-static void add_stretch(struct memory *memory, const struct look *from, const struct look *to, size_t first,
-                        size_t last)
-{
-    double own = fmin(known(from->own), known(to->own)), shared = fmin(known(from->shared), known(to->shared));
-    double gpu = fmin(known(from->gpu), known(to->gpu));
-    for (size_t i = first; i <= last; i++) {
-        memory->own[i] += own;
-        memory->shared[i] = fmax(memory->shared[i], shared);
-        memory->gpu[i] += gpu;
-    }
-}
-
-/* Moment i is the begin of stretch i. */
+/* Moment i is the start of bucket i. Between two samples, a rank had at least the smaller value. */
 static void add_moments(struct memory *memory, const struct gt_job_series *series)
 {
-    struct look last, next;
-    size_t first = 0; /* the moment behind the last sample; 0: there is none yet */
+    struct moment last = {NAN, NAN, NAN}, next;
+    size_t first = 0; /* the moment after the last sample; 0: no sample yet */
     for (size_t i = 0; i < memory->question.buckets; i++) {
-        if (!look_at(&next, &memory->question, series, i, true))
+        if (!sample_of(&next, &memory->question, series, i, true))
             continue;
-        if (first)
-            add_stretch(memory, &last, &next, first, i);
-        look_at(&last, &memory->question, series, i, false);
+        double own = fmin(known(last.own), known(next.own)), shared = fmin(known(last.shared), known(next.shared));
+        double gpu = fmin(known(last.gpu), known(next.gpu));
+        for (size_t k = first; first && k <= i; k++) {
+            memory->own[k] += own;
+            memory->shared[k] = fmax(memory->shared[k], shared);
+            memory->gpu[k] += gpu;
+        }
+        sample_of(&last, &memory->question, series, i, false);
         first = i + 1;
     }
 }
@@ -430,29 +380,26 @@ static void take_peaks(struct gt_job_rank *rank, const struct memory *memory, co
     rank->gpu_use = count ? sum / count : NAN;
 }
 
-static bool runs_at(const struct gt_job_rank *rank, double moment)
+/* The upper bound is the sum of peaks of ranks that ran at one moment. It is largest when one of them began. */
+static void find_bounds(struct gt_job_node *node, const struct gt_job *job)
 {
-    return rank->begin <= moment && moment <= rank->end;
-}
-
-/* No more than the peaks together of those that ran at one moment: there were most when one of them began. */
-static void take_most(struct gt_job_node *node, const struct gt_job *job)
-{
-    const struct gt_job_rank *first = &job->rank[node->first], *behind = first + node->count;
-    for (const struct gt_job_rank *one = first; one < behind; one++) {
+    const struct gt_job_rank *first = &job->rank[node->first], *end = first + node->count;
+    node->ram = node->gpu_ram = (struct gt_job_bounds){NAN, NAN};
+    for (const struct gt_job_rank *one = first; one < end; one++) {
         double ram = NAN, gpu_ram = NAN;
-        for (const struct gt_job_rank *other = first; other < behind; other++) {
-            if (!runs_at(other, one->begin))
-                continue;
-            ram = isnan(other->ram.most) ? ram : known(ram) + other->ram.most;
-            gpu_ram = isnan(other->gpu_ram) ? gpu_ram : known(gpu_ram) + other->gpu_ram;
-        }
+        for (const struct gt_job_rank *other = first; other < end; other++)
+            if (other->begin <= one->begin && one->begin <= other->end) {
+                ram = gt_job_add(ram, other->ram.most);
+                gpu_ram = gt_job_add(gpu_ram, other->gpu_ram);
+            }
+        node->ram.least = fmax(node->ram.least, one->ram.least);
+        node->gpu_ram.least = fmax(node->gpu_ram.least, one->gpu_ram);
         node->ram.most = fmax(node->ram.most, ram);
         node->gpu_ram.most = fmax(node->gpu_ram.most, gpu_ram);
     }
 }
 
-/* No less than each of its parts alone, and no more than they together. */
+/* The whole is at least as large as each part, and at most as large as their sum. */
 static void add_bounds(struct gt_job_bounds *whole, double least, double most)
 {
     if (isnan(most))
@@ -461,21 +408,11 @@ static void add_bounds(struct gt_job_bounds *whole, double least, double most)
     whole->most = known(whole->most) + most;
 }
 
-static void take_bounds(struct gt_job_node *node, const struct gt_job *job)
-{
-    node->ram = node->gpu_ram = (struct gt_job_bounds){NAN, NAN};
-    for (size_t i = node->first; i < node->first + node->count; i++) {
-        node->ram.least = fmax(node->ram.least, job->rank[i].ram.least);
-        node->gpu_ram.least = fmax(node->gpu_ram.least, job->rank[i].gpu_ram);
-    }
-    take_most(node, job);
-}
-
-/* All ranks of the node have been read. */
+/* Add up a node after its last rank. */
 static void end_node(struct memory *memory)
 {
     struct gt_job_node *node = &memory->job->node[memory->node];
-    take_bounds(node, memory->job);
+    find_bounds(node, memory->job);
     for (size_t i = 0; i < memory->question.buckets; i++) {
         double ram = memory->own[i] + memory->shared[i];
         if (ram > node->ram.least)

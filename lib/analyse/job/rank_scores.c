@@ -8,7 +8,7 @@
 static const double DEVIATION = 1.4826, DEVIATIONS = 5, LEAST_DIFFERENCE = 0.05;
 enum { LEAST_RANKS = 5, LEAST_PARTS = 2 };
 
-/* ---- Spread ------------------------------------------------------------------------------------------------------ */
+/* ---- Spread ---- */
 
 static int compare(const void *left, const void *right)
 {
@@ -16,7 +16,7 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Of sorted values. */
+/* Values are sorted. */
 static double quantile(const double *values, size_t count, double part)
 {
     double place = part * (double)(count - 1);
@@ -25,7 +25,7 @@ static double quantile(const double *values, size_t count, double part)
     return values[below] + (place - (double)below) * (values[above] - values[below]);
 }
 
-/* Of the values that are known, which it changes. */
+/* Changes the values, which have no NaN. */
 static void find_spread(struct gt_spread *ret, double *values, size_t count)
 {
     double sum = 0;
@@ -48,22 +48,16 @@ static void find_spread(struct gt_spread *ret, double *values, size_t count)
     ret->deviation = quantile(values, count, 0.5);
 }
 
-/* Copies what is known of every `step`th value; returns how many. */
-static size_t copy_known(double *to, const double *from, size_t count, size_t step)
-{
-    size_t known = 0;
-    for (size_t i = 0; i < count; i++)
-        if (!isnan(from[i * step]))
-            to[known++] = from[i * step];
-    return known;
-}
-
 int gt_spread_of(struct gt_spread *ret, const double *values, size_t count)
 {
     double *known = calloc(count + 1, sizeof *known);
+    size_t length = 0;
     if (!known)
         return -ENOMEM;
-    find_spread(ret, known, copy_known(known, values, count, 1));
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(values[i]))
+            known[length++] = values[i];
+    find_spread(ret, known, length);
     free(known);
     return 0;
 }
@@ -73,7 +67,7 @@ double gt_spread_imbalance(const struct gt_spread *spread)
     return spread->count > 1 && spread->mean > 0 ? spread->most / spread->mean - 1 : NAN;
 }
 
-/* More than a twentieth from the median. */
+/* Returns true if a value differs from the median by more than 5 %. */
 static bool spread_differs(const struct gt_spread *spread, double value)
 {
     return spread->count > 1 && fabs(value - spread->median) > LEAST_DIFFERENCE * fabs(spread->median);
@@ -90,9 +84,19 @@ static double spread_deviations(const struct gt_spread *spread, double value)
     return spread->deviation > 0 ? (value - spread->median) / (DEVIATION * spread->deviation) : NAN;
 }
 
-/* ---- Scores ------------------------------------------------------------------------------------------------------ */
+/* ---- Scores ---- */
 
-/* The mean of the parts from `first` on, up to `end`. */
+/* One group of ranks. */
+struct scorer {
+    const struct gt_rank_figures *figures;
+    size_t *rank; /* [count]: indices into the figures */
+    size_t count;
+    double *part_median; /* of each part; NaN: not needed yet */
+    double *node_median;
+    size_t *node_count;
+    double *scratch; /* [count] */
+};
+
 static double mean_of(const double *part, size_t first, size_t end)
 {
     double sum = 0, count = 0;
@@ -113,32 +117,34 @@ static void score(struct gt_rank_score *ret, const struct gt_spread *spread, dou
                                   .is_off = !isnan(value) && gt_spread_is_off(spread, value)};
 }
 
-/* Medians of the stretches are found only when a rank is looked at: usually none is. */
-struct medians {
-    const struct gt_rank_figures *figures;
-    double *median; /* of each part; NaN: not yet */
-    double *scratch;
-};
-
-static double median_of(struct medians *medians, size_t part)
+static double median_of(double *values, size_t count)
 {
-    const struct gt_rank_figures *figures = medians->figures;
-    if (isnan(medians->median[part])) {
-        size_t count = copy_known(medians->scratch, figures->part + part, figures->ranks, figures->parts);
-        qsort(medians->scratch, count, sizeof *medians->scratch, compare);
-        medians->median[part] = count ? quantile(medians->scratch, count, 0.5) : 0;
-    }
-    return medians->median[part];
+    qsort(values, count, sizeof *values, compare);
+    return count ? quantile(values, count, 0.5) : NAN;
 }
 
-/* Is it as much as a twentieth off, on the side where its whole figure is, in half of its stretches? */
-static void look_at_parts(struct gt_rank_score *rank, struct medians *medians, const double *part)
+static double median_of_part(struct scorer *scorer, size_t part)
+{
+    const struct gt_rank_figures *figures = scorer->figures;
+    size_t count = 0;
+    if (!isnan(scorer->part_median[part]))
+        return scorer->part_median[part];
+    for (size_t i = 0; i < scorer->count; i++) {
+        double value = figures->part[scorer->rank[i] * figures->parts + part];
+        if (!isnan(value))
+            scorer->scratch[count++] = value;
+    }
+    return scorer->part_median[part] = median_of(scorer->scratch, count);
+}
+
+/* A rank is off only if at least half of its parts differ by a twentieth on the same side as its value. */
+static void check_parts(struct scorer *scorer, struct gt_rank_score *rank, const double *part)
 {
     size_t known = 0, off = 0;
-    for (size_t i = 0; i < medians->figures->parts; i++) {
+    for (size_t i = 0; i < scorer->figures->parts; i++) {
         if (isnan(part[i]))
             continue;
-        double median = median_of(medians, i), distance = part[i] - median;
+        double median = median_of_part(scorer, i), distance = part[i] - median;
         known++;
         off += fabs(distance) > LEAST_DIFFERENCE * fabs(median) && (distance > 0) == (rank->ratio > 1);
     }
@@ -148,196 +154,108 @@ static void look_at_parts(struct gt_rank_score *rank, struct medians *medians, c
     rank->is_off = 2 * off >= known;
 }
 
-static void score_ranks(const struct gt_rank_figures *figures, const struct gt_spread *spread,
-                        struct gt_rank_score *ranks, struct medians *medians)
+static void score_ranks(struct scorer *scorer, struct gt_spread *spread, struct gt_rank_score *ranks)
 {
+    const struct gt_rank_figures *figures = scorer->figures;
+    size_t known = 0, first = figures->parts / 10 + 1;
+    for (size_t i = 0; i < scorer->count; i++)
+        if (!isnan(figures->value[scorer->rank[i]]))
+            scorer->scratch[known++] = figures->value[scorer->rank[i]];
+    find_spread(spread, scorer->scratch, known);
     for (size_t i = 0; i < figures->parts; i++)
-        medians->median[i] = NAN;
-    for (size_t i = 0; i < figures->ranks; i++) {
-        const double *part = figures->part + i * figures->parts;
-        score(&ranks[i], spread, figures->value[i]);
-        if (!figures->part || figures->parts < LEAST_PARTS)
+        scorer->part_median[i] = NAN;
+    for (size_t i = 0; i < scorer->count; i++) {
+        struct gt_rank_score *rank = &ranks[scorer->rank[i]];
+        const double *part = figures->part ? figures->part + scorer->rank[i] * figures->parts : NULL;
+        score(rank, spread, figures->value[scorer->rank[i]]);
+        if (!part || figures->parts < LEAST_PARTS)
             continue;
-        size_t first = figures->parts / 10 + 1;
-        ranks[i].since_start = mean_of(part, first, figures->parts) / mean_of(part, 0, first) - 1;
-        if (ranks[i].is_off)
-            look_at_parts(&ranks[i], medians, part);
+        rank->since_start = mean_of(part, first, figures->parts) / mean_of(part, 0, first) - 1;
+        if (rank->is_off)
+            check_parts(scorer, rank, part);
     }
 }
 
-/* Ranks of a node need not stand together. */
-static double median_of_node(const struct gt_rank_figures *figures, size_t node, double *scratch, size_t *ret_count)
+static int score_nodes(struct scorer *scorer, struct gt_rank_score *ranks, struct gt_rank_score *nodes)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < figures->ranks; i++)
-        if (figures->node[i] == node && !isnan(figures->value[i]))
-            scratch[count++] = figures->value[i];
-    qsort(scratch, count, sizeof *scratch, compare);
-    *ret_count = count;
-    return count ? quantile(scratch, count, 0.5) : NAN;
-}
-
-static int score_nodes(const struct gt_rank_figures *figures, struct gt_rank_score *ranks, struct gt_rank_score *nodes,
-                       double *scratch)
-{
+    const struct gt_rank_figures *figures = scorer->figures;
     struct gt_spread spread;
-    double *median = calloc(figures->nodes + 1, sizeof *median);
-    size_t *count = calloc(figures->nodes + 1, sizeof *count);
-    int status = median && count ? 0 : -ENOMEM;
-    for (size_t i = 0; i < figures->nodes && !status; i++)
-        median[i] = median_of_node(figures, i, scratch, &count[i]);
-    if (!status)
-        status = gt_spread_of(&spread, median, figures->nodes);
-    for (size_t i = 0; i < figures->nodes && !status; i++)
-        score(&nodes[i], &spread, median[i]);
-    for (size_t i = 0; i < figures->ranks && !status; i++) {
-        const struct gt_rank_score *node = &nodes[figures->node[i]];
-        ranks[i].with_node = ranks[i].is_off && node->is_off && count[figures->node[i]] > 1 &&
-                             (node->ratio > 1) == (ranks[i].ratio > 1);
+    for (size_t node = 0; node < figures->nodes; node++) {
+        size_t count = 0;
+        for (size_t i = 0; i < scorer->count; i++)
+            if (figures->node[scorer->rank[i]] == node && !isnan(figures->value[scorer->rank[i]]))
+                scorer->scratch[count++] = figures->value[scorer->rank[i]];
+        scorer->node_count[node] = count;
+        scorer->node_median[node] = median_of(scorer->scratch, count);
     }
-    free(median);
-    free(count);
-    return status;
+    if (gt_spread_of(&spread, scorer->node_median, figures->nodes) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < scorer->count; i++) {
+        struct gt_rank_score own, *rank = &ranks[scorer->rank[i]];
+        size_t node = figures->node[scorer->rank[i]];
+        score(&own, &spread, scorer->node_median[node]);
+        rank->with_node = rank->is_off && own.is_off && scorer->node_count[node] > 1 &&
+                          (own.ratio > 1) == (rank->ratio > 1);
+        if (nodes)
+            nodes[node] = own;
+    }
+    return 0;
 }
 
 int gt_rank_scores(const struct gt_rank_figures *figures, struct gt_spread *spread, struct gt_rank_score *ranks,
                    struct gt_rank_score *nodes)
 {
-    struct medians medians = {.figures = figures};
-    medians.median = calloc(figures->parts + 1, sizeof *medians.median);
-    medians.scratch = calloc(figures->ranks + 1, sizeof *medians.scratch);
-    struct gt_rank_score *of_nodes = nodes ? nodes : calloc(figures->nodes + 1, sizeof *of_nodes);
-    int status = medians.median && medians.scratch && of_nodes ? 0 : -ENOMEM;
-    if (!status)
-        status = gt_spread_of(spread, figures->value, figures->ranks);
-    if (!status) {
-        score_ranks(figures, spread, ranks, &medians);
-        status = figures->node ? score_nodes(figures, ranks, of_nodes, medians.scratch) : 0;
+    struct scorer scorer = {.figures = figures,
+                            .rank = calloc(figures->ranks + 1, sizeof *scorer.rank),
+                            .part_median = calloc(figures->parts + 1, sizeof *scorer.part_median),
+                            .node_median = calloc(figures->nodes + 1, sizeof *scorer.node_median),
+                            .node_count = calloc(figures->nodes + 1, sizeof *scorer.node_count),
+                            .scratch = calloc(figures->ranks + 1, sizeof *scorer.scratch)};
+    struct gt_spread unused;
+    bool has_memory = scorer.rank && scorer.part_median && scorer.node_median && scorer.node_count && scorer.scratch;
+    int status = has_memory ? 0 : -ENOMEM;
+    for (size_t group = 0; group < (figures->group ? figures->groups : 1) && !status; group++) {
+        scorer.count = 0;
+        for (size_t i = 0; i < figures->ranks; i++)
+            if (!figures->group || figures->group[i] == group)
+                scorer.rank[scorer.count++] = i;
+        score_ranks(&scorer, spread ? spread : &unused, ranks);
+        status = figures->node ? score_nodes(&scorer, ranks, nodes) : 0;
     }
-    free(medians.median);
-    free(medians.scratch);
-    if (!nodes)
-        free(of_nodes);
-    return status;
-}
-
-/* ---- Of several groups ------------------------------------------------------------------------------------------- */
-
-/* The figures of one group, behind each other. */
-struct gathered {
-    double *value, *part;
-    size_t *node, *rank; /* the rank is that among all */
-    struct gt_rank_score *score;
-};
-
-static size_t gather(struct gathered *to, const struct gt_rank_figures *from, const size_t *group, size_t which)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < from->ranks; i++) {
-        if (group[i] != which)
-            continue;
-        to->value[count] = from->value[i];
-        to->node[count] = from->node ? from->node[i] : 0;
-        if (from->part)
-            memcpy(to->part + count * from->parts, from->part + i * from->parts, from->parts * sizeof *to->part);
-        to->rank[count++] = i;
-    }
-    return count;
-}
-
-static int score_group(struct gathered *own, const struct gt_rank_figures *all, const size_t *group, size_t which,
-                       struct gt_rank_score *ranks)
-{
-    struct gt_spread spread;
-    const struct gt_rank_figures figures = {.ranks = gather(own, all, group, which),
-                                            .parts = all->parts,
-                                            .nodes = all->nodes,
-                                            .value = own->value,
-                                            .part = all->part ? own->part : NULL,
-                                            .node = all->node ? own->node : NULL};
-    int status = gt_rank_scores(&figures, &spread, own->score, NULL);
-    for (size_t i = 0; i < figures.ranks && !status; i++)
-        ranks[own->rank[i]] = own->score[i];
-    return status;
-}
-
-int gt_rank_scores_within(const struct gt_rank_figures *figures, const size_t *group, size_t groups,
-                          struct gt_rank_score *ranks)
-{
-    size_t count = figures->ranks + 1;
-    struct gathered own = {.value = calloc(count, sizeof *own.value),
-                           .part = calloc(figures->part ? count * figures->parts + 1 : 1, sizeof *own.part),
-                           .node = calloc(count, sizeof *own.node),
-                           .rank = calloc(count, sizeof *own.rank),
-                           .score = calloc(count, sizeof *own.score)};
-    int status = own.value && own.part && own.node && own.rank && own.score ? 0 : -ENOMEM;
-    for (size_t i = 0; i < groups && !status; i++)
-        status = score_group(&own, figures, group, i, ranks);
-    free(own.value);
-    free(own.part);
-    free(own.node);
-    free(own.rank);
-    free(own.score);
+    free(scorer.rank);
+    free(scorer.part_median);
+    free(scorer.node_median);
+    free(scorer.node_count);
+    free(scorer.scratch);
     return status;
 }
 
 /* ---- Outliers ---- */
 
-static const struct {
-    const char *key, *title, *unit, *name;
-    double least; /* a smaller distance from the median is nothing to look after */
-} figures[GT_JOB_FIGURES] = {
+const struct gt_job_figure_info gt_job_figure_infos[GT_JOB_FIGURES] = {
     [GT_JOB_CORES] = {"cores", "Cores busy", NULL, "CPU", 0.05},
     [GT_JOB_MEMORY] = {"memory_peak", "Memory peak", "bytes", "memory", 16 << 20},
     [GT_JOB_GPU_USE] = {"gpus_busy", "GPUs busy", NULL, "GPU", 0.05},
     [GT_JOB_TIME] = {"elapsed", "Time", "seconds", "time", 1},
 };
 
-const char *gt_job_figure_key(enum gt_job_figure figure)
-{
-    return figures[figure].key;
-}
-
-const char *gt_job_figure_title(enum gt_job_figure figure)
-{
-    return figures[figure].title;
-}
-
-const char *gt_job_figure_unit(enum gt_job_figure figure)
-{
-    return figures[figure].unit;
-}
-
-/* When it began and ended is not known. */
-static double figure_below(const struct gt_local_rank *below, double time, enum gt_job_figure figure)
-{
-    switch (figure) {
-    case GT_JOB_CORES: return time > 0 ? below->cpu_time / time : NAN;
-    case GT_JOB_MEMORY: return below->ram_peak;
-    case GT_JOB_GPU_USE: return below->gpu_utilization;
-    case GT_JOB_TIME:
-    case GT_JOB_FIGURES: break;
-    }
-    return NAN;
-}
-
 double gt_job_figure(const struct gt_job *job, size_t member, enum gt_job_figure figure)
 {
     const struct gt_job_rank *rank = &job->rank[job->member[member].rank];
-    double time = rank->end - rank->begin;
-    if (job->member[member].below)
-        return figure_below(job->member[member].below, time, figure);
+    const struct gt_local_rank *below = job->member[member].below;
+    double time = rank->end - rank->begin, cpu_time = below ? below->cpu_time : rank->own[GT_CPU_TIME];
     switch (figure) {
-    case GT_JOB_CORES: return time > 0 ? rank->own[GT_CPU_TIME] / time : NAN;
-    case GT_JOB_MEMORY: return isnan(rank->own[GT_RAM_PEAK]) ? rank->ram.least : rank->own[GT_RAM_PEAK];
-    case GT_JOB_GPU_USE: return rank->gpu_use;
-    case GT_JOB_TIME: return time;
+    case GT_JOB_CORES: return time > 0 ? cpu_time / time : NAN;
+    case GT_JOB_MEMORY:
+        return below ? below->ram_peak : isnan(rank->own[GT_RAM_PEAK]) ? rank->ram.least : rank->own[GT_RAM_PEAK];
+    case GT_JOB_GPU_USE: return below ? below->gpu_utilization : rank->gpu_use;
+    case GT_JOB_TIME: return below ? NAN : time; /* start and end of ranks below are unknown */
     case GT_JOB_FIGURES: break;
     }
     return NAN;
 }
 
-/* NaN where a rank that still runs cannot be compared: its time is not known, and while it begins each is at another place. */
+/* Returns NaN if a running rank cannot be compared: its time is unknown, and at the start each is at another place. */
 static double figure_to_compare(const struct gt_job *job, size_t member, enum gt_job_figure figure)
 {
     enum { SETTLED = 10 }; /* samples */
@@ -346,35 +264,26 @@ static double figure_to_compare(const struct gt_job *job, size_t member, enum gt
     return is_known ? gt_job_figure(job, member, figure) : NAN;
 }
 
-/* Those that ended among those that ended, and those that run among those that run. */
+/* Ranks that ended are compared with those that ended, and running ranks with running ranks. */
 static size_t peers_of(const struct gt_job *job, size_t member)
 {
     const struct gt_job_rank *rank = &job->rank[job->member[member].rank];
     return 2 * rank->launch + rank->complete;
 }
 
-static int compare_peers(struct gt_spread ret[GT_JOB_FIGURES], const struct gt_job *job, size_t peers, double *scratch)
+/* Find the spread of each figure over members of one launch, or all, or over `peers` if given (not
+ * GT_JOB_NO_LAUNCH). */
+static int spread_of(struct gt_spread ret[GT_JOB_FIGURES], const struct gt_job *job, size_t launch, size_t peers,
+                     double *scratch)
 {
+    bool of_peers = peers != GT_JOB_NO_LAUNCH;
     int status = 0;
-    for (int figure = 0; figure < GT_JOB_FIGURES && status >= 0; figure++) {
+    for (enum gt_job_figure figure = 0; figure < GT_JOB_FIGURES && status >= 0; figure++) {
         size_t count = 0;
         for (size_t i = 0; i < job->members; i++)
-            if (peers_of(job, i) == peers)
-                scratch[count++] = figure_to_compare(job, i, (enum gt_job_figure)figure);
-        status = gt_spread_of(&ret[figure], scratch, count);
-    }
-    return status;
-}
-
-/* Of the members of one launch, or all. */
-static int spread_of(struct gt_spread ret[GT_JOB_FIGURES], const struct gt_job *job, size_t launch, double *scratch)
-{
-    int status = 0;
-    for (int figure = 0; figure < GT_JOB_FIGURES && status >= 0; figure++) {
-        size_t count = 0;
-        for (size_t i = 0; i < job->members; i++)
-            if (launch == GT_JOB_NO_LAUNCH || gt_job_member_launch(job, i) == launch)
-                scratch[count++] = gt_job_figure(job, i, (enum gt_job_figure)figure);
+            if (of_peers ? peers_of(job, i) == peers
+                         : launch == GT_JOB_NO_LAUNCH || gt_job_member_launch(job, i) == launch)
+                scratch[count++] = of_peers ? figure_to_compare(job, i, figure) : gt_job_figure(job, i, figure);
         status = gt_spread_of(&ret[figure], scratch, count);
     }
     return status;
@@ -386,9 +295,11 @@ int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job)
     *ret = (struct gt_job_outliers){.step = calloc(job->launches + 1, sizeof *ret->step),
                                     .peers = calloc(2 * job->launches + 1, sizeof *ret->peers),
                                     .uneven = GT_JOB_NO_LAUNCH};
-    int status = scratch && ret->step && ret->peers ? spread_of(ret->all, job, GT_JOB_NO_LAUNCH, scratch) : -ENOMEM;
+    int status = scratch && ret->step && ret->peers
+                     ? spread_of(ret->all, job, GT_JOB_NO_LAUNCH, GT_JOB_NO_LAUNCH, scratch)
+                     : -ENOMEM;
     for (size_t i = 0; i < job->launches && status >= 0; i++) {
-        status = spread_of(ret->step[i], job, i, scratch);
+        status = spread_of(ret->step[i], job, i, GT_JOB_NO_LAUNCH, scratch);
         double imbalance = gt_spread_imbalance(&ret->step[i][GT_JOB_CORES]);
         if (!isnan(imbalance) && !(imbalance <= worst)) {
             worst = imbalance;
@@ -396,7 +307,7 @@ int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job)
         }
     }
     for (size_t i = 0; i < 2 * job->launches && status >= 0; i++)
-        status = compare_peers(ret->peers[i], job, i, scratch);
+        status = spread_of(ret->peers[i], job, 0, i, scratch);
     free(scratch);
     return status;
 }
@@ -408,23 +319,18 @@ void gt_job_outliers_release(struct gt_job_outliers *outliers)
     outliers->step = outliers->peers = NULL;
 }
 
-static const double FURTHEST = 1e9; /* where all others are equal */
+static const double FURTHEST = 1e9; /* if all others are equal */
 
-static void put_semicolon(struct gt_buffer *out, size_t begin)
-{
-    gt_buffer_text(out, out->length > begin ? "; " : "");
-}
-
-/* Returns how far off it is, in deviations; 0: it is not. */
+/* Returns the distance from the median in deviations; 0: no outlier. */
 static double remark_figure(struct gt_buffer *out, size_t begin, const struct gt_spread *spread, double value,
                             enum gt_job_figure figure)
 {
-    const char *name = figures[figure].name;
+    const char *name = gt_job_figure_infos[figure].name;
     bool is_end = value <= spread->least || value >= spread->most,
-         is_odd = gt_spread_is_off(spread, value) && fabs(value - spread->median) >= figures[figure].least;
+         is_odd = gt_spread_is_off(spread, value) && fabs(value - spread->median) >= gt_job_figure_infos[figure].least;
     if (isnan(value) || !spread_differs(spread, value) || (!is_end && !is_odd))
         return 0;
-    put_semicolon(out, begin);
+    gt_buffer_text(out, out->length > begin ? "; " : "");
     gt_buffer_printf(out, "%s%s", is_end ? value > spread->median ? "most " : "least " : "", name);
     if (spread->median > 0)
         gt_buffer_printf(out, ", %.3g times the median", value / spread->median);

@@ -1,9 +1,9 @@
-/* Statistics over one figure of each rank: its spread, what the imbalance costs, and which ranks and nodes are off.
+/* Statistics over one value of each rank: spread, imbalance and outliers.
  *
- * A rank is off where its figure is further from the median than five standard deviations, as the median distance from the median
- * tells them (1.4826 times it, for a normal distribution), and more than a twentieth of the median; and, where figures by stretches of
- * time are given, on the same side of the median of the stretch by more than a twentieth in at least half of its stretches. Among a
- * thousand healthy ranks one is 3.3 deviations off by chance, and a short trouble of one rank moves its mean: neither counts. */
+ * * A rank is off if its value differs from the median by more than five standard deviations (1.4826 * MAD) and by more
+ * than 5 % of the median. If there are values over time, at least half of them must differ from the median of their
+ * time by more than 5 % on the same side. So neither chance (one of 1,000 healthy ranks is 3.3 deviations off) nor a
+ * short disturbance counts. */
 #ifndef GT_ANALYSE_JOB_RANK_SCORES_H
 #define GT_ANALYSE_JOB_RANK_SCORES_H
 
@@ -13,18 +13,18 @@
 #include "analyse/job/job.h"
 #include "base/buffer.h"
 
-/* The figures that are known. NaN: there are none. */
+/* Spread of the known values. NaN: none. */
 struct gt_spread {
     size_t count;
     double least, quarter, median, three_quarters, most, mean;
-    double deviation; /* the median distance from the median */
+    double deviation; /* MAD: the median distance from the median */
 };
 
-/* -ENOMEM. NaN is left out. */
+/* Find the spread without NaN. -ENOMEM. */
 int gt_spread_of(struct gt_spread *ret, const double *values, size_t count);
-/* The greatest over the mean, less 1: by so much the job is longer than with the same work in equal parts. */
+/* Returns most / mean - 1: the share of time that equal parts of the work would save. */
 double gt_spread_imbalance(const struct gt_spread *spread);
-/* By five deviations and a twentieth, of at least five ranks. */
+/* Returns true for a distance of more than five deviations and 5 %, with at least five ranks. */
 bool gt_spread_is_off(const struct gt_spread *spread, double value);
 
 struct gt_rank_figures {
@@ -32,23 +32,23 @@ struct gt_rank_figures {
     const double *value; /* of each rank, NaN: not known */
     const double *part;  /* [rank][part], NaN: not known; NULL without parts */
     const size_t *node;  /* of each rank; NULL: not by node */
+    const size_t *group; /* of each rank, which is compared within its group; NULL: one group */
+    size_t groups;
 };
 
 struct gt_rank_score {
     double deviations;  /* from the median, signed */
     double ratio;       /* to the median */
-    double share_off;   /* of its stretches, by a twentieth on the same side; NaN: not known */
-    double since_start; /* the mean of its later stretches over that of the first tenth, less 1; NaN: not known */
+    double share_off;   /* share of its parts that differ by 5 % on the same side; NaN: unknown */
+    double since_start; /* mean of its later parts / mean of the first tenth - 1; NaN: unknown */
     bool is_off;
-    bool with_node; /* the median of its node is off likewise, and the node has other ranks */
+    bool with_node; /* the median of its node is off on the same side, and the node has other ranks */
 };
 
-/* `nodes`, which may be NULL, gets the score of the median of each node. -ENOMEM. */
+/* Score all ranks. `spread` and `nodes`, which may be NULL, get the spread of the last group, and the score of the
+ * median of each of its nodes. -ENOMEM. */
 int gt_rank_scores(const struct gt_rank_figures *figures, struct gt_spread *spread, struct gt_rank_score *ranks,
                    struct gt_rank_score *nodes);
-/* Each rank among those of its own group alone: `group` of each rank, counted from 0. -ENOMEM. */
-int gt_rank_scores_within(const struct gt_rank_figures *figures, const size_t *group, size_t groups,
-                          struct gt_rank_score *ranks);
 
 /* ---- Which ranks of a job differ from the others, and in what ---- */
 
@@ -59,25 +59,28 @@ enum gt_job_figure { GT_JOB_CORES, GT_JOB_MEMORY, GT_JOB_GPU_USE, GT_JOB_TIME, G
 struct gt_job_outliers {
     struct gt_spread all[GT_JOB_FIGURES];
     struct gt_spread (*step)[GT_JOB_FIGURES];  /* of each launch */
-    struct gt_spread (*peers)[GT_JOB_FIGURES]; /* [2 * launch + complete]: to these a rank is compared */
-    size_t uneven; /* the launch whose ranks are busy most differently; GT_JOB_NO_LAUNCH: none has several that tell */
+    struct gt_spread (*peers)[GT_JOB_FIGURES]; /* [2 * launch + complete]: of the ranks that a rank is compared with */
+    size_t uneven; /* launch with the largest imbalance of cores; GT_JOB_NO_LAUNCH: unknown */
 };
 
-const char *gt_job_figure_key(enum gt_job_figure figure);
-const char *gt_job_figure_title(enum gt_job_figure figure);
-const char *gt_job_figure_unit(enum gt_job_figure figure); /* NULL: none */
+extern const struct gt_job_figure_info {
+    const char *key, *title, *unit; /* unit NULL: none */
+    const char *name;               /* in remarks */
+    double least;                   /* smaller distances from the median are ignored */
+} gt_job_figure_infos[GT_JOB_FIGURES];
 double gt_job_figure(const struct gt_job *job, size_t member, enum gt_job_figure figure);
 /* -ENOMEM. Release it in any case. */
 int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job);
 void gt_job_outliers_release(struct gt_job_outliers *outliers);
-/* Appends what is remarkable about a rank, "failed with 3; least CPU, 0.62 of the median"; nothing where there is nothing. Returns
- * how far it is off, in deviations; infinity where it did not end well, 0 where it is no outlier. That a recording is not finished alone
- * is nothing, as while it runs, unless others of its step were heard of two minutes later. */
+/* Append remarks about a rank, "failed with 3; least CPU, 0.62 times the median". Returns the distance from the median
+ * in deviations; infinity if it did not end well, 0 for no outlier. An unfinished recording counts only if others of
+ * its step have samples two minutes later. */
 double gt_job_remark(struct gt_buffer *out, const struct gt_job_outliers *outliers, const struct gt_job *job,
                      size_t member);
-/* Its recording is not finished, and others of its step and attempt are. */
+/* Returns true if its recording is not finished, but others of its step and attempt are. */
 bool gt_job_is_late(const struct gt_job_outliers *outliers, const struct gt_job *job, size_t member);
-/* Appends how the command of a tracker ended, where that was not well, and returns true then. That of ranks below it is not known. */
+/* Append how the command of a tracker ended, and return true, if it did not end well. The ends of ranks below are
+ * unknown. */
 bool gt_job_remark_end(struct gt_buffer *out, const struct gt_job_rank *rank);
 
 #endif

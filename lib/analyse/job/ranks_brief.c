@@ -26,7 +26,7 @@ static void add_head(struct gt_node **ret, struct gt_node *root, const struct gt
         failed += job->rank[i].complete && job->rank[i].exit_status > 0;
     }
     struct gt_buffer names = {0};
-    size_t steps = gt_job_steps(job), ranks = gt_job_ranks(job, GT_JOB_ALL_NODES);
+    size_t steps = job->steps, ranks = gt_job_ranks(job, GT_JOB_ALL_NODES);
     gt_job_names(&names, job);
     snprintf(title, sizeof title, "%.200s%s%.200s", names.length ? names.data : "", names.length ? "  " : "",
              job->rank[0].machine.command);
@@ -112,7 +112,7 @@ static void add_energy(struct gt_node *brief, const struct gt_job *job)
     gt_brief_line(brief, &(struct gt_brief_line){"energy", gt_human_energy(amount, most_sum), NULL, words});
 }
 
-/* ---- What is remarkable ------------------------------------------------------------------------------------------ */
+/* ---- What is remarkable ---- */
 
 static void warn_of_missing(struct gt_node *brief, const struct gt_job *job)
 {
@@ -139,7 +139,7 @@ static void warn_of_dropped(struct gt_node *brief, const struct gt_job *job)
     gt_brief_warning(brief, sentence, "values over time do not include them");
 }
 
-/* Names the node whose clock is off the most. */
+/* Name the node with the largest clock offset. */
 static void warn_of_clocks(struct gt_node *brief, const struct gt_job *job)
 {
     char sentence[TEXT], amount[GT_HUMAN_SIZE];
@@ -163,7 +163,7 @@ static void warn_of_clocks(struct gt_node *brief, const struct gt_job *job)
     gt_brief_warning(brief, sentence, "its times are corrected by that here");
 }
 
-/* Of several ranks below one tracker it is not known which made it end so. */
+/* With several ranks below one tracker, the rank that failed is unknown. */
 static void warn_of_trackers(struct gt_node *brief, const struct gt_job *job)
 {
     size_t named = 0;
@@ -194,7 +194,7 @@ static int compare_odd(const void *left, const void *right)
                                       : (a->member > b->member) - (a->member < b->member);
 }
 
-/* `more`: how many there are that are not named. */
+/* `more` is the number of outliers without a line. */
 static void name_odd(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers,
                      size_t member, size_t more)
 {
@@ -214,14 +214,14 @@ static void name_odd(struct gt_node *brief, const struct gt_job *job, const stru
     gt_buffer_release(&sentence);
 }
 
-/* Those that failed, then those that are furthest off. */
+/* Warn of failed ranks first, then of the largest outliers. */
 static void warn_of_ranks(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
     struct odd_rank *odd = calloc(job->members + 1, sizeof *odd);
     size_t count = 0, named = NAMED, told = 0;
     for (const struct gt_node *item = gt_brief_first_warning(brief); item; item = item->next)
         told++;
-    named = told < named ? named - told : 1; /* a summary has no more lines */
+    named = told < named ? named - told : 1; /* the limit of a summary */
     for (size_t i = 0; i < job->members && odd; i++) {
         struct gt_buffer remark = {0};
         odd[count] = (struct odd_rank){gt_job_remark(&remark, outliers, job, i), i};

@@ -421,24 +421,23 @@ static int go_back_in_job(struct gt_critical_path *path, struct gt_path_step *st
 
 int gt_critical_path_find(struct gt_critical_path *path, const struct gt_analysis_input *input, uint32_t first)
 {
-    struct gt_collectives collectives;
+    const struct gt_collectives *collectives;
     struct gt_gpu_steps steps = {0};
     *path = (struct gt_critical_path){0};
     int status = gt_collectives_find(input, first, &collectives);
     if (status < 0)
         return status;
-    status = gt_path_graph_open(&path->graph, input, &collectives, first);
+    status = gt_path_graph_open(&path->graph, input, collectives, first);
     if (status >= 0)
         status = gt_gpu_steps_find(input, &path->graph.hull, &path->graph.gpu, path->graph.call, &steps);
     if (status >= 0)
         status = add_steps(path, &steps, input->trace->events.count);
     if (status >= 0)
-        add_job(path, &collectives);
+        add_job(path, collectives);
     for (size_t i = 0; i < path->steps && status >= 0; i++)
         status = i < path->ranks ? go_back(path, &path->step[i], end_of(path, &path->step[i]), false)
                                  : go_back_in_job(path, &path->step[i]);
     gt_gpu_steps_release(&steps);
-    gt_collectives_release(&collectives);
     return status;
 }
 

@@ -31,7 +31,18 @@ enum gt_work {
 enum gt_use { GT_USE_COMPUTE, GT_USE_COMMUNICATION, GT_USE_MEMORY, GT_USES };
 
 /* Views, see analyse/views.h. */
-enum gt_view { GT_VIEW_WORK, GT_VIEW_LAUNCHED_WORK, GT_VIEW_STEPS, GT_VIEW_LOADING, GT_VIEWS };
+enum gt_view {
+    GT_VIEW_WORK,
+    GT_VIEW_LAUNCHED_WORK,
+    GT_VIEW_PIECES,
+    GT_VIEW_GAPS,
+    GT_VIEW_STEPS,
+    GT_VIEW_LOADING,
+    GT_VIEWS
+};
+
+/* What else is made once, and kept by the query. */
+enum gt_kept { GT_KEPT_COLLECTIVES, GT_KEPT_HOST_WAITS };
 
 struct gt_analysis_input {
     const struct gt_trace *trace;

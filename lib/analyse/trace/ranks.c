@@ -7,6 +7,7 @@
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/phases.h"
 #include "analyse/trace/step_spans.h"
+#include "analyse/views.h"
 #include "base/number.h"
 #include "trace/formats/smdebug.h"
 
@@ -55,50 +56,39 @@ static int measure_steps(struct search *search)
     return status;
 }
 
-static void add_gpu(struct gt_rank_figures *rank, const struct gt_gpu_time *time)
+static void measure_gpus(struct search *search)
 {
-    enum { COMMUNICATION = 1 << GT_USE_COMMUNICATION, MEMORY = 1 << GT_USE_MEMORY };
-    if (!rank->has_gpu) {
-        rank->has_gpu = true;
-        rank->whole = rank->memory = 0;
-        for (int i = GT_RANK_COMPUTE; i < GT_RANK_FIGURES; i++)
-            rank->figure[i] = 0;
-    }
-    rank->gpus++;
-    rank->whole += (double)time->whole;
-    rank->figure[GT_RANK_COMPUTE] += (double)gt_gpu_busy(time, GT_USE_COMPUTE);
-    rank->figure[GT_RANK_COMMUNICATION] += (double)(time->part[COMMUNICATION] + time->part[COMMUNICATION | MEMORY]);
-    rank->figure[GT_RANK_IDLE] += (double)time->part[0];
-    rank->memory += (double)time->part[MEMORY];
-}
-
-static int measure_gpus(struct search *search, const struct gt_spans *spans)
-{
-    int status = 0;
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, 2, &from, &to);) {
-        struct gt_gpu_time time;
-        status = gt_gpu_time(search->input, &time, spans, from, to);
-        if (status < 0 || spans->span[from].key[GT_GPU_NODE] == GT_TRACE_NONE)
+    struct gt_rows times = gt_view_device_times(search->input), idle = gt_view_idle(search->input, "node device");
+    struct gt_rows work = gt_view_work(search->input);
+    const uint32_t *node = gt_rows_keys(&times, "node"), *of_work = gt_rows_keys(&work, "node"),
+                   *use = gt_rows_keys(&work, "use");
+    const int64_t *length = gt_rows_wholes(&work, "length");
+    gt_rows_join(&times, &idle, "node device", "host_wait data_loader");
+    const int64_t *host = gt_rows_wholes(&times, "host_wait"), *loading = gt_rows_wholes(&times, "data_loader");
+    for (size_t i = 0; i < times.count; i++) {
+        struct gt_rank_figures *rank = node[i] == GT_TRACE_NONE ? NULL : &search->rank[node[i]];
+        if (!rank)
             continue;
-        struct gt_rank_figures *rank = &search->rank[spans->span[from].key[GT_GPU_NODE]];
-        add_gpu(rank, &time);
-        for (size_t i = from; i < to; i++)
-            if (spans->span[i].key[GT_GPU_USE] == GT_USE_COMPUTE) {
-                rank->kernels++;
-                rank->figure[GT_RANK_KERNEL] += (double)(spans->span[i].end - spans->span[i].start);
-            }
+        if (!rank->has_gpu) {
+            rank->has_gpu = true;
+            rank->whole = rank->memory = 0;
+            for (int k = GT_RANK_COMPUTE; k < GT_RANK_FIGURES; k++)
+                rank->figure[k] = 0;
+        }
+        rank->gpus++;
+        rank->whole += (double)gt_rows_wholes(&times, "span")[i];
+        rank->memory += (double)gt_rows_wholes(&times, "memory")[i];
+        rank->figure[GT_RANK_COMPUTE] += (double)gt_rows_wholes(&times, "compute")[i];
+        rank->figure[GT_RANK_COMMUNICATION] += (double)gt_rows_wholes(&times, "communication")[i];
+        rank->figure[GT_RANK_IDLE] += (double)gt_rows_wholes(&times, "idle")[i];
+        rank->figure[GT_RANK_LOADING] += (double)loading[i];
+        rank->figure[GT_RANK_HOST] += (double)(host[i] - loading[i]);
     }
-    return status;
-}
-
-static void add_idle(void *context, const struct gt_idle_time *time)
-{
-    const struct search *search = context;
-    if (time->span->key[GT_GPU_NODE] == GT_TRACE_NONE)
-        return;
-    struct gt_rank_figures *rank = &search->rank[time->span->key[GT_GPU_NODE]];
-    rank->figure[GT_RANK_LOADING] += (double)time->loading;
-    rank->figure[GT_RANK_HOST] += (double)(time->idle[GT_IDLE_HOST] - time->loading);
+    for (size_t i = 0; i < work.count; i++)
+        if (use[i] == GT_USE_COMPUTE && of_work[i] != GT_TRACE_NONE) {
+            search->rank[of_work[i]].kernels++;
+            search->rank[of_work[i]].figure[GT_RANK_KERNEL] += (double)length[i];
+        }
 }
 
 /* Of ranks without a GPU all the time spent waiting for data is known. */
@@ -121,15 +111,11 @@ static int measure_loading(struct search *search)
 
 static int measure(struct search *search)
 {
-    struct gt_spans spans = {0};
     count_events(search);
     leave_out_wholes(search);
     int status = measure_steps(search);
-    status = status < 0 ? status : gt_gpu_spans(search->input, &spans);
-    gt_spans_sort(&spans);
-    status = status < 0 ? status : measure_gpus(search, &spans);
-    status = status < 0 ? status : gt_idle_walk(search->input, &spans, 2, add_idle, search);
-    gt_spans_release(&spans);
+    measure_gpus(search);
+    status = status < 0 ? status : gt_query_status(search->input->query);
     return status < 0 ? status : measure_loading(search);
 }
 

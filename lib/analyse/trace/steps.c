@@ -101,13 +101,11 @@ static struct gt_rows find_arrivals(const struct gt_analysis_input *input)
                                                   GT_FIELD(GT_REAL, struct gt_rank_clock, kept_waiting),
                                                   GT_FIELD(GT_WHOLE, struct gt_rank_clock, offset),
                                                   {.name = NULL}};
-    struct gt_collectives all = {0};
+    const struct gt_collectives *all;
     int status = gt_collectives_find(input, 0, &all);
     if (status < 0)
         gt_query_fail(input->query, status);
-    struct gt_rows rows = gt_rows_of_records(input->query, all.rank, all.ranks, sizeof *all.rank, fields);
-    gt_collectives_release(&all);
-    return rows;
+    return gt_rows_of_records(input->query, all->rank, all->ranks, sizeof *all->rank, fields);
 }
 
 /* Steps beside each other, by one clock where ranks share collectives. */

@@ -1,4 +1,4 @@
-#include "analyse/usage/figures.h"
+#include "analyse/usage/usage.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -283,14 +283,6 @@ const char *gt_usage_reason_missing(const struct gt_usage *usage, enum gt_scope 
     return usage->outcome->provenance_count ? "no source has it here" : "not in the recording";
 }
 
-static void add_elapsed(const struct gt_usage *usage, struct gt_table *table)
-{
-    bool complete = usage->outcome->complete;
-    GT_CELLS(table, "compute_time.time", (const char *)NULL, gt_exactness_name(complete ? GT_EXACT : GT_SAMPLED),
-             "monotonic clock", complete ? "from the start of tracking to the end of the job" : "first to last sample",
-             (const char *)NULL);
-}
-
 static struct gt_table *add_table(struct gt_node *root, const char *key, const char *title, const char *columns)
 {
     struct gt_table *table = gt_report_table(root, key, title);
@@ -315,6 +307,10 @@ void gt_usage_provenance(const struct gt_usage *usage, struct gt_node *root)
         metric_name(name, sizeof name, scope, figures[figure].metric);
         GT_CELLS(missing, figures[figure].key, name, gt_usage_reason_missing(usage, scope, figures[figure].metric));
     }
+    bool is_whole = usage->outcome->complete;
     if (!isnan(usage->outcome->elapsed))
-        add_elapsed(usage, provenance);
+        GT_CELLS(provenance, "compute_time.time", (const char *)NULL,
+                 gt_exactness_name(is_whole ? GT_EXACT : GT_SAMPLED), "monotonic clock",
+                 is_whole ? "from the start of tracking to the end of the job" : "first to last sample",
+                 (const char *)NULL);
 }

@@ -1,10 +1,9 @@
-#include "analyse/usage/next_time.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "analyse/usage/warning.h"
+#include "analyse/usage/usage.h"
 #include "schema/human.h"
 
 static const double MIB = 1048576, GIB = 1073741824;
@@ -158,95 +157,93 @@ void gt_next_time_expect(struct gt_next_time *next, double memory, double second
 
 /* ---- In the words of schedulers ---------------------------------------------------------------------------------- */
 
-/* "16G", "768M", with the letters of the scheduler. */
-static void put_memory(struct gt_buffer *out, double bytes, const char *large, const char *small)
+/* NaN where it is not known, like the figures themselves. */
+static double whole_cores(const struct gt_next_time *next)
+{
+    return isnan(next->cores) ? NAN : fmax(ceil(next->cores - 1e-9), 1);
+}
+
+static double gpus_used(const struct gt_next_time *next)
+{
+    return next->gpus > 0 ? next->gpus : NAN;
+}
+
+enum { JOINED = -1 }; /* as the beginning of a line: no blank parts an option from what is before it */
+
+static void put_name(struct gt_buffer *out, long begin, const char *name)
+{
+    gt_buffer_printf(out, "%s%s", begin >= 0 && out->length > (size_t)begin ? " " : "", name);
+}
+
+/* An option whose value is known. */
+static void put_number(struct gt_buffer *out, long begin, const char *name, double value)
+{
+    if (isnan(value))
+        return;
+    put_name(out, begin, name);
+    gt_buffer_printf(out, "%.0f", value);
+}
+
+/* "--mem=16G", "--mem=768M", with the letters of the scheduler. */
+static void put_memory(struct gt_buffer *out, long begin, const char *name, double bytes, const char *large,
+                       const char *small)
 {
     bool is_whole = fmod(bytes, GIB) == 0;
+    if (isnan(bytes))
+        return;
+    put_name(out, begin, name);
     gt_buffer_printf(out, "%.0f%s", bytes / (is_whole ? GIB : MIB), is_whole ? large : small);
 }
 
-static double whole_cores(const struct gt_next_time *next)
+static void put_time(struct gt_buffer *out, long begin, const char *name, double seconds, const char *end)
 {
-    return fmax(ceil(next->cores - 1e-9), 1);
-}
-
-static void put_time(struct gt_buffer *out, double seconds)
-{
-    long minutes = lround(seconds / 60);
-    gt_buffer_printf(out, "%ld:%02ld:00", minutes / 60, minutes % 60);
-}
-
-static void put_blank(struct gt_buffer *out, size_t begin)
-{
-    if (out->length > begin)
-        gt_buffer_char(out, ' ');
+    long minutes = lround(isnan(seconds) ? 0 : seconds / 60);
+    if (isnan(seconds))
+        return;
+    put_name(out, begin, name);
+    gt_buffer_printf(out, "%ld:%02ld%s", minutes / 60, minutes % 60, end);
 }
 
 /* Without the number of tasks, which says how the work is divided, and stays as it is. */
 static void put_slurm(struct gt_buffer *out, const struct gt_next_time *next)
 {
-    size_t begin = out->length;
+    long begin = (long)out->length;
     double tasks = fmax(next->tasks, 1), cores = ceil(whole_cores(next) / tasks);
-    if (!isnan(next->memory) && next->is_by_core && !isnan(next->cores)) {
-        gt_buffer_text(out, "--mem-per-cpu=");
-        put_memory(out, round_memory(next->memory / (cores * tasks)), "G", "M");
-    } else if (!isnan(next->memory)) {
-        gt_buffer_text(out, "--mem=");
-        put_memory(out, next->memory, "G", "M");
-    }
-    if (!isnan(next->cores)) {
-        put_blank(out, begin);
-        gt_buffer_printf(out, "--cpus-per-task=%.0f", cores);
-    }
-    if (next->gpus > 0) {
-        put_blank(out, begin);
-        gt_buffer_printf(out, "--gpus=%.0f", next->gpus);
-    }
-    if (!isnan(next->seconds)) {
-        put_blank(out, begin);
-        gt_buffer_text(out, "--time=");
-        put_time(out, next->seconds);
-    }
+    if (next->is_by_core && !isnan(next->memory) && !isnan(cores))
+        put_memory(out, begin, "--mem-per-cpu=", round_memory(next->memory / (cores * tasks)), "G", "M");
+    else
+        put_memory(out, begin, "--mem=", next->memory, "G", "M");
+    put_number(out, begin, "--cpus-per-task=", cores);
+    put_number(out, begin, "--gpus=", gpus_used(next));
+    put_time(out, begin, "--time=", next->seconds, ":00");
 }
 
 static void put_pbs(struct gt_buffer *out, const struct gt_next_time *next)
 {
     gt_buffer_printf(out, "-l select=%zu", next->nodes > 1 ? next->nodes : 1);
-    if (!isnan(next->cores))
-        gt_buffer_printf(out, ":ncpus=%.0f", whole_cores(next));
-    if (!isnan(next->memory)) {
-        gt_buffer_text(out, ":mem=");
-        put_memory(out, next->memory, "gb", "mb");
-    }
-    if (next->gpus > 0)
-        gt_buffer_printf(out, ":ngpus=%.0f", next->gpus);
-    if (!isnan(next->seconds)) {
-        gt_buffer_text(out, " -l walltime=");
-        put_time(out, next->seconds);
-    }
+    put_number(out, JOINED, ":ncpus=", whole_cores(next));
+    put_memory(out, JOINED, ":mem=", next->memory, "gb", "mb");
+    put_number(out, JOINED, ":ngpus=", gpus_used(next));
+    put_time(out, JOINED, " -l walltime=", next->seconds, ":00");
 }
 
 /* The limit of bsub kills, what is reserved finds a host with as much. */
 static void put_lsf(struct gt_buffer *out, const struct gt_next_time *next)
 {
-    double cores = isnan(next->cores) ? 1 : whole_cores(next);
+    double cores = fmax(whole_cores(next), 1); /* fmax passes over NaN */
     gt_buffer_printf(out, "-n %.0f", cores * (next->nodes > 1 ? (double)next->nodes : 1));
     if (!isnan(next->memory)) {
-        gt_buffer_text(out, " -M ");
-        put_memory(out, next->memory, "GB", "MB");
+        put_memory(out, JOINED, " -M ", next->memory, "GB", "MB");
         if (next->nodes > 1)
             gt_buffer_printf(out, " -R \"span[ptile=%.0f] rusage[mem=", cores);
         else
             gt_buffer_text(out, " -R \"span[hosts=1] rusage[mem=");
-        put_memory(out, next->memory, "GB", "MB");
+        put_memory(out, JOINED, "", next->memory, "GB", "MB");
         gt_buffer_text(out, "]\"");
     }
     if (next->gpus > 0)
         gt_buffer_printf(out, " -gpu \"num=%.0f\"", next->gpus);
-    if (!isnan(next->seconds)) {
-        long minutes = lround(next->seconds / 60);
-        gt_buffer_printf(out, " -W %ld:%02ld", minutes / 60, minutes % 60);
-    }
+    put_time(out, JOINED, " -W ", next->seconds, "");
 }
 
 /* No limit on cores: it would only hold the job back. Inline, so that it is YAML on one line, too. */
@@ -254,35 +251,19 @@ static void put_k8s(struct gt_buffer *out, const struct gt_next_time *next)
 {
     gt_buffer_printf(out, "resources: {requests: {cpu: %.0fm",
                      isnan(next->cores) ? 1000 : fmax(ceil(next->cores * 10 - 1e-9) * 100, 100));
-    if (!isnan(next->memory)) {
-        gt_buffer_text(out, ", memory: ");
-        put_memory(out, next->memory, "Gi", "Mi");
-    }
+    put_memory(out, JOINED, ", memory: ", next->memory, "Gi", "Mi");
     gt_buffer_text(out, "}, limits: {");
-    if (!isnan(next->memory)) {
-        gt_buffer_text(out, "memory: ");
-        put_memory(out, next->memory, "Gi", "Mi");
-    }
-    if (next->gpus > 0)
-        gt_buffer_printf(out, "%snvidia.com/gpu: %.0f", isnan(next->memory) ? "" : ", ", next->gpus);
+    put_memory(out, JOINED, "memory: ", next->memory, "Gi", "Mi");
+    put_number(out, JOINED, isnan(next->memory) ? "nvidia.com/gpu: " : ", nvidia.com/gpu: ", gpus_used(next));
     gt_buffer_text(out, "}}");
 }
 
 static void put_docker(struct gt_buffer *out, const struct gt_next_time *next)
 {
-    size_t begin = out->length;
-    if (!isnan(next->memory)) {
-        gt_buffer_text(out, "--memory=");
-        put_memory(out, next->memory, "g", "m");
-    }
-    if (!isnan(next->cores)) {
-        put_blank(out, begin);
-        gt_buffer_printf(out, "--cpus=%.0f", whole_cores(next));
-    }
-    if (next->gpus > 0) {
-        put_blank(out, begin);
-        gt_buffer_printf(out, "--gpus=%.0f", next->gpus);
-    }
+    long begin = (long)out->length;
+    put_memory(out, begin, "--memory=", next->memory, "g", "m");
+    put_number(out, begin, "--cpus=", whole_cores(next));
+    put_number(out, begin, "--gpus=", gpus_used(next));
 }
 
 const char *const gt_request_kinds[] = {"slurm", "k8s", "pbs", "lsf", "docker", NULL};
@@ -322,9 +303,19 @@ void gt_next_time_try(struct gt_buffer *out, const struct gt_next_time *next)
     char amount[GT_HUMAN_SIZE];
     size_t begin = out->length;
     if (!isnan(next->killed_at))
-        put_memory(out, next->memory, "G", "M"); /* as schedulers take it */
+        put_memory(out, JOINED, "", next->memory, "G", "M"); /* as schedulers take it */
     if (!isnan(next->throttled_at))
         gt_buffer_printf(out, "%s%s cores", out->length > begin ? ", " : "", gt_human_number(amount, next->cores));
+}
+
+void gt_next_time_requests(struct gt_node *section, const struct gt_next_time *next)
+{
+    for (size_t i = 0; gt_request_kinds[i]; i++) {
+        struct gt_buffer line = {0};
+        gt_next_time_request(&line, next, gt_request_kinds[i]);
+        gt_report_text(section, gt_request_kinds[i], gt_request_kinds[i], line.data);
+        gt_buffer_release(&line);
+    }
 }
 
 /* ---- For programs ------------------------------------------------------------------------------------------------ */
@@ -342,10 +333,5 @@ void gt_next_time_section(const struct gt_usage *usage, struct gt_node *root)
     gt_report_number(section, "time", "Time", next.seconds, "seconds");
     gt_report_number(section, "killed_at", "Killed at", next.killed_at, "bytes");
     gt_report_number(section, "throttled_at", "Throttled at", next.throttled_at, NULL);
-    for (size_t i = 0; gt_request_kinds[i]; i++) {
-        struct gt_buffer line = {0};
-        gt_next_time_request(&line, &next, gt_request_kinds[i]);
-        gt_report_text(section, gt_request_kinds[i], gt_request_kinds[i], line.data);
-        gt_buffer_release(&line);
-    }
+    gt_next_time_requests(section, &next);
 }

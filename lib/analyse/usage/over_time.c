@@ -1,4 +1,4 @@
-#include "analyse/usage/over_time.h"
+#include "analyse/usage/usage.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -9,8 +9,7 @@
 #include <sys/stat.h>
 
 #include "analyse/display.h"
-#include "analyse/usage/next_time.h"
-#include "analyse/usage/warning.h"
+#include "analyse/usage/usage.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "schema/human.h"
@@ -77,15 +76,6 @@ static bool are_positive(const struct gt_scaling_point *points, size_t count)
     return true;
 }
 
-static void fit_power(struct gt_scaling *ret, const struct gt_scaling_point *points, size_t count,
-                      struct gt_scaling_point *logarithms, double *scratch)
-{
-    for (size_t i = 0; i < count; i++)
-        logarithms[i] = (struct gt_scaling_point){log(points[i].x), log(points[i].y)};
-    fit_line(ret, logarithms, count, scratch);
-    ret->is_power = true;
-}
-
 int gt_scaling_fit(struct gt_scaling *ret, const struct gt_scaling_point *points, size_t count)
 {
     struct gt_scaling power = {0};
@@ -101,7 +91,10 @@ int gt_scaling_fit(struct gt_scaling *ret, const struct gt_scaling_point *points
     }
     fit_line(ret, points, count, scratch);
     if (are_positive(points, count)) {
-        fit_power(&power, points, count, logarithms, scratch);
+        for (size_t i = 0; i < count; i++)
+            logarithms[i] = (struct gt_scaling_point){log(points[i].x), log(points[i].y)};
+        fit_line(&power, logarithms, count, scratch);
+        power.is_power = true;
         double line = misfit(ret, points, count, scratch);
         if (misfit(&power, points, count, scratch) < 0.9 * line)
             *ret = power;
@@ -211,44 +204,30 @@ struct gt_scaling_report {
     struct gt_next_time next;
 };
 
-static void add_row(struct gt_scaling_report *runs, const char *path, double size, double peak, double elapsed,
-                    bool counts)
-{
-    GT_CELLS(runs->table, path, size, peak, elapsed, counts ? NULL : "failed: left out");
-}
-
 /* What failed does not tell what it takes. */
-int gt_scaling_report_add(struct gt_scaling_report *runs, const char *path, const struct gt_usage_sources *sources,
+int gt_scaling_report_add(struct gt_scaling_report *runs, const char *path, const struct gt_usage *usage,
                           struct gt_error *error)
 {
-    const struct gt_usage usage = {
-        .machine = sources->machine, .summary = sources->summary, .outcome = sources->outcome};
-    double size, peak = gt_usage_peak(&usage), elapsed = usage.outcome->elapsed;
-    int status = size_of_run(&size, runs->variable, sources->recording, sources->machine, error);
+    double size, peak = gt_usage_peak(usage), elapsed = usage->outcome->elapsed;
+    int status = size_of_run(&size, runs->variable, usage->recording, usage->machine, error);
     if (status < 0)
         return status;
-    bool counts = usage.outcome->exit_status <= 0 && gt_usage_out_of_memory(&usage) == GT_MEMORY_SUFFICED;
+    bool counts = usage->outcome->exit_status <= 0 && gt_usage_out_of_memory(usage) == GT_MEMORY_SUFFICED;
     if (counts && !isnan(peak))
         runs->memory[runs->memories++] = (struct gt_scaling_point){size, peak};
     if (counts && !isnan(elapsed))
         runs->time[runs->times++] = (struct gt_scaling_point){size, elapsed};
     if (counts)
-        gt_next_time_add(&runs->next, &usage);
-    add_row(runs, path, size, peak, elapsed, counts);
+        gt_next_time_add(&runs->next, usage);
+    GT_CELLS(runs->table, path, size, peak, elapsed, counts ? NULL : "failed: left out");
     return 0;
-}
-
-/* So many that a step of size is one that people would take. */
-static double step_of(double size)
-{
-    return pow(1000, floor(log10(fmax(size, 1)) / 3));
 }
 
 /* "1.20 GB + 3.00 MB for each 1000", "grows with the power 2.01". */
 static void describe(const struct gt_scaling *scaling, char *(*human)(char *, double), char *text, size_t size)
 {
     char begin[GT_HUMAN_SIZE], slope[GT_HUMAN_SIZE], low[GT_HUMAN_SIZE], high[GT_HUMAN_SIZE], each[24] = "";
-    double step = step_of(scaling->centre);
+    double step = pow(1000, floor(log10(fmax(scaling->centre, 1)) / 3)); /* in which people count */
     if (step > 1)
         snprintf(each, sizeof each, " %.0f", step);
     if (scaling->is_power)
@@ -307,32 +286,6 @@ static int add_figure(struct gt_node *root, const struct figure *figure, const s
     return 0;
 }
 
-/* The upper ends of the intervals, and the most cores and GPUs that any run used. */
-static void add_requests(struct gt_node *root, struct gt_scaling_report *runs, const struct gt_scaling scaling[2],
-                         double size)
-{
-    struct gt_node *section = gt_report_section(root, "next_time", "To ask for");
-    gt_next_time_expect(&runs->next, gt_scaling_at(&scaling[0], size).high, gt_scaling_at(&scaling[1], size).high);
-    for (size_t i = 0; gt_request_kinds[i]; i++) {
-        struct gt_buffer line = {0};
-        gt_next_time_request(&line, &runs->next, gt_request_kinds[i]);
-        for (char *end; line.data && (end = strchr(line.data, '\n'));)
-            *end = ' ';
-        gt_report_text(section, gt_request_kinds[i], gt_request_kinds[i], line.data);
-        gt_buffer_release(&line);
-    }
-}
-
-static void begin_table(struct gt_scaling_report *runs)
-{
-    runs->table = gt_report_table(gt_report_root(runs->report), "runs", "Runs");
-    gt_table_column(runs->table, "recording", "Recording", GT_CELL_TEXT, NULL);
-    gt_table_column(runs->table, "size", "Size", GT_CELL_NUMBER, NULL);
-    gt_table_column(runs->table, "memory", "Memory, at most", GT_CELL_NUMBER, "bytes");
-    gt_table_column(runs->table, "time", "Time", GT_CELL_NUMBER, "seconds");
-    gt_table_column(runs->table, "remark", "Remark", GT_CELL_TEXT, NULL);
-}
-
 int gt_scaling_report_open(struct gt_scaling_report **ret, const char *variable, size_t count, struct gt_error *error)
 {
     struct gt_scaling_report *runs = calloc(1, sizeof *runs);
@@ -347,7 +300,12 @@ int gt_scaling_report_open(struct gt_scaling_report **ret, const char *variable,
     runs->memory = calloc(count + 1, sizeof *runs->memory);
     runs->time = calloc(count + 1, sizeof *runs->time);
     gt_next_time_init(&runs->next);
-    begin_table(runs);
+    runs->table = gt_report_table(gt_report_root(runs->report), "runs", "Runs");
+    gt_table_column(runs->table, "recording", "Recording", GT_CELL_TEXT, NULL);
+    gt_table_column(runs->table, "size", "Size", GT_CELL_NUMBER, NULL);
+    gt_table_column(runs->table, "memory", "Memory, at most", GT_CELL_NUMBER, "bytes");
+    gt_table_column(runs->table, "time", "Time", GT_CELL_NUMBER, "seconds");
+    gt_table_column(runs->table, "remark", "Remark", GT_CELL_TEXT, NULL);
     if (runs->memory && runs->time) {
         *ret = runs;
         return 0;
@@ -368,8 +326,10 @@ int gt_scaling_report_finish(struct gt_scaling_report *runs, double size, struct
         status = add_figure(root, &time, runs->time, runs->times, size, &scaling[1], error);
     if (status < 0)
         return status;
-    if (!isnan(size))
-        add_requests(root, runs, scaling, size);
+    if (!isnan(size)) { /* the upper ends of the intervals, and the most cores and GPUs that any run used */
+        gt_next_time_expect(&runs->next, gt_scaling_at(&scaling[0], size).high, gt_scaling_at(&scaling[1], size).high);
+        gt_next_time_requests(gt_report_section(root, "next_time", "To ask for"), &runs->next);
+    }
     *ret = runs->report;
     runs->report = NULL;
     return status;

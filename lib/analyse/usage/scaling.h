@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "analyse/usage/figures.h"
+#include "analyse/usage/usage.h"
 #include "report/report.h"
 
 /* ---- The fit ---- */
@@ -52,7 +52,7 @@ struct gt_scaling_report;
 /* Begin the report of `count` runs at most. `variable` names their size and is borrowed. */
 int gt_scaling_report_open(struct gt_scaling_report **ret, const char *variable, size_t count, struct gt_error *error);
 /* Add a run. The error of -EINVAL says why it has no size. */
-int gt_scaling_report_add(struct gt_scaling_report *report, const char *path, const struct gt_usage_sources *sources,
+int gt_scaling_report_add(struct gt_scaling_report *report, const char *path, const struct gt_usage *usage,
                           struct gt_error *error);
 /* Hand over the report; with a `size` that is not NaN also what is to be expected there. Returns -EINVAL where the runs are too few
  * to tell. */

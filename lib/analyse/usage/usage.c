@@ -7,10 +7,6 @@
 
 #include "analyse/display.h"
 #include "analyse/energy.h"
-#include "analyse/usage/next_time.h"
-#include "analyse/usage/over_time.h"
-#include "analyse/usage/usage_brief.h"
-#include "analyse/usage/warning.h"
 #include "sample/life.h"
 #include "schema/unit.h"
 
@@ -163,15 +159,6 @@ static void add_compute_time(const struct gt_usage *usage, struct gt_node *root)
                     usage->machine->time_unit);
 }
 
-static void add_original(const struct gt_usage *usage, struct gt_node *root)
-{
-    add_max_ram(usage, root);
-    add_max_gpu_ram(usage, root);
-    add_cpu(usage, root);
-    add_gpu(usage, root);
-    add_compute_time(usage, root);
-}
-
 /* ---- further sections, which are for programs only where nothing was measured ---- */
 
 /* One figure of a section: a counter or peak of the outcome, or the largest sample of a gauge. */
@@ -181,34 +168,24 @@ struct figure {
     enum gt_metric_id metric;
 };
 
-static double figure_value(const struct gt_usage *usage, const struct figure *figure)
-{
-    double final = usage->outcome->value[figure->scope][figure->metric];
-    double max = usage->summary->of[figure->scope][figure->metric].max;
-    return gt_metrics[figure->metric].kind == GT_COUNTER ? gt_usage_final(usage, figure->scope, figure->metric)
-                                                         : fmax(final, max);
-}
-
-/* Counts and bytes are whole numbers; they carry no unit but "bytes". */
-static void add_figure(struct gt_node *section, const char *key, const char *title, double value, enum gt_unit unit)
-{
-    if (unit == GT_COUNT)
-        gt_report_count(section, key, title, value, NULL);
-    else if (unit == GT_BYTES)
-        gt_report_count(section, key, title, value, gt_unit_name(unit));
-    else
-        gt_report_number(section, key, title, value, gt_unit_name(unit));
-}
-
 static struct gt_node *add_section(const struct gt_usage *usage, struct gt_node *root, const char *key,
                                    const char *title, const struct figure *figures, size_t count)
 {
     struct gt_node *section = gt_report_section(root, key, title);
     bool any = false;
     for (size_t i = 0; i < count; i++) {
-        double value = figure_value(usage, &figures[i]);
+        const struct figure *figure = &figures[i];
+        enum gt_unit unit = gt_metrics[figure->metric].unit;
+        double value = gt_metrics[figure->metric].kind == GT_COUNTER
+                           ? gt_usage_final(usage, figure->scope, figure->metric)
+                           : fmax(usage->outcome->value[figure->scope][figure->metric],
+                                  usage->summary->of[figure->scope][figure->metric].max);
+        const char *unit_name = unit == GT_COUNT ? NULL : gt_unit_name(unit);
         any = any || !isnan(value);
-        add_figure(section, figures[i].key, figures[i].title, value, gt_metrics[figures[i].metric].unit);
+        if (unit == GT_COUNT || unit == GT_BYTES) /* whole numbers */
+            gt_report_count(section, figure->key, figure->title, value, unit_name);
+        else
+            gt_report_number(section, figure->key, figure->title, value, unit_name);
     }
     if (!any)
         gt_node_flags(section, GT_ONLY_DATA);
@@ -265,28 +242,24 @@ static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
     explain_bracket(usage, section, is_bracket);
 }
 
-static void add_gpu_bound(const struct gt_usage *usage, struct gt_node *bracket, const char *key, const char *title,
-                          double bytes)
-{
-    gt_node_measure(gt_report_number(bracket, key, title, bytes / usage->gpu_ram_unit, NULL),
-                    usage->machine->gpu_ram_unit);
-}
-
-static void add_gpu_bracket(const struct gt_usage *usage, struct gt_node *bracket, enum gt_scope scope)
-{
-    const double *values = usage->outcome->value[scope];
-    add_gpu_bound(usage, bracket, "at_least", "At least", values[GT_GPU_RAM_PEAK]);
-    add_gpu_bound(usage, bracket, "at_most", "At most", values[GT_GPU_RAM_PEAK_BOUND]);
-    gt_node_flags(bracket, isnan(values[GT_GPU_RAM_PEAK]) ? GT_ONLY_DATA : 0);
-}
-
 /* The driver's high-water marks, where it keeps them. */
 static void add_gpu_memory_peak(const struct gt_usage *usage, struct gt_node *root)
 {
+    static const struct {
+        const char *key, *title;
+        enum gt_metric_id metric;
+    } bounds[] = {{"at_least", "At least", GT_GPU_RAM_PEAK}, {"at_most", "At most", GT_GPU_RAM_PEAK_BOUND}};
     struct gt_node *section = gt_report_section(root, "gpu_memory_peak", "GPU memory peak");
     add_unit(section, usage->machine->gpu_ram_unit);
-    for (int i = 1; i < SCOPES; i++)
-        add_gpu_bracket(usage, gt_report_section(section, scopes[i].key, scopes[i].title), scopes[i].scope);
+    for (int i = 1; i < SCOPES; i++) {
+        struct gt_node *bracket = gt_report_section(section, scopes[i].key, scopes[i].title);
+        const double *values = usage->outcome->value[scopes[i].scope];
+        for (int k = 0; k < 2; k++)
+            gt_node_measure(gt_report_number(bracket, bounds[k].key, bounds[k].title,
+                                             values[bounds[k].metric] / usage->gpu_ram_unit, NULL),
+                            usage->machine->gpu_ram_unit);
+        gt_node_flags(bracket, isnan(values[GT_GPU_RAM_PEAK]) ? GT_ONLY_DATA : 0);
+    }
     bool is_known = !isnan(usage->outcome->value[GT_SCOPE_COMBINED][GT_GPU_RAM_PEAK]);
     gt_node_flags(section, is_known ? 0 : GT_ONLY_DATA);
 }
@@ -486,19 +459,6 @@ static void add_tracker(const struct gt_usage *usage, struct gt_node *root)
     gt_report_number(section, "slowest_sample", "Slowest sample", outcome->slowest_sample, "seconds");
 }
 
-static void add_further(const struct gt_usage *usage, struct gt_node *root)
-{
-    add_processes(usage, root);
-    add_memory_peak(usage, root);
-    add_gpu_memory_peak(usage, root);
-    add_kernel(usage, root);
-    add_gpu_totals(usage, root);
-    add_gpus(usage, root);
-    add_energy(usage, root);
-    add_run(usage, root);
-    add_tracker(usage, root);
-}
-
 /* ---- the ranks that were started below the tracker ---- */
 
 static void add_rank_columns(const struct gt_usage *usage, struct gt_table *table)
@@ -609,22 +569,6 @@ static int add_process_list(const struct gt_usage *usage, struct gt_node *root)
 
 /* ---- the report ---- */
 
-static int find_units(struct gt_usage *ret, const struct gt_usage_sources *sources, struct gt_error *error)
-{
-    const struct gt_machine *machine = sources->machine;
-    *ret = (struct gt_usage){.machine = machine,
-                             .summary = sources->summary,
-                             .outcome = sources->outcome,
-                             .recording = sources->recording,
-                             .address = sources->address};
-    int status = gt_unit_memory(machine->ram_unit, &ret->ram_unit, error);
-    if (!status)
-        status = gt_unit_memory(machine->gpu_ram_unit, &ret->gpu_ram_unit, error);
-    if (!status)
-        status = gt_unit_time(machine->time_unit, &ret->time_unit, error);
-    return status;
-}
-
 /* All that is behind the summary. */
 static int add_all(const struct gt_usage *usage, struct gt_report *report)
 {
@@ -635,8 +579,20 @@ static int add_all(const struct gt_usage *usage, struct gt_report *report)
                                             .memory_peak = gt_usage_peak(usage)},
                      gt_report_page(report));
     gt_process_lanes_add(usage, gt_report_page(report));
-    add_original(usage, root);
-    add_further(usage, root);
+    add_max_ram(usage, root);
+    add_max_gpu_ram(usage, root);
+    add_cpu(usage, root);
+    add_gpu(usage, root);
+    add_compute_time(usage, root);
+    add_processes(usage, root);
+    add_memory_peak(usage, root);
+    add_gpu_memory_peak(usage, root);
+    add_kernel(usage, root);
+    add_gpu_totals(usage, root);
+    add_gpus(usage, root);
+    add_energy(usage, root);
+    add_run(usage, root);
+    add_tracker(usage, root);
     add_ranks(usage, root);
     int status = add_process_list(usage, root);
     gt_usage_limits_section(usage, root);
@@ -646,12 +602,15 @@ static int add_all(const struct gt_usage *usage, struct gt_report *report)
     return status;
 }
 
-static int build(struct gt_report **ret, const struct gt_usage_sources *sources, bool is_summary,
-                 struct gt_error *error)
+static int build(struct gt_report **ret, const struct gt_usage *sources, bool is_summary, struct gt_error *error)
 {
-    struct gt_usage usage;
+    struct gt_usage usage = *sources;
     struct gt_report *report;
-    int status = find_units(&usage, sources, error);
+    int status = gt_unit_memory(usage.machine->ram_unit, &usage.ram_unit, error);
+    if (!status)
+        status = gt_unit_memory(usage.machine->gpu_ram_unit, &usage.gpu_ram_unit, error);
+    if (!status)
+        status = gt_unit_time(usage.machine->time_unit, &usage.time_unit, error);
     if (!status)
         status = gt_report_new(&report, "resource_usage", error);
     if (status < 0)
@@ -662,12 +621,12 @@ static int build(struct gt_report **ret, const struct gt_usage_sources *sources,
     return gt_display_end(ret, report, status, "tracking report", error);
 }
 
-int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error)
+int gt_usage_report(struct gt_report **ret, const struct gt_usage *usage, struct gt_error *error)
 {
-    return build(ret, sources, false, error);
+    return build(ret, usage, false, error);
 }
 
-int gt_usage_summary(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error)
+int gt_usage_summary(struct gt_report **ret, const struct gt_usage *usage, struct gt_error *error)
 {
-    return build(ret, sources, true, error);
+    return build(ret, usage, true, error);
 }

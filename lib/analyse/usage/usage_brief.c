@@ -1,7 +1,8 @@
-#include "analyse/usage/usage_brief.h"
+#include "analyse/usage/usage.h"
 
 #include <math.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,6 @@
 #include "aggregate/coverage.h"
 #include "analyse/display.h"
 #include "analyse/energy.h"
-#include "analyse/usage/block_brief.h"
-#include "analyse/usage/next_time.h"
-#include "analyse/usage/warning.h"
 #include "base/clock.h"
 #include "report/brief.h"
 #include "schema/human.h"
@@ -24,6 +22,16 @@ enum { TEXT = 400, LEAST_SPANS = 4, GPUS_ALONE = 4, NAMED = 2 };
 static const double LITTLE = 1e6;
 /* This allows for what processes share, and for what was freed between two looks. */
 static const double LITTLE_ABOVE = 1.2;
+
+/* Appends to a text, as much as fits. */
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
+}
 
 /* ---- How it ended ------------------------------------------------------------------------------------------------ */
 
@@ -116,11 +124,10 @@ static const double FILES_BESIDE = 1.01;
 static void add_bound(char *words, size_t size, const char *most, double capacity)
 {
     char whole[GT_HUMAN_SIZE];
-    size_t length = strlen(words);
     if (capacity > 0)
         snprintf(words, size, "peak, at most %s (of %s here)", most, gt_human_round_bytes(whole, capacity));
     else
-        snprintf(words + length, size - length, " (at most %s)", most);
+        append(words, size, " (at most %s)", most);
 }
 
 /* Says of what the peak is a share: of the limit that it met, of what was asked for, or of what there is. Returns true for the last. */
@@ -219,13 +226,13 @@ static void describe_gpu(const struct gt_usage *usage, const struct gt_statistic
     char memory[2 * GT_HUMAN_SIZE], power[GT_HUMAN_SIZE];
     double ram = of[GT_GPU_RAM].max, watts = mean(&of[GT_GPU_POWER]);
     const struct gt_gap *gap = &usage->outcome->counter[GT_ENERGY_GPU].gap;
-    size_t length = (size_t)snprintf(words, size, "busy");
+    snprintf(words, size, "busy");
     if (!isnan(ram))
-        length += (size_t)snprintf(words + length, size - length, "; %s", gt_human_part(memory, ram, capacity));
+        append(words, size, "; %s", gt_human_part(memory, ram, capacity));
     if (!isnan(watts))
-        length += (size_t)snprintf(words + length, size - length, "; %s", gt_human_power(power, watts));
+        append(words, size, "; %s", gt_human_power(power, watts));
     if (gt_gap_is_silence(gap))
-        snprintf(words + length, size - length, "; until %.3g s", gap->began);
+        append(words, size, "; until %.3g s", gap->began);
 }
 
 static void add_gpu(const struct gt_usage *usage, struct gt_node *brief, size_t index)
@@ -288,17 +295,14 @@ static void add_storage(const struct gt_usage *usage, struct gt_node *brief)
     double read = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_READ_BYTES);
     double written = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_WRITTEN_BYTES);
     double waited = gt_usage_share(usage, GT_SCOPE_SYSTEM, GT_PRESSURE_IO);
-    size_t length = 0;
     if (read >= LITTLE)
-        length += (size_t)snprintf(words, sizeof words, "%s read", gt_human_bytes(amount, read));
+        append(words, sizeof words, "%s read", gt_human_bytes(amount, read));
     if (written >= LITTLE)
-        length += (size_t)snprintf(words + length, sizeof words - length, "%s%s written", length ? ", " : "",
-                                   gt_human_bytes(amount, written));
-    if (!length)
+        append(words, sizeof words, "%s%s written", *words ? ", " : "", gt_human_bytes(amount, written));
+    if (!*words)
         return;
     if (waited >= 0.01)
-        snprintf(words + length, sizeof words - length, "; %s of the time waiting for it",
-                 gt_human_percent(amount, waited));
+        append(words, sizeof words, "; %s of the time waiting for it", gt_human_percent(amount, waited));
     gt_brief_line(brief, &(struct gt_brief_line){.title = "disk", .words = words});
 }
 
@@ -306,50 +310,46 @@ static void add_storage(const struct gt_usage *usage, struct gt_node *brief)
 static void add_energy_error(const struct gt_usage *usage, double joules, char *words, size_t size)
 {
     char amount[GT_HUMAN_SIZE];
-    size_t length = strlen(words);
     struct gt_energy_reading end;
     gt_usage_energy(usage, &end);
     const struct gt_energy_figures figures = {
         .machine = usage->machine, .outcome = usage->outcome, .end = &end, .seconds = usage->outcome->elapsed};
     double error = gt_energy_job_error(&figures), part = gt_energy_known_part(&figures);
     if (part < 1)
-        snprintf(words + length, size - length, " for %.3g %% of the time", 100 * part);
+        append(words, size, " for %.3g %% of the time", 100 * part);
     else if (error >= 0.005 * joules)
-        snprintf(words + length, size - length, " ± %s", gt_human_energy_part(amount, error, joules));
+        append(words, size, " ± %s", gt_human_energy_part(amount, error, joules));
 }
 
 static void add_energy_parts(const struct gt_usage *usage, double whole, char *words, size_t size)
 {
     static const char *const names[GT_ENERGY_DEVICES] = {"cpu", "dram", "gpu"};
-    size_t length = strlen(words), begin = length;
+    size_t begin = strlen(words);
     int known = 0;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         char part[GT_HUMAN_SIZE];
         double joules = gt_usage_final(usage, GT_SCOPE_COMBINED, gt_energy_metrics[i]);
         if (!(joules > 0))
             continue;
-        length += (size_t)snprintf(words + length, size - length, "%s%s %s", known++ ? ", " : " (", names[i],
-                                   gt_human_energy_part(part, joules, whole));
+        append(words, size, "%s%s %s", known++ ? ", " : " (", names[i], gt_human_energy_part(part, joules, whole));
     }
     if (known < 2)
         words[begin] = '\0';
     else
-        snprintf(words + length, size - length, ")");
+        append(words, size, ")");
 }
 
 static void add_energy_cost(const struct gt_machine *machine, double joules, char *words, size_t size)
 {
     double kwh = joules / 3.6e6;
     char amount[GT_HUMAN_SIZE];
-    size_t length = strlen(words);
     if (machine->carbon_intensity > 0)
-        length += (size_t)snprintf(words + length, size - length, "   %s CO2e",
-                                   gt_human_mass(amount, kwh * machine->carbon_intensity));
+        append(words, size, "   %s CO2e", gt_human_mass(amount, kwh * machine->carbon_intensity));
     double price = kwh * machine->price;
     if (price >= 0.005)
-        snprintf(words + length, size - length, "   %.2f %s", price, machine->currency);
+        append(words, size, "   %.2f %s", price, machine->currency);
     else if (price > 0)
-        snprintf(words + length, size - length, "   under 0.01 %s", machine->currency);
+        append(words, size, "   under 0.01 %s", machine->currency);
 }
 
 static void add_energy(const struct gt_usage *usage, struct gt_node *brief)
@@ -360,7 +360,7 @@ static void add_energy(const struct gt_usage *usage, struct gt_node *brief)
         return;
     add_energy_error(usage, joules, words, sizeof words);
     if (gt_display_unit_is_estimated(GT_ENERGY, usage->machine))
-        snprintf(words + strlen(words), sizeof words - strlen(words), ", estimated");
+        append(words, sizeof words, ", estimated");
     add_energy_parts(usage, joules, words, sizeof words);
     add_energy_cost(usage->machine, joules, words, sizeof words);
     gt_brief_line(brief, &(struct gt_brief_line){.title = "energy",
@@ -393,19 +393,18 @@ static bool have_shared(const struct gt_usage *usage, const struct gt_life *one,
     return is_at_one_time && is_large && one->ram_peak + other->ram_peak > 1.05 * peak;
 }
 
-static size_t name_largest(const struct gt_usage *usage, char *words, size_t size)
+static void name_largest(const struct gt_usage *usage, char *words, size_t size)
 {
     const struct gt_life *named[NAMED];
-    size_t count = 0, length = 0;
+    size_t count = 0;
     while (count < NAMED && (named[count] = next_largest(&usage->outcome->lives, named, count))) {
         char amount[GT_HUMAN_SIZE];
-        length += (size_t)snprintf(words + length, size - length, "%s%s %s", count ? ", " : "", named[count]->name,
-                                   gt_human_bytes(amount, named[count]->ram_peak));
+        append(words, size, "%s%s %s", count ? ", " : "", named[count]->name,
+               gt_human_bytes(amount, named[count]->ram_peak));
         count++;
     }
     if (count == NAMED && have_shared(usage, named[0], named[1]))
-        length += (size_t)snprintf(words + length, size - length, ", partly shared");
-    return length;
+        append(words, size, ", partly shared");
 }
 
 static void add_processes(const struct gt_usage *usage, struct gt_node *brief)
@@ -416,11 +415,12 @@ static void add_processes(const struct gt_usage *usage, struct gt_node *brief)
     double most = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_PROCESSES_PEAK);
     if (!(all > 1) || !(most >= 1))
         return;
-    size_t length = name_largest(usage, words, sizeof words);
+    name_largest(usage, words, sizeof words);
+    size_t length = strlen(words);
     snprintf(count, sizeof count, "%.0f processes, %.0f at one time", all, most);
     bool fits = length && length + strlen(count) + 3 <= ROOM;
     if (fits)
-        snprintf(words + length, sizeof words - length, "   %s", count);
+        append(words, sizeof words, "   %s", count);
     if (length)
         gt_brief_line(brief, &(struct gt_brief_line){.title = "biggest", .words = words});
     snprintf(count, sizeof count, "%.0f, %.0f at one time", all, most);
@@ -530,8 +530,7 @@ void gt_usage_brief(const struct gt_usage *usage, struct gt_node *root)
     bool is_short = usage->outcome->elapsed < GT_BRIEF_SHORTEST;
     describe_outcome(usage, outcome, sizeof outcome);
     if (is_short && !isnan(gt_usage_peak(usage)))
-        snprintf(outcome + strlen(outcome), sizeof outcome - strlen(outcome), ", %s",
-                 gt_human_bytes(peak, gt_usage_peak(usage)));
+        append(outcome, sizeof outcome, ", %s", gt_human_bytes(peak, gt_usage_peak(usage)));
     bool is_alarm = gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED;
     struct gt_node *brief = gt_brief_add(root, command, outcome, is_alarm);
     add_warnings(usage, brief);

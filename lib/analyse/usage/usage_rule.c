@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyse/usage/figures.h"
+#include "analyse/usage/usage.h"
 #include "base/number.h"
 #include "schema/unit.h"
 
@@ -17,9 +17,10 @@ size_t gt_letters_between(const char *one, const char *other, size_t most)
     }
     if (!*one || !*other || most == 0)
         return strlen(one) + strlen(other);
-    size_t replaced = gt_letters_between(one + 1, other + 1, most - 1),
+    bool is_swapped = one[0] == other[1] && one[1] == other[0];
+    size_t changed = gt_letters_between(one + 1 + is_swapped, other + 1 + is_swapped, most - 1),
            removed = gt_letters_between(one + 1, other, most - 1), added = gt_letters_between(one, other + 1, most - 1);
-    size_t least = replaced < removed ? replaced : removed;
+    size_t least = changed < removed ? changed : removed;
     return 1 + (least < added ? least : added);
 }
 

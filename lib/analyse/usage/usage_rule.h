@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_USAGE_USAGE_RULE_H
 #define GT_ANALYSE_USAGE_USAGE_RULE_H
 
-#include "analyse/usage/figures.h"
+#include "analyse/usage/usage.h"
 
 /* Begins the name of a code block in rules of comparisons: "block:sort.time>10s". */
 #define GT_RULE_BLOCK "block:"
@@ -53,8 +53,8 @@ int gt_usage_rule_read(struct gt_usage_rule *ret, const char *text, struct gt_er
 bool gt_usage_rule_is_broken(const struct gt_usage_rule *rule, const struct gt_usage *usage, char *sentence,
                              size_t size);
 
-/* For names that were mistyped: returns how many letters have to be added, removed or replaced; beyond `most`, which is small, some greater
- * number. */
+/* For mistyped names: returns how many letters have to be added, removed, replaced, or swapped with the next one; more than `most` for
+ * long names. */
 size_t gt_letters_between(const char *one, const char *other, size_t most);
 
 #endif

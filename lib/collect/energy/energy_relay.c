@@ -110,7 +110,7 @@ extern const struct gt_collector_type gt_collector_relay;
 /* A relay that does not answer holds up a sample so long, and is left alone afterwards. */
 enum { PATIENCE_MS = 50 };
 static const int64_t AGAIN_NS = GT_SECOND;
-/* One that was just started may have no figure yet: a counter has one once it was seen to move. It has new ones each period. */
+/* A relay that was just started may have no value yet: a counter has one once it has moved. Values are new each period. */
 enum { FIRST_LOOKS = 4 };
 static const double LONGEST_WAIT = 0.25;
 
@@ -155,20 +155,15 @@ static int ask(int fd, struct gt_relay_answer *ret)
     return (size_t)length > sizeof text ? -EMSGSIZE : gt_relay_parse(text, (size_t)length, ret);
 }
 
-static bool has_any(const struct gt_relay_answer *answer)
-{
-    bool any = false;
-    for (int k = 0; k < GT_RELAY_FIGURES; k++)
-        any |= answer->has[k];
-    return any;
-}
-
-/* The first answer with a figure in it. -ENODATA: none had one. */
+/* Gets the first answer with a value. -ENODATA: none had one. */
 static int ask_first(int fd, struct gt_relay_answer *ret)
 {
     for (int look = 0; look < FIRST_LOOKS; look++) {
         int status = ask(fd, ret);
-        if (status < 0 || has_any(ret))
+        bool has_any = false;
+        for (int k = 0; k < GT_RELAY_FIGURES && status >= 0; k++)
+            has_any |= ret->has[k];
+        if (status < 0 || has_any)
             return status;
         nanosleep(&(struct timespec){.tv_nsec = (long)(fmin(ret->period, LONGEST_WAIT) * 1e9)}, NULL);
     }
@@ -184,10 +179,9 @@ static void disconnect(struct state *state)
 
 static void relay_close(void *opaque)
 {
-    struct state *state = opaque;
-    if (state)
-        disconnect(state);
-    free(state);
+    if (opaque)
+        disconnect(opaque);
+    free(opaque);
 }
 
 static int explain(struct gt_availability *availability, const char *path, int status, int code)
@@ -195,8 +189,7 @@ static int explain(struct gt_availability *availability, const char *path, int s
     char remedy[200];
     snprintf(remedy, sizeof remedy, "sudo usermod -aG \"$(stat -c %%G %.80s)\" \"$USER\"", path);
     switch (-status) {
-    case ENOENT:
-    case ENOTDIR: return gt_unavailable(availability, GT_ABSENT, NULL, "no energy relay runs on this machine");
+    case ENOENT: return gt_unavailable(availability, GT_ABSENT, NULL, "no energy relay runs on this machine");
     case ENOTSOCK:
         return gt_unavailable(availability, GT_BROKEN, NULL, "this process may make no socket to ask it: %s",
                               strerror(code));
@@ -297,7 +290,7 @@ static int relay_collect(void *opaque, struct gt_frame *frame, struct gt_error *
     advance(state, &answer);
     for (int k = 0; k < GT_RELAY_FIGURES; k++)
         if (state->is_wanted[k] && answer.has[k]) {
-            /* A counter that stands still measures nothing. */
+            /* A counter that does not move measures nothing. */
             frame->system[gt_relay_metrics[k]] = state->joules[k] > 0 ? state->joules[k] : NAN;
             frame->doubt[gt_relay_metrics[k]] = state->is_anew ? INFINITY : 0;
         }

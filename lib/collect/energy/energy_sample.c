@@ -17,10 +17,11 @@ struct gt_energy_sample {
 /* Says why there is nothing to read. */
 static int explain(const struct gt_root *root, struct gt_error *error)
 {
-    struct gt_availability found = {0};
-    gt_rapl_survey(GT_RAPL_POWERCAP, root, &found);
-    int status = gt_error_set(error, found.state == GT_DENIED ? EACCES : ENODEV, "%s: %s%s%s", found.source,
-                              found.reason, found.remedy[0] ? ": " : "", found.remedy);
+    struct gt_availability each[GT_RAPL_INTERFACES], both;
+    gt_rapl_survey(root, each, &both);
+    const struct gt_availability *found = &each[GT_RAPL_POWERCAP];
+    int status = gt_error_set(error, found->state == GT_DENIED ? EACCES : ENODEV, "%s: %s%s%s", found->source,
+                              found->reason, found->remedy[0] ? ": " : "", found->remedy);
     if (error)
         error->path_length = 0; /* of no file */
     return status;

@@ -19,7 +19,7 @@ void gt_energy_sample_free(struct gt_energy_sample *sample);
 /* Zones contain each other, so their joules are not to be added. */
 struct gt_energy_zone {
     const char *name; /* "package-0", "package-0/dram", "psys" */
-    double joules;    /* as the counter stands, or between the two samples; NaN: it could not be read */
+    double joules;    /* of the counter, or between the two samples; NaN: it could not be read */
 };
 /* Get zone number `index`. Returns 0 or -ENOENT. */
 int gt_energy_sample_zone(const struct gt_energy_sample *sample, size_t index, struct gt_energy_zone *ret);

@@ -54,23 +54,10 @@ static int split(char *line, char separator, char *field[GT_METER_COLUMNS])
     return (int)count;
 }
 
-static char separator_of(const char *line)
-{
-    return strchr(line, ';') ? ';' : strchr(line, '\t') ? '\t' : ',';
-}
-
-static bool has(const char *text, const char *part)
-{
-    return strcasestr(text, part) != NULL;
-}
-
 static bool is_time(const char *name)
 {
-    static const char *const names[] = {"t", "epoch", "ts"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcasecmp(name, names[i]))
-            return true;
-    return !strncasecmp(name, "time", 4) || !strncasecmp(name, "date", 4);
+    return !strcasecmp(name, "t") || !strcasecmp(name, "ts") || !strcasecmp(name, "epoch") ||
+           !strncasecmp(name, "time", 4) || !strncasecmp(name, "date", 4);
 }
 
 /* Watts for each unit of a column of that name; 0: it is not of power. */
@@ -78,10 +65,12 @@ static double scale_of(const char *name)
 {
     static const char *const units[] = {"w", "p", "kw", "mw"};
     static const double scales[] = {1, 1, 1e3, 1e-3};
-    size_t length = strlen(name), at = length;
+    size_t at = strlen(name);
     char last[8] = "";
-    if (has(name, "milliwatt") || has(name, "kilowatt"))
-        return has(name, "milliwatt") ? 1e-3 : 1e3;
+    if (strcasestr(name, "milliwatt"))
+        return 1e-3;
+    if (strcasestr(name, "kilowatt"))
+        return 1e3;
     while (at > 0 && strchr(")] ", name[at - 1]))
         at--;
     size_t end = at;
@@ -91,7 +80,7 @@ static double scale_of(const char *name)
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (!strcasecmp(last, units[i]))
             return scales[i];
-    return (has(name, "watt") && !has(name, "hour")) || has(name, "power") ? 1 : 0;
+    return (strcasestr(name, "watt") && !strcasestr(name, "hour")) || strcasestr(name, "power") ? 1 : 0;
 }
 
 static bool read_watts(char *text, char separator, double *ret)
@@ -147,7 +136,8 @@ static int meter_header(struct gt_meter_columns *ret, char *line, const char *wa
     char *field[GT_METER_COLUMNS];
     double watts;
     int64_t at_ns;
-    *ret = (struct gt_meter_columns){.separator = separator_of(line), .time = -1, .is_ok = -1};
+    char separator = strchr(line, ';') ? ';' : strchr(line, '\t') ? '\t' : ',';
+    *ret = (struct gt_meter_columns){.separator = separator, .time = -1, .is_ok = -1};
     *is_row = false;
     int count = split(line, ret->separator, field);
     if (count == 2 && !wanted && gt_time_read(field[0], &at_ns) && read_watts(field[1], ret->separator, &watts)) {
@@ -484,7 +474,7 @@ static void meter_describe(const void *opaque, char *text, size_t size)
 {
     const struct state *state = opaque;
     snprintf(text, size, "power added up over time; a line every %.3g s, lines left out: %llu",
-             gt_meter_period(state->meter), (unsigned long long)gt_meter_left_out(state->meter));
+             gt_meter_period(state->meter), (unsigned long long)state->meter->left_out);
 }
 
 static void meter_explain(const void *opaque, enum gt_metric_id metric, char *text, size_t size)

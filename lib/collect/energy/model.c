@@ -40,15 +40,6 @@ static void clean(char *text)
             *text = ' ';
 }
 
-static int refuse_setting(const char *path, const char *key, struct gt_error *error)
-{
-    char shown[41];
-    snprintf(shown, sizeof shown, "%s", key);
-    clean(shown);
-    return gt_error_set(error, EINVAL, "%s: \"%s\" is not a setting of a power model, or its value is wrong", path,
-                        shown);
-}
-
 /* Keep the points sorted. False: there is one at that ratio, or there are too many. */
 static bool add_point(struct gt_model *model, double ratio, double watts)
 {
@@ -175,8 +166,12 @@ static int parse_json(struct gt_model *model, const char *path, const char *text
         return gt_error_set(error, EINVAL, "%s: line %d: %s", path, problem.line, problem.text);
     }
     gt_json_foreach_member (object, key, value) {
+        char shown[41];
+        snprintf(shown, sizeof shown, "%s", key);
+        clean(shown);
         if (status == 0 && !take_member(model, key, value))
-            status = refuse_setting(path, key, error);
+            status = gt_error_set(error, EINVAL, "%s: \"%s\" is not a setting of a power model, or its value is wrong",
+                                  path, shown);
     }
     gt_json_free(object);
     return status;
@@ -245,7 +240,7 @@ extern const struct gt_collector_type gt_collector_estimate;
 
 static const enum gt_metric_id metrics[] = {GT_CPU_ENERGY, GT_DRAM_ENERGY};
 
-/* CPU time of the machine comes in ticks of 10 ms: a ratio over less than some of them tells little. */
+/* CPU time of the machine comes in ticks of 10 ms: a ratio over fewer than some of them is noise. */
 static const int64_t STRETCH_NS = GT_SECOND / 10;
 
 struct state {
@@ -256,14 +251,6 @@ struct state {
     double busy; /* seconds of CPU time at since_ns */
     double cpu_joules;
 };
-
-static bool claim(struct state *state, struct gt_frame *frame)
-{
-    bool any = gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_estimate);
-    if (!isnan(state->model.dram_watts))
-        any |= gt_frame_claim(frame, GT_DRAM_ENERGY, &gt_collector_estimate);
-    return any;
-}
 
 static int estimate_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
                          struct gt_availability *availability, struct gt_error *error)
@@ -279,7 +266,10 @@ static int estimate_open(void **ret, const struct gt_collect_options *options, s
     state->clock = options->clock;
     state->cores = gt_capacity_cores(options->root);
     state->since_ns = state->open_ns = gt_clock_monotonic(options->clock);
-    if (status >= 0 && state->cores > 0 && claim(state, frame)) {
+    bool is_used = status >= 0 && state->cores > 0 && gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_estimate);
+    if (status >= 0 && state->cores > 0 && !isnan(state->model.dram_watts))
+        is_used |= gt_frame_claim(frame, GT_DRAM_ENERGY, &gt_collector_estimate);
+    if (is_used) {
         snprintf(availability->source, sizeof availability->source, GT_ESTIMATED_SOURCE " by use of the CPU: %s",
                  state->model.name);
         *ret = state;

@@ -1,4 +1,4 @@
-/* A model tells the power of processors from their use, as the user says, where nothing counts it.
+/* A model of the user's gives the power of processors from their use, where nothing counts it.
  *
  * A model is a file of lines "key = value"; # begins a comment.
  *   name        = what it is of, for the report (optional)
@@ -26,7 +26,7 @@ struct gt_model {
     char name[64];
     double ratio[GT_MODEL_POINTS], watts[GT_MODEL_POINTS]; /* by rising ratio */
     int count;
-    double dram_watts; /* NaN: not told */
+    double dram_watts; /* NaN: missing */
 };
 
 /* Read a model from a file, or make one of a TDP where `path` is NULL. -EINVAL names file and line. */

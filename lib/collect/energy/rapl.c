@@ -130,23 +130,54 @@ bool gt_rapl_judge(const struct gt_rapl_zones *zones, double seconds, struct gt_
     return !comparison.disagrees;
 }
 
-void gt_rapl_survey_both(const struct gt_root *root, struct gt_availability *availability)
+/* Real counters move at each of their refreshes of 1 ms. */
+static void wait_a_little(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 2500000}, NULL);
+}
+
+static void survey_one(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, const struct gt_root *root,
+                       struct gt_availability *availability)
+{
+    const struct gt_rapl_source *source = &gt_rapl_sources[interface];
+    const struct gt_rapl_zone *first = NULL;
+    for (int i = zones->count - 1; i >= 0; i--)
+        first = zones->zone[i].interface == interface ? &zones->zone[i] : first;
+    *availability = (struct gt_availability){.refresh = 0.001};
+    snprintf(availability->source, sizeof availability->source, "RAPL by %s", source->name);
+    if (!first)
+        gt_unavailable(availability, GT_ABSENT, NULL, "%s", source->absent);
+    else if (gt_rapl_is_denied(zones, interface))
+        gt_unavailable(availability, GT_DENIED, source->remedy,
+                       "the counters are there, and this user may not read them");
+    else if (root->is_machine && isnan(gt_rapl_total(zones, interface, GT_RAPL_PACKAGE)))
+        gt_unavailable(availability, GT_BROKEN, NULL, "the counter \"%s\" %s", first->name, gt_rapl_trouble(first));
+}
+
+void gt_rapl_survey(const struct gt_root *root, struct gt_availability each[GT_RAPL_INTERFACES],
+                    struct gt_availability *both)
 {
     struct gt_rapl_zones *zones = calloc(1, sizeof *zones);
-    *availability = (struct gt_availability){.source = "RAPL by perf events and powercap"};
+    *both = each[GT_RAPL_PERF] = each[GT_RAPL_POWERCAP] = (struct gt_availability){.state = GT_ABSENT};
     if (!zones)
         return;
     gt_rapl_find(zones, root);
-    int64_t begin_ns = gt_clock_monotonic(&gt_clock_system), now_ns = begin_ns;
+    int64_t begin_ns = gt_clock_monotonic(&gt_clock_system);
     gt_rapl_read(zones, begin_ns);
     gt_rapl_find_mirrors(zones);
-    bool is_sure = !has_both(zones, availability);
+    if (root->is_machine && zones->count)
+        wait_a_little();
+    gt_rapl_read(zones, gt_clock_monotonic(&gt_clock_system));
+    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
+        survey_one(zones, interface, root, &each[interface]);
+    *both = (struct gt_availability){.source = "RAPL by perf events and powercap"};
+    bool is_sure = !has_both(zones, both);
     for (int poll = 0; poll < POLLS && !is_sure; poll++) {
         if (root->is_machine)
             nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
-        now_ns = gt_clock_monotonic(&gt_clock_system);
+        int64_t now_ns = gt_clock_monotonic(&gt_clock_system);
         gt_rapl_read(zones, now_ns);
-        is_sure = gt_rapl_judge(zones, (double)(now_ns - begin_ns) / 1e9, availability);
+        is_sure = gt_rapl_judge(zones, (double)(now_ns - begin_ns) / 1e9, both);
     }
     gt_rapl_close(zones);
     free(zones);
@@ -162,8 +193,8 @@ static const int64_t REOPEN_NS = GT_SECOND;
 
 struct state {
     struct gt_rapl_zones zones;
-    int from[GT_RAPL_DOMAINS];       /* the source of the figure; -1: none has moved yet */
-    double carried[GT_RAPL_DOMAINS]; /* joules, where the source was changed: the figure does not step back */
+    int from[GT_RAPL_DOMAINS];       /* the source of the value; -1: none has moved yet */
+    double carried[GT_RAPL_DOMAINS]; /* joules, where the source was changed: the value does not step back */
     double package_carried[GT_RAPL_DOMAINS][GT_PACKAGES];
     int package_count, package[GT_PACKAGES]; /* as found; the frame may have given them up */
     const struct gt_clock *clock;
@@ -186,12 +217,7 @@ static bool any_has(const struct gt_rapl_zones *zones, enum gt_rapl_domain domai
     return gt_rapl_has(zones, GT_RAPL_PERF, domain) || gt_rapl_has(zones, GT_RAPL_POWERCAP, domain);
 }
 
-static void wait_a_little(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 2500000}, NULL);
-}
-
-/* `doctor` has no later sample that would tell, and a model is to stand in for a counter that measures nothing. */
+/* `doctor` takes no later sample, and a model replaces a counter that measures nothing. */
 static bool must_know_now(const struct gt_collect_options *options)
 {
     return options->root->is_machine && (options->pid == 0 || options->power_model || options->cpu_tdp > 0);
@@ -237,7 +263,7 @@ static int explain_none(const struct gt_rapl_zones *zones, const struct gt_root 
     return gt_unavailable(availability, GT_ABSENT, NULL, "this machine shows no energy counters of its processors");
 }
 
-/* With one package there is nothing to tell apart. */
+/* A single package is not declared. */
 static int find_packages(struct state *state, struct gt_frame *frame, struct gt_topology *topology)
 {
     state->package_count = gt_rapl_packages(&state->zones, state->package);
@@ -324,7 +350,7 @@ static void judge_platform(struct state *state)
     state->is_platform_wrong |= total_of(state, GT_RAPL_PLATFORM) < least;
 }
 
-/* The first source in the order of preference whose counters move gives the figure. */
+/* The value comes from the first source in the order of preference whose counters move. */
 static double figure(struct state *state, int domain)
 {
     for (int interface = 0; state->from[domain] < 0 && interface < GT_RAPL_INTERFACES; interface++)
@@ -335,7 +361,7 @@ static double figure(struct state *state, int domain)
     return total_of(state, domain) + state->carried[domain];
 }
 
-/* The packages' parts of a figure of the machine. */
+/* The packages' parts of a value of the machine. */
 static void show_packages(const struct state *state, int domain, struct gt_frame *frame)
 {
     for (size_t i = 0; i < frame->package_count; i++)
@@ -422,30 +448,7 @@ const struct gt_collector_type gt_collector_rapl = {
     .explain = rapl_explain,
 };
 
-void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root, struct gt_availability *availability)
-{
-    const struct gt_rapl_source *source = &gt_rapl_sources[interface];
-    struct gt_rapl_zones *zones = calloc(1, sizeof *zones);
-    *availability = (struct gt_availability){.refresh = 0.001};
-    snprintf(availability->source, sizeof availability->source, "RAPL by %s", source->name);
-    if (!zones)
-        return;
-    source->find(zones, root);
-    gt_rapl_read(zones, 0);
-    if (root->is_machine && zones->count)
-        wait_a_little();
-    gt_rapl_read(zones, 2500000);
-    if (!zones->count)
-        gt_unavailable(availability, GT_ABSENT, NULL, "%s", source->absent);
-    else if (gt_rapl_is_denied(zones, interface))
-        gt_unavailable(availability, GT_DENIED, source->remedy,
-                       "the counters are there, and this user may not read them");
-    else if (root->is_machine && isnan(gt_rapl_total(zones, interface, GT_RAPL_PACKAGE)))
-        gt_unavailable(availability, GT_BROKEN, NULL, "the counter \"%s\" %s", zones->zone[0].name,
-                       gt_rapl_trouble(&zones->zone[0]));
-    gt_rapl_close(zones);
-    free(zones);
-}
+/* ---- Remedies ----------------------------------------------------------------------------------------------------- */
 
 /* Energy counters that this user may not read: by the relay, by perf events, by powercap. */
 

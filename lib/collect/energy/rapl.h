@@ -22,7 +22,7 @@ struct gt_rapl_zone {
     char name[64]; /* "package-0", "package-0/dram", "psys" */
     enum gt_rapl_domain domain;
     enum gt_rapl_interface interface;
-    int fd;         /* negative errno: it is there and cannot be read; -ENODATA: it stands still */
+    int fd;         /* negative errno: it is there and cannot be read; -ENODATA: it does not move */
     double unit;    /* joules for each count */
     uint64_t range; /* counts after which it begins again at 0; 0: not known, UINT64_MAX: never */
     uint64_t last;  /* counts at the last reading */
@@ -65,7 +65,7 @@ double gt_rapl_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface i
 /* Do the same for one package. */
 double gt_rapl_package_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
                              enum gt_rapl_domain domain, int package);
-/* List the packages that have counters. Returns how many there are, -ENOENT where a counter does not tell whose it is, or -E2BIG. */
+/* List the packages that have counters. Returns how many there are, -ENOENT if the package of a counter is unknown, or -E2BIG. */
 int gt_rapl_packages(const struct gt_rapl_zones *zones, int numbers[GT_PACKAGES]);
 /* Look for dies that show one and the same counter, after the first reading. */
 void gt_rapl_find_mirrors(struct gt_rapl_zones *zones);
@@ -87,19 +87,17 @@ extern const struct gt_rapl_source gt_rapl_sources[GT_RAPL_INTERFACES];
 
 /* Write the sentence of `doctor` about zones of both that were read twice, some seconds apart. Returns false where they disagree. */
 bool gt_rapl_judge(const struct gt_rapl_zones *zones, double seconds, struct gt_availability *availability);
-/* Find the zones of both, read them, wait, read them again and judge. */
-void gt_rapl_survey_both(const struct gt_root *root, struct gt_availability *availability);
+/* Find the zones and say whether each interface can be read, and if not, why, and whether both agree. */
+void gt_rapl_survey(const struct gt_root *root, struct gt_availability each[GT_RAPL_INTERFACES],
+                    struct gt_availability *both);
 
-/* Find the zones of one source, and say whether they can be read, and if not, why. */
-void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root, struct gt_availability *availability);
-
-/* The first tells that there are zones of the domain and all can be read; the second that one of the interface may not be read. */
+/* The first is true if there are zones of the domain and all can be read; the second if one of the interface is denied. */
 bool gt_rapl_has(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
 bool gt_rapl_is_denied(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface);
 /* Close the counters that have not moved since the first reading: virtual machines show such. Real ones move at each of their
  * refreshes of 1 ms, but for that of a graphics unit that sleeps. Those that could not be read are left: nothing is known of them yet. */
 void gt_rapl_drop_dead(struct gt_rapl_zones *zones);
-/* Returns the joules that a domain may have missed since the last call, as a frame has it. One that stands still while others move misses
+/* Returns the joules that a domain may have missed since the last call, as a frame has it. One that does not move while others do misses
  * something as well. */
 double gt_rapl_doubt(struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
 /* Close the counters of each domain that are not of its source; -1: it has none yet. */

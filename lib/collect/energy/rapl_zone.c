@@ -22,6 +22,15 @@
 #include "collect/energy/rapl.h"
 #include "collect/topology.h"
 
+/* The names of an event, and of a zone in a package. */
+static const struct {
+    const char *event, *part;
+} names[GT_RAPL_DOMAINS] = {
+    [GT_RAPL_PACKAGE] = {"energy-pkg", NULL},    [GT_RAPL_DRAM] = {"energy-ram", "dram"},
+    [GT_RAPL_PLATFORM] = {"energy-psys", NULL},  [GT_RAPL_CORE] = {"energy-cores", "core"},
+    [GT_RAPL_UNCORE] = {"energy-gpu", "uncore"},
+};
+
 static struct gt_rapl_zone *add_zone_of(struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
                                         enum gt_rapl_domain domain, const char *name)
 {
@@ -50,30 +59,15 @@ static int read_line(const struct gt_root *root, const char *path, char *text, s
 
 #define UNIT_FOLDER "sys/bus/event_source/devices/power"
 
-static const struct event {
-    const char *name;
-    enum gt_rapl_domain domain;
-} events[] = {
-    {"energy-pkg", GT_RAPL_PACKAGE}, {"energy-ram", GT_RAPL_DRAM},   {"energy-psys", GT_RAPL_PLATFORM},
-    {"energy-cores", GT_RAPL_CORE},  {"energy-gpu", GT_RAPL_UNCORE},
-};
-
-static int open_stored_event(const struct gt_root *root, unsigned long long type, unsigned long long config, int cpu)
-{
-    char path[128];
-    unsigned long long paranoid;
-    if (gt_root_read_u64(root, "proc/sys/kernel/perf_event_paranoid", &paranoid) == 0 && paranoid > 0)
-        return -EACCES;
-    snprintf(path, sizeof path, "perf/%llu/%llu/%d", type, config, cpu);
-    return gt_root_open_file(root, path);
-}
-
 static int open_event(const struct gt_root *root, unsigned long long type, unsigned long long config, int cpu)
 {
-    if (!root->is_machine)
-        return open_stored_event(root, type, config, cpu);
-    char name[64];
+    char name[128];
+    unsigned long long paranoid;
     snprintf(name, sizeof name, "perf/%llu/%llu/%d", type, config, cpu);
+    if (!root->is_machine) {
+        bool is_denied = gt_root_read_u64(root, "proc/sys/kernel/perf_event_paranoid", &paranoid) == 0 && paranoid > 0;
+        return is_denied ? -EACCES : gt_root_open_file(root, name);
+    }
     int early = gt_early_open(name);
     if (early >= 0)
         return early;
@@ -123,29 +117,29 @@ static bool has_package(const struct gt_rapl_zones *zones, enum gt_rapl_domain d
 }
 
 /* The platform has one counter, whichever package is asked; each of AMD's packages has one, whichever die is asked. */
-static void add_event(struct gt_rapl_zones *zones, const struct gt_root *root, const struct event *event,
+static void add_event(struct gt_rapl_zones *zones, const struct gt_root *root, enum gt_rapl_domain domain,
                       unsigned long long type, const char *cpus)
 {
     unsigned long long config;
     double scale;
     bool is_by_socket = is_of_socket(root);
-    if (!read_event(root, event->name, &config, &scale))
+    if (!read_event(root, names[domain].event, &config, &scale))
         return;
     for (long first, last; gt_number_range_next(&cpus, &first, &last) > 0;) {
         for (long cpu = first; cpu <= last; cpu++) {
             char name[64];
             int package = gt_package_number(root, (int)cpu);
-            if (is_by_socket && package >= 0 && has_package(zones, event->domain, package))
+            if (is_by_socket && package >= 0 && has_package(zones, domain, package))
                 continue;
-            snprintf(name, sizeof name, "%s of CPU %ld", event->name, cpu);
-            struct gt_rapl_zone *zone = add_zone_of(zones, GT_RAPL_PERF, event->domain, name);
+            snprintf(name, sizeof name, "%s of CPU %ld", names[domain].event, cpu);
+            struct gt_rapl_zone *zone = add_zone_of(zones, GT_RAPL_PERF, domain, name);
             if (!zone)
                 return;
             zone->fd = open_event(root, type, config, (int)cpu);
             zone->unit = scale;
             zone->package = package;
             zone->range = UINT64_MAX;
-            if (event->domain == GT_RAPL_PLATFORM)
+            if (domain == GT_RAPL_PLATFORM)
                 return;
         }
     }
@@ -158,8 +152,8 @@ static void find_events(struct gt_rapl_zones *zones, const struct gt_root *root)
     if (gt_root_read_u64(root, UNIT_FOLDER "/type", &type) < 0 ||
         gt_root_read(root, UNIT_FOLDER "/cpumask", cpus, sizeof cpus) <= 0)
         return;
-    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
-        add_event(zones, root, &events[i], type, cpus);
+    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
+        add_event(zones, root, domain, type, cpus);
 }
 
 static int read_event_count(const struct gt_rapl_zone *zone, uint64_t *ret)
@@ -179,20 +173,6 @@ static int read_zone_file(const struct gt_root *root, const char *zone, const ch
     return read_line(root, path, text, size);
 }
 
-static bool part_of(const char *name, enum gt_rapl_domain *ret)
-{
-    static const struct {
-        const char *name;
-        enum gt_rapl_domain domain;
-    } parts[] = {{"dram", GT_RAPL_DRAM}, {"core", GT_RAPL_CORE}, {"uncore", GT_RAPL_UNCORE}};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (!strcmp(name, parts[i].name)) {
-            *ret = parts[i].domain;
-            return true;
-        }
-    return false;
-}
-
 /* "intel-rapl:0:2" in folder "intel-rapl:0" is named after both: every package has its own "dram". */
 static int full_name(const struct gt_root *root, const char *entry, char *text, size_t size,
                      enum gt_rapl_domain *domain)
@@ -208,18 +188,13 @@ static int full_name(const struct gt_root *root, const char *entry, char *text, 
         return *domain == GT_RAPL_PACKAGE && strncmp(own, "package", strlen("package")) ? -ENOENT : 0;
     }
     snprintf(above, sizeof above, "%.*s", (int)(last - entry), entry);
-    if (!part_of(own, domain) || read_zone_file(root, above, "name", parent, sizeof parent) < 0)
+    for (*domain = 0; *domain < GT_RAPL_DOMAINS; ++*domain)
+        if (names[*domain].part && !strcmp(own, names[*domain].part))
+            break;
+    if (*domain == GT_RAPL_DOMAINS || read_zone_file(root, above, "name", parent, sizeof parent) < 0)
         return -ENOENT;
     snprintf(text, size, "%s/%s", parent, own);
     return 0;
-}
-
-static struct gt_rapl_zone *find_named(struct gt_rapl_zones *zones, const char *name)
-{
-    for (int i = 0; i < zones->count; i++)
-        if (zones->zone[i].interface == GT_RAPL_POWERCAP && !strcmp(zones->zone[i].name, name))
-            return &zones->zone[i];
-    return NULL;
 }
 
 static void add_zone(struct gt_rapl_zones *zones, const struct gt_root *root, const char *entry)
@@ -229,8 +204,10 @@ static void add_zone(struct gt_rapl_zones *zones, const struct gt_root *root, co
     enum gt_rapl_domain domain;
     if (full_name(root, entry, name, sizeof name, &domain) < 0)
         return;
-    struct gt_rapl_zone *zone = find_named(
-        zones, name); /* the MMIO copy of a zone takes its place only where it cannot be read */
+    struct gt_rapl_zone *zone = NULL; /* the MMIO copy of a zone takes its place only where it cannot be read */
+    for (int i = 0; i < zones->count && !zone; i++)
+        if (zones->zone[i].interface == GT_RAPL_POWERCAP && !strcmp(zones->zone[i].name, name))
+            zone = &zones->zone[i];
     if (zone && zone->fd >= 0)
         return;
     if (!zone)
@@ -318,7 +295,7 @@ static const double SAME_JOULES = 1;
 
 /* Over less than that a refresh more or less would look like a great power. */
 static const double SHORT_SECONDS = 0.05;
-/* One that stands still for so long, hundreds of refreshes, has stopped. */
+/* A counter that does not move for this time, hundreds of refreshes, has stopped. */
 static const int64_t STILL_NS = GT_SECOND / 2;
 
 /* The platform holds GPUs as well. Between the moment that is taken for a reading's and the reading itself we may not have run. */
@@ -326,18 +303,15 @@ static const double PLATFORM_MOST_WATTS = 1e5, LATE_SECONDS = 5;
 
 enum { ANY_PACKAGE = -1 };
 
-/* Rounds that may have been missed at the greatest power that such a counter is known to show. */
-static void doubt_rounds(struct gt_rapl_zone *zone, double joules, double seconds)
-{
-    double round = (double)zone->range * zone->unit, most = fmax(LOADED_WATTS, zone->most_watts) * seconds;
-    double rounds = round > 0 && most > joules ? floor((most - joules) / round) : 0;
-    zone->blind += rounds > 0;
-    zone->doubt += rounds * round;
-}
-
+/* Adds the growth, and as a doubt the rounds that may have been missed at the greatest power that such a counter is known to show. */
 static void note(struct gt_rapl_zone *zone, uint64_t growth, int64_t now_ns)
 {
     double seconds = (double)(now_ns - zone->last_ns) / 1e9, joules = (double)growth * zone->unit;
+    double round = zone->range == UINT64_MAX ? 0 : (double)zone->range * zone->unit;
+    double most = fmax(LOADED_WATTS, zone->most_watts) * seconds;
+    double rounds = zone->is_begun && round > 0 && most > joules ? floor((most - joules) / round) : 0;
+    zone->blind += rounds > 0;
+    zone->doubt += rounds * round;
     if (zone->is_begun && seconds >= SHORT_SECONDS)
         zone->most_watts = fmax(zone->most_watts, joules / seconds);
     zone->joules += joules;
@@ -347,16 +321,10 @@ static void note(struct gt_rapl_zone *zone, uint64_t growth, int64_t now_ns)
     zone->is_begun = true;
 }
 
-/* What perf events have is weighed against powercap instead: see gt_rapl_compare. */
-static bool is_believable(const struct gt_rapl_zone *zone, uint64_t growth, double seconds)
-{
-    double most = zone->domain == GT_RAPL_PLATFORM ? PLATFORM_MOST_WATTS : gt_rapl_most_watts;
-    return zone->interface == GT_RAPL_PERF || (double)growth * zone->unit <= most * (seconds + LATE_SECONDS);
-}
-
 void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns)
 {
     double seconds = (double)(now_ns - zone->last_ns) / 1e9;
+    double most = zone->domain == GT_RAPL_PLATFORM ? PLATFORM_MOST_WATTS : gt_rapl_most_watts;
     uint64_t growth = counts - zone->last;
     if (!zone->is_begun) {
         growth = 0;
@@ -369,13 +337,12 @@ void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns)
         zone->falls |= !is_wrap;
         zone->doubt = is_wrap ? zone->doubt : INFINITY;
     }
-    if (!is_believable(zone, growth, seconds)) {
+    /* Perf events are compared with powercap instead. */
+    if (zone->interface != GT_RAPL_PERF && (double)growth * zone->unit > most * (seconds + LATE_SECONDS)) {
         zone->resets += counts > zone->last;
         zone->doubt = INFINITY;
         growth = 0;
     }
-    if (zone->is_begun && zone->range && zone->range != UINT64_MAX)
-        doubt_rounds(zone, (double)growth * zone->unit, seconds);
     note(zone, growth, now_ns);
     zone->last = counts;
 }
@@ -407,18 +374,15 @@ void gt_rapl_read(struct gt_rapl_zones *zones, int64_t now_ns)
     part(zones);
 }
 
-static bool are_dies_of_one_package(const struct gt_rapl_zone *a, const struct gt_rapl_zone *b)
-{
-    return a->package >= 0 && a->package == b->package && a->domain == b->domain && a->interface == b->interface;
-}
-
 void gt_rapl_find_mirrors(struct gt_rapl_zones *zones)
 {
     for (int i = 0; i < zones->count; i++)
         for (int j = 0; j < i && zones->zone[i].mirror < 0; j++) {
             const struct gt_rapl_zone *a = &zones->zone[i], *b = &zones->zone[j];
             double apart = ((double)a->last - (double)b->last) * a->unit;
-            if (are_dies_of_one_package(a, b) && !a->is_unread && !b->is_unread && fabs(apart) <= SAME_JOULES)
+            bool are_dies = a->package >= 0 && a->package == b->package && a->domain == b->domain &&
+                            a->interface == b->interface;
+            if (are_dies && !a->is_unread && !b->is_unread && fabs(apart) <= SAME_JOULES)
                 zones->zone[i].mirror = j;
         }
 }

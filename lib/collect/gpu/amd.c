@@ -64,25 +64,9 @@ struct amd_errors {
 };
 
 struct amdsmi_functions {
-    int (*init)(uint64_t flags);
-    int (*shutdown)(void);
-    int (*version)(struct amdsmi_version *);
-    int (*sockets)(uint32_t *count, void **sockets);
-    int (*processors)(void *socket, uint32_t *count, void **processors);
-    int (*type)(void *processor, int *type);
-    int (*bdf)(void *processor, uint64_t *bdf); /* function 3 bits, device 5, bus 8, domain 48 */
-    int (*uuid)(void *processor, unsigned *length, char *text);
-    int (*asic)(void *processor, void *info); /* begins with the name */
-    int (*memory_total)(void *processor, int type, uint64_t *bytes);
-    int (*memory_usage)(void *processor, int type, uint64_t *bytes);
-    int (*activity)(void *processor, struct amdsmi_activity *);
-    int (*temperature)(void *processor, int sensor, int metric, int64_t *celsius);
-    int (*clock)(void *processor, int type, struct amdsmi_clock *);
-    int (*power)(void *processor, void *info);
-    int (*energy)(void *processor, uint64_t *count, float *microjoules_per_count, uint64_t *time_ns);
-    int (*processes)(void *processor, uint32_t *count, void *rows);
-    int (*errors)(void *processor, uint64_t block, struct amd_errors *);
-    int (*replays)(void *processor, uint64_t *count);
+#define AMDSMI(member, symbol, is_required, ...) int (*member)(__VA_ARGS__);
+#include "collect/gpu/amd.def"
+#undef AMDSMI
 };
 
 struct amd_row {
@@ -103,11 +87,10 @@ enum { AMD_RESIDENCIES = 5 };
 struct amd_card {
     void *handle;
     struct gt_gpu_base gpu;
-    bool is_apu; /* cores and GPU on one package, whose power it reports */
     struct amd_rows rows;
     int64_t rows_ns; /* when they were read */
     double health[AMD_HEALTH];
-    uint64_t uncounted;                  /* blocks of the chip whose errors nobody counts */
+    uint64_t uncounted;                  /* blocks of the chip without a counter of errors */
     uint32_t residency[AMD_RESIDENCIES]; /* as read last; UINT32_MAX: not known */
 };
 
@@ -119,7 +102,7 @@ struct amd {
     const struct gt_clock *clock;
     struct amd_card *card;
     size_t card_count;
-    struct gt_pace values, lists;
+    struct gt_rate_limit values, lists;
     int64_t health_ns; /* when health is read next; 0: it has not been */
     struct gt_gpu_pids pids;
     unsigned char *buffer;
@@ -130,29 +113,10 @@ struct amd {
 
 enum { MOST_SOCKETS = 64, MOST_PROCESSORS = 64, FIRST_ROWS = 64, MOST_ROWS = 1 << 16, LARGEST_ROW = 1024 };
 
-#define OPTIONAL(member, symbol) GT_SYMBOL(amdsmi_functions, member, symbol, false)
-#define REQUIRED(member, symbol) GT_SYMBOL(amdsmi_functions, member, symbol, true)
-
 static const struct gt_symbol symbols[] = {
-    REQUIRED(init, "amdsmi_init"),
-    OPTIONAL(shutdown, "amdsmi_shut_down"),
-    OPTIONAL(version, "amdsmi_get_lib_version"),
-    REQUIRED(sockets, "amdsmi_get_socket_handles"),
-    REQUIRED(processors, "amdsmi_get_processor_handles"),
-    OPTIONAL(type, "amdsmi_get_processor_type"),
-    OPTIONAL(bdf, "amdsmi_get_gpu_device_bdf"),
-    OPTIONAL(uuid, "amdsmi_get_gpu_device_uuid"),
-    OPTIONAL(asic, "amdsmi_get_gpu_asic_info"),
-    OPTIONAL(memory_total, "amdsmi_get_gpu_memory_total"),
-    OPTIONAL(memory_usage, "amdsmi_get_gpu_memory_usage"),
-    OPTIONAL(activity, "amdsmi_get_gpu_activity"),
-    OPTIONAL(temperature, "amdsmi_get_temp_metric"),
-    OPTIONAL(clock, "amdsmi_get_clock_info"),
-    OPTIONAL(power, "amdsmi_get_power_info"),
-    OPTIONAL(energy, "amdsmi_get_energy_count"),
-    OPTIONAL(processes, "amdsmi_get_gpu_process_list"),
-    OPTIONAL(errors, "amdsmi_get_gpu_ecc_count"),
-    OPTIONAL(replays, "amdsmi_get_gpu_pci_replay_counter"),
+#define AMDSMI(member, symbol, is_required, ...) GT_SYMBOL(amdsmi_functions, member, #symbol, is_required),
+#include "collect/gpu/amd.def"
+#undef AMDSMI
 };
 
 static const char *const files[] = {
@@ -203,7 +167,8 @@ static int list_socket(struct amd *amd, void *socket, struct gt_frame *frame)
         if (!card)
             return -ENOMEM;
         card->handle = processor[i];
-        card->is_apu = type == AMDSMI_TYPE_APU;
+        /* The power of an APU is that of its package, cores included, which is not added to a value of the cores. */
+        card->gpu.is_left_out = type == AMDSMI_TYPE_APU && !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_amd);
         describe_device(amd, card, &frame->device[card->gpu.device]);
     }
     return 0;
@@ -280,7 +245,7 @@ static const struct revision {
     size_t residency; /* offset of the first counter */
 } revisions[] = {{120, 1, 3, 112, 0}, {1664, 1, 6, 0, 36}, {2208, 1, 7, 0, 44}};
 
-/* In the order of the file: the processor is hot (told from outside), power, the socket, its regulators, its memory. */
+/* In the order of the file: the processor is hot (an outside signal), power, the socket, its regulators, its memory. */
 static const unsigned causes[AMD_RESIDENCIES] = {HARDWARE, POWER, HEAT, HEAT, HEAT};
 
 static const struct revision *revision_of(const unsigned char *file, size_t length)
@@ -387,12 +352,12 @@ static void find_sleepers(struct amd *amd, const struct gt_frame *frame)
 static bool read_values(struct amd *amd, const struct gt_frame *frame)
 {
     int64_t begin_ns = gt_clock_monotonic(amd->clock);
-    if (!gt_pace_due(&amd->values, frame, begin_ns))
+    if (!gt_rate_limit_due(&amd->values, frame, begin_ns))
         return false;
     for (size_t i = 0; i < amd->card_count; i++)
         if (!amd->card[i].gpu.is_asleep)
             read_card(amd, &amd->card[i], frame->device[amd->card[i].gpu.device].pci);
-    gt_pace_spent(&amd->values, begin_ns, gt_clock_monotonic(amd->clock));
+    gt_rate_limit_spent(&amd->values, begin_ns, gt_clock_monotonic(amd->clock));
     return true;
 }
 
@@ -465,7 +430,7 @@ static const struct amd_row *find_row(const struct amd_rows *rows, unsigned driv
     return NULL;
 }
 
-/* Engine time is not counted for compute queues: a total of 0 tells nothing. */
+/* Engine time is not counted for compute queues: a total of 0 means unknown. */
 static double engine_share(uint64_t now, uint64_t before, double seconds)
 {
     if (now == 0 || now < before || seconds <= 0)
@@ -493,12 +458,7 @@ static int read_card_rows(struct amd *amd, struct amd_card *card, const struct g
     int64_t now_ns = gt_clock_monotonic(amd->clock);
     int status = read_rows(amd, card, &fresh);
     compare_rows(card, &fresh, now_ns);
-    unsigned unknown = 0;
-    for (size_t i = 0; i < fresh.count && status == 0; i++) {
-        gt_gpu_pids_resolve(&amd->pids, frame, NULL, &fresh.row[i].id, 1);
-        unknown += amd->pids.unknown;
-    }
-    amd->pids.unknown = unknown;
+    gt_gpu_pids_resolve(&amd->pids, frame, NULL, fresh.row, fresh.count, sizeof *fresh.row);
     free(card->rows.row);
     card->rows = fresh;
     card->rows_ns = now_ns;
@@ -509,12 +469,12 @@ static int read_lists(struct amd *amd, const struct gt_frame *frame)
 {
     int64_t begin_ns = gt_clock_monotonic(amd->clock);
     int status = 0;
-    if (!gt_pace_due(&amd->lists, frame, begin_ns))
+    if (!gt_rate_limit_due(&amd->lists, frame, begin_ns))
         return 0;
     for (size_t i = 0; i < amd->card_count && status == 0; i++)
         if (!amd->card[i].gpu.is_asleep)
             status = read_card_rows(amd, &amd->card[i], frame);
-    gt_pace_spent(&amd->lists, begin_ns, gt_clock_monotonic(amd->clock));
+    gt_rate_limit_spent(&amd->lists, begin_ns, gt_clock_monotonic(amd->clock));
     return status;
 }
 
@@ -583,13 +543,13 @@ void gt_amd_survey_health(void *state, struct gt_availability *ret)
     static const int parts[] = {AMD_ECC_UNCORRECTED, AMD_XGMI_ERRORS, AMD_PCIE_REPLAYS};
     enum { PARTS = sizeof parts / sizeof *parts };
     struct amd *amd = state;
-    bool is_told[PARTS] = {false};
+    bool is_counted[PARTS] = {false};
     if (amd && !amd->health_ns)
         read_health(amd, false);
     for (int part = 0; part < PARTS; part++)
         for (size_t i = 0; amd && i < amd->card_count; i++)
-            is_told[part] |= !isnan(amd->card[i].health[parts[part]]);
-    gt_gpu_survey_errors(ret, "counters of errors of the AMD driver", names, is_told, PARTS);
+            is_counted[part] |= !isnan(amd->card[i].health[parts[part]]);
+    gt_gpu_survey_errors(ret, "counters of errors of the AMD driver", names, is_counted, PARTS);
 }
 
 /* ---- The collector -------------------------------------------------------------------------------------------------- */
@@ -639,7 +599,7 @@ static bool load(struct amd *amd, const struct gt_collect_options *options, stru
         gt_unavailable(availability, GT_BROKEN, NULL, "%s", why.text);
     else if (has_rocm_smi())
         gt_unavailable(availability, GT_ABSENT, "install the package amd-smi-lib of ROCm 6 or later",
-                       "only ROCm SMI is installed, which is not read; AMD SMI is");
+                       "only ROCm SMI is installed, and it is not read");
     else
         gt_unavailable(availability, GT_ABSENT, NULL, "AMD SMI is not installed");
     return false;
@@ -679,22 +639,14 @@ static void amd_close(void *state)
     struct amd *amd = state;
     if (!amd)
         return;
-    if (amd->library.handle)
-        CALL(shutdown);
+    if (amd->library.handle && amd->call.shutdown)
+        amd->call.shutdown();
     for (size_t i = 0; i < amd->card_count; i++)
         free(amd->card[i].rows.row);
     free(amd->card);
     free(amd->buffer);
     gt_library_close(&amd->library);
     free(amd);
-}
-
-/* What contains the cores is not added to a figure of them, whoever has it. */
-static void settle_packages(struct amd *amd, struct gt_frame *frame)
-{
-    for (size_t i = 0; i < amd->card_count; i++)
-        if (amd->card[i].is_apu)
-            amd->card[i].gpu.is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_amd);
 }
 
 static void amd_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
@@ -722,7 +674,6 @@ static int amd_open(void **ret, const struct gt_collect_options *options, struct
         return status < 0 ? gt_error_set(error, ENOMEM, "AMD SMI: no memory") : 0;
     }
     availability->refresh = REFRESH;
-    settle_packages(amd, frame);
     *ret = amd;
     return 0;
 }

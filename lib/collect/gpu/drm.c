@@ -37,7 +37,7 @@ struct drm {
     const struct gt_clock *clock;
     struct drm_card card[DRM_MOST_CARDS];
     size_t card_count;
-    struct gt_pace values, lists;
+    struct gt_rate_limit values, lists;
     struct drm_clients clients, previous;
     struct drm_usage *usage; /* one for each client */
     size_t usage_capacity;
@@ -49,18 +49,13 @@ static const char *const memory_keys[] = {"drm-resident-", "drm-memory-", "drm-t
 enum { MEMORY_KEYS = sizeof memory_keys / sizeof *memory_keys };
 
 struct memory {
-    double local[MEMORY_KEYS], system[MEMORY_KEYS]; /* bytes, NaN not told */
+    double local[MEMORY_KEYS], system[MEMORY_KEYS]; /* bytes, NaN: missing */
 };
 
 static const char *after(const char *text, const char *prefix)
 {
     size_t length = strlen(prefix);
     return strncmp(text, prefix, length) ? NULL : text + length;
-}
-
-static double add(double sum, double value)
-{
-    return isnan(sum) ? value : sum + value;
 }
 
 /* "23992 KiB" */
@@ -74,29 +69,31 @@ static double bytes_of(const char *value)
     return !strncmp(unit, "KiB", 3) ? number * 1024 : !strncmp(unit, "MiB", 3) ? number * 1048576 : number;
 }
 
-static bool is_local(const char *region)
-{
-    return after(region, "vram") || after(region, "local") || after(region, "lmem");
-}
-
 static void take_memory(struct memory *memory, const char *key, const char *value)
 {
     for (int i = 0; i < MEMORY_KEYS; i++) {
         const char *region = after(key, memory_keys[i]);
         if (!region || after(region, "cycles-"))
             continue;
-        double *sum = is_local(region) ? &memory->local[i] : &memory->system[i];
-        *sum = add(*sum, bytes_of(value));
+        bool is_local = after(region, "vram") || after(region, "local") || after(region, "lmem");
+        gt_add_known(is_local ? &memory->local[i] : &memory->system[i], bytes_of(value));
     }
 }
 
-static struct drm_engine *find_engine(struct drm_client *client, const char *name)
+/* Returns the number of an engine, -1 where there is none of that name. */
+static int find_engine(const struct drm_client *client, const char *name)
 {
-    for (size_t i = 0; i < client->engine_count; i++)
+    for (size_t i = 0; client && i < client->engine_count; i++)
         if (!strcmp(client->engine[i].name, name))
-            return &client->engine[i];
-    if (client->engine_count == DRM_MOST_ENGINES)
-        return NULL;
+            return (int)i;
+    return -1;
+}
+
+static struct drm_engine *get_engine(struct drm_client *client, const char *name)
+{
+    int known = find_engine(client, name);
+    if (known >= 0 || client->engine_count == DRM_MOST_ENGINES)
+        return known >= 0 ? &client->engine[known] : NULL;
     struct drm_engine *engine = &client->engine[client->engine_count++];
     *engine = (struct drm_engine){.capacity = 1};
     snprintf(engine->name, sizeof engine->name, "%s", name);
@@ -109,13 +106,13 @@ static void take_engine(struct drm_client *client, const char *key, const char *
     const char *name;
     struct drm_engine *engine;
     if ((name = after(key, "drm-engine-capacity-"))) {
-        if ((engine = find_engine(client, name)) && number > 0)
+        if ((engine = get_engine(client, name)) && number > 0)
             engine->capacity = (unsigned)number;
     } else if ((name = after(key, "drm-engine-")) || (name = after(key, "drm-cycles-"))) {
-        if ((engine = find_engine(client, name)))
+        if ((engine = get_engine(client, name)))
             engine->busy = number;
     } else if ((name = after(key, "drm-total-cycles-"))) {
-        if ((engine = find_engine(client, name)))
+        if ((engine = get_engine(client, name)))
             engine->total = number;
     }
 }
@@ -174,7 +171,7 @@ bool gt_drm_parse(const char *text, struct drm_client *client)
 
 enum engine_kind { GRAPHICS, ENCODER, DECODER, OTHER };
 
-/* One engine of Intel's both encodes and decodes; it is told as the decoder. */
+/* One engine of Intel's both encodes and decodes; it counts as the decoder. */
 static enum engine_kind kind_of(const char *name)
 {
     static const struct {
@@ -189,14 +186,6 @@ static enum engine_kind kind_of(const char *name)
         if (after(name, table[i].prefix))
             return table[i].kind;
     return GRAPHICS;
-}
-
-static const struct drm_engine *find_older(const struct drm_client *client, const char *name)
-{
-    for (size_t i = 0; client && i < client->engine_count; i++)
-        if (!strcmp(client->engine[i].name, name))
-            return &client->engine[i];
-    return NULL;
 }
 
 /* Counters may step back for a while; that is no use. */
@@ -219,7 +208,8 @@ struct drm_usage gt_drm_usage(const struct drm_client *now, const struct drm_cli
     for (size_t i = 0; i < now->engine_count && seconds > 0; i++) {
         const struct drm_engine *engine = &now->engine[i];
         double *largest = &share[kind_of(engine->name)];
-        *largest = fmax(*largest, engine_share(engine, find_older(before, engine->name), seconds));
+        int older = find_engine(before, engine->name);
+        *largest = fmax(*largest, engine_share(engine, older < 0 ? NULL : &before->engine[older], seconds));
     }
     return (struct drm_usage){share[GRAPHICS], share[ENCODER], share[DECODER]};
 }
@@ -335,7 +325,7 @@ static void find_hwmon(const struct drm *drm, struct drm_card *card)
     closedir(directory);
 }
 
-/* The power that amdgpu tells of a processor with a graphics unit includes its cores. Only these have a voltage "vddnb", in1; of
+/* The power that amdgpu shows for a processor with a graphics unit includes its cores. Only these have a voltage "vddnb", in1; of
  * them only Van Gogh has limits by the names "slowPPT" and "fastPPT", others "PPT" (amdgpu_pm.c, "hwmon interfaces for GPU power"
  * and hwmon_attributes_visible). Neither file wakes the card when it is looked at so. */
 static bool is_of_package(const struct drm *drm, const struct drm_card *card)
@@ -372,14 +362,6 @@ static void name_device(const struct drm *drm, const struct drm_card *card, int 
         device->memory = (double)bytes;
 }
 
-static int count_brand(const struct gt_frame *frame, const char *brand)
-{
-    int count = 0;
-    for (size_t i = 0; i < frame->device_count; i++)
-        count += !strcmp(frame->device[i].brand, brand);
-    return count;
-}
-
 /* Add "card<number>" unless its driver is not one of ours, its brand is not wanted, or another collector has it. */
 static int add_card(struct drm *drm, int number, const struct gt_collect_options *options, struct gt_frame *frame)
 {
@@ -398,7 +380,9 @@ static int add_card(struct drm *drm, int number, const struct gt_collect_options
             card->driver = &drivers[i];
     if (!card->driver || !gt_brand_wanted(options, card->driver->brand) || gt_pci_known(frame, pci))
         return 0;
-    int index = count_brand(frame, card->driver->brand);
+    int index = 0;
+    for (size_t i = 0; i < frame->device_count; i++)
+        index += !strcmp(frame->device[i].brand, card->driver->brand);
     struct gt_device *device = gt_frame_device(frame);
     if (!device)
         return -ENOMEM;
@@ -433,18 +417,7 @@ static int find_cards(const struct gt_root *root, int number[DRM_MOST_CARDS])
     return count;
 }
 
-/* Add the cards that no other collector measures. Returns how many graphics cards there are at all. */
-static int drm_add_cards(struct drm *drm, const struct gt_collect_options *options, struct gt_frame *frame,
-                         int *ret_found)
-{
-    int number[DRM_MOST_CARDS], status = 0;
-    *ret_found = find_cards(drm->root, number);
-    for (int i = 0; i < *ret_found && status == 0; i++)
-        status = add_card(drm, number[i], options, frame);
-    return status;
-}
-
-/* GPUs by what the kernel's own drivers tell in /sys and in the fdinfo files of the job's processes; no library. */
+/* GPUs by files of the kernel's own drivers: /sys, and fdinfo of the job's processes; no library. */
 
 static const enum gt_metric_id metrics[] = {
     GT_GPU_RAM,         GT_GPU_UTILIZATION, GT_GPU_MEMORY_UTILIZATION, GT_GPU_ENCODER, GT_GPU_DECODER,
@@ -465,7 +438,7 @@ static void drm_close(void *state)
 static int drm_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
                     struct gt_availability *availability, struct gt_error *error)
 {
-    int found = 0;
+    int number[DRM_MOST_CARDS], status = 0;
     *ret = NULL;
     *availability = (struct gt_availability){
         .state = GT_ABSENT, .source = "/sys/class/drm, /proc/PID/fdinfo", .refresh = NAN};
@@ -476,7 +449,9 @@ static int drm_open(void **ret, const struct gt_collect_options *options, struct
     drm->clock = options->clock;
     drm->values.share = 0.004;
     drm->lists.share = 0.006; /* of a core: together 1 % */
-    int status = drm_add_cards(drm, options, frame, &found);
+    int found = find_cards(drm->root, number);
+    for (int i = 0; i < found && status == 0; i++)
+        status = add_card(drm, number[i], options, frame);
     if (status == 0 && drm->card_count > 0) {
         availability->state = GT_READY;
         *ret = drm;
@@ -512,29 +487,10 @@ static struct drm_client *find_client(const struct drm_clients *clients, const s
     return NULL;
 }
 
-/* Duplicated and inherited descriptors are one client; it counts for the first process that has it. */
-static int add_client(struct drm_clients *clients, const struct drm_client *client)
-{
-    if (find_client(clients, client))
-        return 0;
-    struct drm_client *place = GT_GROW_LIST(clients, client);
-    if (!place)
-        return -ENOMEM;
-    *place = *client;
-    return 0;
-}
-
-static bool is_drm_file(int directory, const char *name)
-{
-    static const char prefix[] = "/dev/dri/";
-    char link[64];
-    ssize_t length = readlinkat(directory, name, link, sizeof link);
-    return length >= (ssize_t)strlen(prefix) && !memcmp(link, prefix, strlen(prefix));
-}
-
 static int read_process(struct drm *drm, const struct gt_frame *frame, pid_t pid)
 {
     char path[64], text[8192];
+    struct drm_clients *clients = &drm->clients;
     int status = 0;
     snprintf(path, sizeof path, "proc/%d/fd", (int)pid);
     DIR *directory = gt_root_list(drm->root, path);
@@ -542,15 +498,23 @@ static int read_process(struct drm *drm, const struct gt_frame *frame, pid_t pid
         return 0; /* it ended, or it is not ours to read */
     for (struct dirent *entry; status == 0 && (entry = readdir(directory));) {
         struct drm_client client;
-        if (!isdigit((unsigned char)entry->d_name[0]) || !is_drm_file(dirfd(directory), entry->d_name))
+        char link[64] = "";
+        if (!isdigit((unsigned char)entry->d_name[0]) ||
+            readlinkat(dirfd(directory), entry->d_name, link, sizeof link - 1) < 0 || !after(link, "/dev/dri/"))
             continue;
         snprintf(path, sizeof path, "proc/%d/fdinfo/%.16s", (int)pid, entry->d_name);
         if (gt_root_read(drm->root, path, text, sizeof text) < 0 || !gt_drm_parse(text, &client))
             continue;
         client.pid = pid;
         client.card = find_card(drm, frame, &client);
-        if (client.card >= 0)
-            status = add_client(&drm->clients, &client);
+        /* Duplicated and inherited descriptors are one client; it counts for the first process that has it. */
+        if (client.card < 0 || find_client(clients, &client))
+            continue;
+        struct drm_client *place = GT_GROW_LIST(clients, client);
+        if (place)
+            *place = client;
+        else
+            status = -ENOMEM;
     }
     closedir(directory);
     return status;
@@ -560,7 +524,7 @@ static int read_clients(struct drm *drm, const struct gt_frame *frame)
 {
     int64_t now_ns = gt_clock_monotonic(drm->clock);
     int status = 0;
-    if (!gt_pace_due(&drm->lists, frame, now_ns))
+    if (!gt_rate_limit_due(&drm->lists, frame, now_ns))
         return 0;
     struct drm_clients old = drm->previous;
     drm->previous = drm->clients;
@@ -580,7 +544,7 @@ static int read_clients(struct drm *drm, const struct gt_frame *frame)
         drm->usage[i] = gt_drm_usage(client, find_client(&drm->previous, client), seconds);
     }
     drm->clients_ns = now_ns;
-    gt_pace_spent(&drm->lists, now_ns, gt_clock_monotonic(drm->clock));
+    gt_rate_limit_spent(&drm->lists, now_ns, gt_clock_monotonic(drm->clock));
     return 0;
 }
 
@@ -613,11 +577,11 @@ static int drm_collect(void *state, struct gt_frame *frame, struct gt_error *err
 {
     struct drm *drm = state;
     int64_t start = gt_clock_monotonic(drm->clock);
-    bool is_due = gt_pace_due(&drm->values, frame, start);
+    bool is_due = gt_rate_limit_due(&drm->values, frame, start);
     if (is_due) {
         for (size_t i = 0; i < drm->card_count; i++)
             drm_read_card(drm, &drm->card[i]);
-        gt_pace_spent(&drm->values, start, gt_clock_monotonic(drm->clock));
+        gt_rate_limit_spent(&drm->values, start, gt_clock_monotonic(drm->clock));
     }
     int status = read_clients(drm, frame);
     if (status == 0)

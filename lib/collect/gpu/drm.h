@@ -1,4 +1,4 @@
-/* The kernel's graphics drivers tell of each client in the fdinfo files of open devices.
+/* The kernel's graphics drivers describe each client in the fdinfo files of open devices.
  *
  * The form is Documentation/gpu/drm-usage-stats.rst of the kernel; xe counts cycles, the others nanoseconds. */
 #ifndef GT_COLLECT_GPU_DRM_H
@@ -22,7 +22,7 @@ struct drm_client {
     char pci[16]; /* empty when the device is not on PCI */
     uint64_t id;
     bool has_id;
-    double bytes; /* memory it holds: the card's own, or the machine's when the card has none; NaN not told */
+    double bytes; /* memory it holds: the card's own, or the machine's when the card has none; NaN: missing */
     struct drm_engine engine[DRM_MOST_ENGINES];
     size_t engine_count;
     int card; /* the collector's own: which card, whose client, as of when */
@@ -34,7 +34,7 @@ struct drm_usage {
     double graphics, encoder, decoder;
 };
 
-/* Parse the text of an fdinfo file. Returns false for one that is not of a DRM device, or tells no client. */
+/* Parse the text of an fdinfo file. Returns false for one that is not of a DRM device, or has no client. */
 bool gt_drm_parse(const char *text, struct drm_client *client);
 /* `before` NULL: the client was opened since then, its counters began at 0. */
 struct drm_usage gt_drm_usage(const struct drm_client *now, const struct drm_client *before, double seconds);

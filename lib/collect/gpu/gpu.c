@@ -19,20 +19,20 @@ enum { MAX_PID = 4194304 }; /* PID_MAX_LIMIT of the kernel */
 
 static const int64_t longest_wait_ns = 10 * GT_SECOND;
 
-bool gt_pace_due(const struct gt_pace *pace, const struct gt_frame *frame, int64_t now_ns)
+bool gt_rate_limit_due(const struct gt_rate_limit *limit, const struct gt_frame *frame, int64_t now_ns)
 {
-    return frame->is_last || now_ns >= pace->next_ns;
+    return frame->is_last || now_ns >= limit->next_ns;
 }
 
-void gt_pace_spent(struct gt_pace *pace, int64_t start_ns, int64_t end_ns)
+void gt_rate_limit_spent(struct gt_rate_limit *limit, int64_t start_ns, int64_t end_ns)
 {
     int64_t spent = end_ns - start_ns;
-    if (pace->cost_ns && spent > 4 * pace->cost_ns)
-        spent = 4 * pace->cost_ns;
-    pace->cost_ns = spent;
-    pace->first_ns = pace->first_ns ? pace->first_ns : start_ns;
-    double wait = fmin((double)spent / pace->share, (double)(end_ns - pace->first_ns));
-    pace->next_ns = start_ns + (wait < (double)longest_wait_ns ? (int64_t)wait : longest_wait_ns);
+    if (limit->cost_ns && spent > 4 * limit->cost_ns)
+        spent = 4 * limit->cost_ns;
+    limit->cost_ns = spent;
+    limit->first_ns = limit->first_ns ? limit->first_ns : start_ns;
+    double wait = fmin((double)spent / limit->share, (double)(end_ns - limit->first_ns));
+    limit->next_ns = start_ns + (wait < (double)longest_wait_ns ? (int64_t)wait : longest_wait_ns);
 }
 
 uint32_t gt_row_u32(const unsigned char *row, size_t offset)
@@ -134,47 +134,23 @@ void gt_gpu_publish(struct gt_gpu_base *gpu, struct gt_frame *frame, const struc
 
 enum { MAX_NAME = 128 };
 
-static bool is_index(const struct gt_device *device, const char *name)
+/* A name may be a UUID, the first part of one, the index of a board, or "MIG-GPU-<uuid of the board>/<gpu instance>/<compute
+ * instance>", as drivers before R470 named slices. */
+enum fit { NO_FIT, PREFIX, EXACT, FITS };
+
+static enum fit fit_of(const struct gt_frame *frame, const struct gt_device *device, const char *name)
 {
+    char slice[MAX_NAME] = "";
     int64_t index;
-    return device->parent < 0 && isdigit((unsigned char)*name) && gt_number_i64(name, &index) == 0 &&
-           index == device->index;
-}
-
-/* "MIG-GPU-<uuid of the board>/<gpu instance>/<compute instance>", as drivers before R470 named slices. */
-static bool is_old_slice(const struct gt_frame *frame, const struct gt_device *device, const char *name)
-{
-    char known[MAX_NAME];
-    if (device->parent < 0 || device->gpu_instance < 0)
-        return false;
-    snprintf(known, sizeof known, "MIG-%s/%d/%d", frame->device[device->parent].uuid, device->gpu_instance,
-             device->compute_instance);
-    return !strcasecmp(known, name);
-}
-
-static bool is_exact(const struct gt_frame *frame, const struct gt_device *device, const char *name)
-{
-    return !strcasecmp(device->uuid, name) || is_index(device, name) || is_old_slice(frame, device, name);
-}
-
-static bool is_prefix(const struct gt_frame *frame, const struct gt_device *device, const char *name)
-{
-    (void)frame;
     size_t length = strlen(name);
-    bool is_number = strspn(name, "0123456789") == length;
-    return !is_number && !strncasecmp(device->uuid, name, length);
-}
-
-static int count_matches(const struct gt_frame *frame, const char *name, int *ret_last,
-                         bool (*matches)(const struct gt_frame *, const struct gt_device *, const char *))
-{
-    int count = 0;
-    for (size_t i = 0; i < frame->device_count; i++)
-        if (matches(frame, &frame->device[i], name)) {
-            *ret_last = (int)i;
-            count++;
-        }
-    return count;
+    if (device->parent >= 0 && device->gpu_instance >= 0)
+        snprintf(slice, sizeof slice, "MIG-%s/%d/%d", frame->device[device->parent].uuid, device->gpu_instance,
+                 device->compute_instance);
+    if (!strcasecmp(device->uuid, name) || !strcasecmp(slice, name))
+        return EXACT;
+    if (strspn(name, "0123456789") == length)
+        return device->parent < 0 && gt_number_i64(name, &index) == 0 && index == device->index ? EXACT : NO_FIT;
+    return strncasecmp(device->uuid, name, length) ? NO_FIT : PREFIX;
 }
 
 static int refuse(const struct gt_frame *frame, const char *name, const char *why, struct gt_error *error)
@@ -188,24 +164,19 @@ static int refuse(const struct gt_frame *frame, const char *name, const char *wh
 
 static int find(const struct gt_frame *frame, const char *name, int *ret, struct gt_error *error)
 {
-    int found = 0;
-    int count = count_matches(frame, name, &found, is_exact);
-    if (!count)
-        count = count_matches(frame, name, &found, is_prefix);
-    if (!count)
+    int count[FITS] = {0}, last[FITS] = {0};
+    for (size_t i = 0; i < frame->device_count; i++) {
+        enum fit fit = fit_of(frame, &frame->device[i], name);
+        count[fit]++;
+        last[fit] = (int)i;
+    }
+    enum fit best = count[EXACT] ? EXACT : PREFIX;
+    if (!count[best])
         return refuse(frame, name, "is not there", error);
-    if (count > 1)
+    if (count[best] > 1)
         return refuse(frame, name, "fits more than one device", error);
-    *ret = found;
+    *ret = last[best];
     return 0;
-}
-
-static void mark(const struct gt_frame *frame, bool *chosen, int device)
-{
-    chosen[device] = true;
-    for (size_t i = 0; i < frame->device_count; i++)
-        if (frame->device[i].parent == device)
-            chosen[i] = true;
 }
 
 /* Copy the next name of the list without the blanks around it; where the list goes on, or NULL at its end. */
@@ -229,8 +200,8 @@ static int choose(const struct gt_frame *frame, const char *text, bool *chosen, 
         list = next_name(list, name);
         status = *name ? find(frame, name, &device, error)
                        : gt_error_set(error, EINVAL, "GPU list \"%.100s\": a name is missing", text);
-        if (status == 0)
-            mark(frame, chosen, device);
+        for (size_t i = 0; i < frame->device_count && status == 0; i++)
+            chosen[i] |= (int)i == device || frame->device[i].parent == device;
     }
     return status;
 }
@@ -266,16 +237,6 @@ void gt_gpu_pids_open(struct gt_gpu_pids *map, const struct gt_root *root)
     *map = (struct gt_gpu_pids){.root = root, .is_initial = gt_pid_namespace_is_initial(root)};
 }
 
-static bool is_visible(const struct gt_root *root, unsigned pid)
-{
-    char path[32];
-    snprintf(path, sizeof path, "proc/%u", pid);
-    int fd = gt_root_open_directory(root, path);
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0;
-}
-
 enum holds { HOLDS_NOT, HOLDS, HOLDS_UNKNOWN };
 
 static enum holds holds_file(const struct gt_root *root, unsigned pid, const char *file)
@@ -299,11 +260,11 @@ static enum holds holds_file(const struct gt_root *root, unsigned pid, const cha
 
 static pid_t find_same(const struct gt_gpu_pids *map, const char *file, unsigned driver_pid)
 {
-    if (!is_visible(map->root, driver_pid))
-        return 0;
-    if (!map->is_initial && holds_file(map->root, driver_pid, file) == HOLDS_NOT)
-        return 0;
-    return (pid_t)driver_pid;
+    char path[32];
+    snprintf(path, sizeof path, "proc/%u", driver_pid);
+    bool is_visible = gt_root_access(map->root, path, F_OK) == 0;
+    bool is_same = map->is_initial || (is_visible && holds_file(map->root, driver_pid, file) != HOLDS_NOT);
+    return is_visible && is_same ? (pid_t)driver_pid : 0;
 }
 
 /* Returns true where one of the numbers that a process has in the namespaces below the tracker's is `wanted`. The first number of the
@@ -341,25 +302,25 @@ static pid_t find_in_namespaces(const struct gt_gpu_pids *map, const struct gt_f
     return found;
 }
 
-static bool is_placed(const struct gt_pid_entry *entries, size_t count, pid_t pid)
+static struct gt_pid_entry *entry_at(void *rows, size_t size, size_t number)
 {
-    for (size_t i = 0; i < count; i++)
-        if (entries[i].pid == pid)
-            return true;
-    return false;
+    return (void *)((char *)rows + number * size);
 }
 
-static pid_t find_only_holder(const struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
-                              const struct gt_pid_entry *entries, size_t count)
+static pid_t find_only_holder(const struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file, void *rows,
+                              size_t count, size_t size)
 {
     pid_t found = 0;
     for (size_t i = 0; i < frame->process_count; i++) {
         pid_t pid = frame->process[i]->pid;
-        if (holds_file(map->root, (unsigned)pid, file) == HOLDS && !is_placed(entries, count, pid)) {
-            if (found)
-                return 0;
-            found = pid;
-        }
+        bool is_placed = false;
+        for (size_t k = 0; k < count && !is_placed; k++)
+            is_placed = entry_at(rows, size, k)->pid == pid;
+        if (is_placed || holds_file(map->root, (unsigned)pid, file) != HOLDS)
+            continue;
+        if (found)
+            return 0;
+        found = pid;
     }
     return found;
 }
@@ -371,13 +332,13 @@ static void place(struct gt_gpu_pids *map, struct gt_pid_entry *entry, pid_t pid
         map->methods |= method;
 }
 
-void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
-                         struct gt_pid_entry *entries, size_t count)
+void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file, void *rows,
+                         size_t count, size_t size)
 {
     struct gt_pid_entry *left = NULL;
     map->unknown = 0;
     for (size_t i = 0; i < count; i++) {
-        struct gt_pid_entry *entry = &entries[i];
+        struct gt_pid_entry *entry = entry_at(rows, size, i);
         if (!entry->pid)
             place(map, entry, find_same(map, file, entry->driver_pid), GT_PID_SAME);
         if (!entry->pid)
@@ -388,7 +349,7 @@ void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, 
         }
     }
     if (map->unknown == 1 && file && !map->is_initial) {
-        place(map, left, find_only_holder(map, frame, file, entries, count), GT_PID_EXCLUSIVE);
+        place(map, left, find_only_holder(map, frame, file, rows, count, size), GT_PID_EXCLUSIVE);
         map->unknown = !left->pid;
     }
 }
@@ -428,15 +389,15 @@ const struct gt_remedy gt_gpu_remedies[] = {
 };
 
 void gt_gpu_survey_errors(struct gt_availability *ret, const char *source, const char *const *names,
-                          const bool *is_told, size_t count)
+                          const bool *is_counted, size_t count)
 {
     int length = 0;
     bool is_any = false;
     *ret = (struct gt_availability){.state = GT_ABSENT, .refresh = NAN};
     snprintf(ret->source, sizeof ret->source, "%s", source);
     for (size_t i = 0; i < count; i++) {
-        is_any |= is_told[i];
-        if (!is_told[i] && (size_t)length < sizeof ret->reason)
+        is_any |= is_counted[i];
+        if (!is_counted[i] && (size_t)length < sizeof ret->reason)
             length += snprintf(ret->reason + length, sizeof ret->reason - (size_t)length, "%s%s",
                                length ? ", " : "missing: ", names[i]);
     }

@@ -1,4 +1,4 @@
-/* The GPU collectors share a pace for slow drivers, rows of unknown layout, process numbers, and the choice of devices. */
+/* The GPU collectors share a rate limit for slow drivers, rows of unknown layout, process numbers, and the choice of devices. */
 #ifndef GT_COLLECT_GPU_GPU_H
 #define GT_COLLECT_GPU_GPU_H
 
@@ -7,7 +7,7 @@
 
 /* Some driver calls may use only a part of a core: after a call of t seconds the next one comes t / share later. In the first seconds
  * calls come more often: a short job would else have none. */
-struct gt_pace {
+struct gt_rate_limit {
     double share;     /* of one core */
     int64_t cost_ns;  /* what a call costs, single outliers smoothed */
     int64_t next_ns;  /* not before this monotonic time */
@@ -15,8 +15,8 @@ struct gt_pace {
 };
 
 /* The last reading of a frame series is always due. */
-bool gt_pace_due(const struct gt_pace *pace, const struct gt_frame *frame, int64_t now_ns);
-void gt_pace_spent(struct gt_pace *pace, int64_t start_ns, int64_t end_ns);
+bool gt_rate_limit_due(const struct gt_rate_limit *limit, const struct gt_frame *frame, int64_t now_ns);
+void gt_rate_limit_spent(struct gt_rate_limit *limit, int64_t start_ns, int64_t end_ns);
 
 /* A driver writes lists of rows. The size of a row differs between driver versions that export the same function. */
 struct gt_row_layout {
@@ -55,9 +55,10 @@ struct gt_pid_entry {
 };
 
 void gt_gpu_pids_open(struct gt_gpu_pids *map, const struct gt_root *root);
-/* Fill in `pid` of the entries that have none. `file` is the device's, "/dev/nvidia0"; NULL when it is not known. */
-void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
-                         struct gt_pid_entry *entries, size_t count);
+/* Fill in `pid` where there is none, of rows of `size` bytes that begin with a struct gt_pid_entry. `file` is the device's,
+ * "/dev/nvidia0"; NULL when it is not known. */
+void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file, void *rows,
+                         size_t count, size_t size);
 /* Write the methods that were needed: "as they are visible", "by NSpid", ... */
 void gt_gpu_pids_describe(const struct gt_gpu_pids *map, char *text, size_t size);
 
@@ -65,8 +66,7 @@ void gt_gpu_pids_describe(const struct gt_gpu_pids *map, char *text, size_t size
 bool gt_brand_wanted(const struct gt_collect_options *options, const char *brand);
 /* Write an address like "0000:03:00.0". */
 void gt_pci_name(char text[16], unsigned domain, unsigned bus, unsigned device, unsigned function);
-/* Returns true for a device that sleeps or is about to, false where that is not told. A driver would wake it to answer; this look wakes
- * nothing. */
+/* Returns true for a device that sleeps or is about to, false if that is unknown. A driver would wake it to answer; this wakes nothing. */
 bool gt_pci_is_asleep(const struct gt_root *root, const char *pci);
 /* Returns true where the frame already has the device at this address. */
 bool gt_pci_known(const struct gt_frame *frame, const char *pci);
@@ -102,6 +102,6 @@ bool gt_xid_is_of_program(double number);
 
 /* Tell which kinds of errors no GPU counts. */
 void gt_gpu_survey_errors(struct gt_availability *ret, const char *source, const char *const *names,
-                          const bool *is_told, size_t count);
+                          const bool *is_counted, size_t count);
 
 #endif

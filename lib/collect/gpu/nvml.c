@@ -15,40 +15,10 @@ enum { MOST_DEVICES = 256 };
 #define OPTIONAL(member, symbol) GT_SYMBOL(nvml_functions, member, symbol, false)
 
 static const struct gt_symbol symbols[] = {
-    OPTIONAL(init_v2, "nvmlInit_v2"),
-    OPTIONAL(init, "nvmlInit"),
-    OPTIONAL(shutdown, "nvmlShutdown"),
+#define NVML(member, symbol, ...) OPTIONAL(member, #symbol),
+#include "collect/gpu/nvml.def"
+#undef NVML
     OPTIONAL(error_string, "nvmlErrorString"),
-    OPTIONAL(driver_version, "nvmlSystemGetDriverVersion"),
-    OPTIONAL(library_version, "nvmlSystemGetNVMLVersion"),
-    OPTIONAL(count_v2, "nvmlDeviceGetCount_v2"),
-    OPTIONAL(count, "nvmlDeviceGetCount"),
-    OPTIONAL(handle_v2, "nvmlDeviceGetHandleByIndex_v2"),
-    OPTIONAL(handle, "nvmlDeviceGetHandleByIndex"),
-    OPTIONAL(name, "nvmlDeviceGetName"),
-    OPTIONAL(uuid, "nvmlDeviceGetUUID"),
-    OPTIONAL(pci, "nvmlDeviceGetPciInfo_v3"),
-    OPTIONAL(minor, "nvmlDeviceGetMinorNumber"),
-    OPTIONAL(mig_mode, "nvmlDeviceGetMigMode"),
-    OPTIONAL(mig_count, "nvmlDeviceGetMaxMigDeviceCount"),
-    OPTIONAL(mig_handle, "nvmlDeviceGetMigDeviceHandleByIndex"),
-    OPTIONAL(gpu_instance, "nvmlDeviceGetGpuInstanceId"),
-    OPTIONAL(compute_instance, "nvmlDeviceGetComputeInstanceId"),
-    OPTIONAL(memory_v2, "nvmlDeviceGetMemoryInfo_v2"),
-    OPTIONAL(memory, "nvmlDeviceGetMemoryInfo"),
-    OPTIONAL(utilization, "nvmlDeviceGetUtilizationRates"),
-    OPTIONAL(encoder, "nvmlDeviceGetEncoderUtilization"),
-    OPTIONAL(decoder, "nvmlDeviceGetDecoderUtilization"),
-    OPTIONAL(temperature, "nvmlDeviceGetTemperature"),
-    OPTIONAL(clock, "nvmlDeviceGetClockInfo"),
-    OPTIONAL(reasons, "nvmlDeviceGetCurrentClocksEventReasons"),
-    OPTIONAL(reasons_old, "nvmlDeviceGetCurrentClocksThrottleReasons"),
-    OPTIONAL(power, "nvmlDeviceGetPowerUsage"),
-    OPTIONAL(energy, "nvmlDeviceGetTotalEnergyConsumption"),
-    OPTIONAL(capability, "nvmlDeviceGetCudaComputeCapability"),
-    OPTIONAL(fields, "nvmlDeviceGetFieldValues"),
-    OPTIONAL(samples, "nvmlDeviceGetSamples"),
-    OPTIONAL(process_detail, "nvmlDeviceGetRunningProcessDetailList"),
     OPTIONAL(processes_v3[NVML_COMPUTE], "nvmlDeviceGetComputeRunningProcesses_v3"),
     OPTIONAL(processes_v3[NVML_GRAPHICS], "nvmlDeviceGetGraphicsRunningProcesses_v3"),
     OPTIONAL(processes_v3[NVML_MPS], "nvmlDeviceGetMPSComputeRunningProcesses_v3"),
@@ -58,19 +28,9 @@ static const struct gt_symbol symbols[] = {
     OPTIONAL(processes_v1[NVML_COMPUTE], "nvmlDeviceGetComputeRunningProcesses"),
     OPTIONAL(processes_v1[NVML_GRAPHICS], "nvmlDeviceGetGraphicsRunningProcesses"),
     OPTIONAL(processes_v1[NVML_MPS], "nvmlDeviceGetMPSComputeRunningProcesses"),
-    OPTIONAL(processes_utilization, "nvmlDeviceGetProcessesUtilizationInfo"),
-    OPTIONAL(accounting_mode, "nvmlDeviceGetAccountingMode"),
-    OPTIONAL(accounting, "nvmlDeviceGetAccountingStats"),
-    OPTIONAL(accounting_pids, "nvmlDeviceGetAccountingPids"),
-    OPTIONAL(ecc_errors, "nvmlDeviceGetTotalEccErrors"),
-    OPTIONAL(remapped_rows, "nvmlDeviceGetRemappedRows"),
-    OPTIONAL(pcie_replays, "nvmlDeviceGetPcieReplayCounter"),
-    OPTIONAL(events_new, "nvmlEventSetCreate"),
-    OPTIONAL(events_register, "nvmlDeviceRegisterEvents"),
-    OPTIONAL(events_wait, "nvmlEventSetWait_v2"),
-    OPTIONAL(events_free, "nvmlEventSetFree"),
-    OPTIONAL(process_utilization, "nvmlDeviceGetProcessUtilization"),
 };
+
+static const char NO_DRIVER[] = "the NVIDIA driver is not loaded";
 
 /* Fill in the availability; -ENODEV. */
 static int nvml_unavailable(struct gt_availability *availability, enum gt_source_state state, const char *reason,
@@ -80,11 +40,6 @@ static int nvml_unavailable(struct gt_availability *availability, enum gt_source
     return -ENODEV;
 }
 
-static int without_driver(struct gt_availability *availability)
-{
-    return nvml_unavailable(availability, GT_ABSENT, "the NVIDIA driver is not loaded", "");
-}
-
 static int refused(const struct nvml *nvml, int result, struct gt_availability *availability)
 {
     char number[32];
@@ -92,7 +47,7 @@ static int refused(const struct nvml *nvml, int result, struct gt_availability *
                *text = known ? known : number;
     snprintf(number, sizeof number, "NVML error %d", result);
     switch (result) {
-    case NVML_DRIVER_NOT_LOADED: return without_driver(availability);
+    case NVML_DRIVER_NOT_LOADED: return nvml_unavailable(availability, GT_ABSENT, NO_DRIVER, "");
     case NVML_NO_PERMISSION:
         return nvml_unavailable(availability, GT_DENIED, text, "sudo chmod a+rw /dev/nvidiactl /dev/nvidia[0-9]*");
     case NVML_VERSION_MISMATCH:
@@ -120,11 +75,11 @@ static int load(struct nvml *nvml, const struct gt_collect_options *options, str
     bool lacks_driver = !path && !has_driver(options->root);
     /* The loader searches some fifty folders, which doctor can afford. A folder of LD_LIBRARY_PATH may hold another maker's library. */
     if (lacks_driver && options->pid && !getenv("LD_LIBRARY_PATH"))
-        return without_driver(availability);
+        return nvml_unavailable(availability, GT_ABSENT, NO_DRIVER, "");
     int status = gt_library_open(&nvml->library, path, names, symbols, sizeof symbols / sizeof *symbols, &nvml->call,
                                  &why);
     if (status < 0 && lacks_driver)
-        return without_driver(availability);
+        return nvml_unavailable(availability, GT_ABSENT, NO_DRIVER, "");
     if (status < 0)
         return nvml_unavailable(availability, path ? GT_BROKEN : GT_ABSENT, path ? why.text : "NVML is not installed",
                                 "");
@@ -166,17 +121,6 @@ static int add_gpu(struct nvml *nvml, struct nvml_device *handle, struct gt_fram
     return (int)nvml->gpu_count++;
 }
 
-static double total_memory(const struct nvml *nvml, struct nvml_device *handle)
-{
-    struct nvml_memory_v2 newer = {.version = NVML_MEMORY_V2};
-    struct nvml_memory older = {0};
-    if (NVML_CALL(memory_v2, handle, &newer) == NVML_SUCCESS && newer.total > 0)
-        return (double)newer.total;
-    if (NVML_CALL(memory, handle, &older) == NVML_SUCCESS && older.total > 0)
-        return (double)older.total;
-    return NAN;
-}
-
 static int add_slice(struct nvml *nvml, size_t board, struct nvml_device *handle, struct gt_frame *frame)
 {
     int index = add_gpu(nvml, handle, frame);
@@ -194,7 +138,7 @@ static int add_slice(struct nvml *nvml, size_t board, struct nvml_device *handle
     device->index = frame->device[parent->gpu.device].index;
     device->gpu_instance = (int)slice->gpu_instance;
     device->compute_instance = (int)slice->compute_instance;
-    device->memory = total_memory(nvml, handle);
+    gt_nvml_memory(nvml, handle, &device->memory, &(double){0});
     gt_nvml_probe(nvml, slice);
     return 0;
 }
@@ -229,8 +173,10 @@ static int add_board(struct nvml *nvml, unsigned number, struct nvml_device *han
         snprintf(device->uuid, sizeof device->uuid, "pci-%s", device->pci);
     if (NVML_CALL(minor, handle, &minor) == NVML_SUCCESS)
         snprintf(gpu->file, sizeof gpu->file, "/dev/nvidia%u", minor);
-    device->memory = total_memory(nvml, handle);
+    gt_nvml_memory(nvml, handle, &device->memory, &(double){0});
     gt_nvml_probe(nvml, gpu);
+    /* Energy of a module contains its CPU, and is not added to a value of the CPU from another source. */
+    gpu->gpu.is_left_out = gpu->power == NVML_POWER_MODULE && !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_nvml);
     return add_slices(nvml, (size_t)index, frame);
 }
 
@@ -296,9 +242,9 @@ static void see_accounting(struct nvml *nvml)
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         unsigned mode = 0;
-        gpu->tells_accounting = gpu->parent < 0 && !gpu->has_slices &&
-                                NVML_CALL(accounting_mode, gpu->handle, &mode) == NVML_SUCCESS;
-        gpu->has_accounting = gpu->tells_accounting && nvml->call.accounting && mode == NVML_ACCOUNTING_ENABLED;
+        gpu->reports_accounting = gpu->parent < 0 && !gpu->has_slices &&
+                                  NVML_CALL(accounting_mode, gpu->handle, &mode) == NVML_SUCCESS;
+        gpu->has_accounting = gpu->reports_accounting && nvml->call.accounting && mode == NVML_ACCOUNTING_ENABLED;
     }
     nvml->opened_us = nvml->collected_us = (uint64_t)gt_clock_real(nvml->clock) / 1000;
 }
@@ -317,20 +263,10 @@ static void nvml_close(void *state)
     free(nvml->gpu);
     free(nvml->fresh.row);
     free(nvml->buffer);
-    if (nvml->library.handle)
-        NVML_CALL(shutdown);
+    if (nvml->library.handle && nvml->call.shutdown)
+        nvml->call.shutdown();
     gt_library_close(&nvml->library);
     free(nvml);
-}
-
-/* What contains the CPU is not added to a figure of the CPU, whoever has it. */
-static void settle_modules(struct nvml *nvml, struct gt_frame *frame)
-{
-    for (size_t i = 0; i < nvml->gpu_count; i++) {
-        struct nvml_gpu *gpu = &nvml->gpu[i];
-        if (gpu->parent < 0 && gpu->power == NVML_POWER_MODULE)
-            gpu->gpu.is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_nvml);
-    }
 }
 
 static void nvml_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
@@ -368,7 +304,6 @@ static int nvml_open(void **ret, const struct gt_collect_options *options, struc
     if (status == 0) {
         availability->state = GT_READY;
         availability->refresh = gt_nvml_energy_refresh(nvml);
-        settle_modules(nvml, frame);
         see_accounting(nvml);
         *ret = nvml;
         return 0;
@@ -377,23 +312,24 @@ static int nvml_open(void **ret, const struct gt_collect_options *options, struc
     return status == -ENOMEM ? gt_error_set(error, ENOMEM, "NVML: no memory") : 0;
 }
 
+static bool can_ask(const struct nvml_gpu *gpu)
+{
+    return !gpu->is_lost && !gpu->gpu.is_asleep;
+}
+
+/* Slices first: a board is asked for its processes where they have no lists. */
 static int read_lists(struct nvml *nvml, const struct gt_frame *frame)
 {
     bool slices_have_lists = true;
-    for (size_t i = 0; i < nvml->gpu_count; i++)
-        if (nvml->gpu[i].parent >= 0 && !nvml->gpu[i].is_lost && !nvml->gpu[i].gpu.is_asleep) {
-            int status = gt_nvml_read_processes(nvml, &nvml->gpu[i], frame);
-            slices_have_lists &= !nvml->gpu[i].lists_unsupported;
-            if (status < 0)
-                return status;
-        }
-    for (size_t i = 0; i < nvml->gpu_count; i++) {
-        struct nvml_gpu *gpu = &nvml->gpu[i];
-        if (gpu->parent >= 0 || gpu->is_lost || gpu->gpu.is_asleep || (gpu->has_slices && slices_have_lists))
+    for (size_t i = 0; i < 2 * nvml->gpu_count; i++) {
+        bool is_board = i >= nvml->gpu_count;
+        struct nvml_gpu *gpu = &nvml->gpu[i % nvml->gpu_count];
+        if ((gpu->parent < 0) != is_board || !can_ask(gpu) || (gpu->has_slices && slices_have_lists))
             continue;
         int status = gt_nvml_read_processes(nvml, gpu, frame);
         if (status < 0)
             return status;
+        slices_have_lists &= is_board || !gpu->lists_unsupported;
     }
     return 0;
 }
@@ -411,28 +347,18 @@ static void find_sleepers(struct nvml *nvml, const struct gt_frame *frame)
     }
 }
 
-static bool read_values(struct nvml *nvml, const struct gt_frame *frame)
-{
-    int64_t start = gt_clock_monotonic(nvml->clock);
-    if (!gt_pace_due(&nvml->values, frame, start))
-        return false;
-    gt_nvml_read(nvml);
-    gt_pace_spent(&nvml->values, start, gt_clock_monotonic(nvml->clock));
-    return true;
-}
-
 static void read_samples(struct nvml *nvml, const struct gt_frame *frame)
 {
     int64_t start = gt_clock_monotonic(nvml->clock);
-    bool is_due = gt_pace_due(&nvml->samples, frame, start);
+    bool is_due = gt_rate_limit_due(&nvml->samples, frame, start);
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         gpu->gpu.value[GT_GPU_UTILIZATION_PEAK] = gpu->gpu.value[GT_GPU_POWER_PEAK] = NAN;
-        if (is_due && !gpu->is_lost && !gpu->gpu.is_asleep)
+        if (is_due && can_ask(gpu))
             gt_nvml_read_samples(nvml, gpu);
     }
     if (is_due)
-        gt_pace_spent(&nvml->samples, start, gt_clock_monotonic(nvml->clock));
+        gt_rate_limit_spent(&nvml->samples, start, gt_clock_monotonic(nvml->clock));
 }
 
 /* The health of a board stays known when it is lost. */
@@ -479,29 +405,24 @@ static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct g
                         lost > 1 ? "their" : "its");
 }
 
-static int read_marks(struct nvml *nvml, const struct gt_frame *frame, bool is_due)
-{
-    int status = 0;
-    for (size_t i = 0; i < nvml->gpu_count && status == 0; i++)
-        status = gt_nvml_read_marks(nvml, &nvml->gpu[i], frame, is_due);
-    nvml->collected_us = (uint64_t)gt_clock_real(nvml->clock) / 1000;
-    return status;
-}
-
 static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *error)
 {
     struct nvml *nvml = state;
     find_sleepers(nvml, frame);
-    bool is_new = read_values(nvml, frame);
     int64_t start = gt_clock_monotonic(nvml->clock);
-    int status = 0;
-    bool is_due = gt_pace_due(&nvml->lists, frame, start);
+    bool is_new = gt_rate_limit_due(&nvml->values, frame, start);
+    if (is_new) {
+        gt_nvml_read(nvml);
+        gt_rate_limit_spent(&nvml->values, start, gt_clock_monotonic(nvml->clock));
+    }
+    start = gt_clock_monotonic(nvml->clock);
+    bool is_due = gt_rate_limit_due(&nvml->lists, frame, start);
+    int status = is_due ? read_lists(nvml, frame) : 0;
+    for (size_t i = 0; i < nvml->gpu_count && status == 0; i++)
+        status = gt_nvml_read_marks(nvml, &nvml->gpu[i], frame, is_due);
+    nvml->collected_us = (uint64_t)gt_clock_real(nvml->clock) / 1000;
     if (is_due)
-        status = read_lists(nvml, frame);
-    if (status == 0)
-        status = read_marks(nvml, frame, is_due);
-    if (is_due)
-        gt_pace_spent(&nvml->lists, start, gt_clock_monotonic(nvml->clock));
+        gt_rate_limit_spent(&nvml->lists, start, gt_clock_monotonic(nvml->clock));
     read_samples(nvml, frame);
     gt_nvml_read_health(nvml, frame->is_last, is_new);
     int warning = report_lost(nvml, frame, error);

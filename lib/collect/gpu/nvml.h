@@ -180,58 +180,13 @@ struct nvml_event {
 };
 
 struct nvml_functions {
-    int (*init_v2)(void);
-    int (*init)(void);
-    int (*shutdown)(void);
+#define NVML(member, symbol, ...) int (*member)(__VA_ARGS__);
+#include "collect/gpu/nvml.def"
+#undef NVML
     const char *(*error_string)(int result);
-    int (*driver_version)(char *text, unsigned size);
-    int (*library_version)(char *text, unsigned size);
-    int (*count_v2)(unsigned *count);
-    int (*count)(unsigned *count);
-    int (*handle_v2)(unsigned index, struct nvml_device **handle);
-    int (*handle)(unsigned index, struct nvml_device **handle);
-    int (*name)(struct nvml_device *, char *text, unsigned size);
-    int (*uuid)(struct nvml_device *, char *text, unsigned size);
-    int (*pci)(struct nvml_device *, struct nvml_pci *);
-    int (*minor)(struct nvml_device *, unsigned *minor);
-    int (*mig_mode)(struct nvml_device *, unsigned *current, unsigned *pending);
-    int (*mig_count)(struct nvml_device *, unsigned *most);
-    int (*mig_handle)(struct nvml_device *, unsigned index, struct nvml_device **slice);
-    int (*gpu_instance)(struct nvml_device *, unsigned *instance);
-    int (*compute_instance)(struct nvml_device *, unsigned *instance);
-    int (*memory_v2)(struct nvml_device *, struct nvml_memory_v2 *);
-    int (*memory)(struct nvml_device *, struct nvml_memory *);
-    int (*utilization)(struct nvml_device *, struct nvml_utilization *);
-    int (*encoder)(struct nvml_device *, unsigned *percent, unsigned *period_us);
-    int (*decoder)(struct nvml_device *, unsigned *percent, unsigned *period_us);
-    int (*temperature)(struct nvml_device *, int sensor, unsigned *celsius);
-    int (*clock)(struct nvml_device *, int which, unsigned *megahertz);
-    int (*reasons)(struct nvml_device *, unsigned long long *bits);
-    int (*reasons_old)(struct nvml_device *, unsigned long long *bits);
-    int (*power)(struct nvml_device *, unsigned *milliwatts);
-    int (*energy)(struct nvml_device *, unsigned long long *millijoules);
-    int (*capability)(struct nvml_device *, int *major, int *minor);
-    int (*fields)(struct nvml_device *, int count, struct nvml_field *);
-    int (*samples)(struct nvml_device *, int which, unsigned long long last_seen, int *type, unsigned *count,
-                   struct nvml_sample *);
-    int (*process_detail)(struct nvml_device *, struct nvml_process_list *);
     int (*processes_v3[NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
     int (*processes_v2[NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
     int (*processes_v1[NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
-    int (*processes_utilization)(struct nvml_device *, struct nvml_processes_utilization *);
-    int (*accounting_mode)(struct nvml_device *, unsigned *mode);
-    int (*accounting)(struct nvml_device *, unsigned pid, struct nvml_accounting *);
-    int (*accounting_pids)(struct nvml_device *, unsigned *count, unsigned *pids);
-    int (*ecc_errors)(struct nvml_device *, int error, int counter, unsigned long long *count);
-    int (*remapped_rows)(struct nvml_device *, unsigned *correctable, unsigned *uncorrectable, unsigned *is_pending,
-                         unsigned *has_failed);
-    int (*pcie_replays)(struct nvml_device *, unsigned *count);
-    int (*events_new)(struct nvml_events **events);
-    int (*events_register)(struct nvml_device *, unsigned long long kinds, struct nvml_events *events);
-    int (*events_wait)(struct nvml_events *events, struct nvml_event *event, unsigned timeout_ms);
-    int (*events_free)(struct nvml_events *events);
-    int (*process_utilization)(struct nvml_device *, struct nvml_process_utilization *, unsigned *count,
-                               unsigned long long last_seen);
 };
 
 _Static_assert(sizeof(struct nvml_memory_v2) == 40, "nvmlMemory_v2_t");
@@ -271,8 +226,8 @@ struct nvml_mark {
     bool is_there;               /* it lives */
 };
 
-/* A process whose mark has been told for the last time. */
-struct nvml_told {
+/* A process whose mark has been published for the last time. */
+struct nvml_published {
     pid_t pid;
     unsigned long long start_us;
 };
@@ -281,8 +236,8 @@ struct nvml_marks {
     struct nvml_mark *mark;
     size_t count, capacity;
     struct gt_map number; /* by PID */
-    struct nvml_told *told;
-    size_t told_count, told_capacity;
+    struct nvml_published *published;
+    size_t published_count, published_capacity;
 };
 
 /* What the driver counts of a board's health, as last read. */
@@ -309,8 +264,8 @@ struct nvml_gpu {
     bool lists_unsupported;
     bool utilization_unsupported;
     struct nvml_rows rows;
-    bool tells_accounting; /* the driver says whether it is on, */
-    bool has_accounting;   /* and it is */
+    bool reports_accounting; /* the driver says whether it is on, */
+    bool has_accounting;     /* and it is */
     struct nvml_marks marks;
     unsigned long long seen_process, seen_power, seen_utilization; /* us: newest sample that was taken */
 };
@@ -321,16 +276,17 @@ struct nvml {
     const struct gt_clock *clock;
     struct nvml_gpu *gpu;
     size_t gpu_count;
-    struct gt_pace values, lists, samples;
+    struct gt_rate_limit values, lists, samples;
     int64_t health_ns;          /* when health is read again, */
-    struct nvml_events *events; /* which XIDs are a part of; NULL: they are not told */
+    struct nvml_events *events; /* among them XIDs; NULL: the driver reports none */
     struct gt_gpu_pids pids;
     uint64_t opened_us;     /* us since 1970 */
     uint64_t collected_us;  /* us since 1970: when it was asked before, or opened */
-    bool has_unknown_rows;  /* the driver's row layout could not be told */
+    bool has_unknown_rows;  /* the driver's row layout is unknown */
     struct nvml_rows fresh; /* scratch of one listing */
     unsigned char *buffer;  /* what the driver writes lists into */
     size_t buffer_size;
+    int sample_type; /* of the samples in it */
 };
 
 /* Functions that a driver lacks are not found. */
@@ -340,9 +296,12 @@ extern const struct gt_collector_type gt_collector_nvml;
 
 /* Append clauses, each ended by "; ", about how the boards' energy comes about. */
 void gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
-/* Returns the seconds by which the figures of the least sharp board lag behind. */
+/* Returns the refresh of the slowest board, seconds. */
 double gt_nvml_energy_refresh(const struct nvml *nvml);
 void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu);
+/* Read bytes of memory, NaN for a device that shares that of the machine: it has a total of 0 or does not answer. Version 2 of the
+ * call separates what the driver reserves for itself from what is used. */
+int gt_nvml_memory(struct nvml *nvml, struct nvml_device *handle, double *ret_total, double *ret_used);
 
 /* Read all states and counters of the devices that do not sleep into gpu->value. */
 void gt_nvml_read(struct nvml *nvml);
@@ -364,13 +323,14 @@ void gt_nvml_survey_marks(const void *state, struct gt_availability *ret);
 
 /* Read the health of all boards: counters once a minute and at the end, XIDs with the other values. */
 void gt_nvml_read_health(struct nvml *nvml, bool is_last, bool is_new);
-void gt_nvml_close_health(struct nvml *nvml);
 /* Tells which of it there is, and reads it where that was not done. `state` is the collector's, NULL when it is not open. */
 void gt_nvml_survey_health(void *state, struct gt_availability *ret);
 
-/* Make room for at least `size` bytes in nvml->buffer. */
-int gt_nvml_buffer(struct nvml *nvml, size_t size);
-/* Note a result that tells that the device is gone. Returns true once one did. */
+/* Call `ask`, which fills nvml->buffer with up to *count rows of `row` bytes, until all rows fit: a list may grow between two calls.
+ * Returns the result, NVML_UNKNOWN for an impossible count, or -ENOMEM. */
+int gt_nvml_list(struct nvml *nvml, struct nvml_gpu *gpu, int which, size_t row, unsigned *ret_count,
+                 int (*ask)(struct nvml *, struct nvml_gpu *, int which, unsigned *count));
+/* Note a result which means that the device is gone. Returns true once one did. */
 bool gt_nvml_lost(struct nvml_gpu *gpu, int result);
 
 #endif

@@ -75,14 +75,14 @@ static int read_energy(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_i
     return result;
 }
 
-/* Where a scope is not there some drivers tell 0 W. */
+/* Some drivers report 0 W for a scope that is missing. */
 static bool answers(struct nvml *nvml, struct nvml_gpu *gpu, unsigned field, unsigned scope)
 {
     double watts = 0;
     return read_field(nvml, gpu, field, scope, &watts) == NVML_SUCCESS && watts > 0;
 }
 
-/* The counter of a superchip is that of its module, CPU included; where the GPU alone tells its power, that is added up. */
+/* The counter of a superchip is that of its module, CPU included; if the GPU alone reports its power, that is added up. */
 static void probe_energy(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     unsigned long long millijoules;
@@ -187,21 +187,26 @@ static double percent(unsigned value)
     return value <= 100 ? value / 100.0 : NAN;
 }
 
-/* Version 2 separates what the driver reserves for itself from what is used. A device that shares the memory of the machine has
- * a total of 0 or does not answer. */
-static int read_memory(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
+int gt_nvml_memory(struct nvml *nvml, struct nvml_device *handle, double *ret_total, double *ret_used)
 {
     struct nvml_memory_v2 memory = {.version = NVML_MEMORY_V2};
     struct nvml_memory older = {0};
-    int result = NVML_CALL(memory_v2, gpu->handle, &memory);
+    int result = NVML_CALL(memory_v2, handle, &memory);
     if (result == NVML_FUNCTION_NOT_FOUND || result == NVML_ARGUMENT_VERSION_MISMATCH || result == NVML_NOT_SUPPORTED) {
-        result = NVML_CALL(memory, gpu->handle, &older);
+        result = NVML_CALL(memory, handle, &older);
         memory.total = older.total;
         memory.used = older.used;
     }
-    if (result == NVML_SUCCESS && memory.total > 0)
-        gpu->gpu.value[metric] = (double)memory.used;
+    bool is_known = result == NVML_SUCCESS && memory.total > 0;
+    *ret_total = is_known ? (double)memory.total : NAN;
+    *ret_used = is_known ? (double)memory.used : NAN;
     return result;
+}
+
+static int read_memory(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
+{
+    double total;
+    return gt_nvml_memory(nvml, gpu->handle, &total, &gpu->gpu.value[metric]);
 }
 
 static int read_utilization(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
@@ -308,20 +313,24 @@ void gt_nvml_read(struct nvml *nvml)
             settle_energy(nvml, &nvml->gpu[k]);
 }
 
-/* Largest value of the driver's ring newer than *seen, which moves on; NaN when there is none. */
-static double highest_sample(struct nvml *nvml, struct nvml_gpu *gpu, int which, unsigned long long *seen)
+static unsigned long long *seen_of(struct nvml_gpu *gpu, int which)
 {
-    enum { FIRST = 256, MOST = 16384 };
-    int type = NVML_UNSIGNED, result = NVML_INSUFFICIENT_SIZE;
-    unsigned count = FIRST;
-    for (unsigned capacity = FIRST; capacity <= MOST && result == NVML_INSUFFICIENT_SIZE; capacity *= 2) {
-        if (gt_nvml_buffer(nvml, capacity * sizeof(struct nvml_sample)) < 0)
-            return NAN;
-        count = capacity;
-        result = nvml->call.samples(gpu->handle, which, *seen, &type, &count, (void *)nvml->buffer);
-        if (count > capacity)
-            count = capacity;
-    }
+    return which == NVML_SAMPLES_POWER ? &gpu->seen_power : &gpu->seen_utilization;
+}
+
+static int ask_samples(struct nvml *nvml, struct nvml_gpu *gpu, int which, unsigned *count)
+{
+    nvml->sample_type = NVML_UNSIGNED;
+    return NVML_CALL(samples, gpu->handle, which, *seen_of(gpu, which), &nvml->sample_type, count,
+                     (void *)nvml->buffer);
+}
+
+/* Returns the largest value of the driver's ring that is newer than those seen before; NaN when there is none. */
+static double highest_sample(struct nvml *nvml, struct nvml_gpu *gpu, int which)
+{
+    unsigned count = 0;
+    unsigned long long *seen = seen_of(gpu, which);
+    int result = gt_nvml_list(nvml, gpu, which, sizeof(struct nvml_sample), &count, ask_samples);
     double highest = NAN;
     unsigned long long after = *seen;
     for (unsigned i = 0; result == NVML_SUCCESS && i < count; i++) {
@@ -329,7 +338,7 @@ static double highest_sample(struct nvml *nvml, struct nvml_gpu *gpu, int which,
         memcpy(&sample, nvml->buffer + i * sizeof sample, sizeof sample);
         if (sample.time <= after)
             continue;
-        highest = fmax(highest, number_of(&sample.value, type));
+        highest = fmax(highest, number_of(&sample.value, nvml->sample_type));
         if (sample.time > *seen)
             *seen = sample.time;
     }
@@ -341,8 +350,8 @@ void gt_nvml_read_samples(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     if (!nvml->call.samples || gpu->parent >= 0)
         return;
-    double utilization = highest_sample(nvml, gpu, NVML_SAMPLES_UTILIZATION, &gpu->seen_utilization);
-    double power = highest_sample(nvml, gpu, NVML_SAMPLES_POWER, &gpu->seen_power);
+    double utilization = highest_sample(nvml, gpu, NVML_SAMPLES_UTILIZATION);
+    double power = highest_sample(nvml, gpu, NVML_SAMPLES_POWER);
     gpu->gpu.value[GT_GPU_UTILIZATION_PEAK] = utilization <= 100 ? utilization / 100 : NAN;
     gpu->gpu.value[GT_GPU_POWER_PEAK] = power / 1e3;
 }
@@ -398,7 +407,7 @@ static void read_ecc(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id 
         *health(gpu, metric) = (double)count;
 }
 
-/* What no field told. */
+/* Counters that no field has. */
 static void read_functions(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     unsigned correctable, uncorrectable, is_pending, has_failed, replays;
@@ -499,13 +508,13 @@ void gt_nvml_survey_health(void *state, struct gt_availability *ret)
     enum { PARTS = sizeof parts / sizeof *parts };
     struct nvml *nvml = state;
     const char *names[PARTS];
-    bool is_told[PARTS] = {false};
+    bool is_counted[PARTS] = {false};
     if (nvml && !nvml->health_ns)
         gt_nvml_read_health(nvml, false, false);
     for (size_t part = 0; part < PARTS; part++) {
         names[part] = parts[part].name;
         for (size_t i = 0; nvml && i < nvml->gpu_count; i++)
-            is_told[part] |= !isnan(nvml->gpu[i].health[parts[part].metric - GT_GPU_ECC_CORRECTED]);
+            is_counted[part] |= !isnan(nvml->gpu[i].health[parts[part].metric - GT_GPU_ECC_CORRECTED]);
     }
-    gt_gpu_survey_errors(ret, "counters of errors of the NVIDIA driver", names, is_told, PARTS);
+    gt_gpu_survey_errors(ret, "counters of errors of the NVIDIA driver", names, is_counted, PARTS);
 }

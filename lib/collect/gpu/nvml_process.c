@@ -18,11 +18,6 @@ static const struct gt_row_layout layouts[] = {
     {32, offsetof(struct nvml_process, pid), offsetof(struct nvml_process, bytes)},
 };
 
-int gt_nvml_buffer(struct nvml *nvml, size_t size)
-{
-    return GT_GROW_TO(nvml->buffer, nvml->buffer_size, size);
-}
-
 bool gt_nvml_lost(struct nvml_gpu *gpu, int result)
 {
     if (result == NVML_GPU_IS_LOST || result == NVML_GPU_NOT_FOUND || result == NVML_RESET_REQUIRED)
@@ -30,7 +25,7 @@ bool gt_nvml_lost(struct nvml_gpu *gpu, int result)
     return gpu->is_lost;
 }
 
-static int ask_old(const struct nvml *nvml, struct nvml_gpu *gpu, enum nvml_process_mode mode, unsigned *count)
+static int ask_old(struct nvml *nvml, struct nvml_gpu *gpu, int mode, unsigned *count)
 {
     int (*ask)(struct nvml_device *, unsigned *, void *) = nvml->call.processes_v3[mode];
     if (!ask)
@@ -40,28 +35,27 @@ static int ask_old(const struct nvml *nvml, struct nvml_gpu *gpu, enum nvml_proc
     return ask ? ask(gpu->handle, count, nvml->buffer) : NVML_FUNCTION_NOT_FOUND;
 }
 
-static int ask_detail(const struct nvml *nvml, struct nvml_gpu *gpu, enum nvml_process_mode mode, unsigned *count)
+static int ask_detail(struct nvml *nvml, struct nvml_gpu *gpu, int mode, unsigned *count)
 {
-    struct nvml_process_list list = {NVML_PROCESS_LIST_V1, mode, *count, (void *)nvml->buffer};
+    struct nvml_process_list list = {NVML_PROCESS_LIST_V1, (unsigned)mode, *count, (void *)nvml->buffer};
     int result = NVML_CALL(process_detail, gpu->handle, &list);
     *count = list.count;
     return result;
 }
 
-/* Call until the buffer is large enough: the list may grow between two calls. */
-static int ask_until_it_fits(struct nvml *nvml, struct nvml_gpu *gpu, enum nvml_process_mode mode, unsigned *ret_count,
-                             int (*ask)(const struct nvml *, struct nvml_gpu *, enum nvml_process_mode, unsigned *))
+int gt_nvml_list(struct nvml *nvml, struct nvml_gpu *gpu, int which, size_t row, unsigned *ret_count,
+                 int (*ask)(struct nvml *, struct nvml_gpu *, int which, unsigned *count))
 {
-    size_t rows = nvml->buffer_size / sizeof(struct nvml_process);
-    if (rows < FIRST_ROWS)
-        rows = FIRST_ROWS;
+    size_t rows = nvml->buffer_size / row > FIRST_ROWS ? nvml->buffer_size / row : FIRST_ROWS;
     int result = NVML_INSUFFICIENT_SIZE;
     for (int try = 0; try < TRIES && result == NVML_INSUFFICIENT_SIZE && rows <= MOST_ROWS; try++) {
-        if (gt_nvml_buffer(nvml, rows * sizeof(struct nvml_process)) < 0)
+        if (GT_GROW_TO(nvml->buffer, nvml->buffer_size, rows * row) < 0)
             return -ENOMEM;
         memset(nvml->buffer, GT_ROW_PATTERN, nvml->buffer_size);
         *ret_count = (unsigned)rows;
-        result = ask(nvml, gpu, mode, ret_count);
+        result = ask(nvml, gpu, which, ret_count);
+        if (result == NVML_SUCCESS && *ret_count > rows)
+            return NVML_UNKNOWN;
         rows = rows * 2 > *ret_count ? rows * 2 : (size_t)*ret_count + *ret_count / 2;
     }
     return result;
@@ -92,15 +86,13 @@ static int add_list(struct nvml *nvml, struct nvml_gpu *gpu, enum nvml_process_m
 {
     unsigned count = 0;
     const struct gt_row_layout *layout = &layouts[2];
-    int result = ask_until_it_fits(nvml, gpu, mode, &count, ask_detail);
+    int result = gt_nvml_list(nvml, gpu, mode, sizeof(struct nvml_process), &count, ask_detail);
     if (result == NVML_FUNCTION_NOT_FOUND || result == NVML_NOT_SUPPORTED || result == NVML_ARGUMENT_VERSION_MISMATCH) {
-        result = ask_until_it_fits(nvml, gpu, mode, &count, ask_old);
+        result = gt_nvml_list(nvml, gpu, mode, sizeof(struct nvml_process), &count, ask_old);
         layout = NULL;
     }
     if (result != NVML_SUCCESS || count == 0)
         return result;
-    if (count > nvml->buffer_size / sizeof(struct nvml_process))
-        return NVML_UNKNOWN;
     if (!layout)
         layout = gt_row_layout_find(nvml->buffer, nvml->buffer_size, count, 1, layouts,
                                     sizeof layouts / sizeof *layouts);
@@ -163,8 +155,6 @@ static int list_rows(struct nvml *nvml, struct nvml_gpu *gpu)
  * The driver's samples have a row only for processes that were busy in its last period (1 s or less), so a process without
  * a new row keeps its figures for that long and is idle afterwards. */
 
-enum { FIRST_SAMPLES = 128, SAMPLE_TRIES = 6 };
-
 static const int64_t sample_life_us = 1000000;
 static const int64_t clock_slack_us = 1000000; /* a sample may not be newer than now by more than this */
 
@@ -190,20 +180,6 @@ static void carry_over(const struct nvml_rows *old, struct nvml_rows *fresh)
         row->encoder = old->row[at].encoder;
         row->decoder = old->row[at].decoder;
     }
-}
-
-static int resolve(struct nvml *nvml, const struct nvml_gpu *gpu, struct nvml_rows *rows, const struct gt_frame *frame)
-{
-    struct gt_pid_entry *entries = calloc(rows->count + 1, sizeof *entries);
-    if (!entries)
-        return -ENOMEM;
-    for (size_t i = 0; i < rows->count; i++)
-        entries[i] = rows->row[i].id;
-    gt_gpu_pids_resolve(&nvml->pids, frame, gpu->file[0] ? gpu->file : NULL, entries, rows->count);
-    for (size_t i = 0; i < rows->count; i++)
-        rows->row[i].id = entries[i];
-    free(entries);
-    return 0;
 }
 
 static struct nvml_row *find_row(const struct nvml_rows *rows, unsigned driver_pid)
@@ -264,12 +240,13 @@ static void take_samples(struct nvml *nvml, struct nvml_gpu *gpu, const struct n
 }
 
 /* The two functions fill the same part of nvml->buffer in the form of the older one. */
-static int ask_new(struct nvml *nvml, struct nvml_gpu *gpu, unsigned *count)
+static int ask_new(struct nvml *nvml, struct nvml_gpu *gpu, int which, unsigned *count)
 {
     struct nvml_process_utilization_v1 *rows = (void *)nvml->buffer;
     struct nvml_processes_utilization list = {NVML_PROCESSES_UTILIZATION_V1, *count, gpu->seen_process, rows};
     unsigned capacity = *count;
-    int result = nvml->call.processes_utilization(gpu->handle, &list);
+    int result = NVML_CALL(processes_utilization, gpu->handle, &list);
+    (void)which;
     *count = list.count;
     for (unsigned i = 0; result == NVML_SUCCESS && i < list.count && i < capacity; i++) {
         struct nvml_process_utilization_v1 row = rows[i];
@@ -279,39 +256,21 @@ static int ask_new(struct nvml *nvml, struct nvml_gpu *gpu, unsigned *count)
     return result;
 }
 
-static int ask_old_samples(struct nvml *nvml, struct nvml_gpu *gpu, unsigned *count)
+static int ask_old_samples(struct nvml *nvml, struct nvml_gpu *gpu, int which, unsigned *count)
 {
-    return nvml->call.process_utilization(gpu->handle, (void *)nvml->buffer, count, gpu->seen_process);
-}
-
-static int ask_samples(struct nvml *nvml, struct nvml_gpu *gpu, unsigned *ret_count,
-                       int (*ask)(struct nvml *, struct nvml_gpu *, unsigned *))
-{
-    unsigned rows = FIRST_SAMPLES;
-    int result = NVML_INSUFFICIENT_SIZE;
-    for (int try = 0; try < SAMPLE_TRIES && result == NVML_INSUFFICIENT_SIZE; try++) {
-        if (gt_nvml_buffer(nvml, rows * sizeof(struct nvml_process_utilization_v1)) < 0)
-            return NVML_UNKNOWN;
-        memset(nvml->buffer, 0, rows * sizeof(struct nvml_process_utilization_v1));
-        *ret_count = rows;
-        result = ask(nvml, gpu, ret_count);
-        if (result == NVML_SUCCESS && *ret_count > rows)
-            return NVML_UNKNOWN;
-        rows = *ret_count > rows && *ret_count < 1u << 20 ? *ret_count + *ret_count / 2 : rows * 2;
-    }
-    return result;
+    (void)which;
+    return NVML_CALL(process_utilization, gpu->handle, (void *)nvml->buffer, count, gpu->seen_process);
 }
 
 static void read_samples(struct nvml *nvml, struct nvml_gpu *gpu)
 {
+    const size_t row = sizeof(struct nvml_process_utilization_v1);
     unsigned count = 0;
-    int result = NVML_FUNCTION_NOT_FOUND;
     if (gpu->seen_process == 0)
         gpu->seen_process = (unsigned long long)(now_us(nvml) - sample_life_us);
-    if (nvml->call.processes_utilization)
-        result = ask_samples(nvml, gpu, &count, ask_new);
-    if (result != NVML_SUCCESS && result != NVML_NOT_FOUND && nvml->call.process_utilization)
-        result = ask_samples(nvml, gpu, &count, ask_old_samples);
+    int result = gt_nvml_list(nvml, gpu, 0, row, &count, ask_new);
+    if (result != NVML_SUCCESS && result != NVML_NOT_FOUND)
+        result = gt_nvml_list(nvml, gpu, 0, row, &count, ask_old_samples);
     gpu->utilization_unsupported = result != NVML_SUCCESS && result != NVML_NOT_FOUND;
     if (result == NVML_SUCCESS)
         take_samples(nvml, gpu, (void *)nvml->buffer, count);
@@ -333,10 +292,11 @@ int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct
     struct nvml_rows old = gpu->rows;
     gpu->rows = nvml->fresh;
     nvml->fresh = old;
-    status = resolve(nvml, gpu, &gpu->rows, frame);
-    if (status == 0 && gpu->parent < 0 && !gpu->has_slices && gpu->rows.count > 0)
+    gt_gpu_pids_resolve(&nvml->pids, frame, gpu->file[0] ? gpu->file : NULL, gpu->rows.row, gpu->rows.count,
+                        sizeof *gpu->rows.row);
+    if (gpu->parent < 0 && !gpu->has_slices && gpu->rows.count > 0)
         read_samples(nvml, gpu);
-    return status;
+    return 0;
 }
 
 static int slice_of(const struct nvml *nvml, const struct nvml_gpu *gpu, const struct nvml_row *row)
@@ -403,7 +363,7 @@ static struct nvml_mark *add_mark(struct nvml_marks *marks, pid_t pid)
     return mark;
 }
 
-/* Processes that are met. In a container only the lists tell by which number the driver knows one. */
+/* Processes that are met. In a container only the lists have the number by which the driver knows one. */
 static int meet(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame)
 {
     struct nvml_marks *marks = &gpu->marks;
@@ -470,13 +430,13 @@ int gt_nvml_read_marks(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_
 
 /* ---- Processes that no look met ---------------------------------------------------------------------------------- */
 
-static bool was_told(const struct nvml_marks *marks, pid_t pid, unsigned long long start_us)
+static bool was_published(const struct nvml_marks *marks, pid_t pid, unsigned long long start_us)
 {
     const struct nvml_mark *mark = find_mark(marks, pid);
     if (mark && mark->start_us == start_us)
         return true;
-    for (size_t i = 0; i < marks->told_count; i++)
-        if (marks->told[i].pid == pid && marks->told[i].start_us == start_us)
+    for (size_t i = 0; i < marks->published_count; i++)
+        if (marks->published[i].pid == pid && marks->published[i].start_us == start_us)
             return true;
     return false;
 }
@@ -494,7 +454,7 @@ static int publish_past(const struct nvml *nvml, const struct nvml_gpu *gpu, con
     struct nvml_accounting account = {0};
     if (nvml->call.accounting(gpu->handle, (unsigned)past->pid, &account) != NVML_SUCCESS || !account.most_bytes ||
         account.most_bytes == NVML_NOT_AVAILABLE || !has_lived(nvml->clock, past, account.start_us) ||
-        was_told(&gpu->marks, past->pid, account.start_us))
+        was_published(&gpu->marks, past->pid, account.start_us))
         return 0;
     struct gt_gpu_mark *mark = GT_GROW(frame, mark);
     if (!mark)
@@ -505,7 +465,7 @@ static int publish_past(const struct nvml *nvml, const struct nvml_gpu *gpu, con
     return 0;
 }
 
-/* The processes of which the driver has accounts: 1; 0 where it does not tell; -ENOMEM. */
+/* Lists the processes that the driver has accounts of. Returns 1, 0 if it does not answer, or -ENOMEM. */
 static int list_accounts(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_map *ret)
 {
     enum { MOST = 1 << 16 }; /* drivers keep some thousand */
@@ -520,7 +480,7 @@ static int list_accounts(const struct nvml *nvml, const struct nvml_gpu *gpu, st
     return status;
 }
 
-/* In containers nothing tells by which number the driver knew a process that has ended. */
+/* In containers the driver's number of a process that has ended is unknown. */
 static int find_past(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame)
 {
     if (!frame->is_last || !frame->past_count || !nvml->call.accounting_pids || !nvml->pids.is_initial ||
@@ -537,12 +497,12 @@ static int find_past(const struct nvml *nvml, const struct nvml_gpu *gpu, struct
 }
 
 /* It has ended and is asked about no more. */
-static int note_told(struct nvml_marks *marks, const struct nvml_mark *mark)
+static int note_published(struct nvml_marks *marks, const struct nvml_mark *mark)
 {
-    struct nvml_told *told = isnan(mark->bytes) ? NULL : GT_GROW(marks, told);
-    if (told)
-        *told = (struct nvml_told){mark->pid, mark->start_us};
-    return told || isnan(mark->bytes) ? 0 : -ENOMEM;
+    struct nvml_published *published = isnan(mark->bytes) ? NULL : GT_GROW(marks, published);
+    if (published)
+        *published = (struct nvml_published){mark->pid, mark->start_us};
+    return published || isnan(mark->bytes) ? 0 : -ENOMEM;
 }
 
 int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct gt_frame *frame)
@@ -554,14 +514,14 @@ int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct 
     gt_map_clear(&marks->number);
     for (size_t i = 0; i < marks->count; i++) {
         struct nvml_mark *mark = &marks->mark[i];
-        struct gt_gpu_mark *told = isnan(mark->bytes) ? NULL : GT_GROW(frame, mark);
-        if (told)
-            *told = (struct gt_gpu_mark){gpu->gpu.device, mark->pid, mark->bytes > mark->before ? mark->bytes : NAN,
-                                         mark->bytes, false};
+        struct gt_gpu_mark *published = isnan(mark->bytes) ? NULL : GT_GROW(frame, mark);
+        if (published)
+            *published = (struct gt_gpu_mark){gpu->gpu.device, mark->pid,
+                                              mark->bytes > mark->before ? mark->bytes : NAN, mark->bytes, false};
         else if (!isnan(mark->bytes))
             return -ENOMEM;
         if (!mark->is_there) {
-            if (note_told(marks, mark) < 0)
+            if (note_published(marks, mark) < 0)
                 return -ENOMEM;
             continue;
         }
@@ -576,7 +536,7 @@ int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct 
 void gt_nvml_marks_release(struct nvml_marks *marks)
 {
     free(marks->mark);
-    free(marks->told);
+    free(marks->published);
     gt_map_release(&marks->number);
 }
 
@@ -588,7 +548,7 @@ void gt_nvml_survey_marks(const void *state, struct gt_availability *ret)
     snprintf(ret->reason, sizeof ret->reason, "no GPU keeps accounts of its processes");
     for (size_t i = 0; nvml && i < nvml->gpu_count; i++) {
         const struct nvml_gpu *gpu = &nvml->gpu[i];
-        boards += gpu->tells_accounting;
+        boards += gpu->reports_accounting;
         on += gpu->has_accounting;
     }
     if (!boards)

@@ -13,7 +13,7 @@ struct gt_temperature {
     char chip[32];         /* "coretemp" */
     char label[48];        /* "Package id 0", empty without */
     double current;        /* degrees Celsius */
-    double high, critical; /* NaN: not told */
+    double high, critical; /* NaN: missing */
 };
 
 /* Fill in up to `most` sensors that can be read now, by device and number. Returns how many. */

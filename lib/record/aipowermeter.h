@@ -1,17 +1,27 @@
-/* A window of an experiment: the power of a machine, and of processes on it, from one reading of a tracker to a later one.
+/* Experiments: power over windows of time, in folders as AIPowerMeter records into, or handed over as JSON.
  *
  * Watts are joules over the time in which a counter counted them: from the reading of its last move before the window to that of its
- * last move in it, which may come long after it was asked for, and which a slow driver does not renew at each reading.
+ * last move in it. That may come long after it was asked for, and a slow driver does not renew it at each reading.
  *
  * Windows touch: one begins with the very readings the last one ended with, so that nothing is lost between them. The processes
- * are the tracker's. One that ended in a window keeps its figures up to then; CPU time that was seen only when
- * its parent waited for it is charged to the tracked process, so that the sum over processes is the job's. */
-#ifndef GT_STORE_AIPOWERMETER_WINDOW_H
-#define GT_STORE_AIPOWERMETER_WINDOW_H
+ * are the tracker's. One that ended in a window keeps its values up to then. CPU time that was seen only when its parent waited for it
+ * is charged to the tracked process, so that the sum over processes is the job's. */
+#ifndef GT_RECORD_AIPOWERMETER_H
+#define GT_RECORD_AIPOWERMETER_H
 
 #include "aggregate/attribute.h"
 #include "collect/host/temperature.h"
+#include "sample/machine.h"
 #include "sample/sampler.h"
+
+/* The tracking file is a folder of records as AIPowerMeter's, for our own programs. */
+struct gt_experiment_options {
+    double measurement_period; /* smallest length of a window, seconds */
+    bool all_gpu_users;        /* all processes on GPUs count as the job's */
+    /* May be NULL. Instead of that folder: called with the "metrics" of each record as JSON, on the thread that samples, which
+     * holds a lock: it must not call functions of the tracker. Negative errno ends the records. */
+    int (*record)(void *context, const char *metrics);
+};
 
 struct gt_experiment_process {
     pid_t pid;
@@ -91,22 +101,34 @@ void gt_experiment_window_conclude(struct gt_experiment_window *window);
 /* The next window begins with the last reading. */
 void gt_experiment_window_next(struct gt_experiment_window *window);
 void gt_experiment_window_release(struct gt_experiment_window *window);
-
 /* Watts in the window; NaN: not measured. */
 double gt_experiment_watts(const struct gt_experiment_window *window, enum gt_metric_id energy);
-/* `seconds` as a part of the CPU time used on the machine in the window; NaN: nothing is known of the machine. */
-double gt_experiment_cpu_ratio(const struct gt_experiment_window *window, double seconds);
 /* Watts of the processors in the window (CPU_ENERGY, CORE_ENERGY) that go to a process for `seconds` of CPU time: by the busy time of
- * the machine, and where it has packages that are told apart, of each package that the process was on. */
+ * the machine, and with several packages by that of each package that the process was on. */
 double gt_experiment_process_watts(const struct gt_experiment_window *window,
                                    const struct gt_experiment_process *process, double seconds,
                                    enum gt_metric_id energy);
-/* A device is a board, not a slice of one. */
-bool gt_experiment_is_board(const struct gt_experiment_window *window, size_t device);
-/* Joules per second of a board in the window, from its energy counter, else the mean of its power readings. */
-double gt_experiment_gpu_watts(const struct gt_experiment_window *window, size_t device);
-/* The processes' part of that. */
-double gt_experiment_gpu_job_watts(const struct gt_experiment_window *window, size_t device);
+
+/* A log of windows. */
+struct gt_power_log {
+    struct gt_experiment_window window;
+    const struct gt_experiment_options *options;
+    void *context;   /* for what is handed over */
+    int fd;          /* of power_metrics.json; -1: records are handed over */
+    char path[4200]; /* of it */
+    bool has_records;
+    int64_t read_ns; /* the latest reading that was taken into the window */
+    int64_t least_ns;
+};
+
+/* Begin a log in a folder, or to hand over. `period`: seconds between readings. -ENOMEM, or the error of a file. */
+int gt_power_log_begin(struct gt_power_log *log, const char *folder, const struct gt_machine *machine,
+                       struct gt_error *error);
+/* After each reading: write the record of a window that is over. After an error the next record includes its time. */
+int gt_power_log_read(struct gt_power_log *log, bool is_end, struct gt_error *error);
+/* End the segment, and close. */
+int gt_power_log_end(struct gt_power_log *log, struct gt_error *error);
+
 /* "2026-03-04 05:06:07.123456+01:00": local time, and its zone. */
 void gt_experiment_date_text(char *text, size_t size, int64_t real_ns, bool has_zone);
 

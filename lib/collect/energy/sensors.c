@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "collect/collector.h"
 #include "collect/energy/power.h"
 
@@ -19,7 +20,7 @@ extern const struct gt_collector_type gt_collector_hwmon;
 
 static const char directory[] = "sys/class/hwmon";
 
-/* The driver and the beginning of its label tell what a sensor is about. The first that fits counts. */
+/* The driver and the beginning of its label say what a sensor measures. The first that fits counts. */
 static const struct kind {
     const char *driver, *label;
     enum gt_metric_id metric; /* GT_METRIC_COUNT: a part of something else */
@@ -57,8 +58,8 @@ struct state {
     const struct gt_clock *clock;
     struct sensor sensor[MOST_SENSORS];
     int count;
-    double interval;  /* seconds over which a meter takes its average, NaN: not told */
-    bool has_several; /* meters without a label, of which nobody knows what contains what */
+    double interval;  /* seconds over which a meter takes its average, NaN: unknown */
+    bool has_several; /* meters without a label, which may contain each other */
     bool is_denied;
     char unknown[64]; /* a sensor of which it is not known what it is about */
 };
@@ -73,7 +74,7 @@ static double advance(struct sensor *sensor, double counted, int64_t now_ns)
     }
     sensor->last_ns = now_ns;
     double joules = gt_energy_counter_read(&sensor->counter, counted);
-    return joules > 0 ? joules : NAN; /* a counter that stands still measures nothing */
+    return joules > 0 ? joules : NAN; /* a counter that does not move measures nothing */
 }
 
 static double read_sensor(struct sensor *sensor, int64_t now_ns)
@@ -85,20 +86,21 @@ static double read_sensor(struct sensor *sensor, int64_t now_ns)
     return isnan(value) ? NAN : advance(sensor, value, now_ns);
 }
 
+/* NaN where a part is missing; the others are read all the same. */
 static double total(struct state *state, enum gt_metric_id metric, int64_t now_ns, double *ret_doubt)
 {
-    double sum = NAN;
+    double sum = 0;
+    int count = 0;
     *ret_doubt = 0;
-    for (int i = 0; i < state->count; i++)
-        if (state->sensor[i].metric == metric) {
-            double joules = read_sensor(&state->sensor[i], now_ns);
-            *ret_doubt += gt_energy_counter_doubt(&state->sensor[i].counter);
-            *ret_doubt += gt_power_doubt(&state->sensor[i].integral);
-            sum = isnan(sum) ? joules : sum + joules;
-            if (isnan(joules))
-                sum = INFINITY; /* a part is missing: so is the sum, and the others are read all the same */
-        }
-    return isinf(sum) ? NAN : sum;
+    for (int i = 0; i < state->count; i++) {
+        struct sensor *sensor = &state->sensor[i];
+        if (sensor->metric != metric)
+            continue;
+        count++;
+        sum += read_sensor(sensor, now_ns);
+        *ret_doubt += gt_energy_counter_doubt(&sensor->counter) + gt_power_doubt(&sensor->integral);
+    }
+    return count ? sum : NAN;
 }
 
 static ssize_t read_text(const struct gt_root *root, const char *entry, const char *file, char *text, size_t size)
@@ -155,7 +157,7 @@ static int add_sensor(struct state *state, const struct gt_root *root, const cha
     return 0;
 }
 
-/* Of what the meter tells of a battery, the battery tells more. */
+/* A battery reports more about itself than the meter does. */
 static void add_meter(struct state *state, const struct gt_root *root, const char *entry, const char *driver)
 {
     char label[64], text[32];
@@ -167,8 +169,8 @@ static void add_meter(struct state *state, const struct gt_root *root, const cha
         state->interval = fmax(isnan(state->interval) ? 0 : state->interval, strtod(text, NULL) / 1e3);
 }
 
-/* False: no sensors are here. */
-static bool look_at(struct state *state, const struct gt_root *root, const char *entry)
+/* Finds the sensors of a folder. Returns false where there are none. */
+static bool find_in(struct state *state, const struct gt_root *root, const char *entry)
 {
     char driver[32], label[64], file[32];
     if (read_text(root, entry, "name", driver, sizeof driver) <= 0)
@@ -182,14 +184,6 @@ static bool look_at(struct state *state, const struct gt_root *root, const char 
     if (!strcmp(driver, "power_meter"))
         add_meter(state, root, entry, driver);
     return true;
-}
-
-static void look_at_each_place(struct state *state, const struct gt_root *root, const char *entry)
-{
-    char below[40];
-    snprintf(below, sizeof below, "%.31s/device", entry);
-    if (!look_at(state, root, entry))
-        look_at(state, root, below);
 }
 
 /* What contains what is only known of labelled meters. */
@@ -251,9 +245,14 @@ static int explain_none(const struct state *state, struct gt_availability *avail
 static void find_sensors(struct state *state, const struct gt_root *root)
 {
     DIR *listing = gt_root_list(root, directory);
-    for (struct dirent *entry; listing && (entry = readdir(listing));)
-        if (!strncmp(entry->d_name, "hwmon", strlen("hwmon")) && strlen(entry->d_name) < 32)
-            look_at_each_place(state, root, entry->d_name);
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
+        char below[40];
+        if (strncmp(entry->d_name, "hwmon", strlen("hwmon")) != 0 || strlen(entry->d_name) >= 32)
+            continue;
+        snprintf(below, sizeof below, "%.31s/device", entry->d_name);
+        if (!find_in(state, root, entry->d_name))
+            find_in(state, root, below);
+    }
     if (listing)
         closedir(listing);
 }
@@ -324,4 +323,156 @@ const struct gt_collector_type gt_collector_hwmon = {
     .close = hwmon_close,
     .describe = hwmon_describe,
     .explain = hwmon_explain,
+};
+
+/* ---- Batteries ------------------------------------------------------------------------------------------------------- */
+
+/* The collector "battery": what the machine draws while it runs on its batteries.
+ *
+ * Source: Documentation/ABI/testing/sysfs-class-power in the kernel's sources: microwatts, microamperes, microvolts. On mains the
+ * battery tells nothing of the machine's draw; energy drawn then is not known, and so is the sum from there on. */
+
+extern const struct gt_collector_type gt_collector_battery;
+
+static const char battery_directory[] = "sys/class/power_supply";
+static const enum gt_metric_id battery_metrics[] = {GT_PLATFORM_ENERGY};
+
+enum { MOST_BATTERIES = 8 };
+
+/* What no battery gives is no reading. */
+static const double BATTERY_MOST_WATTS = 1e4;
+
+struct battery {
+    const struct gt_root *root;
+    const struct gt_clock *clock;
+    char name[MOST_BATTERIES][32];
+    int count;
+    bool was_on_mains;
+    struct gt_power_integral integral;
+};
+
+static bool read_word(const struct battery *state, const char *name, const char *file, char *text, size_t size)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%.31s/%s", battery_directory, name, file);
+    if (gt_root_read(state->root, path, text, size) <= 0)
+        return false;
+    text[strcspn(text, "\n")] = '\0';
+    return true;
+}
+
+/* Some drivers give what flows out of the battery a negative sign. */
+static double read_number(const struct battery *state, const char *name, const char *file)
+{
+    char text[32];
+    int64_t value;
+    bool is_number = read_word(state, name, file, text, sizeof text) && gt_number_i64(text, &value) == 0;
+    return is_number ? fabs((double)value) / 1e6 : NAN;
+}
+
+/* Of several batteries some machines empty one after the other: what counts is that one is emptied and none is filled. */
+static double draw(const struct battery *state, bool *is_on_mains)
+{
+    double sum = 0; /* NaN as soon as a part is missing */
+    *is_on_mains = true;
+    for (int i = 0; i < state->count; i++) {
+        char status[32] = "";
+        bool is_told = read_word(state, state->name[i], "status", status, sizeof status) && *status;
+        if (!strcmp(status, "Charging")) {
+            *is_on_mains = true;
+            return NAN;
+        }
+        if (is_told && strcmp(status, "Discharging") != 0)
+            continue;
+        *is_on_mains = false;
+        double watts = read_number(state, state->name[i], "power_now");
+        if (isnan(watts))
+            watts = read_number(state, state->name[i], "current_now") *
+                    read_number(state, state->name[i], "voltage_now");
+        sum += is_told && watts <= BATTERY_MOST_WATTS ? watts : NAN;
+    }
+    return *is_on_mains ? NAN : sum;
+}
+
+/* Batteries of mice and headsets have the scope "Device". */
+static void find_batteries(struct battery *state)
+{
+    DIR *listing = gt_root_list(state->root, battery_directory);
+    for (struct dirent *entry; listing && state->count < MOST_BATTERIES && (entry = readdir(listing));) {
+        char type[32] = "", scope[32] = "";
+        if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof state->name[0])
+            continue;
+        read_word(state, entry->d_name, "type", type, sizeof type);
+        read_word(state, entry->d_name, "scope", scope, sizeof scope);
+        if (!strcmp(type, "Battery") && strcmp(scope, "Device") != 0)
+            strcpy(state->name[state->count++], entry->d_name);
+    }
+    if (listing)
+        closedir(listing);
+}
+
+static int battery_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+                        struct gt_availability *availability, struct gt_error *error)
+{
+    *ret = NULL;
+    *availability = (struct gt_availability){.source = "/sys/class/power_supply", .refresh = NAN};
+    struct battery *state = calloc(1, sizeof *state);
+    if (!state)
+        return gt_error_system(error, ENOMEM, "battery collector");
+    *state = (struct battery){.root = options->root, .clock = options->clock, .integral.watts = NAN};
+    find_batteries(state);
+    bool is_on_mains;
+    double watts = draw(state, &is_on_mains);
+    if (!state->count)
+        gt_unavailable(availability, GT_ABSENT, NULL, "no battery");
+    else if (isnan(watts))
+        gt_unavailable(availability, GT_ABSENT, NULL,
+                       "the machine runs on mains, of which its battery tells nothing, or the battery tells no power");
+    else if (!gt_frame_claim(frame, GT_PLATFORM_ENERGY, &gt_collector_battery))
+        gt_unavailable(availability, GT_ABSENT, NULL, "the platform's energy is counted by another source");
+    if (availability->state != GT_READY) {
+        free(state);
+        return 0;
+    }
+    gt_power_integrate(&state->integral, gt_clock_monotonic(state->clock), watts);
+    *ret = state;
+    return 0;
+}
+
+static int battery_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+{
+    (void)error;
+    struct battery *state = opaque;
+    bool is_on_mains;
+    double watts = draw(state, &is_on_mains);
+    state->was_on_mains |= is_on_mains;
+    frame->system[GT_PLATFORM_ENERGY] = gt_power_integrate(&state->integral, gt_clock_monotonic(state->clock),
+                                                           state->was_on_mains ? NAN : watts);
+    frame->doubt[GT_PLATFORM_ENERGY] = gt_power_doubt(&state->integral);
+    return 0;
+}
+
+static void battery_describe(const void *opaque, char *text, size_t size)
+{
+    (void)opaque;
+    snprintf(text, size, "power of the discharging battery added up over time; batteries measure every few seconds");
+}
+
+static void battery_explain(const void *opaque, enum gt_metric_id metric, char *text, size_t size)
+{
+    (void)opaque, (void)metric;
+    snprintf(text, size, "the machine did not run on its battery all the time, or its battery reported no power");
+}
+
+const struct gt_collector_type gt_collector_battery = {
+    .name = "battery",
+    .help = "energy drawn by a machine that runs on its batteries",
+    .metrics = battery_metrics,
+    .metric_count = 1,
+    .claims = true,
+    .open = battery_open,
+    .collect = battery_collect,
+    .close = free,
+    .describe = battery_describe,
+    .explain = battery_explain,
 };
