@@ -1,6 +1,5 @@
 /* What operators have GPUs do, as sequences of kernels, copies and fills in the order in which they begin: which there are, how
  * often, and what they take. A sequence is all that one call of an operator launches, or each run of so many in it. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 

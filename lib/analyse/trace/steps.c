@@ -1,10 +1,8 @@
 #include "analyse/trace/step_spans.h"
 #include "trace/trace.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
