@@ -1,10 +1,11 @@
 /* The sampler of the Python package: started as `gpu-tracker agent VERSION [experiment MEASUREMENT_PERIOD | again]
- * [options of attach] PID...` with a stream socket to its caller as standard input. It is no child of the caller (it forks once more),
- * belongs to a session of its own, and ends when told to, when the caller closes the socket, or when the caller ends in whatever way;
- * of an experiment also when all processes have ended. With `again` it is told to begin after each report, with the same words.
+ * [options of attach] PID...` with a stream socket to its caller as standard input. It is not a child of the
+ * caller (it forks once more) and has a session of its own. It ends on AGENT_STOP, when the caller closes the socket or
+ * ends, and for an experiment also when all processes have ended. With `again`, AGENT_BEGIN after a report starts the
+ * next one, with the same words.
  *
- * Messages to the caller: struct agent_message, then `length` bytes. From the caller: one byte each, enum agent_request.
- * VERSION is AGENT_VERSION; a program of another refuses in AGENT_REFUSAL, whose form never changes. */
+ * Messages to the caller: struct agent_message, then `length` bytes. From the caller: one byte each, enum
+ * agent_request. VERSION is AGENT_VERSION; a program of another refuses in AGENT_REFUSAL, whose form never changes. */
 #ifndef CLI_AGENT_H
 #define CLI_AGENT_H
 
@@ -12,7 +13,8 @@
 
 #include "gpu_tracker.h"
 
-/* The version of the package, and the number of the protocol: one more for each change of messages, requests or words. */
+/* The version of the package, and the number of the protocol: one more for each change of messages, requests or
+ * words. */
 #define AGENT_VERSION GT_VERSION "/3"
 
 struct agent_message {

@@ -1,4 +1,5 @@
-/* Completion: a script for each shell, and the hidden command by which the scripts ask for the words that may follow. */
+/* Completion: a script for each shell, and the hidden command by which the scripts ask for the words that may
+ * follow. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,9 @@ static const char *const shells[] = {"bash", "zsh", "fish"};
 enum { SHELLS = sizeof shells / sizeof *shells, LEAD = 300 };
 
 /* ---- the words that may follow ----
- * gpu-tracker complete SHELL WORD...: the words after "gpu-tracker" up to the cursor; the last is being typed. The first line of
- * the answer is "files", "pids", "command N" or "arguments N" for words that the shell adds, else empty. Word N begins the command
- * of the user. Each further line is a word, a tab and its help. */
+ * gpu-tracker complete SHELL WORD...: the words after "gpu-tracker" up to the cursor; the last is being typed. The
+ * first line of the answer is "files", "pids", "command N" or "arguments N" for words that the shell adds, else
+ * empty. Word N begins the command of the user. Each further line is a word, a tab and its help. */
 
 struct line {
     bool is_bash, is_fish;
@@ -32,7 +33,8 @@ static bool has_value(const struct option *option)
     return option->type != OPTION_FLAG;
 }
 
-/* Offers a word that begins as the last one does. `before`: earlier values of a list; `end`: "=" where a value follows. */
+/* Offers a word that begins as the last one does. `before`: earlier values of a list; `end`: "=" where a value
+ * follows. */
 static void offer(const struct line *line, const char *before, const char *text, const char *end, const char *help)
 {
     char candidate[2 * LEAD];

@@ -60,7 +60,8 @@ static int follow(const struct options *options, int count, char **operands)
     return status < 0 ? say_failure(status, &error) : 0;
 }
 
-/* Creates the tables of a server and prints the statements; with --explain they are only printed, for a current server. */
+/* Creates the tables of a server and prints the statements; with --explain they are only printed, for a current
+ * server. */
 static int init(const struct options *options, int count, char **operands)
 {
     const struct gt_login_files files = {options->netrc_file, options->token_file};
@@ -224,7 +225,8 @@ static void start(struct ship *ship, const struct options *options)
         close(life[1]);
 }
 
-/* Launchers end all ranks of a job when one of them fails. What is kept with a recording is not asked for then, either. */
+/* Launchers end all ranks of a job when one of them fails. What is kept with a recording is not asked for then,
+ * either. */
 static int do_without(struct options *options, const struct gt_error *error)
 {
     say("nothing is recorded: %s", error->text);

@@ -25,10 +25,12 @@ int launch_release(struct launch *launch);
 /* End a child that still waits. */
 void launch_cancel(struct launch *launch);
 
-/* Privileges that the program has and its user has not: set user or group ID, or file capabilities (AT_SECURE of getauxval(3)).
+/* Privileges that the program has and its user has not: set user or group ID, or file capabilities (AT_SECURE of
+ * getauxval(3)).
  *
- * What takes them is opened first, then they are given up for good, and only then anything of the user's is looked at: words,
- * configuration, files. Neither the job nor who executes a program for the user loses anything that the user has. */
+ * What takes them is opened first, then they are given up for good, and only then anything of the user's is looked
+ * at: words, configuration, files. Neither the job nor who executes a program for the user loses anything that the
+ * user has. */
 
 bool privilege_is_raised(void);
 /* First of all. `executes`: the command starts another program, which must be able to gain privileges, as by sudo. 0 or

@@ -73,7 +73,8 @@ struct options {
 /* Parse the words after the command's name. Operands are moved to the front of `words`; *operands is their number.
  * 0, or EXIT_USAGE after saying what is wrong. */
 int options_parse(struct options *options, const struct command *command, int count, char **words, int *operands);
-/* Convert `text` and store it; `origin` ("--sleep-time", "config.json: sleep_time") is for messages. 0 or EXIT_USAGE. */
+/* Convert `text` and store it; `origin` ("--sleep-time", "config.json: sleep_time") is for messages. 0 or
+ * EXIT_USAGE. */
 int option_store(struct options *options, const struct option *option, const char *text, const char *origin);
 /* Add one value to a LIST option. */
 int option_add(struct options *options, const struct option *option, const char *text, const char *origin);

@@ -9,7 +9,8 @@
 #include "analyse/job/job_server.h"
 #include "gpu_tracker.h"
 
-/* ---- Recordings and reports ---------------------------------------------------------------------------------------- */
+/* ---- Recordings and reports
+ * ---------------------------------------------------------------------------------------- */
 /* Get the path of another file that a recording in CSV consists of, number `index` of "run.gpus.csv" and so on, whether
  * it is there or not. -ENOENT: past the end, or `path` is no CSV file. */
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
@@ -17,7 +18,8 @@ int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
  * Returns 0, what `use` returned where that is negative, or -EINVAL: there is no recording. */
 int gt_folder_runs(const char *folder, int (*use)(void *context, const char *path, const char *trouble), void *context,
                    struct gt_error *error);
-/* For these, a folder may be the address of a job on a server, with `server` for the login; else `server` may be NULL. */
+/* For these, a folder may be the address of a job on a server, with `server` for the login; else `server` may be
+ * NULL. */
 /* Report a job as gt_folder_report does, with options. Returns 1 while the job goes on (gt_job_goes_on), else 0.
  * -ENOENT: no recording has the metric. -ENODATA: there is no recording yet. */
 int gt_folder_view(const char *folder, const struct gt_job_server_options *server,
@@ -50,7 +52,8 @@ const char *gt_report_reason(const struct gt_report *report);
  * risk. Nothing is changed. Free *ret with free(). 1: something is denied, 0: nothing. */
 int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct gt_error *error);
 
-/* ---- The list of a user's runs ------------------------------------------------------------------------------------- */
+/* ---- The list of a user's runs
+ * ------------------------------------------------------------------------------------- */
 /* It is one SQLite file of the user's ($XDG_STATE_HOME/gpu-tracker/runs.sqlite, else below ~/.local/state), which
  * nobody else may read, of 10,000 rows at most. Only gt_run_keep writes to it. */
 
@@ -68,7 +71,8 @@ int gt_run_recording(long long back, char **ret, struct gt_error *error);
 /* What a tracker records is sent to this address, which outlives it: its report names the job there. */
 void gt_tracker_sent_to(struct gt_tracker *tracker, const char *url);
 
-/* ---- Names of recordings ------------------------------------------------------------------------------------------- */
+/* ---- Names of recordings
+ * ------------------------------------------------------------------------------------------- */
 
 /* Take the name of a recording, the tracking file of `options`, by an empty file that the tracker has to overwrite;
  * where another has it, NAME-2.sqlite, NAME-3.sqlite and so on. `ret` gets it, with its placeholders; %p is not among
@@ -77,7 +81,8 @@ int gt_recording_take_name(char *ret, size_t size, const struct gt_tracker_optio
 /* Removes the file where nothing was recorded. */
 void gt_recording_give_name_back(const char *pattern);
 
-/* ---- Energy counters for users who may not read them --------------------------------------------------------------- */
+/* ---- Energy counters for users who may not read them
+ * --------------------------------------------------------------- */
 /* A relay reads energy counters and answers; sockets and privileges are the caller's. It opens all it reads when it is
  * opened, so privileges may be given up then. -ENXIO: there is no energy counter that may be read. */
 struct gt_energy_relay;
@@ -87,7 +92,8 @@ int gt_energy_relay_answer(struct gt_energy_relay *relay, const char *request, s
                            size_t *ret_length);
 void gt_energy_relay_close(struct gt_energy_relay *relay);
 
-/* ---- Pages of jobs that run ---------------------------------------------------------------------------------------- */
+/* ---- Pages of jobs that run
+ * ---------------------------------------------------------------------------------------- */
 /* A job from its recording, which is opened for a moment at each update. */
 struct gt_live;
 int gt_live_open(struct gt_live **ret, const char *path, struct gt_error *error);

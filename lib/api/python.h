@@ -26,7 +26,8 @@ int gt_blocks_calls(const char *const *files, struct gt_table **ret, struct gt_e
  * or has none. */
 int gt_blocks_pairs(const char *const *files, const char *name, struct gt_table **ret, struct gt_error *error);
 
-/* Turn a request for traces into the readers' options; NULL asks for everything. -EINVAL names the bound that is none. */
+/* Turn a request for traces into the readers' options; NULL asks for everything. -EINVAL names the bound that is
+ * none. */
 int gt_trace_request_read(const struct gt_trace_request *request, struct gt_trace_options *ret, struct gt_error *error);
 
 /* Returns 1 where energy of the processors ("cpu") or power of GPUs ("gpu") can be measured here, else 0. *ret (free

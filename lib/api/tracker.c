@@ -459,7 +459,8 @@ int gt_tracker_summary(struct gt_tracker *tracker, struct gt_report **ret, struc
     return report_now(tracker, true, ret, error);
 }
 
-/* ---- For programs with privileges of their own: what takes them is opened first, so that they can be given up at once ---- */
+/* ---- For programs with privileges of their own: what takes them is opened first, so that they can be given up at
+ * once ---- */
 
 static void open_counters(const struct gt_root *root)
 {
@@ -500,7 +501,8 @@ int gt_privileged_open(int events)
     return 1;
 }
 
-/* ---- The loop: waits until something is due or was told, samples, waits for children ------------------------------ */
+/* ---- The loop: waits until something is due or was told, samples, waits for children
+ * ------------------------------ */
 
 enum { MAIN, EVENTS, FIRST_OF_CALLER, SOURCES = FIRST_OF_CALLER + GT_RUN_FDS };
 /* Between two looks at the kernel's process events: no storm of them outruns it. Descriptors may be closed elsewhere,

@@ -30,14 +30,6 @@ static void remember(struct gt_made_groups *groups, uint64_t hash, int group)
     groups->membership[groups->memberships++].group = group;
 }
 
-static void made_groups_begin(struct gt_made_groups *groups, const struct gt_control_group own[GT_CONTROLLERS],
-                              uint64_t lines_hash)
-{
-    *groups = (struct gt_made_groups){.own = own[GT_CONTROLLER_MEMORY]};
-    if (lines_hash)
-        remember(groups, lines_hash, OWN);
-}
-
 static void read_limit(const struct gt_made_groups *groups, struct gt_made_group *made, const struct gt_root *root)
 {
     struct gt_limit limit;
@@ -204,7 +196,9 @@ static const struct gt_made_group *made_groups_end(struct gt_made_groups *groups
 
 void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *root)
 {
-    made_groups_begin(&watch->made, watch->groups, watch->lines_hash);
+    watch->made = (struct gt_made_groups){.own = watch->groups[GT_CONTROLLER_MEMORY]};
+    if (watch->lines_hash)
+        remember(&watch->made, watch->lines_hash, OWN);
     gt_group_events_read(watch->groups, root, &watch->begin);
 }
 

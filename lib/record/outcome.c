@@ -70,15 +70,6 @@ static void final_peaks(struct gt_recorder *recorder, struct gt_outcome *outcome
                 outcome->value[scope][id] = recorder->combiner.peak[scope][id]; /* a bound may have become unknown */
 }
 
-/* Samples lack what was between them. */
-static void final_unmapped(const struct gt_sampler *sampler, struct gt_outcome *outcome)
-{
-    double *unmapped = &outcome->value[GT_SCOPE_COMBINED][GT_RAM_UNMAPPED];
-    double between = fmax(sampler->unmapped, gt_job_peak_unmapped(&sampler->finder.peak));
-    if (between > 0)
-        *unmapped = fmax(*unmapped, between);
-}
-
 static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outcome *outcome)
 {
     const struct gt_job_peak *job = &recorder->sampler.finder.peak;
@@ -156,7 +147,9 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
         gt_attribution_show_package(&recorder->combiner.attribution, &recorder->sampler.frame, i, &ret->package[i]);
     final_peaks(recorder, ret);
     final_peak_fields(recorder, ret);
-    final_unmapped(&recorder->sampler, ret);
+    double unmapped = fmax(recorder->sampler.unmapped, gt_job_peak_unmapped(&recorder->sampler.finder.peak));
+    double *largest = &ret->value[GT_SCOPE_COMBINED][GT_RAM_UNMAPPED]; /* of the samples */
+    *largest = unmapped > 0 ? fmax(*largest, unmapped) : *largest;
     if (final_lives(recorder, ret) < 0 || gt_local_ranks_list(&recorder->sampler, &ret->rank, &ret->rank_count) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     return 0;

@@ -19,6 +19,8 @@ enum {
     FAULT_AROUND = 16,        /* pages of a file that one fault maps (fault_around_bytes of the kernel) */
 };
 static const int64_t SOONEST_NS = GT_SECOND / 20, PERIOD_NS = GT_SECOND - GT_SECOND / 20;
+static const double SPLIT =
+    1 << 20; /* bytes by which files change before it is asked how much of them is shared memory */
 static const double CHANGE = 0.01;                  /* of a job's memory: files have changed by so much */
 static const double MUCH = 16 << 20, MUCH_OF = 0.1; /* bytes of faults, and part of the memory, that give a weight */
 static const double REUSED =
@@ -35,19 +37,26 @@ struct record {
     bool is_denied;    /* its smaps_rollup may not be read */
     bool was_read, is_seen, is_needed;
     double anonymous, files, faults;
-    double risen, fallen; /* all that `anonymous` has grown and fallen */
+    double risen, fallen; /* all that `anonymous` has grown, as far as faults explain it, and fallen */
+    double carry;         /* growth at the last look that its faults did not explain */
     /* When it was forked, or at the last reading: what was its own, and its counters then. */
     double own_before, anonymous_before, risen_before, fallen_before, faults_before, files_before;
     double lowest;                                     /* `anonymous` since */
     double parent_risen, parent_fallen, parent_faults; /* of its parent, then */
+    double
+        parent_part; /* part of the parent's pages that was its own, from 0 to 1: it shared the rest with those above it */
     double parent_lowest; /* `anonymous` of its parent since the fork: it can share no more */
     double weight;        /* the part of its other faults that copied a page; NaN: no reading confirmed any */
     double kept_before, kept_weight; /* of its children, by pages that it wrote to: as above */
+    double shmem, split_files;       /* the part of `files` that is shared memory, and `files` when that was read */
+    bool is_split;                   /* the kernel shows that part */
+    double asked_shmem;              /* it, when the last reading was asked for */
     double read_files, pss_files, private_files, read_faults, read_risen, read_fallen; /* at the last reading */
-    double own;           /* anonymous bytes that it does not share with its parent */
-    double kept, written; /* written to or freed since its children were forked */
-    double held;          /* scratch: the most that one of its children shares with it */
-    bool has_children;    /* scratch */
+    double read_shmem, pss_shmem; /* the parts of read_files and pss_files that are shared memory */
+    double own;                   /* anonymous bytes that it does not share with its parent */
+    double kept, written;         /* written to or freed since its children were forked */
+    double held;                  /* scratch: the most that one of its children shares with it */
+    bool has_children;            /* scratch */
 };
 
 /* What the thread reads. It owns this while `is_asked`, which is under the lock. */
@@ -87,10 +96,27 @@ struct gt_job_memory {
     pthread_cond_t wake, finished;
     struct task task;
     int64_t read_ns,
-        allowed_ns;   /* when the last reading ended, and when the next may begin; before the first: the opening */
-    double read_sum;  /* bytes of files then */
+        allowed_ns;  /* when the last reading ended, and when the next may begin; before the first: the opening */
+    double read_sum; /* bytes of files then */
+    /* Shared memory of the job's own group, or of the machine: now, when a reading was last asked for, and when the last
+     * one that has ended was; NaN: not known. */
+    double shmem, asked_shmem, read_shmem;
+    bool is_shmem_of_group;
     bool has_changed; /* faults or resident sets, since it began */
 };
+
+/* Bytes after a key of a text such as status and meminfo; NaN: it has none. */
+static double bytes_after(const char *text, const char *key)
+{
+    const char *line = strstr(text, key);
+    return line ? 1024 * strtod(line + strlen(key), NULL) : NAN;
+}
+
+static double read_machine(const struct gt_root *root)
+{
+    char text[8192];
+    return gt_root_read(root, "proc/meminfo", text, sizeof text) > 0 ? bytes_after(text, "\nShmem:") : NAN;
+}
 
 /* ---- The thread that reads smaps_rollup --------------------------------------------------------------------------- */
 
@@ -154,6 +180,7 @@ int gt_job_memory_open(struct gt_job_memory **ret, const struct gt_root *root, c
     memory->best = memory->method = best;
     memory->page = (double)sysconf(_SC_PAGESIZE);
     memory->beside = memory->peak = NAN;
+    memory->shmem = memory->asked_shmem = memory->read_shmem = read_machine(root);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -215,7 +242,8 @@ static void ask(struct gt_job_memory *memory)
         return;
     task->count = 0;
     for (size_t i = 0; i < memory->record_count; i++) {
-        const struct record *record = &memory->record[i];
+        struct record *record = &memory->record[i];
+        record->asked_shmem = record->shmem;
         if (record->lives && !record->is_denied && !record->shares_space)
             task->reading[task->count++] = (struct reading){
                 .id = record->id, .pid = record->pid, .start = record->start, .files = record->files};
@@ -223,6 +251,7 @@ static void ask(struct gt_job_memory *memory)
     qsort(task->reading, task->count, sizeof *task->reading, by_files);
     memory->is_reading = true;
     memory->has_changed = false;
+    memory->asked_shmem = memory->shmem;
     pthread_mutex_lock(&memory->lock);
     task->is_asked = true;
     pthread_cond_signal(&memory->wake);
@@ -254,71 +283,45 @@ static struct record *find(const struct gt_job_memory *memory, uint64_t id)
     return id && low < memory->record_count && memory->record[low].id == id ? &memory->record[low] : NULL;
 }
 
-static void take(struct record *record, const struct gt_process *process)
+/* statm has one number for files and shared memory. */
+static void split_files(struct record *record, const struct gt_process *process)
 {
-    double before = record->anonymous;
+    char text[4096];
+    record->shmem = fmin(record->shmem, record->files);
+    if (fabs(record->files - record->split_files) <= SPLIT ||
+        gt_process_read_text(process, "status", text, sizeof text) <= 0)
+        return;
+    double shmem = bytes_after(text, "\nRssShmem:");
+    record->is_split = !isnan(shmem); /* before Linux 4.5 it is not shown */
+    record->shmem = between(known(shmem), 0, record->files);
+    record->split_files = record->files;
+}
+
+/* Growth by pages of 4 KiB takes a fault for each; growth by huge pages takes next to none, and the faults beside it copied pages. Faults are
+ * counted a moment before the growth: those of the next look may explain a little of it. */
+static void take_growth(struct record *record, double growth, double fault_bytes)
+{
+    double wanted = growth + record->carry, explained = fmin(wanted, fault_bytes);
+    record->risen += explained;
+    record->carry = fmin(wanted - explained, fault_bytes);
+}
+
+static void take(struct record *record, const struct gt_process *process, double page)
+{
+    double before = record->anonymous, faults_before = record->faults;
     record->anonymous = fmax(0, known(process->value[GT_RSS]) - known(process->file_bytes));
-    record->risen += fmax(0, record->anonymous - before);
     record->fallen += fmax(0, before - record->anonymous);
     record->lowest = fmin(record->lowest, record->anonymous);
     record->files = known(process->file_bytes);
+    split_files(record, process);
     record->faults = known(process->value[GT_MINOR_FAULTS]);
+    take_growth(record, fmax(0, record->anonymous - before), fmax(0, record->faults - faults_before) * page);
     record->is_settled = !process->is_forked || process->is_worker;
     record->shares_space = process->is_forked && !process->is_main && !process->alone_ns;
     if (!record->parent || process->is_forked)
         return;
     record->parent = 0; /* it has executed a program: nothing of its parent's memory is left, or was read */
     record->was_read = false;
-}
-
-/* Returns the record whose memory a process of so many anonymous bytes began with. A parent that has ended, or is ending, is as it
- * was read before. Where that is too little it was met late, and what it had came from one above it. *ret_had: what the origin had
- * at the fork, which it may have freed since. */
-static struct record *read_origin(const struct gt_job_memory *memory, struct gt_process *parent, double anonymous,
-                                  double *ret_had)
-{
-    struct record *origin = find(memory, parent->memory);
-    double before = origin ? origin->anonymous : 0;
-    bool has_ended = gt_process_read_faults(parent) < 0 || parent->is_zombie || parent->is_exiting ||
-                     gt_process_read(parent, memory->root) < 0;
-    if (origin && !has_ended)
-        take(origin, parent);
-    for (struct record *above = has_ended ? origin : NULL; above && origin->anonymous < anonymous;
-         above = find(memory, above->parent))
-        if (above->anonymous > origin->anonymous)
-            origin = above;
-    *ret_had = origin ? fmax(before, origin->anonymous) : 0;
-    return origin;
-}
-
-int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process, struct gt_process *parent)
-{
-    double anonymous = known(process->value[GT_RSS]) - known(process->file_bytes), had = 0;
-    struct record *above = parent && process->is_forked ? read_origin(memory, parent, anonymous, &had) : NULL;
-    struct record record = {.id = memory->last_id + 1,
-                            .pid = process->pid,
-                            .start = process->start,
-                            .lives = true,
-                            .is_main = process->is_main,
-                            .weight = NAN,
-                            .kept_weight = NAN};
-    if (above) {
-        record.parent = above->id;
-        record.parent_risen = above->risen;
-        record.parent_fallen = above->fallen;
-        record.parent_faults = above->faults;
-        record.parent_lowest = above->anonymous;
-    }
-    take(&record, process);
-    record.anonymous_before = record.lowest = above ? fmin(record.anonymous, had) : record.anonymous;
-    record.risen = fmax(0, record.anonymous - record.lowest);
-    record.files_before = record.files;
-    struct record *place = GT_GROW(memory, record);
-    if (!place)
-        return -ENOMEM;
-    *place = record;
-    process->memory = memory->last_id = record.id;
-    return 0;
 }
 
 /* Bytes of inherited pages that a process may have copied since: by its faults, without those that mapped files and new memory. */
@@ -348,7 +351,61 @@ static void estimate_own(const struct gt_job_memory *memory, struct record *reco
 /* Returns bytes that a parent may have written to since the fork of a child, or since the last reading. */
 static double written_since(const struct gt_job_memory *memory, const struct record *parent, const struct record *child)
 {
-    return fmax(0, (parent->faults - child->parent_faults) * memory->page - (parent->risen - child->parent_risen));
+    double copied = (parent->faults - child->parent_faults) * memory->page - (parent->risen - child->parent_risen);
+    return child->parent_part * fmax(0, copied);
+}
+
+/* Returns the record whose memory a process of so many anonymous bytes began with. A parent that has ended, or is ending, is as it
+ * was read before. Where that is too little it was met late, and what it had came from one above it. *ret_had: what the origin had
+ * at the fork, which it may have freed since. */
+static struct record *read_origin(const struct gt_job_memory *memory, struct gt_process *parent, double anonymous,
+                                  double *ret_had)
+{
+    struct record *origin = find(memory, parent->memory);
+    double before = origin ? origin->anonymous : 0;
+    bool has_ended = gt_process_read_faults(parent) < 0 || parent->is_zombie || parent->is_exiting ||
+                     gt_process_read(parent, memory->root) < 0;
+    if (origin && !has_ended)
+        take(origin, parent, memory->page);
+    for (struct record *above = has_ended ? origin : NULL; above && origin->anonymous < anonymous;
+         above = find(memory, above->parent))
+        if (above->anonymous > origin->anonymous)
+            origin = above;
+    *ret_had = origin ? fmax(before, origin->anonymous) : 0;
+    return origin;
+}
+
+int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process, struct gt_process *parent)
+{
+    double anonymous = known(process->value[GT_RSS]) - known(process->file_bytes), had = 0;
+    struct record *above = parent && process->is_forked ? read_origin(memory, parent, anonymous, &had) : NULL;
+    struct record record = {.id = memory->last_id + 1,
+                            .pid = process->pid,
+                            .start = process->start,
+                            .lives = true,
+                            .is_main = process->is_main,
+                            .weight = NAN,
+                            .kept_weight = NAN};
+    if (above) {
+        record.parent = above->id;
+        record.parent_risen = above->risen;
+        record.parent_fallen = above->fallen;
+        record.parent_faults = above->faults;
+        record.parent_lowest = above->anonymous;
+        estimate_own(memory, above);
+        record.parent_part = above->anonymous > 0 ? above->own / above->anonymous : 1;
+    }
+    take(&record, process, memory->page);
+    record.carry = 0;
+    record.anonymous_before = record.lowest = above ? fmin(record.anonymous, had) : record.anonymous;
+    record.risen = fmax(0, record.anonymous - record.lowest);
+    record.files_before = record.files;
+    struct record *place = GT_GROW(memory, record);
+    if (!place)
+        return -ENOMEM;
+    *place = record;
+    process->memory = memory->last_id = record.id;
+    return 0;
 }
 
 static void estimate(struct gt_job_memory *memory)
@@ -409,7 +466,7 @@ static void follow(struct gt_job_memory *memory, const struct gt_frame *frame)
             continue;
         double anonymous = record->anonymous, faults = record->faults;
         if (!frame->process[i]->is_gone && !frame->process[i]->is_zombie)
-            take(record, frame->process[i]);
+            take(record, frame->process[i], memory->page);
         memory->has_changed |= anonymous != record->anonymous || faults != record->faults;
         record->is_seen = !frame->process[i]->is_gone && !frame->process[i]->is_zombie;
     }
@@ -486,6 +543,8 @@ static void learn_one(const struct gt_job_memory *memory, struct record *record,
     record->read_faults = isnan(smaps->faults) ? record->faults : smaps->faults;
     record->private_files = fmax(0, smaps->private_bytes - smaps->private_anonymous);
     record->pss_files = smaps->pss_files + smaps->pss_shmem;
+    record->pss_shmem = record->is_split ? smaps->pss_shmem : 0;
+    record->read_shmem = fmin(record->asked_shmem, smaps->file_bytes);
     if (!(record->pss_files > 0)) /* before Linux 5.4 */
         record->pss_files = fmin(smaps->pss, smaps->file_bytes);
     if (!record->parent || record->has_children || isnan(smaps->faults))
@@ -565,6 +624,7 @@ static void learn(struct gt_job_memory *memory, int64_t now_ns)
         }
     }
     learn_kept(memory, total);
+    memory->read_shmem = memory->asked_shmem;
     memory->read_ns = now_ns;
     memory->allowed_ns = now_ns + PAUSE * task->used_ns;
     memory->read_sum = 0;
@@ -573,10 +633,10 @@ static void learn(struct gt_job_memory *memory, int64_t now_ns)
             memory->read_sum += memory->record[i].files;
 }
 
-/* Files are read when they changed, and what forked processes copied once a second. A short job of one process does without. */
+/* Files are read when they changed, and what forked processes copied once a second, or when the estimate of it has grown much. A short job of one process does without. */
 static bool is_due(const struct gt_job_memory *memory, int64_t now_ns)
 {
-    double files = 0, all = 0;
+    double files = 0, all = 0, estimated = 0;
     size_t living = 0;
     bool is_new = false, has_forked = false;
     for (size_t i = 0; i < memory->record_count; i++) {
@@ -587,13 +647,15 @@ static bool is_due(const struct gt_job_memory *memory, int64_t now_ns)
         files += record->files;
         all += record->files + record->anonymous;
         has_forked |= record->parent && record->is_settled;
+        estimated += record->parent && record->is_settled ? fmax(0, record->own - record->own_before) : 0;
         is_new |= !record->was_read && !record->is_denied && record->is_settled;
     }
     bool is_changed = fabs(files - memory->read_sum) > CHANGE * all;
     bool is_time = has_forked && memory->has_changed && now_ns - memory->read_ns >= PERIOD_NS;
+    bool is_guessed = estimated > fmax(MUCH, MUCH_OF * all);
     int64_t pause_ns = living > 1 ? SOONEST_NS : 4 * SOONEST_NS;
     return memory->best != GT_MEMORY_RSS && now_ns >= memory->allowed_ns && now_ns - memory->read_ns >= pause_ns &&
-           (is_new || is_changed || is_time);
+           (is_new || is_changed || is_guessed || is_time);
 }
 
 bool gt_job_memory_is_due(const struct gt_job_memory *memory)
@@ -609,23 +671,47 @@ static bool has_memory(const struct record *record)
     return !record->shares_space && (record->is_settled || !record->parent);
 }
 
-/* Files that were not read yet are taken for those that another process has, as libraries and shared memory are. */
+/* Pages of one kind in several processes, whose proportional set sizes were read. */
+struct pages {
+    double now, read, pss; /* of one process: its pages now, and at the reading; its share of these then */
+};
+
+struct page_sum {
+    double all, largest;        /* pages of all processes, and of the one that has most */
+    double shares;              /* of what was read, as far as it is still there */
+    double growth, most_growth; /* since: of all, and of one process */
+    double largest_read;
+};
+
+static void add_pages(struct page_sum *sum, struct pages pages)
+{
+    double left = fmin(pages.now, pages.read), growth = pages.now - left;
+    sum->all += pages.now;
+    sum->largest = fmax(sum->largest, pages.now);
+    sum->shares += pages.read > 0 ? pages.pss * left / pages.read : 0;
+    sum->growth += growth;
+    sum->most_growth = fmax(sum->most_growth, growth);
+    sum->largest_read = fmax(sum->largest_read, left);
+}
+
+/* Files that were not read yet are taken for those that another process has, as libraries are. Of shared memory no more can have come than
+ * the whole machine has more since the reading: other pages that a process maps are those that another one had made. */
 static double sum_files(const struct gt_job_memory *memory, enum gt_scope scope)
 {
-    double read = 0, largest_read = 0, largest = 0, all = 0;
+    struct page_sum files = {0}, shmem = {0};
     for (size_t i = 0; i < memory->record_count; i++) {
         const struct record *record = &memory->record[i];
         if (!is_in(record, scope) || is_guest(memory, record, scope))
             continue;
-        all += record->files;
-        largest = fmax(largest, record->files);
-        if (!record->was_read || !(record->read_files > 0))
-            continue;
-        double left = fmin(record->files, record->read_files);
-        read += record->pss_files * left / record->read_files;
-        largest_read = fmax(largest_read, left);
+        double read = record->was_read ? record->read_files - record->read_shmem : 0;
+        add_pages(&files, (struct pages){record->files - record->shmem, read, record->pss_files - record->pss_shmem});
+        add_pages(&shmem, (struct pages){record->shmem, record->was_read ? record->read_shmem : 0, record->pss_shmem});
     }
-    return between(read + largest - largest_read, largest, all);
+    double made = memory->shmem - memory->read_shmem;
+    double grown = isnan(made) ? shmem.most_growth : fmin(shmem.growth, fmax(0, made));
+    double most = memory->is_shmem_of_group || isnan(memory->shmem) ? shmem.all : fmin(shmem.all, memory->shmem);
+    return between(files.shares + files.largest - files.largest_read, files.largest, files.all) +
+           between(shmem.shares + grown, shmem.largest, fmax(most, shmem.largest));
 }
 
 /* `bound`: the anonymous and mapped memory of a control group that has all processes; NULL: there is none. */
@@ -730,12 +816,29 @@ void gt_job_memory_read_faults(const struct gt_job_memory *memory, struct gt_pro
         gt_process_read_faults(process);
 }
 
+/* The job's own group has the shared memory that the job has made; else the whole machine's is taken. */
+static void read_shmem(struct gt_job_memory *memory, const struct gt_group_reading *group, bool is_own)
+{
+    bool is_of_group = is_own && group && !isnan(group->shmem);
+    double sum = 0;
+    for (size_t i = 0; i < memory->record_count; i++)
+        sum += memory->record[i].lives ? memory->record[i].shmem : 0;
+    if (is_of_group)
+        memory->shmem = group->shmem;
+    else if (sum > SPLIT || is_of_group != memory->is_shmem_of_group)
+        memory->shmem = read_machine(memory->root);
+    if (is_of_group != memory->is_shmem_of_group)
+        memory->asked_shmem = memory->read_shmem = is_of_group ? 0 : memory->shmem;
+    memory->is_shmem_of_group = is_of_group;
+}
+
 int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_frame *frame,
                          const struct gt_group_reading *group, bool is_own, int64_t patience_ns)
 {
     int64_t now_ns = gt_clock_monotonic(memory->clock);
     follow(memory, frame);
     estimate(memory);
+    read_shmem(memory, group, is_own);
     if (memory->is_reading && await(memory, 0))
         learn(memory, now_ns);
     if (!memory->is_reading && is_due(memory, now_ns)) {

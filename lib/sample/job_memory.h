@@ -14,8 +14,9 @@
  *            weight of later ones. A control group that others share is an upper bound.
  *   rss      The sum of resident sets.
  * Pages of files and shared memory
- *   Proportional set sizes of the last readings, what one process has more than any of these, and never less than what the
- *   job's own control group counts as mapped.
+ *   Proportional set sizes of the last readings, and growth since: of files the growth of one process, of shared memory the growth
+ *   of all, but no more than the kernel counts for the machine, or for the job's own group. Never less than what that group counts
+ *   as mapped.
  *
  * Readings of smaps_rollup are made by a thread of their own. All processes are read in turn, then not again for 100 times as long. */
 #ifndef GT_SAMPLE_JOB_MEMORY_H

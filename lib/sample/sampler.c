@@ -14,6 +14,9 @@
 #include "collect/process/pid_namespace.h"
 #include "collect/process/process.h"
 
+/* A look waits so long for a reading of smaps_rollup that it begins. */
+static const int64_t LOOK_PATIENCE_NS = GT_SECOND / 100;
+
 /* Seconds that the start of a job may wait for a driver, and its end. */
 static const double EARLY_PATIENCE = 0.5, LAST_PATIENCE = 0.7;
 
@@ -579,7 +582,7 @@ int gt_sampler_look(struct gt_sampler *sampler, struct gt_error *error)
         gt_process_read(sampler->tree.process[i], &sampler->root);
     sampler->frame.process = sampler->tree.process;
     sampler->frame.process_count = sampler->tree.count;
-    return settle(sampler, 0, error);
+    return settle(sampler, LOOK_PATIENCE_NS, error);
 }
 
 void gt_sampler_read_last(struct gt_sampler *sampler)

@@ -38,7 +38,8 @@ char *gt_human_part(char *ret, double bytes, double whole);
 /* Appends `value` of `unit` ("gigabytes", "seconds", "joules"). Returns false, and appends nothing, where it is missing
  * or the unit is of another kind. */
 bool gt_human_amount(struct gt_buffer *out, double value, const char *unit);
-/* The same in the unit that suits `greatest`, which it stands beside; sizes below a thousandth of that have their own. */
+/* The same in the unit that suits `greatest`, which it stands beside; sizes below a thousandth of that have their
+ * own. */
 bool gt_human_amount_beside(struct gt_buffer *out, double value, double greatest, const char *unit);
 /* Appends the title of a figure without its unit, which its cells have: "main_ram (gigabytes)" is "main_ram". */
 void gt_human_amount_title(struct gt_buffer *out, const char *title, const char *unit);

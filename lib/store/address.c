@@ -134,19 +134,16 @@ static int read_number(double *ret, double least, const char *name, const char *
 
 static int read_path(char ret[PATH_MAX], const char *name, const char *value, struct gt_error *error)
 {
-    if (!*value || strlen(value) >= PATH_MAX)
+    if (!*value || snprintf(ret, PATH_MAX, "%s", value) >= PATH_MAX)
         return bad_option(name, value, "not a file name", error);
-    memcpy(ret, value, strlen(value) + 1);
     return 0;
 }
 
 static int read_option(struct gt_address *ret, char *option, struct gt_error *error)
 {
-    char *value = strchr(option, '=');
-    if (value)
+    char *value = strchrnul(option, '=');
+    if (*value)
         *value++ = '\0';
-    else
-        value = option + strlen(option);
     if (!strcmp(option, "flush"))
         return read_number(&ret->flush, 0.1, option, value, error);
     if (!strcmp(option, "wait"))
@@ -168,17 +165,6 @@ static int read_option(struct gt_address *ret, char *option, struct gt_error *er
     return 0;
 }
 
-static int read_options(struct gt_address *ret, const char *text, struct gt_error *error)
-{
-    char copy[2 * PATH_MAX], *rest = copy, *option;
-    if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
-        return gt_error_set(error, EINVAL, "the options in the address of a server are too long");
-    int status = 0;
-    while (status >= 0 && (option = strsep(&rest, "&")))
-        status = read_option(ret, option, error);
-    return status;
-}
-
 int gt_address_read(struct gt_address *ret, const char *text, struct gt_error *error)
 {
     int scheme = scheme_of(text);
@@ -197,8 +183,11 @@ int gt_address_read(struct gt_address *ret, const char *text, struct gt_error *e
     int status = read_host(ret, text, (size_t)(host_end - text), error);
     if (status >= 0)
         status = read_names(ret, names, (size_t)(question - names), error);
-    if (status >= 0 && *question && question[1])
-        status = read_options(ret, question + 1, error);
+    char options[2 * PATH_MAX], *rest = options, *option;
+    if (status >= 0 && snprintf(options, sizeof options, "%s", *question ? question + 1 : "") >= (int)sizeof options)
+        return gt_error_set(error, EINVAL, "the options in the address of a server are too long");
+    while (status >= 0 && *question && question[1] && (option = strsep(&rest, "&")))
+        status = read_option(ret, option, error);
     return status;
 }
 

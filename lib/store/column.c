@@ -60,25 +60,12 @@ static bool is_gpu(enum gt_metric_id metric)
     return metric == GT_GPU_RAM || metric == GT_GPU_UTILIZATION;
 }
 
-static double bytes_per_unit(enum gt_metric_id metric, const struct gt_machine *machine)
-{
-    double factor = 1;
-    gt_unit_memory(is_gpu(metric) ? machine->gpu_ram_unit : machine->ram_unit, &factor, NULL);
-    return factor;
-}
-
 /* Returns what one of the original's "hardware" percentages is divided by. */
 static double hardware_units(const struct gt_column *column, const struct gt_machine *machine)
 {
     if (is_gpu(column->metric))
         return machine->expected_gpus;
     return column->scope == GT_SCOPE_SYSTEM ? machine->core_count : machine->expected_cores;
-}
-
-/* Only our recordings tell when they began. */
-static bool is_ours(const struct gt_machine *machine)
-{
-    return machine->start_real_ns > 0;
 }
 
 static struct gt_column *append(struct gt_columns *columns, int scope, enum gt_metric_id metric, const char *prefix,
@@ -103,11 +90,11 @@ static void append_original(struct gt_columns *columns, size_t index, const stru
         return;
     column->is_zero = is_gpu(metric) && !machine->gpu_count;
     if (gt_metrics[metric].unit == GT_BYTES)
-        column->divide = bytes_per_unit(metric, machine);
+        gt_unit_memory(is_gpu(metric) ? machine->gpu_ram_unit : machine->ram_unit, &column->divide, NULL);
     if (gt_metrics[metric].unit == GT_RATIO) {
         column->multiply = 100;
         column->divide = column->per_unit ? hardware_units(column, machine) : 1;
-        column->most = column->per_unit && is_ours(machine) ? 100 : INFINITY;
+        column->most = column->per_unit && machine->start_real_ns > 0 ? 100 : INFINITY; /* only ours have a start */
     }
 }
 

@@ -73,7 +73,7 @@ struct output {
     int fd;
     char *path;
     off_t size; /* whole lines only */
-    struct gt_columns *columns;
+    struct gt_columns columns;
     struct shown *shown; /* of each column */
 };
 
@@ -212,7 +212,7 @@ static int open_output(struct output *output, const char *path, bool overwrite, 
 {
     struct gt_new_file file;
     output->path = strdup(path);
-    output->shown = calloc(output->columns ? output->columns->count : 1, sizeof *output->shown);
+    output->shown = calloc(output->columns.count + 1, sizeof *output->shown);
     int status = output->path && output->shown ? gt_new_file_begin(&file, path) : -ENOMEM;
     if (status < 0)
         return gt_error_system(error, -status, "%s", path);
@@ -237,7 +237,6 @@ static void close_output(struct output *output, bool unwanted)
             unlink(output->path);
     }
     free(output->path);
-    free(output->columns);
     free(output->shown);
 }
 
@@ -262,28 +261,13 @@ static int open_beside(struct output *output, const struct gt_store_options *opt
     return open_output(output, path, options->overwrite, lines, error);
 }
 
-static int create_lives(struct csv_writer *writer, const struct gt_store_options *options, struct gt_error *error)
-{
-    gt_buffer_clear(&writer->line);
-    csv_lives_header(&writer->line);
-    return open_beside(&writer->lives, options, GT_LIFE_SUFFIX, &writer->line, error);
-}
-
-static int make_columns(struct output *output, const char *path, struct gt_error *error)
-{
-    output->columns = malloc(sizeof *output->columns);
-    return output->columns ? 0 : gt_error_system(error, ENOMEM, "%s", path);
-}
-
 static int create_detail(struct csv_writer *writer, const struct gt_store_options *options, size_t index,
                          struct gt_error *error)
 {
     struct output *output = &writer->detail[index];
-    if (make_columns(output, options->path, error) < 0)
-        return -ENOMEM;
-    gt_detail_columns(output->columns, gt_details[index].scope);
+    gt_detail_columns(&output->columns, gt_details[index].scope);
     gt_buffer_clear(&writer->line);
-    append_column_names(&writer->line, output->columns);
+    append_column_names(&writer->line, &output->columns);
     return open_beside(output, options, gt_details[index].suffix, &writer->line, error);
 }
 
@@ -294,16 +278,14 @@ static int create_data(struct csv_writer *writer, const struct gt_store_options 
                        const struct gt_machine *machine, struct gt_error *error)
 {
     struct output *output = &writer->data;
-    if (make_columns(output, options->path, error) < 0)
-        return -ENOMEM;
-    gt_store_columns(output->columns, machine);
+    gt_store_columns(&output->columns, machine);
     gt_buffer_reserve(&writer->line, HEAD_BYTES);
     append_static_names(&writer->line);
     append_static_values(&writer->line, machine);
     writer->outcome_at = (off_t)writer->line.length;
     append_outcome(&writer->line, NULL);
     end_line(&writer->line);
-    append_column_names(&writer->line, output->columns);
+    append_column_names(&writer->line, &output->columns);
     return open_output(output, options->path, options->overwrite, &writer->line, error);
 }
 
@@ -318,8 +300,11 @@ static int csv_create(void **ret, const struct gt_store_options *options, const 
     int status = create_data(writer, options, machine, error);
     for (size_t i = 0; !status && options->detail && i < GT_DETAIL_COUNT; i++)
         status = create_detail(writer, options, i, error);
-    if (!status && options->detail)
-        status = create_lives(writer, options, error);
+    if (!status && options->detail) {
+        gt_buffer_clear(&writer->line);
+        csv_lives_header(&writer->line);
+        status = open_beside(&writer->lives, options, GT_LIFE_SUFFIX, &writer->line, error);
+    }
     if (status < 0)
         release(writer, true);
     else
@@ -345,10 +330,10 @@ static size_t put_value(char *at, struct shown *shown, double value, bool intege
 static void append_row(struct output *output, struct gt_buffer *out, const struct gt_sample *sample,
                        const struct gt_row *row)
 {
-    if (gt_buffer_reserve(out, output->columns->count * (GT_NUMBER_SIZE + 1)) < 0)
+    if (gt_buffer_reserve(out, output->columns.count * (GT_NUMBER_SIZE + 1)) < 0)
         return;
-    for (size_t i = 0; i < output->columns->count; i++) {
-        const struct gt_column *column = &output->columns->column[i];
+    for (size_t i = 0; i < output->columns.count; i++) {
+        const struct gt_column *column = &output->columns.column[i];
         double value = row ? gt_detail_value(column, sample, row) : gt_store_column_value(column, sample);
         out->length += put_value(out->data + out->length, &output->shown[i], value, column->is_integer);
         out->data[out->length++] = ',';
@@ -423,27 +408,22 @@ static int fill_outcome(struct csv_writer *writer, const struct gt_outcome *outc
     return status < 0 ? status : gt_file_write_all_at(fd, writer->line.data, first, writer->outcome_at);
 }
 
-/* In place of the rows that were appended: a row for each process, in a new file, so that the old one stays when that fails. */
-static int replace_lives(struct csv_writer *writer, const struct gt_lives *lives, struct gt_error *error)
-{
-    struct output output = {.fd = -1};
-    gt_buffer_clear(&writer->line);
-    csv_lives_header(&writer->line);
-    csv_lives_rows(&writer->line, lives->life, lives->count);
-    int status = open_output(&output, writer->lives.path, true, &writer->line, error);
-    close_output(&output, false);
-    return status;
-}
-
 static int csv_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error)
 {
     (void)whole; /* the outcome has its place even on a full disk */
     struct csv_writer *writer = state;
+    struct gt_buffer *text = &writer->line;
     int status = outcome ? fill_outcome(writer, outcome) : 0;
     if (status < 0)
         gt_error_system(error, -status, "%s", writer->data.path);
-    if (!status && outcome && writer->has_detail)
-        status = replace_lives(writer, &outcome->lives, error);
+    if (!status && outcome && writer->has_detail) { /* a row for each process, instead of those that were appended */
+        gt_buffer_clear(text);
+        csv_lives_header(text);
+        csv_lives_rows(text, outcome->lives.life, outcome->lives.count);
+        status = text->failed ? text->failed : gt_new_file_write(writer->lives.path, text->data, text->length);
+        if (status < 0)
+            gt_error_system(error, -status, "%s", writer->lives.path);
+    }
     release(writer, false);
     return status;
 }

@@ -83,95 +83,91 @@ double gt_minute_value(const struct gt_minute *minute, const struct gt_columns *
     }
 }
 
+/* ---- Reading ------------------------------------------------------------------------------------------------------ */
+
 enum { OWN_COLUMNS = 3 };
 
-struct reader {
-    sqlite3 *database;
-    sqlite3_stmt *select;
+/* The columns of a query behind the first three. */
+struct wanted {
     struct gt_columns columns;
-    const struct gt_column *wanted[sizeof((struct gt_columns *)0)->column / sizeof(struct gt_column)];
+    const struct gt_column *column[sizeof((struct gt_columns *)0)->column / sizeof(struct gt_column)];
     int count;
-    struct gt_row row[GT_FIXED_ROWS];
-    struct gt_sample sample;
 };
 
-static int prepare(struct reader *reader, const char *path, const struct gt_minutes_use *use, struct gt_error *error)
+static int prepare(sqlite3_stmt **ret, sqlite3 *database, const char *path, struct wanted *wanted,
+                   const struct gt_minutes_use *use, struct gt_error *error)
 {
     struct gt_buffer sql = {0};
     gt_buffer_text(&sql, "SELECT time, statistic, weight");
-    for (size_t i = 0; i < reader->columns.count; i++) {
-        const struct gt_column *column = &reader->columns.column[i];
+    for (size_t i = 0; i < wanted->columns.count; i++) {
+        const struct gt_column *column = &wanted->columns.column[i];
         if (column->scope < 0 || !use->wants(use->context, column) ||
-            sqlite3_table_column_metadata(reader->database, NULL, GT_MINUTES_TABLE, column->name, NULL, NULL, NULL,
-                                          NULL, NULL) != SQLITE_OK)
+            sqlite3_table_column_metadata(database, NULL, GT_MINUTES_TABLE, column->name, NULL, NULL, NULL, NULL,
+                                          NULL) != SQLITE_OK)
             continue;
         gt_buffer_text(&sql, ", ");
         gt_sqlite_name(&sql, column->name);
-        reader->wanted[reader->count++] = column;
+        wanted->column[wanted->count++] = column;
     }
     gt_buffer_text(&sql, " FROM " GT_MINUTES_TABLE " ORDER BY rowid");
-    return gt_sqlite_prepare_text(&reader->select, reader->database, path, &sql, error);
+    return gt_sqlite_prepare_text(ret, database, path, &sql, error);
 }
 
-static int find_statistic(const char *name)
+static void take_row(sqlite3_stmt *select, const struct wanted *wanted, const struct gt_minutes_use *use)
 {
-    for (int i = 0; name && i < GT_MINUTE_STATISTICS; i++)
-        if (!strcmp(gt_minute_statistic_names[i], name))
-            return i;
-    return -1;
-}
-
-static void take_row(struct reader *reader, const struct gt_minutes_use *use)
-{
-    int statistic = find_statistic((const char *)sqlite3_column_text(reader->select, 1));
-    if (statistic < 0)
+    const char *name = (const char *)sqlite3_column_text(select, 1);
+    struct gt_row row[GT_FIXED_ROWS];
+    struct gt_sample sample = {.row_count = GT_FIXED_ROWS, .row = row};
+    int statistic = 0;
+    while (statistic < GT_MINUTE_STATISTICS && (!name || strcmp(gt_minute_statistic_names[statistic], name) != 0))
+        statistic++;
+    if (statistic == GT_MINUTE_STATISTICS)
         return;
-    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
-        gt_values_clear(reader->row[scope].value);
-    for (int i = 0; i < reader->count; i++)
-        if (sqlite3_column_type(reader->select, i + OWN_COLUMNS) != SQLITE_NULL)
-            gt_store_column_assign(reader->wanted[i], sqlite3_column_double(reader->select, i + OWN_COLUMNS),
-                                   &reader->sample);
-    use->take(use->context, &(struct gt_minute_row){.begin_s = sqlite3_column_int64(reader->select, 0),
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
+        row[scope] = (struct gt_row){.scope = (enum gt_scope)scope};
+        gt_values_clear(row[scope].value);
+    }
+    for (int i = 0; i < wanted->count; i++)
+        if (sqlite3_column_type(select, i + OWN_COLUMNS) != SQLITE_NULL)
+            gt_store_column_assign(wanted->column[i], sqlite3_column_double(select, i + OWN_COLUMNS), &sample);
+    use->take(use->context, &(struct gt_minute_row){.begin_s = sqlite3_column_int64(select, 0),
                                                     .statistic = (enum gt_minute_statistic)statistic,
-                                                    .weight = sqlite3_column_double(reader->select, 2),
-                                                    .sample = &reader->sample});
+                                                    .weight = sqlite3_column_double(select, 2),
+                                                    .sample = &sample});
 }
 
-static int read_rows(struct reader *reader, const char *path, const struct gt_minutes_use *use, struct gt_error *error)
+static int read_rows(sqlite3 *database, const char *path, const struct gt_machine *machine,
+                     const struct gt_minutes_use *use, struct gt_error *error)
 {
-    int result;
+    sqlite3_stmt *select = NULL;
+    struct wanted *wanted = calloc(1, sizeof *wanted);
+    if (!wanted)
+        return gt_error_system(error, ENOMEM, "%s", path);
+    gt_store_columns(&wanted->columns, machine);
+    int step = SQLITE_DONE, status = prepare(&select, database, path, wanted, use, error);
     bool has_any = false;
-    reader->sample = (struct gt_sample){.row_count = GT_FIXED_ROWS, .row = reader->row};
-    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
-        reader->row[scope].scope = (enum gt_scope)scope;
-    while ((result = sqlite3_step(reader->select)) == SQLITE_ROW) {
-        take_row(reader, use);
+    while (!status && (step = sqlite3_step(select)) == SQLITE_ROW) {
+        take_row(select, wanted, use);
         has_any = true;
     }
-    return result == SQLITE_DONE ? has_any ? 0 : -ENOTSUP : gt_sqlite_error(reader->database, path, error);
+    if (!status)
+        status = step != SQLITE_DONE ? gt_sqlite_error(database, path, error) : has_any ? 0 : -ENOTSUP;
+    sqlite3_finalize(select);
+    free(wanted);
+    return status;
 }
 
 int gt_minutes_read(const char *path, const struct gt_machine *machine, const struct gt_minutes_use *use,
                     struct gt_error *error)
 {
+    sqlite3 *database = NULL;
     const struct gt_store_type *type = gt_store_type_of(path, NULL);
-    if (!type || strcmp(type->suffix, ".sqlite") != 0)
+    if (!type || !type->is_database)
         return -ENOTSUP;
-    struct reader *reader = calloc(1, sizeof *reader);
-    if (!reader)
-        return gt_error_system(error, ENOMEM, "%s", path);
-    int status = gt_sqlite_open_existing(&reader->database, path, error);
-    if (status >= 0 && !gt_sqlite_has_table(reader->database, GT_MINUTES_TABLE))
-        status = -ENOTSUP;
-    if (status >= 0) {
-        gt_store_columns(&reader->columns, machine);
-        status = prepare(reader, path, use, error);
-    }
+    int status = gt_sqlite_open_existing(&database, path, error);
     if (status >= 0)
-        status = read_rows(reader, path, use, error);
-    sqlite3_finalize(reader->select);
-    sqlite3_close(reader->database);
-    free(reader);
+        status = gt_sqlite_has_table(database, GT_MINUTES_TABLE) ? read_rows(database, path, machine, use, error)
+                                                                 : -ENOTSUP;
+    sqlite3_close(database);
     return status;
 }

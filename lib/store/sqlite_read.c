@@ -306,14 +306,6 @@ bool gt_sqlite_read_has(const void *state, const char *column)
     return has_column(recording->database, "data", column);
 }
 
-/* All tables are read in one transaction, so that they agree while a tracker still writes. */
-static int begin_samples(struct sqlite_recording *recording, struct gt_error *error)
-{
-    if (!has_column(recording->database, "data", "timestamp"))
-        return gt_error_set(error, EINVAL, "%s: its table data has no column timestamp", recording->path);
-    return gt_sqlite_run(recording->database, recording->path, "BEGIN", error);
-}
-
 int gt_sqlite_read_begin(void *state, enum gt_stored_table index, const struct gt_columns *columns, const bool wanted[],
                          int64_t after, const struct gt_column *source[], struct gt_error *error)
 {
@@ -324,7 +316,10 @@ int gt_sqlite_read_begin(void *state, enum gt_stored_table index, const struct g
     table->source = source;
     if (!gt_sqlite_has_table(recording->database, table->name))
         return 0; /* of details; or the original's recording, killed before its first sample */
-    int status = index ? 0 : begin_samples(recording, error);
+    if (!index && !has_column(recording->database, "data", "timestamp"))
+        return gt_error_set(error, EINVAL, "%s: its table data has no column timestamp", recording->path);
+    /* All tables are read in one transaction, so that they agree while a tracker still writes. */
+    int status = index ? 0 : gt_sqlite_run(recording->database, recording->path, "BEGIN", error);
     if (status < 0)
         return status;
     for (size_t i = 0; i < columns->count; i++) {

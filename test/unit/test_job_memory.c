@@ -218,9 +218,9 @@ static void new_memory_counts_once_with_and_without_faults(void **state)
     set(job, child, 600, 0, 101); /* one fault for each page, and one that copied */
     update(job);
     assert_ram(job, 400, 600, 600);
-    set(job, child, 600, 0, 231);
+    set(job, child, 600, 0, 231); /* without growth: they copied */
     update(job);
-    assert_ram(job, 400, 600, 631);
+    assert_ram(job, 400, 600, 600 + 129);
 }
 
 static void freed_memory_is_new_memory_first(void **state)
@@ -454,6 +454,60 @@ static void files_count_once(void **state)
     set(job, two, 10, 20, 0); /* half of what was read */
     update_by(job, NULL, false);
     assert_ram(job, 30, 20 + 20 + 12.5, 30 + 15 + 20 + 12.5);
+}
+
+/* How much of a process's files is shared memory, and how much of it there is in the machine, in MB. */
+static void show_shmem(const struct job *job, const struct gt_process *process, double own, double machine)
+{
+    char path[64], text[64];
+    snprintf(path, sizeof path, "proc/%d/status", (int)process->pid);
+    snprintf(text, sizeof text, "Name:\tx\nRssShmem:\t%.0f kB\n", own * 1024);
+    folder_put(job->folder, path, text);
+    snprintf(text, sizeof text, "MemTotal: 9 kB\nShmem: %.0f kB\n", machine * 1024);
+    folder_put(job->folder, "proc/meminfo", text);
+}
+
+static void update_soon(struct job *job)
+{
+    job->now_ns++; /* too soon for a reading */
+    update_by(job, NULL, false);
+}
+
+static void shared_memory_that_is_made_in_parts_counts_in_parts(void **state)
+{
+    struct job *job = *state;
+    struct gt_process *worker[3];
+    show_shmem(job, &(struct gt_process){.pid = MAIN}, 0, 1000);
+    gt_job_memory_close(job->memory);
+    assert_int_equal(gt_job_memory_open(&job->memory, &job->root, &job->clock, GT_MEMORY_GROUP, NULL), 0);
+    add(job, NULL, 10, 0);
+    for (int i = 0; i < 3; i++)
+        worker[i] = add(job, NULL, 10, 0);
+    update(job);
+    for (int i = 0; i < 3; i++) { /* each writes to a third of it */
+        set(job, worker[i], 10, 100, 0);
+        show_shmem(job, worker[i], 100, 1300);
+    }
+    update_soon(job);
+    assert_ram(job, 10, 30 + 300, 40 + 300);
+    for (int i = 0; i < 3; i++) { /* and reads all, which makes no page */
+        set(job, worker[i], 10, 300, 0);
+        show_shmem(job, worker[i], 300, 1300);
+    }
+    update_soon(job);
+    assert_ram(job, 10, 30 + 300, 40 + 300);
+}
+
+static void shared_memory_that_others_make_is_no_growth_of_the_job(void **state)
+{
+    struct job *job = *state;
+    struct gt_process *main = add(job, NULL, 10, 0);
+    show_shmem(job, main, 0, 1000);
+    update(job);
+    set(job, main, 10, 50, 0);
+    show_shmem(job, main, 50, 5000);
+    update_soon(job);
+    assert_ram(job, 60, 0, 60);
 }
 
 static void new_processes_and_other_files_are_read_soon(void **state)
@@ -780,6 +834,10 @@ int main(void)
         TEST(a_fork_that_is_about_to_execute_has_no_memory_of_the_descendants),
         TEST(a_program_that_was_executed_owns_all),
         TEST(files_count_once),
+        TEST(shared_memory_that_is_made_in_parts_counts_in_parts),
+        TEST(shared_memory_that_others_make_is_no_growth_of_the_job),
+        TEST(shared_memory_that_is_made_in_parts_counts_in_parts),
+        TEST(shared_memory_that_others_make_is_no_growth_of_the_job),
         TEST(new_processes_and_other_files_are_read_soon),
         TEST(churn_lowers_the_weight_of_faults),
         TEST(churn_of_a_parent_lowers_the_weight_of_its_faults),

@@ -96,6 +96,29 @@ void gt_job_verdict(struct gt_node *root, struct gt_table *findings, const char 
     gt_node_flags(gt_report_text(root, "verdict", "Verdict", none), GT_ONLY_PEOPLE);
 }
 
+void gt_job_column(struct gt_table *table, const char *key, const char *title, enum gt_cell_kind kind, const char *unit,
+                   unsigned flags)
+{
+    gt_table_column(table, key, title, kind, unit);
+    gt_table_column_flags(table, flags);
+}
+
+void gt_job_spread_columns(struct gt_table *table, unsigned flags)
+{
+    static const char *const columns[][2] = {{"least", "Least"},        {"quarter", "p25"}, {"median", "Median"},
+                                             {"three_quarters", "p75"}, {"most", "Most"},   {"mean", "Mean"}};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        gt_job_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL, flags);
+}
+
+void gt_job_spread_cells(struct gt_table *table, const struct gt_spread *spread)
+{
+    const double cells[] = {spread->least,          spread->quarter, spread->median,
+                            spread->three_quarters, spread->most,    spread->mean};
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        gt_table_number(table, cells[i]);
+}
+
 void gt_job_launch_column(struct gt_table *table, const struct gt_job *job)
 {
     if (job->launches > 1)
@@ -199,23 +222,15 @@ enum { COLUMNS = 1024 };
 
 static struct gt_table *begin_spread(struct gt_node *root)
 {
-    static const char *const columns[][2] = {{"least", "Least"},        {"quarter", "p25"}, {"median", "Median"},
-                                             {"three_quarters", "p75"}, {"most", "Most"},   {"mean", "Mean"}};
     struct gt_table *table = gt_report_table(root, "spread", "Means of the ranks");
     gt_table_flags(table, GT_KEYED | GT_BRIEF);
-    gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
-    gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_UNIT);
+    gt_job_column(table, "metric", "Metric", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
+    gt_job_column(table, "metric", "Metric", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_PEOPLE);
+    gt_job_column(table, "unit", "Unit", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
+    gt_job_column(table, "unit", "Unit", GT_CELL_TEXT, NULL, GT_COLUMN_UNIT);
     gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "imbalance", "Imbalance (most / mean - 1)", GT_CELL_NUMBER, NULL);
-    gt_table_column_flags(table, GT_COLUMN_AS_IS);
+    gt_job_spread_columns(table, 0);
+    gt_job_column(table, "imbalance", "Imbalance (most / mean - 1)", GT_CELL_NUMBER, NULL, GT_COLUMN_AS_IS);
     return table;
 }
 
@@ -247,17 +262,10 @@ static int add_spread(struct gt_table *table, const struct gt_job_course *course
     free(mean);
     if (status < 0)
         return status;
-    const double cells[] = {spread.least,
-                            spread.quarter,
-                            spread.median,
-                            spread.three_quarters,
-                            spread.most,
-                            spread.mean,
-                            gt_spread_imbalance(&spread)};
     add_names(table, course);
     gt_table_integer(table, (int64_t)spread.count);
-    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
-        gt_table_number(table, cells[i]);
+    gt_job_spread_cells(table, &spread);
+    gt_table_number(table, gt_spread_imbalance(&spread));
     return 0;
 }
 
@@ -273,8 +281,8 @@ static void add_columns(struct gt_table *table, const void *context)
     static const char *const columns[][2] = {{"mean", "Mean"}, {"p50", "Median"}, {"p95", "p95"}, {"most", "Most"}};
     gt_job_rank_columns(table, by->course->job);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, *unit ? unit : NULL);
-        gt_table_column_flags(table, strcmp(unit, "bytes") ? 0 : GT_COLUMN_SCALED);
+        gt_job_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, *unit ? unit : NULL,
+                      strcmp(unit, "bytes") ? 0 : GT_COLUMN_SCALED);
     }
     gt_table_column(table, "ratio", "Times the median rank", GT_CELL_NUMBER, NULL);
     gt_table_column(table, "off", "Off", GT_CELL_TEXT, NULL);

@@ -54,6 +54,12 @@ void gt_job_hide_empty(struct gt_table *table);
 void gt_job_verdict(struct gt_node *root, struct gt_table *findings, const char *none);
 /* Add the number of samples that recordings lost. Text shows it if it is not 0. */
 void gt_job_add_dropped(struct gt_node *section, const struct gt_job *job);
+/* Add a column with flags. */
+void gt_job_column(struct gt_table *table, const char *key, const char *title, enum gt_cell_kind kind, const char *unit,
+                   unsigned flags);
+/* Add the columns of a spread, from "least" to "mean", and their cells. */
+void gt_job_spread_columns(struct gt_table *table, unsigned flags);
+void gt_job_spread_cells(struct gt_table *table, const struct gt_spread *spread);
 /* Add the columns "rank" and "node", and "job" for several steps, and their cells. */
 void gt_job_rank_columns(struct gt_table *table, const struct gt_job *job);
 void gt_job_rank_cells(struct gt_table *table, const struct gt_job *job, size_t member);

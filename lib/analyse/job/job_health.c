@@ -266,13 +266,10 @@ static struct gt_table *begin_found(struct gt_node *root)
     gt_table_flags(table, GT_BRIEF);
     gt_table_column(table, "node", "Node", GT_CELL_TEXT, NULL);
     gt_table_column(table, "gpu", "GPU", GT_CELL_INTEGER, NULL);
-    gt_table_column(table, "uuid", "UUID", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "check", "Check", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_job_column(table, "uuid", "UUID", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
+    gt_job_column(table, "check", "Check", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
     gt_table_column(table, "what", "What", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_UNIT);
+    gt_job_column(table, "unit", "Unit", GT_CELL_TEXT, NULL, GT_COLUMN_UNIT);
     gt_table_column(table, "value", "Value", GT_CELL_NUMBER, NULL);
     gt_table_column(table, "peers", "Median of all", GT_CELL_NUMBER, NULL);
     return table;
@@ -312,8 +309,7 @@ static void add_columns(struct gt_table *table, const void *context)
     if (health->of_gpus) {
         gt_table_column(table, "gpu", "GPU", GT_CELL_INTEGER, NULL);
         gt_table_column(table, "name", "Name", GT_CELL_TEXT, NULL);
-        gt_table_column(table, "uuid", "UUID", GT_CELL_TEXT, NULL);
-        gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+        gt_job_column(table, "uuid", "UUID", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
         gt_table_column(table, "temperature", "Hottest", GT_CELL_NUMBER, "celsius");
     } else {
         gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);

@@ -163,8 +163,7 @@ static void add_energy(struct gt_node *root, const struct gt_job *job)
             gt_table_flags(table, GT_KEYED | GT_BRIEF);
             gt_table_column(table, "device", "Device", GT_CELL_TEXT, NULL);
             for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-                gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, "joules");
-                gt_table_column_flags(table, GT_COLUMN_SCALED);
+                gt_job_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, "joules", GT_COLUMN_SCALED);
             }
             gt_table_column(table, "remark", "Remark", GT_CELL_TEXT, NULL);
         }
@@ -196,16 +195,12 @@ static void add_node_columns(struct gt_table *table, const void *context)
 {
     (void)context;
     gt_table_column(table, "node", "Node", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "id", "Id", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_job_column(table, "id", "Id", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
     gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
-    gt_table_column(table, "memory_at_least", "Memory, at least", GT_CELL_NUMBER, "bytes");
-    gt_table_column_flags(table, GT_COLUMN_SCALED);
-    gt_table_column(table, "memory_at_most", "At most", GT_CELL_NUMBER, "bytes");
-    gt_table_column_flags(table, GT_COLUMN_SCALED);
-    gt_table_column(table, "memory_capacity", "Of", GT_CELL_NUMBER, "bytes");
-    gt_table_column_flags(table, GT_COLUMN_SCALED);
+    gt_job_column(table, "memory_at_least", "Memory, at least", GT_CELL_NUMBER, "bytes", GT_COLUMN_SCALED);
+    gt_job_column(table, "memory_at_most", "At most", GT_CELL_NUMBER, "bytes", GT_COLUMN_SCALED);
+    gt_job_column(table, "memory_capacity", "Of", GT_CELL_NUMBER, "bytes", GT_COLUMN_SCALED);
     gt_table_column(table, "gpus", "GPUs", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "energy", "Energy of the job", GT_CELL_NUMBER, "joules");
     gt_table_column(table, "clock_error", "Error of the clock", GT_CELL_NUMBER, "seconds");
@@ -267,14 +262,12 @@ static void add_rank_columns(struct gt_table *table, const void *context)
     gt_job_rank_columns(table, ranks->job);
     gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
-        gt_table_column(table, gt_job_figure_infos[figure].key, gt_job_figure_infos[figure].title, GT_CELL_NUMBER,
-                        gt_job_figure_infos[figure].unit);
-        gt_table_column_flags(table, figure == GT_JOB_MEMORY ? GT_COLUMN_SCALED : 0);
+        gt_job_column(table, gt_job_figure_infos[figure].key, gt_job_figure_infos[figure].title, GT_CELL_NUMBER,
+                      gt_job_figure_infos[figure].unit, figure == GT_JOB_MEMORY ? GT_COLUMN_SCALED : 0);
     }
     gt_table_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules");
     gt_table_column(table, "exit_status", "Exit", GT_CELL_INTEGER, NULL);
-    gt_table_column(table, "recording", "Recording", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_job_column(table, "recording", "Recording", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
     gt_table_column(table, "remark", "Remark", GT_CELL_TEXT, NULL);
 }
 
@@ -331,18 +324,10 @@ static int add_ranks(struct gt_node *root, const struct gt_job *job, const struc
 
 static void add_spread_columns(struct gt_table *table)
 {
-    static const char *const columns[][2] = {{"least", "Least"},        {"quarter", "p25"}, {"median", "Median"},
-                                             {"three_quarters", "p75"}, {"most", "Most"},   {"mean", "Mean"}};
-    gt_table_column(table, "figure", "Figure", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "figure", "Figure", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
-    gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_UNIT);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL);
-        gt_table_column_flags(table, GT_COLUMN_SCALED);
-    }
+    gt_job_column(table, "figure", "Figure", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
+    gt_job_column(table, "figure", "Figure", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_PEOPLE);
+    gt_job_column(table, "unit", "Unit", GT_CELL_TEXT, NULL, GT_COLUMN_UNIT);
+    gt_job_spread_columns(table, GT_COLUMN_SCALED);
 }
 
 static void add_spread_cells(struct gt_table *table, enum gt_job_figure figure, const struct gt_spread *spread)
@@ -350,10 +335,7 @@ static void add_spread_cells(struct gt_table *table, enum gt_job_figure figure, 
     gt_table_text(table, gt_job_figure_infos[figure].key);
     gt_table_text(table, gt_job_figure_infos[figure].title);
     gt_table_text(table, gt_job_figure_infos[figure].unit);
-    const double cells[] = {spread->least,          spread->quarter, spread->median,
-                            spread->three_quarters, spread->most,    spread->mean};
-    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
-        gt_table_number(table, cells[i]);
+    gt_job_spread_cells(table, spread);
 }
 
 /* Text shows the spread of each step, if there are not too many. */

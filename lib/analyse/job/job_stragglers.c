@@ -31,16 +31,12 @@ static struct gt_table *begin_found(struct gt_node *root, const struct gt_job *j
     struct gt_table *table = gt_report_table(root, "stragglers", "Ranks that are off");
     gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS);
     gt_job_rank_columns(table, job);
-    gt_table_column(table, "figure", "In", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "figure", "In", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
-    gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_UNIT);
+    gt_job_column(table, "figure", "In", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
+    gt_job_column(table, "figure", "In", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_PEOPLE);
+    gt_job_column(table, "unit", "Unit", GT_CELL_TEXT, NULL, GT_COLUMN_UNIT);
     gt_table_column(table, "value", "Value", GT_CELL_NUMBER, NULL);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL);
-        gt_table_column_flags(table, GT_COLUMN_AS_IS);
+        gt_job_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL, GT_COLUMN_AS_IS);
     }
     gt_table_column(table, "with_node", "Who else", GT_CELL_TEXT, NULL);
     return table;

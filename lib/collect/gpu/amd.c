@@ -87,7 +87,6 @@ enum { AMD_RESIDENCIES = 5 };
 struct amd_card {
     void *handle;
     struct gt_gpu_base gpu;
-    bool is_apu; /* cores and GPU on one package, whose power it reports */
     struct amd_rows rows;
     int64_t rows_ns; /* when they were read */
     double health[AMD_HEALTH];
@@ -168,7 +167,8 @@ static int list_socket(struct amd *amd, void *socket, struct gt_frame *frame)
         if (!card)
             return -ENOMEM;
         card->handle = processor[i];
-        card->is_apu = type == AMDSMI_TYPE_APU;
+        /* The power of an APU is that of its package, cores included, which is not added to a value of the cores. */
+        card->gpu.is_left_out = type == AMDSMI_TYPE_APU && !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_amd);
         describe_device(amd, card, &frame->device[card->gpu.device]);
     }
     return 0;
@@ -649,14 +649,6 @@ static void amd_close(void *state)
     free(amd);
 }
 
-/* Energy that contains the cores is not added to a value of the cores from another source. */
-static void settle_packages(struct amd *amd, struct gt_frame *frame)
-{
-    for (size_t i = 0; i < amd->card_count; i++)
-        if (amd->card[i].is_apu)
-            amd->card[i].gpu.is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_amd);
-}
-
 static void amd_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
 {
     (void)state;
@@ -682,7 +674,6 @@ static int amd_open(void **ret, const struct gt_collect_options *options, struct
         return status < 0 ? gt_error_set(error, ENOMEM, "AMD SMI: no memory") : 0;
     }
     availability->refresh = REFRESH;
-    settle_packages(amd, frame);
     *ret = amd;
     return 0;
 }

@@ -121,17 +121,6 @@ static int add_gpu(struct nvml *nvml, struct nvml_device *handle, struct gt_fram
     return (int)nvml->gpu_count++;
 }
 
-static double total_memory(const struct nvml *nvml, struct nvml_device *handle)
-{
-    struct nvml_memory_v2 newer = {.version = NVML_MEMORY_V2};
-    struct nvml_memory older = {0};
-    if (NVML_CALL(memory_v2, handle, &newer) == NVML_SUCCESS && newer.total > 0)
-        return (double)newer.total;
-    if (NVML_CALL(memory, handle, &older) == NVML_SUCCESS && older.total > 0)
-        return (double)older.total;
-    return NAN;
-}
-
 static int add_slice(struct nvml *nvml, size_t board, struct nvml_device *handle, struct gt_frame *frame)
 {
     int index = add_gpu(nvml, handle, frame);
@@ -149,7 +138,7 @@ static int add_slice(struct nvml *nvml, size_t board, struct nvml_device *handle
     device->index = frame->device[parent->gpu.device].index;
     device->gpu_instance = (int)slice->gpu_instance;
     device->compute_instance = (int)slice->compute_instance;
-    device->memory = total_memory(nvml, handle);
+    gt_nvml_memory(nvml, handle, &device->memory, &(double){0});
     gt_nvml_probe(nvml, slice);
     return 0;
 }
@@ -184,8 +173,10 @@ static int add_board(struct nvml *nvml, unsigned number, struct nvml_device *han
         snprintf(device->uuid, sizeof device->uuid, "pci-%s", device->pci);
     if (NVML_CALL(minor, handle, &minor) == NVML_SUCCESS)
         snprintf(gpu->file, sizeof gpu->file, "/dev/nvidia%u", minor);
-    device->memory = total_memory(nvml, handle);
+    gt_nvml_memory(nvml, handle, &device->memory, &(double){0});
     gt_nvml_probe(nvml, gpu);
+    /* Energy of a module contains its CPU, and is not added to a value of the CPU from another source. */
+    gpu->gpu.is_left_out = gpu->power == NVML_POWER_MODULE && !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_nvml);
     return add_slices(nvml, (size_t)index, frame);
 }
 
@@ -278,16 +269,6 @@ static void nvml_close(void *state)
     free(nvml);
 }
 
-/* Energy that contains the CPU is not added to a value of the CPU from another source. */
-static void settle_modules(struct nvml *nvml, struct gt_frame *frame)
-{
-    for (size_t i = 0; i < nvml->gpu_count; i++) {
-        struct nvml_gpu *gpu = &nvml->gpu[i];
-        if (gpu->parent < 0 && gpu->power == NVML_POWER_MODULE)
-            gpu->gpu.is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_nvml);
-    }
-}
-
 static void nvml_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
 {
     bool is_peak = metric == GT_GPU_RAM_PEAK || metric == GT_GPU_RAM_PEAK_BOUND;
@@ -323,7 +304,6 @@ static int nvml_open(void **ret, const struct gt_collect_options *options, struc
     if (status == 0) {
         availability->state = GT_READY;
         availability->refresh = gt_nvml_energy_refresh(nvml);
-        settle_modules(nvml, frame);
         see_accounting(nvml);
         *ret = nvml;
         return 0;

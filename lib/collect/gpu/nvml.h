@@ -299,6 +299,9 @@ void gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
 /* Returns the refresh of the slowest board, seconds. */
 double gt_nvml_energy_refresh(const struct nvml *nvml);
 void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu);
+/* Read bytes of memory, NaN for a device that shares that of the machine: it has a total of 0 or does not answer. Version 2 of the
+ * call separates what the driver reserves for itself from what is used. */
+int gt_nvml_memory(struct nvml *nvml, struct nvml_device *handle, double *ret_total, double *ret_used);
 
 /* Read all states and counters of the devices that do not sleep into gpu->value. */
 void gt_nvml_read(struct nvml *nvml);

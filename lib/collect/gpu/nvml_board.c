@@ -187,21 +187,26 @@ static double percent(unsigned value)
     return value <= 100 ? value / 100.0 : NAN;
 }
 
-/* Version 2 separates what the driver reserves for itself from what is used. A device that shares the memory of the machine has
- * a total of 0 or does not answer. */
-static int read_memory(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
+int gt_nvml_memory(struct nvml *nvml, struct nvml_device *handle, double *ret_total, double *ret_used)
 {
     struct nvml_memory_v2 memory = {.version = NVML_MEMORY_V2};
     struct nvml_memory older = {0};
-    int result = NVML_CALL(memory_v2, gpu->handle, &memory);
+    int result = NVML_CALL(memory_v2, handle, &memory);
     if (result == NVML_FUNCTION_NOT_FOUND || result == NVML_ARGUMENT_VERSION_MISMATCH || result == NVML_NOT_SUPPORTED) {
-        result = NVML_CALL(memory, gpu->handle, &older);
+        result = NVML_CALL(memory, handle, &older);
         memory.total = older.total;
         memory.used = older.used;
     }
-    if (result == NVML_SUCCESS && memory.total > 0)
-        gpu->gpu.value[metric] = (double)memory.used;
+    bool is_known = result == NVML_SUCCESS && memory.total > 0;
+    *ret_total = is_known ? (double)memory.total : NAN;
+    *ret_used = is_known ? (double)memory.used : NAN;
     return result;
+}
+
+static int read_memory(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
+{
+    double total;
+    return gt_nvml_memory(nvml, gpu->handle, &total, &gpu->gpu.value[metric]);
 }
 
 static int read_utilization(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)

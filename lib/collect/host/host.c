@@ -4,6 +4,7 @@
  * is what the original gpu_tracker reports. It leaves tmpfs and shared anonymous memory out, for the kernel counts them as page
  * cache. In a container whose figures do not fit together it is MemTotal less what is free. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -249,4 +250,311 @@ const struct gt_collector_type gt_collector_host = {
     .open = host_open,
     .collect = host_collect,
     .close = host_close,
+};
+
+/* ---- Pressure ------------------------------------------------------------------------------------------------------ */
+
+/* The collector "pressure": how long tasks waited for CPU, memory and storage, on the whole machine.
+ * Source: Documentation/accounting/psi.rst in the kernel's sources; totals are microseconds. */
+
+/* `full` is meaningless for the CPU of a whole machine: some task always runs there. */
+static const struct resource {
+    const char *path;
+    enum gt_metric_id some, full;
+} resources[] = {
+    {"proc/pressure/cpu", GT_PRESSURE_CPU, GT_METRIC_COUNT},
+    {"proc/pressure/memory", GT_PRESSURE_MEMORY, GT_PRESSURE_MEMORY_FULL},
+    {"proc/pressure/io", GT_PRESSURE_IO, GT_PRESSURE_IO_FULL},
+};
+
+enum { RESOURCES = sizeof resources / sizeof *resources };
+
+static const enum gt_metric_id pressure_metrics[] = {
+    GT_PRESSURE_CPU, GT_PRESSURE_MEMORY, GT_PRESSURE_MEMORY_FULL, GT_PRESSURE_IO, GT_PRESSURE_IO_FULL,
+};
+
+struct pressure {
+    int fd[RESOURCES];
+    const struct gt_clock *clock;
+    int64_t read_ns;
+    double at_open[GT_METRIC_COUNT], latest[GT_METRIC_COUNT];
+};
+
+/* Seconds from the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345". */
+static double total(const char *text, const char *kind)
+{
+    const char *line = strstr(text, kind), *number = line ? strstr(line, "total=") : NULL;
+    return number ? (double)strtoull(number + strlen("total="), NULL, 10) / 1e6 : NAN;
+}
+
+/* A machine started with psi=0 has the files, and reading them fails. */
+static int read_totals(const struct pressure *state, double *values)
+{
+    int result = -ENOENT;
+    for (int i = 0; i < RESOURCES; i++) {
+        char text[256];
+        ssize_t length = state->fd[i] < 0 ? state->fd[i] : gt_root_reread_piece(state->fd[i], text, sizeof text);
+        if (length > 0) {
+            values[resources[i].some] = total(text, "some ");
+            if (resources[i].full != GT_METRIC_COUNT)
+                values[resources[i].full] = total(text, "full ");
+            result = 0;
+        } else if (result < 0) {
+            result = (int)length;
+        }
+    }
+    return result;
+}
+
+static void pressure_close(void *opaque)
+{
+    struct pressure *state = opaque;
+    for (int i = 0; state && i < RESOURCES; i++)
+        if (state->fd[i] >= 0)
+            close(state->fd[i]);
+    free(state);
+}
+
+static int explain_pressure(struct gt_availability *availability, int result)
+{
+    if (result == -EOPNOTSUPP)
+        return gt_unavailable(availability, GT_ABSENT, NULL,
+                              "switched off; psi=1 on the kernel's command line enables it");
+    if (result == -EACCES || result == -EPERM)
+        return gt_unavailable(availability, GT_DENIED, NULL, "/proc/pressure may not be read");
+    return gt_unavailable(availability, GT_ABSENT, NULL, "this kernel has no /proc/pressure");
+}
+
+static int pressure_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+                         struct gt_availability *availability, struct gt_error *error)
+{
+    (void)frame;
+    *ret = NULL;
+    *availability = (struct gt_availability){.source = "/proc/pressure", .refresh = 1};
+    struct pressure *state = malloc(sizeof *state);
+    if (!state)
+        return gt_error_system(error, ENOMEM, "pressure collector");
+    for (int i = 0; i < RESOURCES; i++)
+        state->fd[i] = gt_root_open_file(options->root, resources[i].path);
+    state->clock = options->clock;
+    state->read_ns = INT64_MIN / 2;
+    gt_values_clear(state->at_open);
+    int result = read_totals(state, state->at_open);
+    if (result < 0) {
+        pressure_close(state);
+        return explain_pressure(availability, result);
+    }
+    *ret = state;
+    return 0;
+}
+
+static int pressure_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+{
+    (void)error;
+    struct pressure *state = opaque;
+    int64_t now = gt_clock_monotonic(state->clock);
+    if (frame->is_last || now - state->read_ns >= GT_COLLECT_SLOW_NS) {
+        gt_values_clear(state->latest);
+        read_totals(state, state->latest);
+        state->read_ns = now;
+    }
+    for (size_t i = 0; i < sizeof pressure_metrics / sizeof *pressure_metrics; i++)
+        frame->system[pressure_metrics[i]] = state->latest[pressure_metrics[i]] - state->at_open[pressure_metrics[i]];
+    return 0;
+}
+
+static const struct gt_origin pressure_origins[] = {
+    {GT_PRESSURE_CPU, GT_EXACT, "/proc/pressure/cpu", "of the whole machine; rows read it once a second"},
+    {GT_PRESSURE_MEMORY, GT_EXACT, "/proc/pressure/memory", "of the whole machine; rows read it once a second"},
+    {GT_PRESSURE_MEMORY_FULL, GT_EXACT, "/proc/pressure/memory", "of the whole machine; rows read it once a second"},
+    {GT_PRESSURE_IO, GT_EXACT, "/proc/pressure/io", "of the whole machine; rows read it once a second"},
+    {GT_PRESSURE_IO_FULL, GT_EXACT, "/proc/pressure/io", "of the whole machine; rows read it once a second"},
+};
+
+const struct gt_collector_type gt_collector_pressure = {
+    .name = "pressure",
+    .help = "time in which tasks waited for CPU, memory or storage, on the whole machine",
+    .metrics = pressure_metrics,
+    .metric_count = sizeof pressure_metrics / sizeof *pressure_metrics,
+    .origins = pressure_origins,
+    .origin_count = sizeof pressure_origins / sizeof *pressure_origins,
+    .open = pressure_open,
+    .collect = pressure_collect,
+    .close = pressure_close,
+    .lags = true,
+};
+
+/* ---- Network --------------------------------------------------------------------------------------------------------- */
+
+/* The collector "network": bytes through the network namespace of the main process, loopback left out.
+ *
+ * Everything in the namespace counts, whoever sent it: on a machine without containers that is the whole machine. So these are no
+ * figures of the job. The kept descriptor stays with
+ * the namespace when the process ends. An interface that goes away keeps what it had counted while it was seen. */
+
+static const enum gt_metric_id network_metrics[] = {GT_NETWORK_NAMESPACE_RECEIVED, GT_NETWORK_NAMESPACE_SENT};
+
+enum { NAME_BYTES = 16, TEXT_BYTES = 65536 };
+
+struct interface {
+    char name[NAME_BYTES];
+    unsigned long long received, sent; /* as last read */
+};
+
+struct network {
+    int fd;
+    bool is_open; /* counts since open: the first reading is the base */
+    double received, sent;
+    const struct gt_clock *clock;
+    int64_t read_ns;
+    struct interface *interface;
+    size_t count, capacity;
+    char *text; /* TEXT_BYTES */
+};
+
+static struct interface *find_interface(struct network *state, const char *name, size_t length)
+{
+    for (size_t i = 0; i < state->count; i++)
+        if (strlen(state->interface[i].name) == length && !memcmp(state->interface[i].name, name, length))
+            return &state->interface[i];
+    struct interface *added = GT_GROW_LIST(state, interface);
+    if (!added)
+        return NULL;
+    *added = (struct interface){0};
+    memcpy(added->name, name, length);
+    return added;
+}
+
+/* A counter below its last value began anew: the interface was removed and made again. */
+static double advance(unsigned long long *last, unsigned long long now)
+{
+    unsigned long long more = now >= *last ? now - *last : now;
+    *last = now;
+    return (double)more;
+}
+
+static bool read_bytes(const char *fields, unsigned long long *received, unsigned long long *sent)
+{
+    enum { RECEIVED, SENT = 8, FIELDS };
+    unsigned long long field[FIELDS];
+    for (int i = 0; i < FIELDS; i++) {
+        const char *end = fields;
+        field[i] = gt_number_next(&end);
+        if (end == fields)
+            return false;
+        fields = end;
+    }
+    *received = field[RECEIVED];
+    *sent = field[SENT];
+    return true;
+}
+
+/* Lines "  eth0: BYTES PACKETS ... (8 of receiving) BYTES ..." after two lines of headings. */
+static void add_line(struct network *state, const char *line)
+{
+    line += strspn(line, " ");
+    const char *colon = strchr(line, ':');
+    size_t length = colon ? (size_t)(colon - line) : 0;
+    unsigned long long received, sent;
+    if (!length || length >= NAME_BYTES || (length == 2 && !memcmp(line, "lo", 2)) ||
+        !read_bytes(colon + 1, &received, &sent))
+        return;
+    struct interface *interface = find_interface(state, line, length);
+    if (!interface)
+        return;
+    double more_received = advance(&interface->received, received), more_sent = advance(&interface->sent, sent);
+    if (state->is_open) {
+        state->received += more_received;
+        state->sent += more_sent;
+    }
+}
+
+static int read_interfaces(struct network *state)
+{
+    ssize_t length = gt_root_reread(state->fd, state->text, TEXT_BYTES);
+    if (length <= 0)
+        return length < 0 ? (int)length : -ENODATA;
+    char *save;
+    for (char *line = strtok_r(state->text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        add_line(state, line);
+    state->is_open = true;
+    return 0;
+}
+
+static void network_close(void *opaque)
+{
+    struct network *state = opaque;
+    if (state && state->fd >= 0)
+        close(state->fd);
+    if (state) {
+        free(state->interface);
+        free(state->text);
+    }
+    free(state);
+}
+
+static int network_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+                        struct gt_availability *availability, struct gt_error *error)
+{
+    (void)frame;
+    *ret = NULL;
+    *availability = (struct gt_availability){.source = "/proc/PID/net/dev", .refresh = 1};
+    char path[64] = "proc/self/net/dev";
+    if (options->pid)
+        snprintf(path, sizeof path, "proc/%d/net/dev", (int)options->pid);
+    struct network *state = calloc(1, sizeof *state);
+    char *text = malloc(TEXT_BYTES);
+    if (!state || !text) {
+        free(state);
+        free(text);
+        return gt_error_system(error, ENOMEM, "network collector");
+    }
+    state->text = text;
+    state->clock = options->clock;
+    state->read_ns = INT64_MIN / 2;
+    state->fd = gt_root_open_file(options->root, path);
+    int result = state->fd < 0 ? state->fd : read_interfaces(state);
+    if (result < 0) {
+        bool is_denied = result == -EACCES || result == -EPERM;
+        network_close(state);
+        return gt_unavailable(availability, is_denied ? GT_DENIED : GT_ABSENT, NULL, "/%s %s", path,
+                              is_denied ? "may not be read" : "is not there");
+    }
+    *ret = state;
+    return 0;
+}
+
+static int network_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+{
+    (void)error;
+    struct network *state = opaque;
+    int64_t now = gt_clock_monotonic(state->clock);
+    if (frame->is_last || now - state->read_ns >= GT_COLLECT_SLOW_NS) {
+        if (read_interfaces(state) < 0)
+            return 0;
+        state->read_ns = now;
+    }
+    frame->system[GT_NETWORK_NAMESPACE_RECEIVED] = state->received;
+    frame->system[GT_NETWORK_NAMESPACE_SENT] = state->sent;
+    return 0;
+}
+
+static const struct gt_origin network_origins[] = {
+    {GT_NETWORK_NAMESPACE_RECEIVED, GT_EXACT, "/proc/PID/net/dev",
+     "of the whole network namespace, not of the job alone; rows read it once a second"},
+    {GT_NETWORK_NAMESPACE_SENT, GT_EXACT, "/proc/PID/net/dev",
+     "of the whole network namespace, not of the job alone; rows read it once a second"},
+};
+
+const struct gt_collector_type gt_collector_network = {
+    .name = "network",
+    .help = "bytes through the whole network namespace of the main process",
+    .metrics = network_metrics,
+    .metric_count = sizeof network_metrics / sizeof *network_metrics,
+    .origins = network_origins,
+    .origin_count = sizeof network_origins / sizeof *network_origins,
+    .open = network_open,
+    .collect = network_collect,
+    .close = network_close,
+    .lags = true,
 };
