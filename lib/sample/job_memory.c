@@ -225,8 +225,8 @@ static bool await(struct gt_job_memory *memory, int64_t patience_ns)
     return has_ended;
 }
 
-/* Processes are read in turn. A page that another process maps meanwhile must not count in full in the one and in part in the other, so
- * the processes that have the fewest pages, which may map more, are read first. */
+/* Processes are read in turn. A page that another process maps meanwhile must not count in full in the one and in
+ * part in the other, so the processes that have the fewest pages, which may map more, are read first. */
 static int by_files(const void *a, const void *b)
 {
     const struct reading *one = a, *other = b;
@@ -297,8 +297,8 @@ static void split_files(struct record *record, const struct gt_process *process)
     record->split_files = record->files;
 }
 
-/* Growth by pages of 4 KiB takes a fault for each; growth by huge pages takes next to none, and the faults beside it copied pages. Faults are
- * counted a moment before the growth: those of the next look may explain a little of it. */
+/* Growth by pages of 4 KiB takes a fault for each; growth by huge pages takes next to none, and the faults beside it
+ * copied pages. Faults are counted a moment before the growth: those of the next look may explain a little of it. */
 static void take_growth(struct record *record, double growth, double fault_bytes)
 {
     double wanted = growth + record->carry, explained = fmin(wanted, fault_bytes);
@@ -324,7 +324,8 @@ static void take(struct record *record, const struct gt_process *process, double
     record->was_read = false;
 }
 
-/* Bytes of inherited pages that a process may have copied since: by its faults, without those that mapped files and new memory. */
+/* Bytes of inherited pages that a process may have copied since: by its faults, without those that mapped files and
+ * new memory. */
 static double copied_bytes(const struct gt_job_memory *memory, const struct record *record)
 {
     double faults = (record->faults - record->faults_before) * memory->page;
@@ -332,8 +333,8 @@ static double copied_bytes(const struct gt_job_memory *memory, const struct reco
     return fmax(0, faults - of_files - (record->risen - record->risen_before));
 }
 
-/* Returns the part of `bytes` of faults that copied pages. Until a reading confirms it, that is all; but nothing of a process that has also
- * given memory back, whose faults are those of memory used again. */
+/* Returns the part of `bytes` of faults that copied pages. Until a reading confirms it, that is all; but nothing of
+ * a process that has also given memory back, whose faults are those of memory used again. */
 static double copied_part(double bytes, double weight, double fallen)
 {
     return isnan(weight) ? (fallen > REUSED * bytes ? 0 : bytes) : weight * bytes;
@@ -355,9 +356,9 @@ static double written_since(const struct gt_job_memory *memory, const struct rec
     return child->parent_part * fmax(0, copied);
 }
 
-/* Returns the record whose memory a process of so many anonymous bytes began with. A parent that has ended, or is ending, is as it
- * was read before. Where that is too little it was met late, and what it had came from one above it. *ret_had: what the origin had
- * at the fork, which it may have freed since. */
+/* Returns the record whose memory a process of so many anonymous bytes began with. A parent that has ended, or is
+ * ending, is as it was read before. Where that is too little it was met late, and what it had came from one above
+ * it. *ret_had: what the origin had at the fork, which it may have freed since. */
 static struct record *read_origin(const struct gt_job_memory *memory, struct gt_process *parent, double anonymous,
                                   double *ret_had)
 {
@@ -486,8 +487,8 @@ static bool is_in(const struct record *record, enum gt_scope scope)
     return record->lives && (scope == GT_SCOPE_COMBINED || record->is_main == (scope == GT_SCOPE_MAIN));
 }
 
-/* A process in the address space of its parent (vfork), or with a copy of its parent's memory that the program that it is about to execute
- * will replace: it has no memory of its own in a scope without its parent. */
+/* A process in the address space of its parent (vfork), or with a copy of its parent's memory that the program that
+ * it is about to execute will replace: it has no memory of its own in a scope without its parent. */
 static bool is_guest(const struct gt_job_memory *memory, const struct record *record, enum gt_scope scope)
 {
     const struct record *parent = find(memory, record->parent);
@@ -500,8 +501,9 @@ static double private_bytes(const struct record *record)
     return fmax(0, record->own - record->held) + fmin(record->private_files, record->files);
 }
 
-/* Returns the anonymous pages of the scope, each once, and *ret_private all those that one process has alone. What a process shares with
- * its parent is the parent's; where that has ended or is not in the scope, it counts once for all that share it. */
+/* Returns the anonymous pages of the scope, each once, and *ret_private all those that one process has alone. What a
+ * process shares with its parent is the parent's; where that has ended or is not in the scope, it counts once for
+ * all that share it. */
 static double sum_anonymous(const struct gt_job_memory *memory, enum gt_scope scope, double *ret_private)
 {
     double sum = 0;
@@ -567,7 +569,8 @@ static void learn_one(const struct gt_job_memory *memory, struct record *record,
     estimate_own(memory, record);
 }
 
-/* All that was read together, each page once, is more than the rest by what children keep of pages that their parents wrote to. */
+/* All that was read together, each page once, is more than the rest by what children keep of pages that their
+ * parents wrote to. */
 static void learn_kept(struct gt_job_memory *memory, double total)
 {
     double alone, expected = 0, kept = total - sum_anonymous(memory, GT_SCOPE_COMBINED, &alone);
@@ -633,7 +636,8 @@ static void learn(struct gt_job_memory *memory, int64_t now_ns)
             memory->read_sum += memory->record[i].files;
 }
 
-/* Files are read when they changed, and what forked processes copied once a second, or when the estimate of it has grown much. A short job of one process does without. */
+/* Files are read when they changed, and what forked processes copied once a second, or when the estimate of it has
+ * grown much. A short job of one process does without. */
 static bool is_due(const struct gt_job_memory *memory, int64_t now_ns)
 {
     double files = 0, all = 0, estimated = 0;
@@ -694,8 +698,9 @@ static void add_pages(struct page_sum *sum, struct pages pages)
     sum->largest_read = fmax(sum->largest_read, left);
 }
 
-/* Files that were not read yet are taken for those that another process has, as libraries are. Of shared memory no more can have come than
- * the whole machine has more since the reading: other pages that a process maps are those that another one had made. */
+/* Files that were not read yet are taken for those that another process has, as libraries are. Of shared memory no
+ * more can have come than the whole machine has more since the reading: other pages that a process maps are those
+ * that another one had made. */
 static double sum_files(const struct gt_job_memory *memory, enum gt_scope scope)
 {
     struct page_sum files = {0}, shmem = {0};
