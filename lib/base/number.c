@@ -119,7 +119,7 @@ static void point_for_comma(char *text)
 /* `whole` / 10^decimals, with at least one decimal and no needless zeros. */
 static size_t lay_out(char *text, uint64_t whole, int decimals, bool is_negative)
 {
-    char reversed[24];
+    char reversed[24] = "";
     int zeros = 0, count = 0;
     while (zeros < decimals - 1 && whole % 10 == 0) {
         whole /= 10;

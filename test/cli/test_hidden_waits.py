@@ -50,8 +50,8 @@ def late_ranks(folder, ranks, steps=20):
         events = []
         for number in range(2 * steps):
             begin, wait = 1000 * number, 300 if (7 * rank + number // 2) % (ranks // 10) == 0 else 0
-            for call, name, stream, start, end in ((2 * number, "gemm", 7, 10, 400 + wait), (2 * number + 1, "ncclDevKernel_AllReduce", 20,
-                                                                                           401 + wait, 900)):
+            for call, name, stream, start, end in ((2 * number, "gemm", 7, 10, 400 + wait),
+                                                   (2 * number + 1, "ncclDevKernel_AllReduce", 20, 401 + wait, 900)):
                 events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 100, "tid": 1, "ts": begin + call % 2 * 4,
                                "dur": 3, "args": {"correlation": call}})
                 events.append({"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": stream, "ts": begin + start, "dur": end - start,
@@ -60,7 +60,8 @@ def late_ranks(folder, ranks, steps=20):
             if number % 2:
                 events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{number // 2}", "pid": 100, "tid": 1,
                                "ts": begin - 1000, "dur": 1990})
-        (folder / f"rank{rank}.json").write_text(json.dumps({"distributedInfo": {"rank": rank, "world_size": ranks}, "traceEvents": events}))
+        trace = {"distributedInfo": {"rank": rank, "world_size": ranks}, "traceEvents": events}
+        (folder / f"rank{rank}.json").write_text(json.dumps(trace))
     return folder
 
 
