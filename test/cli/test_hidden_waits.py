@@ -52,8 +52,8 @@ def late_ranks(folder, ranks, steps=20):
             begin, wait = 1000 * number, 300 if (7 * rank + number // 2) % (ranks // 10) == 0 else 0
             for call, name, stream, start, end in ((2 * number, "gemm", 7, 10, 400 + wait),
                                                    (2 * number + 1, "ncclDevKernel_AllReduce", 20, 401 + wait, 900)):
-                events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 100, "tid": 1, "ts": begin + call % 2 * 4,
-                               "dur": 3, "args": {"correlation": call}})
+                events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 100, "tid": 1,
+                               "ts": begin + call % 2 * 4, "dur": 3, "args": {"correlation": call}})
                 events.append({"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": stream, "ts": begin + start, "dur": end - start,
                                "args": {"correlation": call, "stream": stream, "device": 0, "Process Group Name": "0", "Seq": number,
                                         "Group size": ranks, "Collective name": "allreduce"}})
