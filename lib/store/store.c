@@ -229,7 +229,7 @@ int gt_store_close(struct gt_store *store, const struct gt_outcome *outcome, str
     if (outcome) {
         all = *outcome;
         all.dropped = store->dropped;
-        /* cppcheck-suppress autoVariables: the writer ends before this function does */
+        /* cppcheck-suppress autoVariables ; the writer ends before this function does */
         store->outcome = &all;
     }
     pthread_mutex_lock(&store->lock);
