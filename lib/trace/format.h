@@ -32,12 +32,6 @@ static inline bool gt_path_ends(const char *path, const char *end)
     return length >= wanted && strcmp(path + length - wanted, end) == 0;
 }
 
-/* XLA's profiler writes both, of the same events. */
-#define GT_XPLANE ".xplane.pb"
-#define GT_XPLANE_JSON ".trace.json.gz"
-/* Returns true if the path ends with `end`, and the file that ends with `other` instead can be read. */
-bool gt_trace_has_twin(const char *path, const char *end, const char *other);
-
 struct gt_trace_format {
     const char *name;
     const char *help;

@@ -21,84 +21,59 @@ struct signature {
 #define NAME(pattern) NULL, 0, 0, pattern
 #define UTF16 "text in UTF-16: `iconv -f UTF-16 -t UTF-8 FILE > FILE.utf8` makes text that is read"
 #define SPEEDSCOPE "open it in speedscope.app and export it there: that file is read"
-#define ROCPROF "a table of rocprof: `rocprofv3 --output-format pftrace` records a trace that is read"
-#define MEMRAY "a recording of memray: `memray transform csv FILE` makes stacks that are read"
+#define NSYS "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"
+#define ROCPROF "output of rocprof: `rocprofv3 --output-format pftrace` records a trace that is read"
+#define MEMRAY "output of memray: `memray transform speedscope RECORDING` makes stacks that are read"
+#define PPROF "a profile of pprof: " SPEEDSCOPE
+#define CHAKRA \
+    "an execution trace of PyTorch or Chakra: use the trace that torch.profiler exports (export_chrome_trace)"
 
 static const struct signature signatures[] = {
     {BYTES(0, "PERFILE2"), "a recording of perf: `perf script -i FILE > FILE.txt` makes text that is read"},
-    {NAME("*.nsys-rep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
-    {NAME("*.qdrep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
-    {NAME("*.tfevents.*"),
-     "TensorBoard's summaries, which hold no timeline: the profiler's files lie in plugins/profile beside them"},
-    {NAME("*.cpuprofile"), "a CPU profile of Chrome or Node.js: " SPEEDSCOPE},
-    {NAME("*.heapprofile"), "a heap profile of Chrome or Node.js: " SPEEDSCOPE},
-    {NAME("heaptrack.*"),
-     "a recording of heaptrack: `heaptrack_print -f FILE -F FILE.collapsed` makes stacks that are read"},
-    {BYTES(0, "FLR\0"),
-     "a recording of Java's Flight Recorder: `jfrconv -o collapsed FILE FILE.collapsed` (async-profiler) makes stacks "
-     "that are read"},
-    {BYTES(0, "# callgrind format"), "a profile of callgrind: " SPEEDSCOPE},
-    {BYTES(0, "version: 1\ncreator: callgrind"), "a profile of callgrind: " SPEEDSCOPE},
-    {BYTES(0, "desc: "), "heap snapshots of massif, which no tool makes stacks of: `ms_print FILE` shows them"},
-    {BYTES(0, "gmon"), "a profile of gprof, which no tool makes stacks of: `gprof PROGRAM FILE` shows it"},
-    {BYTES(0, "--- symbol\n"),
-     "a profile of gperftools with its symbols: `google-pprof --collapsed FILE > FILE.collapsed` makes stacks that are "
-     "read"},
-    {BYTES(0, "PeriodType: "), "a profile as text, by `pprof -raw`: the profile it was made of is read"},
-    {BYTES(0, "[["), "lists of numbers, as torch.profiler's memory timeline (export_memory_timeline): the trace with "
-                     "profile_memory=True (export_chrome_trace) has the allocations"},
-    {BYTES(0, "\"Kind\",\""), ROCPROF},
-    {BYTES(0, "\"Domain\",\"Function\","), ROCPROF},
-    {BYTES(0, "\"Index\",\"KernelName\","), ROCPROF},
-    {NAME("*.et"),
-     "an execution trace of Chakra without start times and durations, which a simulator finds: what torch.profiler "
-     "exported (export_chrome_trace) has the times"},
+    {NAME("*.nsys-rep"), NSYS},
+    {NAME("*.qdrep"), NSYS},
     {NAME("*.ncu-rep"),
      "a report of Nsight Compute, which holds counters of kernels and no timeline: `ncu --import FILE` shows it"},
-    {NAME("*.pyisession"),
-     "a session of pyinstrument: `pyinstrument --load FILE -r json -o FILE.json` makes a profile that is read"},
-    {BYTES(0, "\xff\xfe"), UTF16},
-    {BYTES(0, "\xfe\xff"), UTF16},
+    {NAME("*.tfevents.*"),
+     "TensorBoard's summaries, which hold no timeline: the profiler's files lie in plugins/profile beside them"},
+    {NAME("*.xplane.pb"), "a profile of XLA: use HOST.trace.json.gz, which JAX and TensorFlow write beside it"},
+    {NAME("*.cpuprofile"), "a CPU profile of Chrome or Node.js: " SPEEDSCOPE},
+    {NAME("*.et"), CHAKRA},
+    {NAME("*.pprof"), PPROF},
+    {NAME("*.pb.gz"), PPROF},
+    {BYTES(0, "\x0a\x04\x08\x01\x10\x02"), PPROF}, /* the first sample type, of texts 1 and 2 */
+    {BYTES(0, "\"Kind\",\""), ROCPROF},
+    {BYTES(0, "\"Domain\",\"Function\","), ROCPROF},
+    {BYTES(0, "allocator,num_allocations,size,"), MEMRAY},
     {BYTES(0, "memray"), MEMRAY},
     {"\x04\x22\x4d\x18", 0, 4, "*.bin", MEMRAY},
+    {NAME("*.pyisession"),
+     "a session of pyinstrument: `pyinstrument --load FILE -r json -o FILE.json` makes a profile that is read"},
     {BYTES(0, "TACH"),
      "a recording of Python's sampling profiler: `python -m profiling.sampling replay --collapsed FILE` makes "
      "stacks that are read"},
+    {BYTES(0, "\xff\xfe"), UTF16},
+    {BYTES(0, "\xfe\xff"), UTF16},
     {BYTES(257, "ustar"), "a tar archive: unpack it"},
-    {BYTES(0, "\x89HDF\r\n\x1a\n"), "an HDF5 file, which holds arrays and no timeline"},
-    {BYTES(0, "PAR1"), "a Parquet file, which holds tables and no timeline"},
-    {BYTES(0, "\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
-     "a profile of gperftools: `pprof --collapsed PROGRAM FILE > FILE.collapsed` makes stacks that are read"},
-    {BYTES(0, "7z\xbc\xaf\x27\x1c"), "a 7z archive: unpack it"},
     {BYTES(0, "\x04\x22\x4d\x18"), "compressed by lz4: unpack it (lz4 -d)"},
-    {BYTES(0, "Rar!"), "a rar archive: unpack it"},
-    {BYTES(0, "\x7f"
-              "ELF"),
-     "a program or library"},
+    {BYTES(0, "\x89HDF\r\n\x1a\n"), "an HDF5 file, which holds arrays and no timeline"},
     {BYTES(0, "ARROW1"), "an Arrow file: traces are written to those, and read from what they were made of"},
     {BYTES(0, "SQLite format 3"), "a SQLite database that is neither a recording nor an export of Nsight Systems"},
-    {BYTES(0, "\x89PNG"), "a picture"},
-    {BYTES(0, "%PDF"), "a document"},
 };
 
 /* JSON and text are known by words near their begin. */
 static const struct {
     const char *word, *other, *about; /* both occur; `other` may be NULL */
 } words[] = {
-    {"\"nodes\"", "\"schema\"",
-     "an execution trace of PyTorch (Chakra): it says what depends on what, without times; the trace that "
-     "torch.profiler exports beside it (export_chrome_trace) has these"},
+    {"\"nodes\"", "\"schema\"", CHAKRA},
+    {"\"rocprofiler-sdk-tool\"", NULL, ROCPROF},
+    {"\"total_bytes_allocated\"", "\"allocation_size_histogram\"", MEMRAY},
+    {"\"costs\"", "\"callchain\"", MEMRAY},
     {"\"stackTable\"", "\"threads\"",
      "a profile for profiler.firefox.com: export it from there, or record collapsed stacks or "
      "speedscope JSON"},
-    {"\"elapsed_time_sec\"", "\"max_footprint_mb\"",
-     "a profile of scalene, which has figures of lines and no stacks: py-spy records stacks that are read"},
     {"\"callFrame\"", "\"timeDeltas\"", "a CPU profile of Chrome or Node.js: " SPEEDSCOPE},
-    {"\"linux-perf-json-version\"", NULL,
-     "a recording of perf as JSON: `perf script -i perf.data > FILE.txt` makes text that is read"},
-    {"<html", "memray",
-     "a page of memray, whose figures cannot be read back: `memray transform csv RECORDING` makes stacks that are "
-     "read"},
+    {"<html", "memray", MEMRAY},
     {"<html", NULL, "a page, whose figures cannot be read back"},
     {"<svg", NULL, "a picture, whose figures cannot be read back: record collapsed stacks or speedscope JSON"},
 };

@@ -211,25 +211,7 @@ static bool is_merged(const char *path)
     return gt_path_ends(path, "_merged_timeline.json") || gt_path_ends(path, "_merged_timeline.json.gz");
 }
 
-bool gt_trace_has_twin(const char *path, const char *end, const char *other)
-{
-    char *twin = NULL;
-    if (!gt_path_ends(path, end) || asprintf(&twin, "%.*s%s", (int)(strlen(path) - strlen(end)), path, other) < 0)
-        return false;
-    bool is_there = access(twin, R_OK) == 0;
-    free(twin);
-    return is_there;
-}
-
-/* XLA's profiler writes <host>.xplane.pb and beside it <host>.trace.json.gz, of the same events but not always of all.
- * Where SMDebug keeps these, the time they count from is known for the latter alone. */
-static bool is_told_twice(const char *path)
-{
-    return strstr(path, "/detailed_profiling/") ? gt_trace_has_twin(path, GT_XPLANE, GT_XPLANE_JSON)
-                                                : gt_trace_has_twin(path, GT_XPLANE_JSON, GT_XPLANE);
-}
-
-/* JAX writes the same events again as perfetto_trace.json.gz beside <host>.trace.json.gz and <host>.xplane.pb. */
+/* JAX writes the same events again as perfetto_trace.json.gz beside <host>.trace.json.gz. */
 static bool is_copy_of_jax(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -240,7 +222,7 @@ static bool is_copy_of_jax(const char *path)
     snprintf(folder, sizeof folder, "%.*s/", (int)(slash - path), path);
     DIR *directory = opendir(folder);
     for (struct dirent *entry; directory && !found && (entry = readdir(directory));)
-        found = gt_path_ends(entry->d_name, ".trace.json.gz") || gt_path_ends(entry->d_name, ".xplane.pb");
+        found = gt_path_ends(entry->d_name, ".trace.json.gz");
     if (directory)
         closedir(directory);
     return found;
@@ -279,7 +261,7 @@ static int add_found_archive(struct search *search, const char *path)
 static int add_found(struct search *search, const char *path)
 {
     int status;
-    if (!has_suffix(search, path) || is_merged(path) || is_told_twice(path) || is_copy_of_jax(path))
+    if (!has_suffix(search, path) || is_merged(path) || is_copy_of_jax(path))
         return 0;
     const struct gt_trace_format *format = recognize(search, path, &status, NULL);
     if (is_denied(status)) {

@@ -557,31 +557,3 @@ struct gt_walk gt_walk_object(struct gt_span object)
 }
 
 /* The value that the walk stands on. */
-static bool take_value(struct gt_walk *walk, struct gt_span *value, bool *is_cut)
-{
-    const char *from = walk->at;
-    if (gt_walk_value(walk, value) >= 0)
-        return true;
-    *value = (struct gt_span){from, (size_t)(walk->end - from)};
-    walk->at = walk->end;
-    *is_cut = true;
-    return value->length > 0;
-}
-
-bool gt_next_member(struct gt_walk *walk, struct gt_span *key, struct gt_span *value, bool *is_cut)
-{
-    int more = walk->at < walk->end ? gt_walk_key(walk, key) : -1;
-    *is_cut |= more < 0;
-    return more > 0 && take_value(walk, value, is_cut);
-}
-
-bool gt_next_element(struct gt_walk *walk, struct gt_span *value, bool *is_cut)
-{
-    int more = gt_walk_element(walk, value);
-    if (more >= 0)
-        return more > 0;
-    *value = (struct gt_span){walk->at, (size_t)(walk->end - walk->at)};
-    walk->at = walk->end;
-    *is_cut = true;
-    return value->length > 0 && (*value->text == '{' || *value->text == '[');
-}

@@ -88,9 +88,5 @@ bool gt_open_list(struct gt_walk *walk, struct gt_span list);
 /* Return a walk over an array, or an object, that finds nothing where it is none. */
 struct gt_walk gt_walk_list(struct gt_span list);
 struct gt_walk gt_walk_object(struct gt_span object);
-/* Returns true for the next member or element. One that is cut off or damaged gets all of the text that is left, and
- * is the last; `is_cut` becomes true then, and where there is none although the text ends too early. */
-bool gt_next_member(struct gt_walk *walk, struct gt_span *key, struct gt_span *value, bool *is_cut);
-bool gt_next_element(struct gt_walk *walk, struct gt_span *value, bool *is_cut);
 
 #endif
