@@ -186,9 +186,10 @@ static int add_archive(struct search *search, const char *path, const char *from
     if (fd >= 0)
         close(fd);
     if (status < 0)
-        return gt_error_set(search->error, -status, "%s: a zip archive whose directory cannot be read", path);
-    if (!zip.member_count)
-        status = gt_error_set(search->error, EINVAL, "%s: a zip archive without a directory: empty, or cut off", path);
+        return gt_error_set(search->error, -status,
+                            "%s: a zip archive without a readable directory, as when it is cut off: copy it again, or "
+                            "repair it (zip -FF)",
+                            path);
     for (size_t i = 0; i < zip.member_count && status >= 0; i++) {
         status = add_member(search, path, from, zip.member[i].name, copy);
         added += status > 0;
