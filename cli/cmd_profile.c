@@ -318,7 +318,7 @@ const struct command command_timeline_info = {
     .synopsis = "PATH...",
     .summary = "Show the contents of traces, profiles and recordings",
     .description =
-        "Prints sources, formats, nodes, ranks, steps, phases, the time range, and the unreadable parts of damaged files. Formats: PyTorch profiler (Kineto) and any other Chrome trace, Perfetto protobuf, XLA profiles, TensorFlow, Horovod, SMDebug folders, cProfile, pyinstrument, collapsed stacks, speedscope, pprof, memray, rocprofv3, perf script, PyTorch memory snapshots, NCCL flight recorder dumps, Nsight Systems SQLite exports, and recordings and sub-tracking files of gpu-tracker. Files may be compressed by gzip, zstd, xz, bzip2 or zip. The format is recognized by the contents, not by the name. \"-\" is standard input.",
+        "Prints sources, formats, nodes, ranks, steps, phases, the time range, and the unreadable parts of damaged files. Formats: PyTorch profiler (Kineto) and any other Chrome trace, Perfetto protobuf, TensorFlow and JAX (trace.json.gz), Horovod, SMDebug folders, cProfile, pyinstrument, collapsed stacks, speedscope, perf script, PyTorch memory snapshots, NCCL flight recorder dumps, Nsight Systems SQLite exports, and recordings and sub-tracking files of gpu-tracker. Files may be compressed by gzip, zstd, xz, bzip2 or zip. The format is recognized by the contents, not by the name. \"-\" is standard input.",
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,

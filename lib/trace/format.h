@@ -32,11 +32,8 @@ static inline bool gt_path_ends(const char *path, const char *end)
     return length >= wanted && strcmp(path + length - wanted, end) == 0;
 }
 
-/* XLA's profiler writes both, of the same events. */
-#define GT_XPLANE ".xplane.pb"
-#define GT_XPLANE_JSON ".trace.json.gz"
-/* Returns true if the path ends with `end`, and the file that ends with `other` instead can be read. */
-bool gt_trace_has_twin(const char *path, const char *end, const char *other);
+/* Returns what a file of no known format is and what to use instead, NULL if unknown. */
+const char *gt_unread_about(const struct gt_trace_probe *probe);
 
 struct gt_trace_format {
     const char *name;
@@ -72,6 +69,16 @@ struct gt_trace_sink {
     int (*sample)(void *context, uint32_t series, int64_t time, double value, struct gt_error *error);
     bool is_raw; /* names, categories and ids of events need not become strings */
 };
+
+/* This sink fills the columns of `trace`; `columns` lives as long as it is used. */
+struct gt_columns_sink {
+    struct gt_trace *trace;
+    const struct gt_trace_options *options;
+    bool has_begun;
+    uint32_t file;
+    size_t events, samples, arguments; /* when the file began */
+};
+struct gt_trace_sink gt_columns_sink(struct gt_columns_sink *columns);
 
 struct gt_window {
     uint32_t node;

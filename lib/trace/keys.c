@@ -53,34 +53,3 @@ void gt_keys_release(struct gt_keys *keys)
     gt_map_release(&keys->entries);
     *keys = (struct gt_keys){0};
 }
-
-/* ---- texts by numbers ---- */
-
-int gt_texts_add(struct gt_texts *texts, uint64_t id, struct gt_span text)
-{
-    struct gt_text *place = GT_GROW_LIST(texts, text);
-    if (!place)
-        return -ENOMEM;
-    *place = (struct gt_text){id, text};
-    return 0;
-}
-
-static int by_id(const void *a, const void *b)
-{
-    const struct gt_text *x = a, *y = b;
-    return GT_ORDER(x->id, y->id);
-}
-
-void gt_texts_sort(struct gt_texts *texts)
-{
-    if (texts->count)
-        qsort(texts->text, texts->count, sizeof *texts->text, by_id);
-}
-
-struct gt_span gt_texts_find(const struct gt_texts *texts, uint64_t id)
-{
-    const struct gt_text wanted = {id, {0}},
-                         *found = texts->count ? bsearch(&wanted, texts->text, texts->count, sizeof wanted, by_id)
-                                               : NULL;
-    return found ? found->text : (struct gt_span){0};
-}

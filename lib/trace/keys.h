@@ -1,4 +1,4 @@
-/* Keys lead from four numbers to one, and from one number to a text. */
+/* Keys map four numbers to one. */
 #ifndef GT_TRACE_KEYS_H
 #define GT_TRACE_KEYS_H
 
@@ -25,19 +25,5 @@ int64_t gt_keys_add(struct gt_keys *keys, struct gt_key key, uint32_t value);
 uint32_t gt_keys_find(const struct gt_keys *keys, struct gt_key key);
 void gt_keys_clear(struct gt_keys *keys);
 void gt_keys_release(struct gt_keys *keys);
-
-/* Texts that stand in files by numbers. All zero is empty. */
-struct gt_texts {
-    struct gt_text {
-        uint64_t id;
-        struct gt_span text;
-    } * text;
-    size_t count, capacity;
-};
-
-int gt_texts_add(struct gt_texts *texts, uint64_t id, struct gt_span text); /* 0 or -ENOMEM */
-/* Comes behind the last that is added, and before any is looked for. */
-void gt_texts_sort(struct gt_texts *texts);
-struct gt_span gt_texts_find(const struct gt_texts *texts, uint64_t id); /* {NULL}: it is not there */
 
 #endif

@@ -1,4 +1,4 @@
-/* An event of the Trace Event Format is read as it stands in the text, and so are streams of them.
+/* An event of the Trace Event Format is read as it stands in the text.
  * The format: "Trace Event Format", N. Duca and D. Sinclair, Google, 2016. */
 #ifndef GT_TRACE_RAW_EVENT_H
 #define GT_TRACE_RAW_EVENT_H
@@ -38,21 +38,5 @@ void gt_raw_event_forget_arguments(struct gt_raw_event *item);
 
 /* Reads the columns again from item->args, which was changed. Returns 0 or -EBADMSG. */
 int gt_raw_event_arguments(struct gt_raw_event *item);
-
-/* A stream calls these in the order of the text, on the thread that reads it. Negative values end it. */
-struct gt_raw_event_receiver {
-    void *context;
-    int (*item)(void *context, struct gt_raw_event *item, struct gt_error *error);
-    int (*member)(void *context, struct gt_span key, struct gt_span value, struct gt_error *error); /* may be NULL */
-};
-
-struct gt_raw_event_end {
-    uint64_t bytes; /* of text */
-    bool has_list;  /* there was a list of events, though it may be empty */
-};
-
-/* Scans an input and parses its events, on `threads` threads (1: on this one alone). */
-int gt_raw_event_stream(struct gt_input *input, const struct gt_raw_event_receiver *receiver, int threads, size_t block,
-                        struct gt_trace_damage *damage, struct gt_raw_event_end *ret, struct gt_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 /* Files found below paths, and read into a trace as often as is needed. */
 #include "trace/source.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,6 @@
 #include "base/grow.h"
 #include "store/address.h"
 #include "trace/input/zip.h"
-#include "trace/passed.h"
 #include "trace/profile_maker.h"
 #include "trace/trace.h"
 
@@ -31,8 +31,6 @@ static const struct gt_trace_format *const formats[] = {
 #undef TRACE
 };
 
-/* ---- search ---- */
-
 enum { NAME_SIZE = 32 };
 
 struct found_file {
@@ -42,14 +40,104 @@ struct found_file {
     int copy_fd; /* or -1 */
 };
 
+/* Files of folders that no format knows: a rank of the job may be among them. */
+struct passed_file {
+    char *path;
+    const char *about; /* what it is, where something tells */
+    bool is_broken;
+};
+
+struct passed_files {
+    struct passed_file *file;
+    size_t count, capacity;
+    uint64_t more; /* only so many are kept, the others are counted */
+};
+
 /* The files below the paths asked for, sorted, each once. */
 struct found_paths {
     struct found_file *file;
     size_t count, capacity;
-    struct gt_passed_files passed;
+    struct passed_files passed;
     uint64_t ignored;
     struct gt_trace_unreadable unreadable, doubtful;
 };
+
+/* ---- files that are passed over ---- */
+
+enum { MOST_PASSED = 10000 };
+
+static int add_passed(struct passed_files *passed, const char *path, const char *about, bool is_broken,
+                      struct gt_error *error)
+{
+    bool is_full = passed->count >= MOST_PASSED;
+    struct passed_file *file = is_full ? NULL : GT_GROW_LIST(passed, file);
+    passed->more += is_full;
+    if (is_full)
+        return 0;
+    if (!file)
+        return gt_error_system(error, ENOMEM, "%s", path);
+    *file = (struct passed_file){strdup(path), about, is_broken};
+    return file->path ? 0 : gt_error_system(error, ENOMEM, "%s", path);
+}
+
+static int by_passed_path(const void *a, const void *b)
+{
+    return strcmp(((const struct passed_file *)a)->path, ((const struct passed_file *)b)->path);
+}
+
+static void sort_passed(struct passed_files *passed)
+{
+    size_t count = 0;
+    if (passed->count)
+        qsort(passed->file, passed->count, sizeof *passed->file, by_passed_path);
+    for (size_t i = 0; i < passed->count; i++) {
+        if (count && strcmp(passed->file[count - 1].path, passed->file[i].path) == 0)
+            free(passed->file[i].path);
+        else
+            passed->file[count++] = passed->file[i];
+    }
+    passed->count = count;
+}
+
+static void release_passed(struct passed_files *passed)
+{
+    for (size_t i = 0; i < passed->count; i++)
+        free(passed->file[i].path);
+    free(passed->file);
+}
+
+void gt_name_doubtful(struct gt_trace_unreadable *doubtful, const char *path, const char *about)
+{
+    size_t used = strlen(doubtful->first);
+    if (doubtful->count++ < GT_TRACE_NAMED)
+        snprintf(doubtful->first + used, sizeof doubtful->first - used, "%s%s: %s", used ? "; " : "", path, about);
+}
+
+/* One of several traces may be compressed. */
+static size_t length_uncompressed(const char *path)
+{
+    static const char *const suffixes[] = {".gz", ".xz", ".bz2", ".zst"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (gt_path_ends(path, suffixes[i]))
+            return strlen(path) - strlen(suffixes[i]);
+    return strlen(path);
+}
+
+bool gt_paths_alike(const char *a, const char *b)
+{
+    const char *end_a = a + length_uncompressed(a), *end_b = b + length_uncompressed(b);
+    while (a < end_a && b < end_b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            a += strspn(a, "0123456789");
+            b += strspn(b, "0123456789");
+        } else if (*a++ != *b++) {
+            return false;
+        }
+    }
+    return a == end_a && b == end_b;
+}
+
+/* ---- search ---- */
 
 enum { HEAD = 64 * 1024, DEEPEST = 32, MOST_FILES = 10 * 1000 * 1000 };
 
@@ -169,7 +257,7 @@ static int add_member(struct search *search, const char *path, const char *from,
     } else {
         status = status == -ENOMEM ? gt_error_system(search->error, ENOMEM, "%s", path)
                  : format          ? 0
-                          : gt_passed_add(&search->found->passed, shown, search->about, status < 0, search->error);
+                          : add_passed(&search->found->passed, shown, search->about, status < 0, search->error);
     }
     free(shown);
     free(read);
@@ -186,9 +274,10 @@ static int add_archive(struct search *search, const char *path, const char *from
     if (fd >= 0)
         close(fd);
     if (status < 0)
-        return gt_error_set(search->error, -status, "%s: a zip archive whose directory cannot be read", path);
-    if (!zip.member_count)
-        status = gt_error_set(search->error, EINVAL, "%s: a zip archive without a directory: empty, or cut off", path);
+        return gt_error_set(search->error, -status,
+                            "%s: a zip archive without a readable directory, as when it is cut off: copy it again, or "
+                            "repair it (zip -FF)",
+                            path);
     for (size_t i = 0; i < zip.member_count && status >= 0; i++) {
         status = add_member(search, path, from, zip.member[i].name, copy);
         added += status > 0;
@@ -211,25 +300,7 @@ static bool is_merged(const char *path)
     return gt_path_ends(path, "_merged_timeline.json") || gt_path_ends(path, "_merged_timeline.json.gz");
 }
 
-bool gt_trace_has_twin(const char *path, const char *end, const char *other)
-{
-    char *twin = NULL;
-    if (!gt_path_ends(path, end) || asprintf(&twin, "%.*s%s", (int)(strlen(path) - strlen(end)), path, other) < 0)
-        return false;
-    bool is_there = access(twin, R_OK) == 0;
-    free(twin);
-    return is_there;
-}
-
-/* XLA's profiler writes <host>.xplane.pb and beside it <host>.trace.json.gz, of the same events but not always of all.
- * Where SMDebug keeps these, the time they count from is known for the latter alone. */
-static bool is_told_twice(const char *path)
-{
-    return strstr(path, "/detailed_profiling/") ? gt_trace_has_twin(path, GT_XPLANE, GT_XPLANE_JSON)
-                                                : gt_trace_has_twin(path, GT_XPLANE_JSON, GT_XPLANE);
-}
-
-/* JAX writes the same events again as perfetto_trace.json.gz beside <host>.trace.json.gz and <host>.xplane.pb. */
+/* JAX writes the same events again as perfetto_trace.json.gz beside <host>.trace.json.gz. */
 static bool is_copy_of_jax(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -240,7 +311,7 @@ static bool is_copy_of_jax(const char *path)
     snprintf(folder, sizeof folder, "%.*s/", (int)(slash - path), path);
     DIR *directory = opendir(folder);
     for (struct dirent *entry; directory && !found && (entry = readdir(directory));)
-        found = gt_path_ends(entry->d_name, ".trace.json.gz") || gt_path_ends(entry->d_name, ".xplane.pb");
+        found = gt_path_ends(entry->d_name, ".trace.json.gz");
     if (directory)
         closedir(directory);
     return found;
@@ -271,15 +342,15 @@ static int add_found_archive(struct search *search, const char *path)
     search->error = error;
     if (status == -ENOMEM)
         return gt_error_system(error, ENOMEM, "%s", path);
-    return status < 0 ? gt_passed_add(&search->found->passed, path, "a zip archive that is cut off, or empty", true,
-                                      search->error)
+    return status < 0 ? add_passed(&search->found->passed, path, "a zip archive that is cut off, or empty", true,
+                                   search->error)
                       : 0;
 }
 
 static int add_found(struct search *search, const char *path)
 {
     int status;
-    if (!has_suffix(search, path) || is_merged(path) || is_told_twice(path) || is_copy_of_jax(path))
+    if (!has_suffix(search, path) || is_merged(path) || is_copy_of_jax(path))
         return 0;
     const struct gt_trace_format *format = recognize(search, path, &status, NULL);
     if (is_denied(status)) {
@@ -289,7 +360,7 @@ static int add_found(struct search *search, const char *path)
     if (!format && is_archive(search, path))
         return add_found_archive(search, path);
     return format ? add_path(search, path, format, -1, NULL)
-                  : gt_passed_add(&search->found->passed, path, search->about, status < 0, search->error);
+                  : add_passed(&search->found->passed, path, search->about, status < 0, search->error);
 }
 
 static int walk_folder(struct search *search, const char *path, int depth)
@@ -447,13 +518,16 @@ static bool is_like_traces(const struct found_paths *paths, const char *path)
 /* A rank may be missing where a file is broken, or called like those that are traces: these are named, others counted. */
 static void judge_passed(struct found_paths *paths)
 {
-    struct gt_passed_files *passed = &paths->passed;
-    gt_passed_sort(passed);
+    struct passed_files *passed = &paths->passed;
+    sort_passed(passed);
     paths->ignored += passed->more;
     for (size_t i = 0; i < passed->count; i++) {
-        const struct gt_passed_file *file = &passed->file[i];
+        const struct passed_file *file = &passed->file[i];
         if (file->is_broken || is_like_traces(paths, file->path))
-            gt_passed_name(&paths->doubtful, file);
+            gt_name_doubtful(&paths->doubtful, file->path,
+                             file->about       ? file->about
+                             : file->is_broken ? "damaged"
+                                               : "no trace or profile of a known format");
         else
             paths->ignored++;
     }
@@ -461,7 +535,7 @@ static void judge_passed(struct found_paths *paths)
 
 static void release_paths(struct found_paths *paths)
 {
-    gt_passed_release(&paths->passed);
+    release_passed(&paths->passed);
     for (size_t i = 0; i < paths->count; i++)
         release(&paths->file[i]);
     free(paths->file);

@@ -25,14 +25,9 @@ int gt_trace_spare_inputs(const char *output, const char *const paths[], size_t 
 /* Returns whether a regular file, or an archive, is recognised as a trace or profile by what it holds. */
 bool gt_trace_is_at(const char *path);
 
-/* This sink fills the columns of `trace`; `columns` lives as long as it is used. */
-struct gt_columns_sink {
-    struct gt_trace *trace;
-    const struct gt_trace_options *options;
-    bool has_begun;
-    uint32_t file;
-    size_t events, samples, arguments; /* when the file began */
-};
-struct gt_trace_sink gt_columns_sink(struct gt_columns_sink *columns);
+/* Counts a file that may be a missing rank, and adds its path and description to the names if it is one of the first. */
+void gt_name_doubtful(struct gt_trace_unreadable *doubtful, const char *path, const char *about);
+/* Returns true if two paths differ by numbers and compression alone: rank2.json is like rank10.json.gz. */
+bool gt_paths_alike(const char *a, const char *b);
 
 #endif

@@ -254,21 +254,20 @@ const char *gt_trace_text(const struct gt_trace *trace, uint32_t string)
 
 const char *gt_trace_profiler_name(enum gt_trace_profiler profiler)
 {
-    static const char *const names[] = {"cprofile", "pyinstrument",    "stacks", "speedscope", "perf",
-                                        "events",   "memory snapshot", "memray", "pprof",      "chakra"};
+    static const char *const names[] = {"cprofile", "pyinstrument", "stacks",         "speedscope",
+                                        "perf",     "events",       "memory snapshot"};
     return names[profiler];
 }
 
 const char *gt_trace_unit_name(enum gt_profile_unit unit)
 {
-    static const char *const names[] = {"seconds", "samples", "bytes", "bytes", "bytes", "allocations"};
+    static const char *const names[] = {"seconds", "samples", "bytes", "bytes", "allocations"};
     return names[unit];
 }
 
 const char *gt_trace_measure_name(enum gt_profile_unit unit)
 {
-    static const char *const names[] = {
-        "seconds", "samples", "bytes", "bytes held at the peak", "bytes allocated in total", "allocations"};
+    static const char *const names[] = {"seconds", "samples", "bytes", "bytes held at the peak", "allocations"};
     return names[unit];
 }
 

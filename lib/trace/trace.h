@@ -157,9 +157,6 @@ enum gt_trace_profiler {
     GT_PROFILER_PERF,
     GT_PROFILER_EVENTS,   /* calls that are events of a timeline */
     GT_PROFILER_SNAPSHOT, /* what was allocated at the peak */
-    GT_PROFILER_MEMRAY,   /* what was allocated of main memory at the peak */
-    GT_PROFILER_PPROF,
-    GT_PROFILER_CHAKRA, /* durations of a graph's nodes */
     GT_PROFILERS
 };
 
@@ -169,7 +166,6 @@ enum gt_profile_unit {
     GT_PROFILE_SAMPLES,
     GT_PROFILE_BYTES,       /* it is not told of what */
     GT_PROFILE_HELD,        /* bytes at the peak */
-    GT_PROFILE_ALLOCATED,   /* bytes in total, freed or not */
     GT_PROFILE_ALLOCATIONS, /* how many */
     GT_PROFILE_UNITS
 };

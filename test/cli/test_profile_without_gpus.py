@@ -79,32 +79,18 @@ def test_samples_are_no_times(profiled, tmp_path):
     assert [(row["self_samples"], row["share_percent"]) for row in rows] == [(3, 75), (1, 25)]
 
 
-MEMRAY = "allocator,num_allocations,size,tid,thread_name,stack_trace\n"
-
-
 def test_a_profile_of_memory_says_who_holds_it_and_what_tells_more(cli, profiled, tmp_path):
-    (tmp_path / "m.csv").write_text(MEMRAY + "MALLOC,1,3000,1,MainThread,work;m.py;3|<module>;m.py;9\n"
-                                             "MALLOC,1,1000,1,MainThread,load;m.py;5|<module>;m.py;8\n")
-    found = profiled("m.csv")
+    frames = [{"name": "work", "file": "m.py", "line": 3}, {"name": "load", "file": "m.py", "line": 5}]
+    (tmp_path / "m.json").write_text(json.dumps({
+        "$schema": "https://www.speedscope.app/file-format-schema.json", "exporter": "memray@1.20.0", "shared": {"frames": frames},
+        "profiles": [{"type": "sampled", "name": "Memory", "unit": "bytes", "startValue": 0, "endValue": 4000,
+                      "samples": [[0], [1]], "weights": [3000, 1000]}]}))
+    found = profiled("m.json")
     assert [(row["self_bytes"], row["share_percent"], row["see"]) for row in found["most_memory"]] == [
         (3000, 75, "allocations, functions"), (1000, 25, "allocations, functions")]
     assert "work" in found["most_memory"][0]["name"] and "most_time" not in found
-    assert "hold the most memory at the peak (% of the peak; more: profile allocations, functions)" in cli("profile", "m.csv").stdout
-    assert profiled("allocations", "m.csv")["peak"]
-
-
-def test_statistics_of_memray_do_not_lead_in_a_circle(cli, profiled, tmp_path):
-    """They have no stacks: what is named tells more of them, and says so where it cannot."""
-    (tmp_path / "stats.json").write_text(json.dumps({
-        "total_num_allocations": 4, "total_bytes_allocated": 4000, "allocation_size_histogram": [], "allocator_type_distribution": {},
-        "top_allocations_by_size": [{"location": "work:m.py:3", "size": 3000}, {"location": "load:m.py:5", "size": 1000}],
-        "top_allocations_by_count": [{"location": "work:m.py:3", "count": 1}], "metadata": {"peak_memory": 4000, "pid": 1}}))
-    rows = profiled("stats.json")["most_memory"]
-    assert rows[0]["self_bytes"] == 3000 and {row["see"] for row in rows} == {"functions"}
-    assert "allocations" not in cli("profile", "stats.json").stdout
-    said = cli("profile", "allocations", "stats.json").stdout
-    assert "profile functions tells who allocated it" in said and "no profile of memory" not in said
-    assert "work" in cli("profile", "functions", "stats.json").stdout
+    assert "hold the most memory at the peak (% of the peak; more: profile allocations, functions)" in cli("profile", "m.json").stdout
+    assert profiled("allocations", "m.json")["peak"]
 
 
 # ---- the page

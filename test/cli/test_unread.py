@@ -6,61 +6,47 @@ import pathlib
 import pickle
 import shutil
 import sqlite3
-import struct
 import subprocess
 import tarfile
 
 import pytest
 
 FIXTURE = pathlib.Path(__file__).parent.parent / "fixture" / "traces"
+PPROF = b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04\x12\x04\x0a\x00\x12\x00"
 FILES = {
     "perf.data": (b"PERFILE2" + bytes(100), "perf script -i FILE"),
     "run.nsys-rep": (b"\x00\x01binary", "nsys export --type sqlite"),
     "run.ncu-rep": (b"NVR\x00", "Nsight Compute"),
-    "memray.bin": (b"memray\x00\x0b" + bytes(50), "memray transform csv"),
-    "memray-job.py.7.bin": (b"\x04\x22\x4d\x18rest", "a recording of memray"),
-    "memray.html": (b"<!DOCTYPE html><html><title>memray</title><svg></svg></html>", "memray transform csv"),
+    "memray.bin": (b"memray\x00\x0b" + bytes(50), "memray transform speedscope"),
+    "memray-job.py.7.bin": (b"\x04\x22\x4d\x18rest", "memray transform speedscope"),
+    "memray.html": (b"<!DOCTYPE html><html><title>memray</title><svg></svg></html>", "memray transform speedscope"),
+    "memray.csv": (b"allocator,num_allocations,size,tid,thread_name,stack_trace\n", "memray transform speedscope"),
+    "memray.json": (json.dumps({"version": 0, "costs": [], "events": [{"callchain": [0]}]}).encode(), "memray transform speedscope"),
+    "stats.json": (json.dumps({"total_bytes_allocated": 1, "allocation_size_histogram": []}).encode(), "memray transform speedscope"),
+    "job.0.et": (b"\x07\x0a\x050.0.4rest", "export_chrome_trace"),
+    "et.json": (json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": []}).encode(), "export_chrome_trace"),
+    "heap.pb.gz": (gzip.compress(PPROF), "speedscope.app"),
+    "memory.prof": (gzip.compress(PPROF), "a profile of pprof: open it in speedscope.app"),
+    "host.xplane.pb": (3 * b"\x0a\x02\x08\x01", "HOST.trace.json.gz"),
+    "1_results.json": (json.dumps({"rocprofiler-sdk-tool": [{"metadata": {"pid": 1}}]}).encode(), "rocprofv3 --output-format pftrace"),
     "events.out.tfevents.17.host": (b"\x18\x00\x00\x00\x00\x00\x00\x00rest", "plugins/profile"),
-    "job.0.et": (b"\x07\x0a\x050.0.4rest", "Chakra"),
     "run.pyisession": (b'{"session": {}, "frame_records": []}', "pyinstrument --load FILE -r json"),
     "little.json": ('{"traceEvents": []}'.encode("utf-16"), "iconv -f UTF-16"),
     "big.json": (b"\xfe\xff" + '{"traceEvents": []}'.encode("utf-16-be"), "iconv -f UTF-16"),
     "x.h5": (b"\x89HDF\r\n\x1a\nrest", "HDF5"),
-    "x.parquet": (b"PAR1rest", "Parquet"),
-    "cpu.prof": (struct.pack("<6Q", 0, 3, 0, 10000, 0, 1), "pprof --collapsed"),
     "flame.html": (b"<html><svg></svg></html>", "a page"),
     "other.pickle": (pickle.dumps({"a": [1, 2]}), "nothing of it is run"),
-    "et.json": (json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": []}).encode(), "without times"),
     "firefox.json": (json.dumps({"meta": {}, "threads": [{"stackTable": {}}]}).encode(), "profiler.firefox.com"),
     "flame.svg": (b"<?xml version='1.0'?><svg xmlns='x'></svg>", "a picture"),
     "x.lz4": (b"\x04\x22\x4d\x18rest", "lz4 -d"),
     "empty": (b"", "it is empty"),
-    "scalene.json": (json.dumps({"alloc_samples": 1, "elapsed_time_sec": 2.5, "growth_rate": 0.0, "max_footprint_mb": 10.5,
-                                 "files": {"a.py": {"lines": []}}}).encode(), "a profile of scalene"),
     "node.cpuprofile": (json.dumps({"nodes": [{"id": 1, "callFrame": {"functionName": "f", "lineNumber": 1}}], "samples": [1],
                                     "startTime": 1, "endTime": 2, "timeDeltas": [1]}).encode(), "speedscope.app"),
     "renamed.json": (json.dumps({"nodes": [{"id": 1, "callFrame": {}}], "samples": [1], "timeDeltas": [1]}).encode(), "speedscope.app"),
-    "node.heapprofile": (json.dumps({"head": {"callFrame": {"functionName": "(root)"}, "selfSize": 0, "children": []}}).encode(),
-                         "speedscope.app"),
-    "java.jfr": (b"FLR\x00\x00\x02\x00\x00" + bytes(60), "jfrconv -o collapsed FILE"),
-    "callgrind.out.1": (b"# callgrind format\nversion: 1\ncreator: callgrind-3.19\nevents: Ir\nfn=(1) main\n1 5\n", "speedscope.app"),
-    "callgrind.out.2": (b"version: 1\ncreator: callgrind-3.13\nevents: Ir\nfn=(1) main\n1 5\n", "speedscope.app"),
-    "massif.out.1": (b"desc: (none)\ncmd: ./a\ntime_unit: i\n#-----------\nsnapshot=0\n#-----------\ntime=0\nmem_heap_B=0\n",
-                     "ms_print FILE"),
-    "gmon.out": (b"gmon\x01\x00\x00\x00" + bytes(40), "gprof PROGRAM FILE"),
-    "heaptrack.app.7.gz": (gzip.compress(b"v 10500 3\nX ./app\nI 1000 2000\n"), "heaptrack_print -f FILE"),
-    "heaptrack.app.7.zst": (b"\x28\xb5\x2f\xfd\x20\x0a\x51\x00\x00v 10500 3\n", "heaptrack_print -f FILE"),
     "kernel_trace.csv": (b'"Kind","Agent_Id","Queue_Id","Kernel_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
                          b'"KERNEL_DISPATCH",1,1,1,"k",1,1,2\n', "rocprofv3 --output-format pftrace"),
     "hip_api_trace.csv": (b'"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
                           b'"HIP","hipMalloc",1,1,1,1,2\n', "rocprofv3 --output-format pftrace"),
-    "results.csv": (b'"Index","KernelName","gpu-id","BeginNs","EndNs"\n0,"k",1,1,2\n', "rocprofv3 --output-format pftrace"),
-    "perf.json": (json.dumps({"linux-perf-json-version": 1, "headers": {}, "samples": [{"timestamp": 1}]}).encode(), "perf script -i"),
-    "memory.json": (json.dumps([[1, 2], [[0, 5], [0, 6]]]).encode(), "export_memory_timeline"),
-    "go.txt": (b"PeriodType: cpu nanoseconds\nPeriod: 10000000\nDuration: 10s\nSamples:\nsamples/count cpu/nanoseconds\n"
-               b"          1   10000000: 1 2\nLocations\n     1: 0x4a M=1 main.main /x.go:3:0 s=1\nMappings\n", "pprof -raw"),
-    "raw.prof": (b"--- symbol\nbinary=/bin/a\n0x1 main\n---\n--- profile\n" + struct.pack("<5Q", 0, 3, 0, 10000, 0),
-                 "google-pprof --collapsed FILE"),
 }
 
 
@@ -95,19 +81,13 @@ def test_archives_and_databases(gpu_tracker, tmp_path):
     assert "rocpd convert" in refusal(gpu_tracker, database, ["timeline", "info"])
 
 
-def test_a_profile_that_xla_wrote_twice_counts_once(gpu_tracker, tmp_path):
-    def sources(folder):
-        out = subprocess.run([gpu_tracker, "timeline", "info", "-f", "json", folder], check=True, stdout=subprocess.PIPE).stdout
-        return [(source["format"], source["events"]) for source in json.loads(out)["sources"]]
-    for name in ("job/plugins/profile/2026", "smdebug/framework/tensorflow/detailed_profiling/1/plugins/profile/2026"):
-        folder = tmp_path / name
-        folder.mkdir(parents=True)
-        for suffix in (".xplane.pb", ".trace.json.gz"):
-            shutil.copy(FIXTURE / f"jax{suffix}", folder / f"host{suffix}")
-    [(plane, events)] = sources(tmp_path / "job")
-    assert (plane, sources(tmp_path / "smdebug")) == ("xplane", [("tensorflow", events)])
-    (tmp_path / "job/plugins/profile/2026/host.xplane.pb").unlink()
-    assert sources(tmp_path / "job") == [("tensorflow", events)]
+def test_planes_beside_a_trace_of_jax_are_ignored(gpu_tracker, tmp_path):
+    folder = tmp_path / "plugins/profile/2026"
+    folder.mkdir(parents=True)
+    shutil.copy(FIXTURE / "jax.trace.json.gz", folder / "host.trace.json.gz")
+    (folder / "host.xplane.pb").write_bytes(3 * b"\x0a\x02\x08\x01")
+    out = subprocess.run([gpu_tracker, "timeline", "info", "-f", "json", tmp_path], check=True, stdout=subprocess.PIPE).stdout
+    assert [source["format"] for source in json.loads(out)["sources"]] == ["tensorflow"]
 
 
 def test_stacks_of_pythons_own_sampler(gpu_tracker, tmp_path):

@@ -322,7 +322,7 @@ static void judge_function(struct gt_adviser *adviser, const struct gt_function_
     double seconds = sum->figure[GT_TOTAL_TIME], share = gt_percent(seconds, total);
     struct gt_buffer title = {0}, caller = {0}, amount = {0};
     bool is_time = unit == GT_PROFILE_SECONDS;
-    if (profiler == GT_PROFILER_CHAKRA || !(share >= HOT)) /* its GPUs and threads work at once: their sum is no time */
+    if (!(share >= HOT))
         return;
     write_caller(adviser, sums, sum, &caller);
     write_amount(sum, unit, total, &amount);

@@ -262,7 +262,7 @@ static int collect_operators(const struct gt_analysis_input *input, const struct
 
 /* ---- functions ---- */
 
-/* Shares are of what the same profiler measured. Chakra's times are of GPUs and threads that work at once: their sum is no time. */
+/* Shares are of what the same profiler measured. */
 static int collect_functions(const struct gt_analysis_input *input, const struct source *source, struct items *items)
 {
     double whole[GT_PROFILERS] = {0}, unit = source->unit == GT_PROFILE_SECONDS ? 1e6 : 1;
@@ -270,7 +270,7 @@ static int collect_functions(const struct gt_analysis_input *input, const struct
     for (size_t i = 0; i < items->sums.count && status >= 0; i++) {
         const struct gt_function_sum *sum = &items->sums.sum[i];
         double self = sum->figure[GT_TOTAL_TIME] * unit;
-        if (!(self > 0) || sum->key[1] == GT_PROFILER_CHAKRA)
+        if (!(self > 0))
             continue;
         whole[sum->key[1]] += self;
         status = GT_APPEND(items, item, (struct item){.sum = sum, .self = self});
@@ -294,8 +294,6 @@ static const struct source sources[] = {
      "allocations, functions", "peak held", collect_functions, GT_PROFILE_HELD},
     {"most_memory", "Functions with the most memory", "the memory in the profile", "number:self_bytes", "functions",
      "allocations, functions", "memory", collect_functions, GT_PROFILE_BYTES},
-    {"most_memory", "Functions that allocate the most memory in total", "all that was allocated", "number:self_bytes",
-     "functions", "allocations, functions", "allocated", collect_functions, GT_PROFILE_ALLOCATED},
 };
 
 static bool has_stacks(const struct gt_trace *trace, enum gt_profile_unit unit)

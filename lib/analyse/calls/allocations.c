@@ -168,13 +168,12 @@ static void write_stack(const struct gt_trace *trace, const struct holder *holde
     }
 }
 
-static void add_peak(const struct gt_analysis_input *input, struct gt_node *root, struct holders *holders,
-                     const char *title)
+static void add_peak(const struct gt_analysis_input *input, struct gt_node *root, struct holders *holders)
 {
     const struct gt_trace *trace = input->trace;
     struct gt_buffer text = {0};
     double total = 0;
-    struct gt_table *table = gt_analysis_table(root, "peak", title,
+    struct gt_table *table = gt_analysis_table(root, "peak", "Allocated at the peak",
                                                "text:device number:allocated_bytes number:share_percent text:function");
     struct gt_table *stacks = gt_analysis_table(root, "stacks", "Stacks",
                                                 "text:file text:device number:allocated_bytes text:stack");
@@ -201,8 +200,7 @@ static void add_peak(const struct gt_analysis_input *input, struct gt_node *root
 
 static bool is_of_memory(const struct gt_trace_profile *profile)
 {
-    return profile->unit == GT_PROFILE_BYTES || profile->unit == GT_PROFILE_HELD ||
-           profile->unit == GT_PROFILE_ALLOCATED;
+    return profile->unit == GT_PROFILE_BYTES || profile->unit == GT_PROFILE_HELD;
 }
 
 /* Why there is nothing to tell. */
@@ -220,15 +218,11 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
     struct holders holders = {0};
     int status = find_devices(input->trace, &devices);
     for (size_t i = 0; i < input->trace->profile_count && status >= 0; i++)
-        if (input->trace->profile[i].unit == GT_PROFILE_BYTES || input->trace->profile[i].unit == GT_PROFILE_HELD)
-            status = add_holders(&input->trace->profile[i], &holders);
-    bool of_peak = holders.count > 0;
-    for (size_t i = 0; i < input->trace->profile_count && !of_peak && status >= 0; i++)
-        if (input->trace->profile[i].unit == GT_PROFILE_ALLOCATED)
+        if (is_of_memory(&input->trace->profile[i]))
             status = add_holders(&input->trace->profile[i], &holders);
     if (status >= 0) {
         add_devices(input, root, &devices, holders.count ? NULL : reason_of(input->trace));
-        add_peak(input, root, &holders, of_peak || !holders.count ? "Allocated at the peak" : "Allocated in total");
+        add_peak(input, root, &holders);
     }
     free(devices.device);
     free(holders.holder);
@@ -237,8 +231,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_allocations = {
     .name = "allocations",
-    .help =
-        "memory snapshots of PyTorch, memory profiles of memray, JAX and others: peak, who holds it, what lies idle; --top",
+    .help = "memory snapshots of PyTorch, memory profiles (speedscope): peak, who holds it, what lies idle; --top",
     .takes = GT_TAKES_TOP,
     .build = build,
 };

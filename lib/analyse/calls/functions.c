@@ -371,7 +371,6 @@ static const char *const weight_titles[GT_PROFILE_UNITS] = {
     [GT_PROFILE_SAMPLES] = "Sampled functions (samples)",
     [GT_PROFILE_BYTES] = "Functions by memory",
     [GT_PROFILE_HELD] = "Functions by memory held at the peak",
-    [GT_PROFILE_ALLOCATED] = "Functions by memory allocated in total",
     [GT_PROFILE_ALLOCATIONS] = "Functions by number of allocations",
 };
 

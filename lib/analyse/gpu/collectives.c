@@ -109,7 +109,7 @@ static struct part part_of(const struct gt_analysis_input *input, size_t event, 
     double sequence = number_of(input, event, first + SEQUENCE), in = number_of(input, event, first + ELEMENTS_IN);
     double most = fmax(in, number_of(input, event, first + ELEMENTS_OUT));
     double told = most * (type == GT_TRACE_NONE ? NAN : bytes_of_type(gt_trace_text(input->trace, type)));
-    int64_t bytes = gt_trace_bytes(events, event); /* of Chakra, which tells no elements */
+    int64_t bytes = gt_trace_bytes(events, event); /* used where the event has no element count */
     struct part part = {.group = gt_argument_text(input->trace, event, first + GROUP),
                         .ranks = gt_argument_text(input->trace, event, first + RANKS),
                         .node = gt_analysis_node(input, event),

@@ -36,15 +36,14 @@ static const struct {
     {"Trace", GT_WORK_RECORDING},
 };
 
-/* Names of kernels that are not computation: NCCL's (RCCL keeps the names), NVSHMEM's, Chakra's nodes, and copies made by
- * kernels. */
+/* Names of kernels that are not computation: NCCL's (RCCL keeps the names), NVSHMEM's, and copies made by kernels. */
 static const struct {
     const char *pattern;
     enum gt_use usage;
 } kernels[] = {
     {"nccl*", GT_USE_COMMUNICATION},    {"rccl*", GT_USE_COMMUNICATION},    {"void nccl*", GT_USE_COMMUNICATION},
     {"nvshmem*", GT_USE_COMMUNICATION}, {"mscclpp*", GT_USE_COMMUNICATION}, {"Memcpy*", GT_USE_MEMORY},
-    {"Memset*", GT_USE_MEMORY},         {"CUDA mem*", GT_USE_MEMORY},       {"COMM_*_NODE*", GT_USE_COMMUNICATION},
+    {"Memset*", GT_USE_MEMORY},         {"CUDA mem*", GT_USE_MEMORY},
 };
 
 const struct gt_analysis *gt_analysis_find(const char *name, struct gt_error *error)

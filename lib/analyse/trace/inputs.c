@@ -10,7 +10,7 @@
 #include "analyse/trace/shown.h"
 #include "base/number.h"
 #include "report/brief.h"
-#include "trace/passed.h"
+#include "trace/source.h"
 
 enum { SHOWN = 12 };
 
@@ -324,7 +324,7 @@ static void tell_doubtful(struct gt_node *root, const struct gt_trace *trace, co
     struct gt_trace_unreadable doubtful = trace->doubtful;
     for (size_t i = 0; i < trace->file_count; i++)
         if (is_lost(trace, &trace->file[i]))
-            gt_passed_name(&doubtful, &(struct gt_passed_file){trace->file[i].path, "it holds no events", true});
+            gt_name_doubtful(&doubtful, trace->file[i].path, "it holds no events");
     tell_unread(root, &doubtful, GT_TRACE_NAMED, key, "May be missing");
 }
 

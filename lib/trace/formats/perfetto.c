@@ -8,7 +8,6 @@
 #include "base/grow.h"
 #include "base/json.h"
 #include "trace/format.h"
-#include "trace/formats/rocprof.h"
 #include "trace/input/protobuf.h"
 
 /* Numbers of fields. */
@@ -101,7 +100,8 @@ static int probe_perfetto(const struct gt_trace_probe *probe)
     struct gt_proto proto = gt_proto_of((struct gt_span){probe->head, probe->length});
     struct gt_proto_field field;
     int packets = 0;
-    if (!probe->length || probe->head[0] != 0x0a)
+    if (!probe->length || probe->head[0] != 0x0a ||
+        gt_path_ends(probe->name, ".xplane.pb")) /* XLA's have planes there */
         return 0;
     while (packets < 8 && gt_proto_next(&proto, &field) > 0) {
         struct gt_proto inner = gt_proto_of(field.bytes);
@@ -315,13 +315,64 @@ static const struct track *process_of(struct perfetto *perfetto, const struct tr
     return track;
 }
 
+/* ---- rocprofv3 ---- */
+
+/* Returns "Memcpy HtoD" for MEMORY_COPY_HOST_TO_DEVICE, and so on; NULL for others. */
+static const char *copy_name(struct gt_span operation)
+{
+    static const char *const ways[][2] = {{"MEMORY_COPY_HOST_TO_DEVICE", "Memcpy HtoD"},
+                                          {"MEMORY_COPY_DEVICE_TO_HOST", "Memcpy DtoH"},
+                                          {"MEMORY_COPY_DEVICE_TO_DEVICE", "Memcpy DtoD"},
+                                          {"MEMORY_COPY_HOST_TO_HOST", "Memcpy HtoH"}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (gt_span_is(operation, ways[i][0]))
+            return ways[i][1];
+    return NULL;
+}
+
+/* Parses the name of a GPU stream of rocprofv3: "COMPUTE AGENT [1] STREAM [3] (GPU)", "COPY to AGENT [1] ...". */
+static bool is_rocm_stream(const char *name, int *agent, int *stream)
+{
+    const char *first = strncmp(name, "COMPUTE ", 8) == 0 || strncmp(name, "COPY to ", 8) == 0 ? strchr(name, '[')
+                                                                                               : NULL,
+               *second = first ? strchr(first + 1, '[') : NULL;
+    return second && strstr(second, "GPU") && sscanf(first, "[%d]", agent) == 1 && sscanf(second, "[%d]", stream) == 1;
+}
+
+/* Sets category, launching call, copied bytes and name of an event of rocprofv3. */
+static void convert_rocm_event(struct gt_raw_event *item, bool is_of_gpu)
+{
+    static const struct {
+        const char *category, *ours;
+        bool of_gpu;
+    } sorts[] = {{"hip_api", "hip_runtime", false},
+                 {"marker_api", "user_annotation", false},
+                 {"kernel_dispatch", "kernel", true},
+                 {"memory_copy", "gpu_memcpy", true}};
+    struct gt_span call = {0}, bytes = {0};
+    int64_t number;
+    GT_FIND(item->args, {"corr_id", &call}, {"copy_bytes", &bytes});
+    if (!call.text || gt_span_decimal(call, 0, &number) < 0 || number < 0)
+        return;
+    item->correlation = (uint64_t)number;
+    if (bytes.text && gt_span_decimal(bytes, 0, &number) >= 0)
+        item->bytes = number;
+    for (size_t i = 0; i < sizeof sorts / sizeof *sorts; i++)
+        if (gt_span_is(item->category, sorts[i].category) && is_of_gpu == sorts[i].of_gpu)
+            item->category = gt_span_of(sorts[i].ours);
+    const char *way = copy_name(item->name);
+    item->name = way ? gt_span_of(way) : item->name;
+}
+
+/* ---- tracks ---- */
+
 static int name_track(struct perfetto *perfetto, struct track *track)
 {
     struct gt_trace *trace = perfetto->reading->trace;
     const struct track *process = process_of(perfetto, track);
     char pid[24], tid[32];
     int agent, stream;
-    track->is_gpu = track->name != GT_TRACE_NONE && gt_rocm_stream(gt_trace_text(trace, track->name), &agent, &stream);
+    track->is_gpu = track->name != GT_TRACE_NONE && is_rocm_stream(gt_trace_text(trace, track->name), &agent, &stream);
     if (track->is_gpu) {
         process = NULL;
         snprintf(pid, sizeof pid, "agent %d", agent);
@@ -443,7 +494,7 @@ static int hand_on(struct perfetto *perfetto, const struct open *open, int64_t e
     item.phase = phase;
     if (open->args) {
         gt_raw_event_arguments(&item);
-        gt_rocm_event(&item, perfetto->track[open->track].is_gpu);
+        convert_rocm_event(&item, perfetto->track[open->track].is_gpu);
     }
     return gt_reading_event(perfetto->reading, &item, item.name, perfetto->track[open->track].index, flag);
 }

@@ -52,7 +52,8 @@ static bool split_name(const char *name, struct gt_span *node, const char **suff
     return is_digits(end) && node->length && rest.text;
 }
 
-int gt_names_node(struct gt_reading *reading, struct gt_span node)
+/* Sets the node; "<rank>-algo-<host>" becomes "algo-<host>-<rank>", which sorts by host. */
+static int set_node(struct gt_reading *reading, struct gt_span node)
 {
     static const char algorithm[] = "-algo-";
     const size_t length = sizeof algorithm - 1;
@@ -94,7 +95,7 @@ int gt_names_file(struct gt_reading *reading, struct gt_span node, int cycles)
         if (trace->file[i].part_of == GT_TRACE_NONE && strcmp(trace->file[i].path, path) != 0)
             folder = folder_apart(path, trace->file[i].path, cycles);
     if (!folder.length || !node.length)
-        return gt_names_node(reading, node);
+        return set_node(reading, node);
     char *name = NULL;
     int length = asprintf(&name, "%.*s %.*s", (int)folder.length, folder.text, (int)node.length, node.text);
     int status = length < 0 ? -ENOMEM : gt_reading_node(reading, name, (size_t)length);
@@ -143,7 +144,7 @@ static int keep_node(struct gt_reading *reading, struct gt_span node, struct gt_
     if (number < 0)
         return (int)number;
     profile->node = (uint32_t)number;
-    return gt_names_node(reading, node);
+    return set_node(reading, node);
 }
 
 /* "<start us>_<end us>_<node>_<step>", as older versions named it. */
@@ -258,7 +259,7 @@ static int read_smdebug(struct gt_reading *reading, const char *path, struct gt_
 {
     struct gt_span node, name = gt_path_part(path, 0);
     const struct suffix *suffix = suffix_of(name.text, &node);
-    int status = gt_names_node(reading, node);
+    int status = set_node(reading, node);
     return status < 0 ? status : gt_timeline_read(reading, path, suffix->labels_rename, error);
 }
 

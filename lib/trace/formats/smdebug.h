@@ -12,8 +12,6 @@ int64_t gt_path_rank(const char *path);
  * "<host>_<pid>.<time in ns>.pt.trace.json"; {NULL} for other names. */
 struct gt_span gt_path_worker(const char *path);
 
-/* Tells the reading its node; "<rank>-algo-<host>" is turned round to "algo-<host>-<rank>", which sorts by host. */
-int gt_names_node(struct gt_reading *reading, struct gt_span node);
 /* Tells the reading its node by the name of its file. Where files of the same name lie in different folders, which are different nodes,
  * the folder is part of it: "host1 rank 0". The `cycles` folders around the file are of cycles of one node. SMDebug's are, too. */
 int gt_names_file(struct gt_reading *reading, struct gt_span node, int cycles);

@@ -32,7 +32,7 @@ struct gt_input {
     size_t inflated_from, inflated_to;
     bool between, at_end; /* between two members; nothing more comes */
     uint64_t limit;       /* compressed bytes that may still be read: those of a zip archive's member */
-    bool is_member, has_checksum;
+    bool is_member;
     uint32_t wanted_checksum, checksum;
     char trouble[80]; /* "": none */
 };
@@ -162,7 +162,6 @@ static int start_member(struct gt_input *input, const char *name, struct gt_erro
         input->limit = member->length;
         input->size = member->length < input->size ? member->length : input->size;
         input->wanted_checksum = member->checksum;
-        input->has_checksum = member->has_checksum;
         status = start(input, inflater, error);
     }
     gt_zip_release(&zip);
@@ -293,7 +292,7 @@ static ssize_t inflate_into(struct gt_input *input, char *buffer, size_t size, s
 /* Archives hold a checksum of each member. */
 static void check(struct gt_input *input, const char *bytes, size_t length)
 {
-    if (!input->has_checksum)
+    if (!input->is_member)
         return;
     input->checksum = (uint32_t)crc32_z(input->checksum, (const unsigned char *)bytes, length);
     if (input->at_end && !*input->trouble && input->checksum != input->wanted_checksum)

@@ -4,7 +4,7 @@
 
 enum { VARINT = 0, EIGHT = 1, LENGTH = 2, FOUR = 5, BLOCK = 256 * 1024, LONGEST = 1 << 30, LONGEST_HEAD = 20 };
 
-bool gt_proto_varint(struct gt_proto *proto, uint64_t *ret)
+static bool read_varint(struct gt_proto *proto, uint64_t *ret)
 {
     *ret = 0;
     for (int shift = 0; shift < 70 && proto->at < proto->end; shift += 7) {
@@ -21,15 +21,15 @@ bool gt_proto_varint(struct gt_proto *proto, uint64_t *ret)
 static bool read_head(struct gt_proto *proto, struct gt_proto_field *field, int *type, uint64_t *length)
 {
     uint64_t tag;
-    if (!gt_proto_varint(proto, &tag) || !(tag >> 3) || tag >> 3 > UINT32_MAX)
+    if (!read_varint(proto, &tag) || !(tag >> 3) || tag >> 3 > UINT32_MAX)
         return false;
     *field = (struct gt_proto_field){.number = (uint32_t)(tag >> 3)};
     *type = (int)(tag & 7);
     *length = *type == EIGHT ? 8 : *type == FOUR ? 4 : 0;
     if (*type == VARINT)
-        return gt_proto_varint(proto, &field->value);
+        return read_varint(proto, &field->value);
     if (*type == LENGTH)
-        return gt_proto_varint(proto, length);
+        return read_varint(proto, length);
     return *type == EIGHT || *type == FOUR;
 }
 
@@ -120,25 +120,6 @@ int gt_proto_file_next(struct gt_proto_file *file, struct gt_proto_field *field,
         return status;
     proto = gt_proto_of(whole);
     return gt_proto_next(&proto, field);
-}
-
-int gt_proto_file_message(struct gt_proto_file *file, struct gt_span *message, struct gt_error *error)
-{
-    int status = fill(file, LONGEST_HEAD, error);
-    uint64_t length;
-    if (status < 0)
-        return status;
-    struct gt_proto proto = head_of(file);
-    const unsigned char *begin = proto.at;
-    if (proto.at == proto.end)
-        return 0;
-    if (!gt_proto_varint(&proto, &length))
-        return -EBADMSG;
-    size_t head = (size_t)(proto.at - begin);
-    status = take(file, head, length, message, error);
-    if (status > 0)
-        *message = (struct gt_span){message->text + head, message->length - head};
-    return status;
 }
 
 void gt_proto_file_release(struct gt_proto_file *file)

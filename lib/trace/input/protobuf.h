@@ -22,8 +22,6 @@ static inline struct gt_proto gt_proto_of(struct gt_span bytes)
 }
 /* Returns 1 for a field, 0 at the end, -EBADMSG. */
 int gt_proto_next(struct gt_proto *proto, struct gt_proto_field *field);
-/* Takes a number of those that stand packed, without fields. */
-bool gt_proto_varint(struct gt_proto *proto, uint64_t *ret);
 double gt_proto_double(const struct gt_proto_field *field);
 
 /* A file is a message whose fields are read one at a time, in memory for the longest. */
@@ -37,8 +35,6 @@ struct gt_proto_file {
 
 /* Returns 1 for a field, 0 at the end, -EBADMSG where it is cut off or damaged, or the negative errors of the input. */
 int gt_proto_file_next(struct gt_proto_file *file, struct gt_proto_field *field, struct gt_error *error);
-/* Does the same where a file is messages one behind the other, each with its length before it. */
-int gt_proto_file_message(struct gt_proto_file *file, struct gt_span *message, struct gt_error *error);
 void gt_proto_file_release(struct gt_proto_file *file);
 
 #endif

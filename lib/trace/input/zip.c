@@ -15,14 +15,12 @@ enum {
     LOCATOR_SIZE = 20,
     MOST_COMMENT = 65535,
     ENCRYPTED = 1,
-    SIZES_FOLLOW = 8, /* flag: checksum and lengths stand behind the bytes */
 };
 #define LOCAL "PK\3\4"
 #define ENTRY "PK\1\2"
 #define END "PK\5\6"
 #define END64 "PK\6\6"
 #define LOCATOR "PK\6\7"
-#define BEHIND "PK\7\10"
 #define MOST_DIRECTORY (UINT64_C(256) << 20)
 
 static uint64_t number(const unsigned char *at, int bytes)
@@ -136,8 +134,7 @@ static int add_entry(struct gt_zip *zip, int fd, uint64_t size, const unsigned c
     struct gt_zip_member member = {.length = compressed,
                                    .checksum = (uint32_t)number(entry + 16, 4),
                                    .method = (uint16_t)number(entry + 10, 2),
-                                   .is_encrypted = number(entry + 8, 2) & ENCRYPTED,
-                                   .has_checksum = true};
+                                   .is_encrypted = number(entry + 8, 2) & ENCRYPTED};
     if (!find_bytes(fd, place, &member.place) || member.place > size)
         return 0;
     return add_member(zip, &member, entry + ENTRY_SIZE, name);
@@ -162,66 +159,6 @@ static int list_directory(struct gt_zip *zip, int fd, uint64_t size, const struc
     return status;
 }
 
-/* ---- an archive without its directory ---- */
-
-/* Writers that do not know lengths put them behind the bytes. Returns where the next member or the directory stands. */
-static uint64_t find_behind(int fd, uint64_t from, uint64_t size, struct gt_zip_member *member)
-{
-    enum { BLOCK = 1 << 16, RECORD = 24 };
-    unsigned char *block = malloc(BLOCK + RECORD + 4);
-    uint64_t found = size;
-    for (uint64_t place = from; block && found == size && place < size; place += BLOCK) {
-        size_t length = size - place < BLOCK + RECORD + 4 ? (size_t)(size - place) : BLOCK + RECORD + 4;
-        if (!read_at(fd, block, length, place))
-            break;
-        for (size_t at = 0; at < BLOCK && at + 4 <= length && found == size; at++) {
-            if (memcmp(block + at, BEHIND, 4) != 0)
-                continue;
-            for (size_t wide = 4; wide <= 8; wide += 4) {
-                size_t next = at + 8 + 2 * wide;
-                if (next + 4 > length || number(block + at + 8, (int)wide) != place + at - from ||
-                    (memcmp(block + next, LOCAL, 4) != 0 && memcmp(block + next, ENTRY, 4) != 0))
-                    continue;
-                found = place + next;
-                member->length = place + at - from;
-                member->checksum = (uint32_t)number(block + at + 4, 4);
-                member->has_checksum = true;
-            }
-        }
-    }
-    free(block);
-    return found;
-}
-
-static int list_members(struct gt_zip *zip, int fd, uint64_t size)
-{
-    unsigned char local[LOCAL_SIZE], *name = malloc(2 * UINT16_MAX), *extra = name + UINT16_MAX;
-    int status = name ? 0 : -ENOMEM;
-    for (uint64_t place = 0; status >= 0 && read_at(fd, local, sizeof local, place) && memcmp(local, LOCAL, 4) == 0;) {
-        size_t name_length = number(local + 26, 2), extra_length = number(local + 28, 2);
-        uint64_t compressed = number(local + 18, 4), inflated = number(local + 22, 4), none = 0;
-        struct gt_zip_member member = {.place = place + LOCAL_SIZE + name_length + extra_length,
-                                       .length = UINT64_MAX,
-                                       .method = (uint16_t)number(local + 8, 2),
-                                       .is_encrypted = number(local + 6, 2) & ENCRYPTED};
-        if (!read_at(fd, name, name_length, place + LOCAL_SIZE) ||
-            !read_at(fd, extra, extra_length, place + LOCAL_SIZE + name_length))
-            break;
-        read_extra(extra, extra_length, &inflated, &compressed, &none);
-        if (number(local + 6, 2) & SIZES_FOLLOW) {
-            place = find_behind(fd, member.place, size, &member);
-        } else {
-            member.length = compressed;
-            member.checksum = (uint32_t)number(local + 14, 4);
-            member.has_checksum = true;
-            place = compressed > size - member.place ? size : member.place + compressed;
-        }
-        status = add_member(zip, &member, name, name_length);
-    }
-    free(name);
-    return status;
-}
-
 int gt_zip_list(struct gt_zip *ret, int fd, uint64_t size)
 {
     struct directory directory;
@@ -229,8 +166,7 @@ int gt_zip_list(struct gt_zip *ret, int fd, uint64_t size)
     *ret = (struct gt_zip){0};
     if (!read_at(fd, head, sizeof head, 0) || !gt_zip_begins(head, sizeof head))
         return -EBADMSG;
-    int status = find_directory(fd, size, &directory) ? list_directory(ret, fd, size, &directory)
-                                                      : list_members(ret, fd, size);
+    int status = find_directory(fd, size, &directory) ? list_directory(ret, fd, size, &directory) : -EBADMSG;
     if (status < 0)
         gt_zip_release(ret);
     return status;

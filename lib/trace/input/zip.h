@@ -10,10 +10,10 @@
 
 struct gt_zip_member {
     char *name;
-    uint64_t place, length; /* of its compressed bytes, in the file; length UINT64_MAX: up to the end of the file */
+    uint64_t place, length; /* of its compressed bytes, in the file */
     uint32_t checksum;
     uint16_t method;
-    bool is_encrypted, has_checksum;
+    bool is_encrypted;
 };
 
 /* All zero is empty. */
@@ -24,8 +24,7 @@ struct gt_zip {
 
 /* Is this the begin of an archive? */
 bool gt_zip_begins(const void *head, size_t length);
-/* Lists the members by the archive's directory, or, when it was cut off, by what stands before each. -EBADMSG: it is
- * none; -EFBIG: its directory is larger than any. */
+/* Lists the members by the archive's directory. -EBADMSG: it has none, as when it is cut off; -EFBIG: it is too large. */
 int gt_zip_list(struct gt_zip *ret, int fd, uint64_t size);
 const struct gt_zip_member *gt_zip_find(const struct gt_zip *zip, const char *name);
 void gt_zip_release(struct gt_zip *zip);
