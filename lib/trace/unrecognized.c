@@ -31,6 +31,21 @@ static const struct signature signatures[] = {
      "TensorBoard's summaries, which hold no timeline: the profiler's files lie in plugins/profile beside them"},
     {NAME("*.xplane.pb"), "a profile of XLA: use HOST.trace.json.gz, which JAX and TensorFlow write beside it"},
     {NAME("*.cpuprofile"), "a CPU profile of Chrome or Node.js: " SPEEDSCOPE},
+    {NAME("*.heapprofile"), "a heap profile of Chrome or Node.js: " SPEEDSCOPE},
+    {NAME("heaptrack.*"),
+     "a recording of heaptrack: `heaptrack_print -f FILE -F FILE.collapsed` makes stacks that are read"},
+    {BYTES(0, "FLR\0"),
+     "a recording of Java's Flight Recorder: `jfrconv -o collapsed FILE FILE.collapsed` (async-profiler) makes stacks "
+     "that are read"},
+    {BYTES(0, "# callgrind format"), "a profile of callgrind: " SPEEDSCOPE},
+    {BYTES(0, "version: 1\ncreator: callgrind"), "a profile of callgrind: " SPEEDSCOPE},
+    {BYTES(0, "desc: "), "heap snapshots of massif, which no tool makes stacks of: `ms_print FILE` shows them"},
+    {BYTES(0, "gmon"), "a profile of gprof, which no tool makes stacks of: `gprof PROGRAM FILE` shows it"},
+    {BYTES(0, "--- symbol\n"),
+     "a profile of gperftools with its symbols: `google-pprof --collapsed FILE > FILE.collapsed` makes stacks that are "
+     "read"},
+    {BYTES(0, "[["), "lists of numbers, as torch.profiler's memory timeline (export_memory_timeline): the trace with "
+                     "profile_memory=True (export_chrome_trace) has the allocations"},
     {NAME("*.et"), CHAKRA},
     {NAME("*.pprof"), PPROF},
     {NAME("*.pb.gz"), PPROF},
@@ -65,6 +80,10 @@ static const struct {
     {"\"stackTable\"", "\"threads\"",
      "a profile for profiler.firefox.com: export it from there, or record collapsed stacks or "
      "speedscope JSON"},
+    {"\"elapsed_time_sec\"", "\"max_footprint_mb\"",
+     "a profile of scalene, which has figures of lines and no stacks: py-spy records stacks that are read"},
+    {"\"linux-perf-json-version\"", NULL,
+     "a recording of perf as JSON: `perf script -i perf.data > FILE.txt` makes text that is read"},
     {"\"callFrame\"", "\"timeDeltas\"", "a CPU profile of Chrome or Node.js: " SPEEDSCOPE},
     {"<html", "memray", MEMRAY},
     {"<html", NULL, "a page, whose figures cannot be read back"},
