@@ -547,3 +547,38 @@ const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column)
 {
     return grid->text[row * grid->columns + column];
 }
+
+/* ---- terminals ---- */
+
+void gt_put_spaces(struct gt_buffer *out, size_t count)
+{
+    while (count--)
+        gt_buffer_char(out, ' ');
+}
+
+size_t gt_text_columns(const char *text)
+{
+    return gt_utf8_width_of(text, strlen(text));
+}
+
+/* Behind these a name goes on in the next line. */
+static const char JOINTS[] = "/_:,=";
+
+size_t gt_wrap_piece(const char *text, size_t width, const char **ret_next)
+{
+    size_t length = 0, columns = 0, space = 0, joint = 0;
+    for (; text[length]; length++) {
+        size_t own = gt_utf8_width(text + length);
+        if (columns && own && columns + own > width)
+            break;
+        if (text[length] == ' ')
+            space = length;
+        if (length && strchr(JOINTS, text[length - 1]))
+            joint = length;
+        columns += own;
+    }
+    if (text[length] && text[length] != ' ' && (space || joint > width / 2))
+        length = space ? space : joint;
+    *ret_next = text + length + (text[length] == ' ');
+    return length;
+}

@@ -45,4 +45,11 @@ void gt_grid_release(struct gt_grid *grid);
 const char *gt_grid_exact(const struct gt_grid *grid, size_t row, size_t column); /* NULL: the text is exact */
 const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column);
 
+/* Terminals. */
+void gt_put_spaces(struct gt_buffer *out, size_t count);
+size_t gt_text_columns(const char *text); /* that a terminal needs for it */
+/* Returns how many bytes of `text` (UTF-8) fit into `width` columns, one character at least. It is broken between words
+ * where there are any, else within names; *ret_next is where the next line begins. */
+size_t gt_wrap_piece(const char *text, size_t width, const char **ret_next);
+
 #endif
