@@ -198,25 +198,18 @@ static void put_chart(struct page *page, const struct gt_node *series, const str
     gt_chart_write(page->out, series, (int)++page->charts.count, shared ? *shared : x);
 }
 
-static int put_table(struct page *page, const struct gt_node *node)
+/* A node, or `count` sections that are alike, as one table. */
+static int put_table(struct page *page, const struct gt_node *node, size_t count)
 {
     struct gt_grid grid;
-    int status = gt_grid_init(&grid, page->report, node,
-                              page->is_analysis ? GT_GRID_ALWAYS_BRIEF : GT_GRID_AMOUNTS | GT_GRID_BRIEF);
+    bool are_alike = count > 1;
+    int status = are_alike
+                     ? gt_grid_init_alike(&grid, page->report, node, count, page->is_analysis ? 0 : GT_GRID_AMOUNTS)
+                     : gt_grid_init(&grid, page->report, node,
+                                    page->is_analysis ? GT_GRID_ALWAYS_BRIEF : GT_GRID_AMOUNTS | GT_GRID_BRIEF);
     if (status == 0)
-        gt_page_table(page->out, &grid, gt_node_table(node), page->is_analysis ? GT_PAGE_TABLE_ANALYSIS : 0);
-    return status;
-}
-
-/* Sections that are alike, as one table; `*node` becomes the last of them. */
-static int put_alike(struct page *page, const struct gt_node **node, size_t count)
-{
-    struct gt_grid grid;
-    int status = gt_grid_init_alike(&grid, page->report, *node, count, page->is_analysis ? 0 : GT_GRID_AMOUNTS);
-    if (status == 0)
-        gt_page_table(page->out, &grid, NULL, 0);
-    while (--count)
-        *node = gt_node_seen((*node)->next);
+        gt_page_table(page->out, &grid, are_alike ? NULL : gt_node_table(node),
+                      page->is_analysis && !are_alike ? GT_PAGE_TABLE_ANALYSIS : 0);
     return status;
 }
 
@@ -304,7 +297,7 @@ static int put_part(struct page *page, const struct gt_node *list, const struct 
     put_title(page, node, level);
     gt_buffer_text(page->out, folds ? "</summary>\n" : "");
     if (node->kind == GT_NODE_TABLE || is_row(node))
-        status = put_table(page, node);
+        status = put_table(page, node, 1);
     else if (gt_node_flag_bits(node) & (GT_HEAT | GT_STACKS))
         gt_page_rows(page->out, node);
     else if (node->kind == GT_NODE_SERIES)
@@ -335,7 +328,8 @@ static int put_parts(struct page *page, const struct gt_node *section, int level
         if (is_hidden || place < from || place > to || is_silent(page, node, level))
             continue;
         size_t alike = gt_human_text_alike(node);
-        status = alike > 1 ? put_alike(page, &node, alike) : put_part(page, section, node, level);
+        status = alike > 1 ? put_table(page, node, alike) : put_part(page, section, node, level);
+        node = alike > 1 ? gt_human_text_last(node, alike) : node;
     }
     return status;
 }

@@ -40,6 +40,8 @@ enum {
 size_t gt_human_text_alike(const struct gt_node *first);
 int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count,
                        unsigned flags);
+/* Returns section number `count`, from 1, of those that gt_human_text_alike counts. */
+const struct gt_node *gt_human_text_last(const struct gt_node *first, size_t count);
 int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, unsigned flags);
 void gt_grid_release(struct gt_grid *grid);
 const char *gt_grid_exact(const struct gt_grid *grid, size_t row, size_t column); /* NULL: the text is exact */

@@ -654,20 +654,14 @@ static bool belongs_to(const struct gt_node *root, const struct gt_node *node, c
     return !is_of_table || strcmp(node->title, table->title) == 0;
 }
 
-static void tell_rows(const struct gt_node *node, struct gt_buffer *rest)
-{
-    size_t rows = gt_table_rows(gt_node_table(node));
-    if (rows)
-        gt_buffer_printf(rest, "%s%zu %s more with --table %s", rest->length ? "; " : "", rows,
-                         rows == 1 ? "row" : "rows", node->key);
-}
-
 static void tell(const struct gt_node *node, bool names_tables, bool names_reason, struct gt_buffer *rest)
 {
+    size_t rows = node->kind == GT_NODE_TABLE && names_tables ? gt_table_rows(gt_node_table(node)) : 0;
     if (node->kind == GT_NODE_TEXT && gt_node_text(node) && (!is_reason(node) || names_reason))
         gt_buffer_printf(rest, "%s%s: %s", rest->length ? "; " : "", node->title, gt_node_text(node));
-    else if (node->kind == GT_NODE_TABLE && names_tables)
-        tell_rows(node, rest);
+    else if (rows)
+        gt_buffer_printf(rest, "%s%zu %s more with --table %s", rest->length ? "; " : "", rows,
+                         rows == 1 ? "row" : "rows", node->key);
 }
 
 static void hide(struct gt_node *node, unsigned from)

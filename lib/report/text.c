@@ -126,12 +126,12 @@ static char *folded(const char *text, size_t width, bool is_ascii)
 
 /* ---- What goes --------------------------------------------------------------------------------------------------- */
 
-static void remove_cells(struct gt_grid *grid, bool (*is_gone)(const struct gt_grid *, size_t cell, size_t which),
-                         size_t which)
+/* Removes the cells of a row and a column; SIZE_MAX: of none. */
+static void remove_cells(struct gt_grid *grid, size_t row, size_t column)
 {
     size_t kept = 0, all = grid->columns * grid->rows;
     for (size_t i = 0; i < all; i++) {
-        if (is_gone(grid, i, which))
+        if (i / grid->columns == row || i % grid->columns == column)
             free(grid->text[i]);
         else
             grid->text[kept++] = grid->text[i];
@@ -139,20 +139,10 @@ static void remove_cells(struct gt_grid *grid, bool (*is_gone)(const struct gt_g
     memset(grid->text + kept, 0, (all - kept) * sizeof *grid->text);
 }
 
-static bool is_in_column(const struct gt_grid *grid, size_t cell, size_t column)
-{
-    return cell % grid->columns == column;
-}
-
-static bool is_in_row(const struct gt_grid *grid, size_t cell, size_t row)
-{
-    return cell / grid->columns == row;
-}
-
 static void remove_column(struct screen *screen, size_t column)
 {
     struct gt_grid *grid = screen->grid;
-    remove_cells(grid, is_in_column, column);
+    remove_cells(grid, SIZE_MAX, column);
     grid->columns--;
     for (; column < grid->columns; column++) {
         screen->width[column] = screen->width[column + 1];
@@ -162,20 +152,9 @@ static void remove_column(struct screen *screen, size_t column)
     }
 }
 
-static void remove_row(struct screen *screen, size_t row)
-{
-    remove_cells(screen->grid, is_in_row, row);
-    screen->grid->rows--;
-}
-
 static bool says_nothing(const char *cell)
 {
     return strcmp(cell, "n/a") == 0;
-}
-
-static bool is_zero(const char *cell)
-{
-    return strcmp(cell, "0") == 0 || strcmp(cell, "0.0") == 0;
 }
 
 static bool is_empty_column(const struct gt_grid *grid, size_t column)
@@ -191,7 +170,8 @@ static bool is_empty_row(const struct gt_grid *grid, size_t row)
 {
     for (size_t column = 1; column < grid->columns; column++) {
         const char *cell = gt_grid_at(grid, row, column);
-        if (grid->is_text[column] || !(says_nothing(cell) || is_zero(cell)))
+        bool is_zero = strcmp(cell, "0") == 0 || strcmp(cell, "0.0") == 0;
+        if (grid->is_text[column] || !(says_nothing(cell) || is_zero))
             return false;
     }
     return grid->columns > 1;
@@ -234,7 +214,8 @@ static void fold_rows(struct screen *screen, struct gt_buffer *note)
     for (size_t row = 1; screen->grid->keyed && row < screen->grid->rows;) {
         if (is_empty_row(screen->grid, row)) {
             put_note(note, "0 or not measured: ", gt_grid_at(screen->grid, row, 0));
-            remove_row(screen, row);
+            remove_cells(screen->grid, row, SIZE_MAX);
+            screen->grid->rows--;
         } else {
             row++;
         }
@@ -441,17 +422,12 @@ static void put_cards(struct screen *screen, const struct gt_table *table)
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */
 
-static void mark_states(struct screen *screen, const struct gt_table *table)
-{
-    for (size_t column = 0; table && column < screen->grid->columns; column++)
-        screen->is_state[column] = table->column[screen->grid->of[column]].flags & GT_COLUMN_STATE;
-}
-
 static int put_screen_table(struct screen *screen, const struct gt_table *table)
 {
     struct gt_buffer columns = {0}, rows = {0};
     bool drops = table && table->flags & GT_FEWER_COLUMNS;
-    mark_states(screen, table);
+    for (size_t column = 0; table && column < screen->grid->columns; column++)
+        screen->is_state[column] = table->column[screen->grid->of[column]].flags & GT_COLUMN_STATE;
     fold_columns(screen, &columns);
     fold_rows(screen, &rows);
     int status = 0;
@@ -619,13 +595,6 @@ static void put_series_line(struct text *text, const struct gt_series_line *line
     gt_buffer_release(&shown);
 }
 
-static int put_series(struct text *text, const struct gt_node *series, int level)
-{
-    for (size_t line = 0; line < series->series.lines; line++)
-        put_series_line(text, &series->series.line[line], level);
-    return 0;
-}
-
 static int put_nodes(struct text *text, const struct gt_node *section, int level);
 
 /* The line of a section, a table or a list. */
@@ -657,7 +626,10 @@ static int put_body(struct text *text, const struct gt_node *node, int level)
 {
     switch (node->kind) {
     case GT_NODE_TABLE: return put_grid(text, node, level);
-    case GT_NODE_SERIES: return put_series(text, node, level);
+    case GT_NODE_SERIES:
+        for (size_t line = 0; line < node->series.lines; line++)
+            put_series_line(text, &node->series.line[line], level);
+        return 0;
     default:
         if (gt_node_flag_bits(node) & GT_ROW)
             return put_grid(text, node, level);
