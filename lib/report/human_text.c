@@ -570,3 +570,16 @@ size_t gt_wrap_piece(const char *text, size_t width, const char **ret_next)
     *ret_next = text + length + (text[length] == ' ');
     return length;
 }
+
+void gt_put_wrapped(struct gt_buffer *out, const char *text, size_t column, size_t indent, size_t width)
+{
+    const char *next = text;
+    for (bool is_first = true; is_first || *next; is_first = false, column = indent) {
+        size_t room = width > column + 8 ? width - column : 8;
+        if (!is_first)
+            gt_put_spaces(out, indent);
+        const char *at = next;
+        gt_buffer_append(out, at, gt_wrap_piece(at, room, &next));
+        gt_buffer_char(out, '\n');
+    }
+}

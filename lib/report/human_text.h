@@ -53,5 +53,7 @@ size_t gt_text_columns(const char *text); /* that a terminal needs for it */
 /* Returns how many bytes of `text` (UTF-8) fit into `width` columns, one character at least. It is broken between words
  * where there are any, else within names; *ret_next is where the next line begins. */
 size_t gt_wrap_piece(const char *text, size_t width, const char **ret_next);
+/* Appends what fits of `text` behind `column` of a line, and the rest on further lines from `indent` on. */
+void gt_put_wrapped(struct gt_buffer *out, const char *text, size_t column, size_t indent, size_t width);
 
 #endif

@@ -64,28 +64,15 @@ static bool drop_brackets(char *text)
     return true;
 }
 
-/* The text from column `indent` on, where the line stands already, and on further lines where it is longer. */
-static void put_wrapped(struct page *page, char *text, size_t indent)
-{
-    size_t room = page->width > indent + 8 ? page->width - indent : 8;
-    const char *at = text, *next;
-    while (gt_text_columns(text) > room && drop_brackets(text))
-        continue;
-    do {
-        size_t length = gt_wrap_piece(at, room, &next);
-        if (at != text)
-            gt_put_spaces(page->out, indent);
-        gt_buffer_append(page->out, at, length);
-        gt_buffer_char(page->out, '\n');
-        at = next;
-    } while (*at);
-}
-
+/* Puts the text behind column `indent` of a line, and on further lines where it is longer. */
 static void put_text(struct page *page, const char *text, size_t indent)
 {
     char *own = shown(page, text);
+    size_t room = page->width > indent + 8 ? page->width - indent : 8;
+    while (own && gt_text_columns(own) > room && drop_brackets(own))
+        continue;
     if (own)
-        put_wrapped(page, own, indent);
+        gt_put_wrapped(page->out, own, indent, indent, page->width);
     free(own);
 }
 

@@ -50,20 +50,6 @@ struct screen {
 
 /* ---- Texts ------------------------------------------------------------------------------------------------------- */
 
-/* Appends what fits of `text`, where the line stands at `column`, and the rest on further lines from `indent` on. */
-static void put_screen_text(struct gt_buffer *out, const char *text, size_t column, size_t indent, size_t width)
-{
-    const char *next = text;
-    for (bool is_first = true; is_first || *next; is_first = false, column = indent) {
-        size_t room = width > column + 8 ? width - column : 8;
-        if (!is_first)
-            gt_put_spaces(out, indent);
-        const char *at = next;
-        gt_buffer_append(out, at, gt_wrap_piece(at, room, &next));
-        gt_buffer_char(out, '\n');
-    }
-}
-
 static void put_coloured(struct screen *screen, const char *colour, const char *text, size_t length)
 {
     bool is_coloured = screen->is_coloured && *colour && length;
@@ -79,7 +65,7 @@ static void put_screen_title(struct gt_buffer *out, const struct gt_report *repo
     struct gt_buffer text = {0}, lines = {0};
     gt_utf8_show(&text, title);
     gt_buffer_char(&text, ':');
-    put_screen_text(&lines, text.data ? text.data : "", indent, indent + GAP, report->width);
+    gt_put_wrapped(&lines, text.data ? text.data : "", indent, indent + GAP, report->width);
     gt_put_spaces(out, indent);
     gt_buffer_text(out, is_coloured ? BOLD : "");
     gt_buffer_append(out, lines.data, lines.length ? lines.length - 1 : 0);
@@ -195,7 +181,7 @@ static void put_notes(struct screen *screen, struct gt_buffer *note)
 {
     if (note->data && note->length) {
         gt_put_spaces(screen->out, screen->indent);
-        put_screen_text(screen->out, note->data, screen->indent, screen->indent + GAP, screen->indent + screen->room);
+        gt_put_wrapped(screen->out, note->data, screen->indent, screen->indent + GAP, screen->indent + screen->room);
     }
     gt_buffer_release(note);
 }
@@ -380,7 +366,7 @@ static size_t put_card_field(struct screen *screen, size_t row, size_t column, s
     if (is_below)
         gt_buffer_char(screen->out, '\n');
     gt_put_spaces(screen->out, is_below ? indent + CARD_INDENT : 1);
-    put_screen_text(screen->out, cell, is_below ? indent + CARD_INDENT : at + name, indent + CARD_INDENT, end);
+    gt_put_wrapped(screen->out, cell, is_below ? indent + CARD_INDENT : at + name, indent + CARD_INDENT, end);
     return indent;
 }
 
@@ -390,8 +376,8 @@ static void put_card(struct screen *screen, size_t row, size_t name)
     size_t indent = screen->indent + CARD_INDENT, at = indent;
     if (name != SIZE_MAX) {
         gt_put_spaces(screen->out, screen->indent);
-        put_screen_text(screen->out, gt_grid_at(screen->grid, row, name), screen->indent, screen->indent + GAP,
-                        screen->indent + screen->room);
+        gt_put_wrapped(screen->out, gt_grid_at(screen->grid, row, name), screen->indent, screen->indent + GAP,
+                       screen->indent + screen->room);
     }
     for (size_t column = 0; column < screen->grid->columns; column++)
         if (column != name && *gt_grid_at(screen->grid, row, column))
@@ -590,7 +576,7 @@ static void put_series_line(struct text *text, const struct gt_series_line *line
     gt_buffer_printf(&shown, ": %zu points", line->points);
     size_t width = text->is_on_screen ? text->report->width : SIZE_MAX;
     put_indent(text, level);
-    put_screen_text(text->out, shown.data ? shown.data : "", indent, indent, width);
+    gt_put_wrapped(text->out, shown.data ? shown.data : "", indent, indent, width);
     text->out->failed = text->out->failed ? text->out->failed : shown.failed;
     gt_buffer_release(&shown);
 }
@@ -678,7 +664,7 @@ static void put_field_on_screen(struct text *text, const struct gt_node *field, 
         gt_buffer_clear(&line);
     }
     put_value(text, &line, field);
-    put_screen_text(text->out, line.data ? line.data : "", column, indent + strlen(text->indent), width);
+    gt_put_wrapped(text->out, line.data ? line.data : "", column, indent + strlen(text->indent), width);
     text->out->failed = text->out->failed ? text->out->failed : line.failed;
     gt_buffer_release(&line);
 }
