@@ -37,11 +37,14 @@ struct record {
     bool is_denied;    /* its smaps_rollup may not be read */
     bool was_read, is_seen, is_needed;
     double anonymous, files, faults;
-    double risen, fallen; /* all that `anonymous` has grown and fallen */
+    double risen, fallen; /* all that `anonymous` has grown, as far as faults explain it, and fallen */
+    double carry;         /* growth at the last look that its faults did not explain */
     /* When it was forked, or at the last reading: what was its own, and its counters then. */
     double own_before, anonymous_before, risen_before, fallen_before, faults_before, files_before;
     double lowest;                                     /* `anonymous` since */
     double parent_risen, parent_fallen, parent_faults; /* of its parent, then */
+    double
+        parent_part; /* part of the parent's pages that was its own, from 0 to 1: it shared the rest with those above it */
     double parent_lowest; /* `anonymous` of its parent since the fork: it can share no more */
     double weight;        /* the part of its other faults that copied a page; NaN: no reading confirmed any */
     double kept_before, kept_weight; /* of its children, by pages that it wrote to: as above */
@@ -222,8 +225,8 @@ static bool await(struct gt_job_memory *memory, int64_t patience_ns)
     return has_ended;
 }
 
-/* Processes are read in turn. A page that another process maps meanwhile must not count in full in the one and in part in the other, so
- * the processes that have the fewest pages, which may map more, are read first. */
+/* Processes are read in turn. A page that another process maps meanwhile must not count in full in the one and in
+ * part in the other, so the processes that have the fewest pages, which may map more, are read first. */
 static int by_files(const void *a, const void *b)
 {
     const struct reading *one = a, *other = b;
@@ -294,16 +297,25 @@ static void split_files(struct record *record, const struct gt_process *process)
     record->split_files = record->files;
 }
 
-static void take(struct record *record, const struct gt_process *process)
+/* Growth by pages of 4 KiB takes a fault for each; growth by huge pages takes next to none, and the faults beside it
+ * copied pages. Faults are counted a moment before the growth: those of the next look may explain a little of it. */
+static void take_growth(struct record *record, double growth, double fault_bytes)
 {
-    double before = record->anonymous;
+    double wanted = growth + record->carry, explained = fmin(wanted, fault_bytes);
+    record->risen += explained;
+    record->carry = fmin(wanted - explained, fault_bytes);
+}
+
+static void take(struct record *record, const struct gt_process *process, double page)
+{
+    double before = record->anonymous, faults_before = record->faults;
     record->anonymous = fmax(0, known(process->value[GT_RSS]) - known(process->file_bytes));
-    record->risen += fmax(0, record->anonymous - before);
     record->fallen += fmax(0, before - record->anonymous);
     record->lowest = fmin(record->lowest, record->anonymous);
     record->files = known(process->file_bytes);
     split_files(record, process);
     record->faults = known(process->value[GT_MINOR_FAULTS]);
+    take_growth(record, fmax(0, record->anonymous - before), fmax(0, record->faults - faults_before) * page);
     record->is_settled = !process->is_forked || process->is_worker;
     record->shares_space = process->is_forked && !process->is_main && !process->alone_ns;
     if (!record->parent || process->is_forked)
@@ -312,9 +324,41 @@ static void take(struct record *record, const struct gt_process *process)
     record->was_read = false;
 }
 
-/* Returns the record whose memory a process of so many anonymous bytes began with. A parent that has ended, or is ending, is as it
- * was read before. Where that is too little it was met late, and what it had came from one above it. *ret_had: what the origin had
- * at the fork, which it may have freed since. */
+/* Bytes of inherited pages that a process may have copied since: by its faults, without those that mapped files and
+ * new memory. */
+static double copied_bytes(const struct gt_job_memory *memory, const struct record *record)
+{
+    double faults = (record->faults - record->faults_before) * memory->page;
+    double of_files = fmax(0, record->files - record->files_before) / FAULT_AROUND;
+    return fmax(0, faults - of_files - (record->risen - record->risen_before));
+}
+
+/* Returns the part of `bytes` of faults that copied pages. Until a reading confirms it, that is all; but nothing of
+ * a process that has also given memory back, whose faults are those of memory used again. */
+static double copied_part(double bytes, double weight, double fallen)
+{
+    return isnan(weight) ? (fallen > REUSED * bytes ? 0 : bytes) : weight * bytes;
+}
+
+/* New memory is its own, and is given back first. */
+static void estimate_own(const struct gt_job_memory *memory, struct record *record)
+{
+    double left = fmax(0, record->own_before - (record->anonymous_before - record->lowest));
+    double own = left + record->anonymous - record->lowest +
+                 copied_part(copied_bytes(memory, record), record->weight, record->fallen - record->fallen_before);
+    record->own = !record->parent ? record->anonymous : record->shares_space ? 0 : between(own, 0, record->anonymous);
+}
+
+/* Returns bytes that a parent may have written to since the fork of a child, or since the last reading. */
+static double written_since(const struct gt_job_memory *memory, const struct record *parent, const struct record *child)
+{
+    double copied = (parent->faults - child->parent_faults) * memory->page - (parent->risen - child->parent_risen);
+    return child->parent_part * fmax(0, copied);
+}
+
+/* Returns the record whose memory a process of so many anonymous bytes began with. A parent that has ended, or is
+ * ending, is as it was read before. Where that is too little it was met late, and what it had came from one above
+ * it. *ret_had: what the origin had at the fork, which it may have freed since. */
 static struct record *read_origin(const struct gt_job_memory *memory, struct gt_process *parent, double anonymous,
                                   double *ret_had)
 {
@@ -323,7 +367,7 @@ static struct record *read_origin(const struct gt_job_memory *memory, struct gt_
     bool has_ended = gt_process_read_faults(parent) < 0 || parent->is_zombie || parent->is_exiting ||
                      gt_process_read(parent, memory->root) < 0;
     if (origin && !has_ended)
-        take(origin, parent);
+        take(origin, parent, memory->page);
     for (struct record *above = has_ended ? origin : NULL; above && origin->anonymous < anonymous;
          above = find(memory, above->parent))
         if (above->anonymous > origin->anonymous)
@@ -349,8 +393,11 @@ int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process,
         record.parent_fallen = above->fallen;
         record.parent_faults = above->faults;
         record.parent_lowest = above->anonymous;
+        estimate_own(memory, above);
+        record.parent_part = above->anonymous > 0 ? above->own / above->anonymous : 1;
     }
-    take(&record, process);
+    take(&record, process, memory->page);
+    record.carry = 0;
     record.anonymous_before = record.lowest = above ? fmin(record.anonymous, had) : record.anonymous;
     record.risen = fmax(0, record.anonymous - record.lowest);
     record.files_before = record.files;
@@ -360,36 +407,6 @@ int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process,
     *place = record;
     process->memory = memory->last_id = record.id;
     return 0;
-}
-
-/* Bytes of inherited pages that a process may have copied since: by its faults, without those that mapped files and new memory. */
-static double copied_bytes(const struct gt_job_memory *memory, const struct record *record)
-{
-    double faults = (record->faults - record->faults_before) * memory->page;
-    double of_files = fmax(0, record->files - record->files_before) / FAULT_AROUND;
-    return fmax(0, faults - of_files - (record->risen - record->risen_before));
-}
-
-/* Returns the part of `bytes` of faults that copied pages. Until a reading confirms it, that is all; but nothing of a process that has also
- * given memory back, whose faults are those of memory used again. */
-static double copied_part(double bytes, double weight, double fallen)
-{
-    return isnan(weight) ? (fallen > REUSED * bytes ? 0 : bytes) : weight * bytes;
-}
-
-/* New memory is its own, and is given back first. */
-static void estimate_own(const struct gt_job_memory *memory, struct record *record)
-{
-    double left = fmax(0, record->own_before - (record->anonymous_before - record->lowest));
-    double own = left + record->anonymous - record->lowest +
-                 copied_part(copied_bytes(memory, record), record->weight, record->fallen - record->fallen_before);
-    record->own = !record->parent ? record->anonymous : record->shares_space ? 0 : between(own, 0, record->anonymous);
-}
-
-/* Returns bytes that a parent may have written to since the fork of a child, or since the last reading. */
-static double written_since(const struct gt_job_memory *memory, const struct record *parent, const struct record *child)
-{
-    return fmax(0, (parent->faults - child->parent_faults) * memory->page - (parent->risen - child->parent_risen));
 }
 
 static void estimate(struct gt_job_memory *memory)
@@ -450,7 +467,7 @@ static void follow(struct gt_job_memory *memory, const struct gt_frame *frame)
             continue;
         double anonymous = record->anonymous, faults = record->faults;
         if (!frame->process[i]->is_gone && !frame->process[i]->is_zombie)
-            take(record, frame->process[i]);
+            take(record, frame->process[i], memory->page);
         memory->has_changed |= anonymous != record->anonymous || faults != record->faults;
         record->is_seen = !frame->process[i]->is_gone && !frame->process[i]->is_zombie;
     }
@@ -470,8 +487,8 @@ static bool is_in(const struct record *record, enum gt_scope scope)
     return record->lives && (scope == GT_SCOPE_COMBINED || record->is_main == (scope == GT_SCOPE_MAIN));
 }
 
-/* A process in the address space of its parent (vfork), or with a copy of its parent's memory that the program that it is about to execute
- * will replace: it has no memory of its own in a scope without its parent. */
+/* A process in the address space of its parent (vfork), or with a copy of its parent's memory that the program that
+ * it is about to execute will replace: it has no memory of its own in a scope without its parent. */
 static bool is_guest(const struct gt_job_memory *memory, const struct record *record, enum gt_scope scope)
 {
     const struct record *parent = find(memory, record->parent);
@@ -484,8 +501,9 @@ static double private_bytes(const struct record *record)
     return fmax(0, record->own - record->held) + fmin(record->private_files, record->files);
 }
 
-/* Returns the anonymous pages of the scope, each once, and *ret_private all those that one process has alone. What a process shares with
- * its parent is the parent's; where that has ended or is not in the scope, it counts once for all that share it. */
+/* Returns the anonymous pages of the scope, each once, and *ret_private all those that one process has alone. What a
+ * process shares with its parent is the parent's; where that has ended or is not in the scope, it counts once for
+ * all that share it. */
 static double sum_anonymous(const struct gt_job_memory *memory, enum gt_scope scope, double *ret_private)
 {
     double sum = 0;
@@ -551,7 +569,8 @@ static void learn_one(const struct gt_job_memory *memory, struct record *record,
     estimate_own(memory, record);
 }
 
-/* All that was read together, each page once, is more than the rest by what children keep of pages that their parents wrote to. */
+/* All that was read together, each page once, is more than the rest by what children keep of pages that their
+ * parents wrote to. */
 static void learn_kept(struct gt_job_memory *memory, double total)
 {
     double alone, expected = 0, kept = total - sum_anonymous(memory, GT_SCOPE_COMBINED, &alone);
@@ -617,10 +636,11 @@ static void learn(struct gt_job_memory *memory, int64_t now_ns)
             memory->read_sum += memory->record[i].files;
 }
 
-/* Files are read when they changed, and what forked processes copied once a second. A short job of one process does without. */
+/* Files are read when they changed, and what forked processes copied once a second, or when the estimate of it has
+ * grown much. A short job of one process does without. */
 static bool is_due(const struct gt_job_memory *memory, int64_t now_ns)
 {
-    double files = 0, all = 0;
+    double files = 0, all = 0, estimated = 0;
     size_t living = 0;
     bool is_new = false, has_forked = false;
     for (size_t i = 0; i < memory->record_count; i++) {
@@ -631,13 +651,15 @@ static bool is_due(const struct gt_job_memory *memory, int64_t now_ns)
         files += record->files;
         all += record->files + record->anonymous;
         has_forked |= record->parent && record->is_settled;
+        estimated += record->parent && record->is_settled ? fmax(0, record->own - record->own_before) : 0;
         is_new |= !record->was_read && !record->is_denied && record->is_settled;
     }
     bool is_changed = fabs(files - memory->read_sum) > CHANGE * all;
     bool is_time = has_forked && memory->has_changed && now_ns - memory->read_ns >= PERIOD_NS;
+    bool is_guessed = estimated > fmax(MUCH, MUCH_OF * all);
     int64_t pause_ns = living > 1 ? SOONEST_NS : 4 * SOONEST_NS;
     return memory->best != GT_MEMORY_RSS && now_ns >= memory->allowed_ns && now_ns - memory->read_ns >= pause_ns &&
-           (is_new || is_changed || is_time);
+           (is_new || is_changed || is_guessed || is_time);
 }
 
 bool gt_job_memory_is_due(const struct gt_job_memory *memory)
@@ -676,8 +698,9 @@ static void add_pages(struct page_sum *sum, struct pages pages)
     sum->largest_read = fmax(sum->largest_read, left);
 }
 
-/* Files that were not read yet are taken for those that another process has, as libraries are. Of shared memory no more can have come than
- * the whole machine has more since the reading: other pages that a process maps are those that another one had made. */
+/* Files that were not read yet are taken for those that another process has, as libraries are. Of shared memory no
+ * more can have come than the whole machine has more since the reading: other pages that a process maps are those
+ * that another one had made. */
 static double sum_files(const struct gt_job_memory *memory, enum gt_scope scope)
 {
     struct page_sum files = {0}, shmem = {0};
