@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "analyse/job/job_analysis.h"
-#include "analyse/job/job_report.h"
 #include "analyse/job/job_server.h"
 #include "gpu_tracker.h"
 

@@ -175,25 +175,17 @@ void gt_human_text_shown(struct gt_buffer *out, const struct gt_report *report, 
         gt_human_text_field(out, report, field);
 }
 
-static void add_text(struct gt_buffer *out, const char *text)
+static void add_text(struct gt_buffer *out, const struct gt_grid *grid, const char *text, bool is_function)
 {
+    struct gt_buffer name = {0};
+    if (is_function) {
+        gt_function_name(&name, text ? text : "", grid->report->style & GT_STYLE_ASCII ? "..." : "…");
+        text = name.data;
+    }
     if (text)
         gt_utf8_show(out, text);
-}
-
-static void add_function(struct gt_buffer *out, const struct gt_grid *grid, const char *name)
-{
-    struct gt_buffer text = {0};
-    gt_function_name(&text, name ? name : "", grid->report->style & GT_STYLE_ASCII ? "..." : "…");
-    add_text(out, text.data);
-    out->failed = out->failed ? out->failed : text.failed;
-    gt_buffer_release(&text);
-}
-
-/* Rounding makes no nothing of something. */
-static bool is_lost(double number, int decimals)
-{
-    return number != 0 && isfinite(number) && fabs(number) < 0.5 * pow(10, -decimals);
+    out->failed = out->failed ? out->failed : name.failed;
+    gt_buffer_release(&name);
 }
 
 /* Of a column in its unit, which may have made many digits behind the point of few before it. */
@@ -204,7 +196,9 @@ static int decimals_of(const struct gt_grid *grid, const struct gt_table *table,
                     grid->flags & GT_GRID_ALWAYS_BRIEF;
     int count = decimals(grid->report, table->flags | (is_brief && !scale->is_moment ? GT_BRIEF : 0), number);
     int least = decimals(grid->report, GT_BRIEF, number);
-    bool is_kept = grid->report->layout != GT_LAYOUT_ANALYSIS && is_lost(number, count);
+    /* Rounding must not make a zero of another number. */
+    bool is_lost = number != 0 && isfinite(number) && fabs(number) < 0.5 * pow(10, -count);
+    bool is_kept = grid->report->layout != GT_LAYOUT_ANALYSIS && is_lost;
     return (scale->unit || is_kept) && count < least ? least : count;
 }
 
@@ -223,10 +217,8 @@ static void put_cell(struct gt_buffer *out, const struct gt_grid *grid, const st
     case GT_CELL_NUMBER: add_number(out, number, decimals_of(grid, table, scale, number)); break;
     case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
     default:
-        if (table->column[column].flags & GT_COLUMN_FUNCTION)
-            add_function(out, grid, gt_table_cell_text(table, row, column, &text));
-        else
-            add_text(out, gt_table_cell_text(table, row, column, &text));
+        add_text(out, grid, gt_table_cell_text(table, row, column, &text),
+                 table->column[column].flags & GT_COLUMN_FUNCTION);
     }
     out->failed = out->failed ? out->failed : text.failed;
     gt_buffer_release(&text);
@@ -374,11 +366,6 @@ static int fill_column(struct gt_grid *grid, const struct gt_table *table, size_
     return status;
 }
 
-static bool stands_last(const struct gt_grid *grid, const struct gt_table *table, size_t column)
-{
-    return table->column[column].flags & GT_COLUMN_FUNCTION && !(grid->keyed && column == 0);
-}
-
 static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
 {
     size_t visible = 0;
@@ -388,21 +375,12 @@ static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
     int status = allocate(grid, visible, gt_table_rows(table) + 1);
     visible = 0;
     for (int is_last = 0; is_last < 2; is_last++)
-        for (size_t column = 0; !status && column < table->columns; column++)
-            if (has_column(table, column) && stands_last(grid, table, column) == is_last)
+        for (size_t column = 0; !status && column < table->columns; column++) {
+            bool is_name = table->column[column].flags & GT_COLUMN_FUNCTION && !(grid->keyed && column == 0);
+            if (has_column(table, column) && is_name == is_last)
                 status = fill_column(grid, table, column, visible++);
+        }
     return !status && grid->flags & GT_GRID_AMOUNTS ? cut_units(grid, table) : status;
-}
-
-/* A field as it was written, or in a unit by its size. */
-static int take_field(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *text,
-                      const struct gt_node *field)
-{
-    struct gt_buffer amount = {0};
-    int status = take(grid, row, column, text);
-    if (!status && grid->flags & GT_GRID_AMOUNTS && gt_human_text_amount(&amount, field))
-        status = put_instead(grid, row, column, &amount);
-    return status;
 }
 
 static size_t fields_of(const struct gt_node *section)
@@ -446,7 +424,10 @@ static int fill_row(struct gt_grid *grid, const struct gt_node *section, size_t 
             add_number(&text, 0, 0);
         else
             gt_human_text_field(&text, grid->report, field);
-        status = take_field(grid, row, column++, &text, field);
+        status = take(grid, row, column, &text);
+        if (!status && grid->flags & GT_GRID_AMOUNTS && gt_human_text_amount(&text, field))
+            status = put_instead(grid, row, column, &text);
+        column++;
     }
     return status;
 }
@@ -510,6 +491,13 @@ size_t gt_human_text_alike(const struct gt_node *first)
     return count;
 }
 
+const struct gt_node *gt_human_text_last(const struct gt_node *first, size_t count)
+{
+    while (--count)
+        first = gt_node_seen(first->next);
+    return first;
+}
+
 int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count,
                        unsigned flags)
 {
@@ -546,4 +534,52 @@ const char *gt_grid_exact(const struct gt_grid *grid, size_t row, size_t column)
 const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column)
 {
     return grid->text[row * grid->columns + column];
+}
+
+/* ---- terminals ---- */
+
+void gt_put_spaces(struct gt_buffer *out, size_t count)
+{
+    while (count--)
+        gt_buffer_char(out, ' ');
+}
+
+size_t gt_text_columns(const char *text)
+{
+    return gt_utf8_width_of(text, strlen(text));
+}
+
+/* Behind these a name goes on in the next line. */
+static const char JOINTS[] = "/_:,=";
+
+size_t gt_wrap_piece(const char *text, size_t width, const char **ret_next)
+{
+    size_t length = 0, columns = 0, space = 0, joint = 0;
+    for (; text[length]; length++) {
+        size_t own = gt_utf8_width(text + length);
+        if (columns && own && columns + own > width)
+            break;
+        if (text[length] == ' ')
+            space = length;
+        if (length && strchr(JOINTS, text[length - 1]))
+            joint = length;
+        columns += own;
+    }
+    if (text[length] && text[length] != ' ' && (space || joint > width / 2))
+        length = space ? space : joint;
+    *ret_next = text + length + (text[length] == ' ');
+    return length;
+}
+
+void gt_put_wrapped(struct gt_buffer *out, const char *text, size_t column, size_t indent, size_t width)
+{
+    const char *next = text;
+    for (bool is_first = true; is_first || *next; is_first = false, column = indent) {
+        size_t room = width > column + 8 ? width - column : 8;
+        if (!is_first)
+            gt_put_spaces(out, indent);
+        const char *at = next;
+        gt_buffer_append(out, at, gt_wrap_piece(at, room, &next));
+        gt_buffer_char(out, '\n');
+    }
 }

@@ -40,9 +40,20 @@ enum {
 size_t gt_human_text_alike(const struct gt_node *first);
 int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count,
                        unsigned flags);
+/* Returns section number `count`, from 1, of those that gt_human_text_alike counts. */
+const struct gt_node *gt_human_text_last(const struct gt_node *first, size_t count);
 int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, unsigned flags);
 void gt_grid_release(struct gt_grid *grid);
 const char *gt_grid_exact(const struct gt_grid *grid, size_t row, size_t column); /* NULL: the text is exact */
 const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column);
+
+/* Terminals. */
+void gt_put_spaces(struct gt_buffer *out, size_t count);
+size_t gt_text_columns(const char *text); /* that a terminal needs for it */
+/* Returns how many bytes of `text` (UTF-8) fit into `width` columns, one character at least. It is broken between words
+ * where there are any, else within names; *ret_next is where the next line begins. */
+size_t gt_wrap_piece(const char *text, size_t width, const char **ret_next);
+/* Appends what fits of `text` behind `column` of a line, and the rest on further lines from `indent` on. */
+void gt_put_wrapped(struct gt_buffer *out, const char *text, size_t column, size_t indent, size_t width);
 
 #endif

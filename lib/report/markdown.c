@@ -28,11 +28,11 @@ static void put_escaped(struct gt_buffer *out, const char *text)
     }
 }
 
-static void put_row(struct gt_buffer *out, const struct gt_grid *grid, size_t row)
+static void put_cells(struct gt_buffer *out, const char *const cell[], size_t cells)
 {
-    for (size_t column = 0; column < grid->columns; column++) {
+    for (size_t i = 0; i < cells; i++) {
         gt_buffer_text(out, "| ");
-        put_escaped(out, gt_grid_at(grid, row, column));
+        put_escaped(out, cell[i] ? cell[i] : "");
         gt_buffer_char(out, ' ');
     }
     gt_buffer_text(out, "|\n");
@@ -40,34 +40,24 @@ static void put_row(struct gt_buffer *out, const struct gt_grid *grid, size_t ro
 
 static void put_grid(struct gt_buffer *out, struct gt_grid *grid)
 {
-    put_row(out, grid, 0);
+    const char *const *cell = (const char *const *)grid->text;
+    put_cells(out, cell, grid->columns);
     for (size_t column = 0; column < grid->columns; column++)
         gt_buffer_text(out, grid->is_text[column] ? "| --- " : "| ---: ");
     gt_buffer_text(out, "|\n");
     for (size_t row = 1; row < grid->rows; row++)
-        put_row(out, grid, row);
+        put_cells(out, cell + row * grid->columns, grid->columns);
     gt_buffer_char(out, '\n');
     gt_grid_release(grid);
 }
 
-static int put_table(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *node)
+/* A node, or `count` sections that are alike, as one table. */
+static int put_table(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *node, size_t count)
 {
     struct gt_grid grid;
-    int status = gt_grid_init(&grid, report, node, 0);
+    int status = count > 1 ? gt_grid_init_alike(&grid, report, node, count, 0) : gt_grid_init(&grid, report, node, 0);
     if (status == 0)
         put_grid(out, &grid);
-    return status;
-}
-
-/* Sections that are alike, as one table; `*node` becomes the last of them. */
-static int put_alike(struct gt_buffer *out, const struct gt_report *report, const struct gt_node **node, size_t count)
-{
-    struct gt_grid grid;
-    int status = gt_grid_init_alike(&grid, report, *node, count, 0);
-    if (status == 0)
-        put_grid(out, &grid);
-    while (--count)
-        *node = gt_node_seen((*node)->next);
     return status;
 }
 
@@ -106,21 +96,11 @@ static void put_fields(struct gt_buffer *out, const struct gt_report *report, co
         begun = true;
         gt_buffer_clear(&value);
         gt_human_text_shown(&value, report, node);
-        gt_buffer_text(out, "| ");
-        put_escaped(out, node->title);
-        gt_buffer_text(out, " | ");
-        put_escaped(out, value.data ? value.data : "");
-        gt_buffer_text(out, " |\n");
+        put_cells(out, (const char *const[]){node->title, value.data}, 2);
     }
     if (begun)
         gt_buffer_char(out, '\n');
     gt_buffer_release(&value);
-}
-
-static bool is_hidden(const struct gt_node *node)
-{
-    bool is_picture = node->kind == GT_NODE_SERIES && gt_node_flag_bits(node) & GT_ONLY_PEOPLE;
-    return is_picture || gt_node_flag_bits(node) & GT_NOT_ON_PAGE;
 }
 
 static int put_nodes(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *section, int level);
@@ -129,7 +109,7 @@ static int put_part(struct gt_buffer *out, const struct gt_report *report, const
 {
     put_heading(out, node->title, level);
     if (node->kind == GT_NODE_TABLE || gt_node_flag_bits(node) & GT_ROW)
-        return put_table(out, report, node);
+        return put_table(out, report, node, 1);
     if (node->kind != GT_NODE_SERIES)
         return put_nodes(out, report, node, level + 1);
     put_series(out, node);
@@ -142,11 +122,13 @@ static int put_parts(struct gt_buffer *out, const struct gt_report *report, cons
 {
     int status = 0;
     for (const struct gt_node *node = gt_node_seen(section->first); node && !status; node = gt_node_seen(node->next)) {
-        bool is_first = gt_node_flag_bits(node) & GT_PAGE_FIRST;
-        if (gt_node_is_field(node) || is_hidden(node) || is_first != of_begin)
+        unsigned flags = gt_node_flag_bits(node);
+        bool is_first = flags & GT_PAGE_FIRST, is_picture = node->kind == GT_NODE_SERIES && flags & GT_ONLY_PEOPLE;
+        if (gt_node_is_field(node) || is_picture || flags & GT_NOT_ON_PAGE || is_first != of_begin)
             continue;
         size_t alike = gt_human_text_alike(node);
-        status = alike > 1 ? put_alike(out, report, &node, alike) : put_part(out, report, node, level);
+        status = alike > 1 ? put_table(out, report, node, alike) : put_part(out, report, node, level);
+        node = alike > 1 ? gt_human_text_last(node, alike) : node;
     }
     return status;
 }
@@ -156,17 +138,6 @@ static int put_parts(struct gt_buffer *out, const struct gt_report *report, cons
 enum { BRIEF_ROWS = 12 };
 
 #define FOLDED "<details>\n<summary>All figures</summary>\n\n"
-
-static void put_brief_row(struct gt_buffer *out, const char *title, const char *value, const char *words)
-{
-    gt_buffer_text(out, "| ");
-    put_escaped(out, title);
-    gt_buffer_text(out, " | ");
-    put_escaped(out, value ? value : "");
-    gt_buffer_text(out, " | ");
-    put_escaped(out, words);
-    gt_buffer_text(out, " |\n");
-}
 
 static void put_brief_items(struct gt_buffer *out, const struct gt_node *item)
 {
@@ -187,9 +158,9 @@ static void put_brief(struct gt_buffer *out, const struct gt_node *brief)
 {
     int rows = BRIEF_ROWS - 1;
     gt_buffer_text(out, "| | | |\n| --- | ---: | --- |\n");
-    put_brief_row(out, gt_brief_title(brief), NULL, gt_brief_outcome(brief));
+    put_cells(out, (const char *const[]){gt_brief_title(brief), NULL, gt_brief_outcome(brief)}, 3);
     for (const struct gt_node *line = gt_brief_first_line(brief); line && rows; line = line->next, rows--)
-        put_brief_row(out, line->title, gt_brief_value(line), gt_brief_words(line));
+        put_cells(out, (const char *const[]){line->title, gt_brief_value(line), gt_brief_words(line)}, 3);
     put_brief_items(out, gt_brief_first_warning(brief));
     put_brief_items(out, gt_brief_first_request(brief));
     gt_buffer_text(out, "\n" FOLDED);

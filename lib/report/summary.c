@@ -8,7 +8,6 @@
 #include "report/brief.h"
 #include "report/format.h"
 #include "report/human_text.h"
-#include "report/screen_table.h"
 
 enum {
     MOST_LINES = 25,
@@ -32,17 +31,6 @@ struct page {
 };
 
 /* ---- Pieces of text ---------------------------------------------------------------------------------------------- */
-
-static void put_spaces(struct page *page, size_t count)
-{
-    while (count--)
-        gt_buffer_char(page->out, ' ');
-}
-
-static size_t columns_of(const char *shown)
-{
-    return gt_utf8_width_of(shown, strlen(shown));
-}
 
 /* The text as it may be shown, in ASCII where the terminal has no more: malloc'ed, or NULL without memory. */
 static char *shown(const struct page *page, const char *text)
@@ -76,28 +64,15 @@ static bool drop_brackets(char *text)
     return true;
 }
 
-/* The text from column `indent` on, where the line stands already, and on further lines where it is longer. */
-static void put_wrapped(struct page *page, char *text, size_t indent)
-{
-    size_t room = page->width > indent + 8 ? page->width - indent : 8;
-    const char *at = text, *next;
-    while (columns_of(text) > room && drop_brackets(text))
-        continue;
-    do {
-        size_t length = gt_wrap_piece(at, room, &next);
-        if (at != text)
-            put_spaces(page, indent);
-        gt_buffer_append(page->out, at, length);
-        gt_buffer_char(page->out, '\n');
-        at = next;
-    } while (*at);
-}
-
+/* Puts the text behind column `indent` of a line, and on further lines where it is longer. */
 static void put_text(struct page *page, const char *text, size_t indent)
 {
     char *own = shown(page, text);
+    size_t room = page->width > indent + 8 ? page->width - indent : 8;
+    while (own && gt_text_columns(own) > room && drop_brackets(own))
+        continue;
     if (own)
-        put_wrapped(page, own, indent);
+        gt_put_wrapped(page->out, own, indent, indent, page->width);
     free(own);
 }
 
@@ -107,8 +82,8 @@ static void put_text(struct page *page, const char *text, size_t indent)
 static void put_cut(struct page *page, const char *text, size_t columns)
 {
     const char *sign = page->is_ascii ? "..." : "…";
-    size_t room = columns, sign_columns = columns_of(sign);
-    if (columns_of(text) > columns)
+    size_t room = columns, sign_columns = gt_text_columns(sign);
+    if (gt_text_columns(text) > columns)
         room = columns > sign_columns ? columns - sign_columns : 0;
     const char *end = text;
     for (size_t taken = 0; *end && taken + gt_utf8_width(end) <= room; end++)
@@ -130,8 +105,8 @@ static void put_outcome(struct page *page, const char *outcome, bool is_alarm)
 static void put_heading(struct page *page, const struct gt_node *brief, bool is_alone)
 {
     char *title = shown(page, gt_brief_title(brief)), *outcome = shown(page, gt_brief_outcome(brief));
-    size_t taken = strlen(NAME) + GAP + (outcome ? columns_of(outcome) : 0);
-    size_t needed = title ? columns_of(title) : 0, least = needed < SHORTEST_NAME ? needed : SHORTEST_NAME;
+    size_t taken = strlen(NAME) + GAP + (outcome ? gt_text_columns(outcome) : 0);
+    size_t needed = title ? gt_text_columns(title) : 0, least = needed < SHORTEST_NAME ? needed : SHORTEST_NAME;
     bool is_one_line = taken + least <= page->width;
     size_t room = page->width - (is_one_line ? taken : strlen(NAME));
     gt_buffer_text(page->out, NAME);
@@ -141,8 +116,8 @@ static void put_heading(struct page *page, const struct gt_node *brief, bool is_
     if (!is_one_line)
         gt_buffer_text(page->out, "\n  ");
     else
-        put_spaces(page, pad);
-    if (outcome && columns_of(outcome) + 2 > page->width)
+        gt_put_spaces(page->out, pad);
+    if (outcome && gt_text_columns(outcome) + 2 > page->width)
         put_text(page, outcome, 2);
     else
         put_outcome(page, outcome ? outcome : "", gt_brief_is_alarm(brief));
@@ -155,9 +130,9 @@ static void put_heading(struct page *page, const struct gt_node *brief, bool is_
 static void put_padded(struct page *page, const char *text, size_t columns)
 {
     char *own = shown(page, text);
-    size_t taken = own ? columns_of(own) : 0;
+    size_t taken = own ? gt_text_columns(own) : 0;
     gt_buffer_text(page->out, own ? own : "");
-    put_spaces(page, taken < columns ? columns - taken : 1);
+    gt_put_spaces(page->out, taken < columns ? columns - taken : 1);
     free(own);
 }
 
@@ -165,12 +140,12 @@ static void put_padded(struct page *page, const char *text, size_t columns)
 static void put_title(struct page *page, const char *title)
 {
     char *own = shown(page, title);
-    size_t taken = own ? columns_of(own) : 0;
+    size_t taken = own ? gt_text_columns(own) : 0;
     if (taken < page->title)
         gt_buffer_text(page->out, own ? own : "");
     else
         put_cut(page, own, page->title - 1);
-    put_spaces(page, taken < page->title ? page->title - taken : 1);
+    gt_put_spaces(page->out, taken < page->title ? page->title - taken : 1);
     free(own);
 }
 
@@ -180,7 +155,7 @@ static void put_line(struct page *page, const struct gt_node *line)
     struct gt_brief_curve curve;
     size_t indent = 2 + page->title + (value ? VALUE : 0);
     bool has_curve = gt_brief_curve(line, &curve) && page->width > NARROW;
-    put_spaces(page, 2);
+    gt_put_spaces(page->out, 2);
     put_title(page, line->title);
     bool is_bare = value && !has_curve && !*gt_brief_words(line);
     if (is_bare)
@@ -189,7 +164,7 @@ static void put_line(struct page *page, const struct gt_node *line)
         put_padded(page, value, VALUE);
     if (has_curve) {
         gt_brief_draw(page->out, &curve, page->is_ascii);
-        put_spaces(page, GAP);
+        gt_put_spaces(page->out, GAP);
         indent += GT_BRIEF_CELLS + GAP;
     }
     put_text(page, gt_brief_words(line), indent);
@@ -221,7 +196,7 @@ static size_t title_columns(const struct page *page, const struct gt_node *brief
     const struct gt_node *lists[] = {gt_brief_first_line(brief), gt_brief_first_text_line(brief)};
     for (size_t i = 0; i < 2; i++)
         for (const struct gt_node *line = lists[i]; line; line = line->next)
-            widest = columns_of(line->title) + 1 > widest ? columns_of(line->title) + 1 : widest;
+            widest = gt_text_columns(line->title) + 1 > widest ? gt_text_columns(line->title) + 1 : widest;
     limit = limit > WIDEST_TITLE ? WIDEST_TITLE : limit < TITLE ? TITLE : limit;
     return widest < limit ? widest : limit;
 }
@@ -248,7 +223,7 @@ static void put_warnings(struct page *page, const struct gt_node *brief)
         put_mark(page);
         put_text(page, gt_brief_words(warning), 4);
         if (gt_brief_detail(warning)) {
-            put_spaces(page, 4);
+            gt_put_spaces(page->out, 4);
             put_text(page, gt_brief_detail(warning), 4);
         }
     }
@@ -262,12 +237,12 @@ static void put_pasted(struct page *page, const char *text)
         char *own = shown(page, line), *words = own;
         size_t column = 0;
         for (const char *word; words && (word = strsep(&words, " "));) {
-            size_t needed = columns_of(word);
+            size_t needed = gt_text_columns(word);
             if (column && column + 1 + needed + 2 * !!words > page->width) {
                 gt_buffer_text(page->out, " \\\n");
                 column = 0;
             }
-            put_spaces(page, column ? 1 : 4);
+            gt_put_spaces(page->out, column ? 1 : 4);
             gt_buffer_text(page->out, word);
             column += (column ? 1 : 4) + needed;
         }
@@ -283,13 +258,13 @@ static void put_requests(struct page *page, const struct gt_node *brief)
     if (request || gt_brief_rest(brief))
         gt_buffer_char(page->out, '\n');
     for (; request; request = request->next) {
-        put_spaces(page, 2);
+        gt_put_spaces(page->out, 2);
         put_text(page, gt_brief_words(request), 2);
         if (gt_brief_detail(request))
             put_pasted(page, gt_brief_detail(request));
     }
     if (gt_brief_rest(brief)) {
-        put_spaces(page, 2);
+        gt_put_spaces(page->out, 2);
         put_text(page, gt_brief_rest(brief), 4);
     }
 }
@@ -356,7 +331,7 @@ static const struct gt_node *line_titled(const struct gt_node *brief, const char
 
 static void widen(size_t *width, const char *text)
 {
-    size_t columns = columns_of(text);
+    size_t columns = gt_text_columns(text);
     *width = columns > *width ? columns : *width;
 }
 
@@ -387,14 +362,14 @@ static void put_row(struct page *page, const struct columns *columns, const char
                     const struct gt_node *brief)
 {
     char *own = shown(page, name);
-    size_t taken = own ? columns_of(own) : 0;
-    put_spaces(page, 2);
+    size_t taken = own ? gt_text_columns(own) : 0;
+    gt_put_spaces(page->out, 2);
     put_cut(page, own ? own : "", columns->name);
-    put_spaces(page, (taken < columns->name ? columns->name - taken : 0) + 2);
+    gt_put_spaces(page->out, (taken < columns->name ? columns->name - taken : 0) + 2);
     put_padded(page, outcome, columns->outcome);
     for (size_t i = 0; i < columns->count; i++) {
         const struct gt_node *line = brief ? line_titled(brief, columns->title[i]) : NULL;
-        put_spaces(page, 2);
+        gt_put_spaces(page->out, 2);
         if (i + 1 < columns->count)
             put_padded(page, !brief ? columns->title[i] : line ? gt_brief_value(line) : "", columns->width[i]);
         else

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "analyse/job/rank_scores.h"
+#include "analyse/job/job_analysis.h"
 #include "support/figures.h"
 #include "support/sanitized.h"
 

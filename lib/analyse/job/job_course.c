@@ -259,13 +259,6 @@ static int begin(struct gt_job_course *course, const struct gt_job *job, const s
     return course->row && course->columns_of_all ? 0 : -ENOMEM;
 }
 
-/* Sums of counters fall when processes end, so only gauges are added up. */
-static bool is_told_by_processes(const struct gt_job_subject *subject)
-{
-    return subject->scope == GT_SCOPE_COMBINED && gt_metrics[subject->metric].kind == GT_GAUGE &&
-           gt_metric_has(subject->metric, GT_SCOPE_PROCESS);
-}
-
 static int read_below(struct gt_job_course *course, size_t count, const struct gt_job *job,
                       const struct gt_job_question *question, struct gt_error *error)
 {
@@ -273,10 +266,13 @@ static int read_below(struct gt_job_course *course, size_t count, const struct g
     size_t place[GT_JOB_SUBJECTS];
     below.subjects = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!is_told_by_processes(&question->subject[i]))
+        const struct gt_job_subject *subject = &question->subject[i];
+        /* Sums of counters fall when processes end, so only gauges are added up. */
+        if (subject->scope != GT_SCOPE_COMBINED || gt_metrics[subject->metric].kind != GT_GAUGE ||
+            !gt_metric_has(subject->metric, GT_SCOPE_PROCESS))
             continue;
         place[below.subjects] = i;
-        gt_job_ask(&below, (struct gt_job_subject){GT_SCOPE_PROCESS, question->subject[i].metric, 0});
+        gt_job_ask(&below, (struct gt_job_subject){GT_SCOPE_PROCESS, subject->metric, 0});
     }
     struct reading reading = {course, count, &below, place};
     return below.subjects && job->all_members > job->members

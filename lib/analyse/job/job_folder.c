@@ -459,11 +459,6 @@ static int read_calls(void *folder, const struct gt_job *job, size_t rank, struc
     return status;
 }
 
-static void close_folder(void *folder)
-{
-    free(folder);
-}
-
 int gt_job_folder_open(struct gt_job_source *ret, const char *folder, struct gt_error *error)
 {
     struct stat found;
@@ -476,6 +471,6 @@ int gt_job_folder_open(struct gt_job_source *ret, const char *folder, struct gt_
                                   .ranks = read_ranks,
                                   .series = read_series,
                                   .calls = read_calls,
-                                  .close = close_folder};
+                                  .close = free};
     return ret->state ? 0 : gt_error_system(error, ENOMEM, "%s", folder);
 }

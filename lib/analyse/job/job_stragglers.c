@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analyse/job/job_analysis.h"
-#include "analyse/job/rank_scores.h"
 #include "base/grow.h"
 #include "base/map.h"
 

@@ -1,4 +1,4 @@
-#include "analyse/job/rank_scores.h"
+#include "analyse/job/job_analysis.h"
 
 #include <errno.h>
 #include <math.h>

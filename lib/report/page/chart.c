@@ -187,7 +187,7 @@ static void find_ranges(struct chart *chart)
     y->most = ceil(y->most / chart->step - 1e-9) * chart->step;
 }
 
-double gt_chart_place(const struct gt_chart_frame *frame, double x)
+static double place_of(const struct gt_chart_frame *frame, double x)
 {
     double share = (x - frame->x.least) / (frame->x.most - frame->x.least);
     return LEFT + fmin(fmax(share, 0), 1) * (frame->width - LEFT - RIGHT);
@@ -195,7 +195,7 @@ double gt_chart_place(const struct gt_chart_frame *frame, double x)
 
 static double x_place(const struct chart *chart, double x)
 {
-    return gt_chart_place(&chart->frame, x);
+    return place_of(&chart->frame, x);
 }
 
 static int bottom_of(const struct chart *chart)
@@ -215,14 +215,14 @@ static void put_point(struct gt_buffer *out, double x, double y)
     gt_chart_number(out, y, 1);
 }
 
-void gt_chart_x_axis(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame,
-                     int height)
+static void put_x_axis(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame,
+                       int height)
 {
     struct gt_chart_unit unit = time_unit(series, frame->x);
     double step = step_of(frame->x, unit, frame->width - LEFT - RIGHT, TICK_WIDTH);
     for (double at = ceil(frame->x.least / step) * step; at <= frame->x.most + step * 1e-6; at += step) {
         gt_buffer_text(out, "<text text-anchor=\"middle\" x=\"");
-        gt_chart_number(out, gt_chart_place(frame, at), 1);
+        gt_chart_number(out, place_of(frame, at), 1);
         gt_buffer_printf(out, "\" y=\"%d\">", height - BOTTOM + 18);
         gt_chart_number(out, at / unit.size, gt_chart_tick_decimals(step / unit.size));
         gt_buffer_text(out, "</text>\n");
@@ -461,7 +461,7 @@ static void put_shapes(struct chart *chart)
     number_bands(chart);
     put_bands(chart);
     put_y_axis(chart);
-    gt_chart_x_axis(chart->out, chart->series, &chart->frame, chart->frame.height);
+    put_x_axis(chart->out, chart->series, &chart->frame, chart->frame.height);
     for (size_t line = 0; line < chart->series->series.lines; line++)
         put_line(chart, line);
     put_limit(chart);
@@ -522,9 +522,8 @@ static double most_of(const struct gt_node *series)
 /* Round steps; nothing falls by more than all of it. */
 static void find_axis(struct forest *forest)
 {
-    double most = most_of(forest->series), least = fmax(-most, -WHOLE);
-    double rough = (most - least) / STEPS, power = pow(10, floor(log10(rough))), lead = rough / power;
-    forest->step = power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
+    double most = most_of(forest->series);
+    forest->step = gt_chart_tick_step((struct gt_chart_range){fmax(-most, -WHOLE), most}, STEPS);
     forest->most = ceil(most / forest->step - 1e-9) * forest->step;
     forest->least = fmax(-forest->most, -WHOLE);
 }
@@ -573,11 +572,6 @@ static void put_axis(const struct forest *forest, int height)
     }
 }
 
-static int forest_width(bool is_narrow)
-{
-    return is_narrow ? narrow.width : wide.width;
-}
-
 static int forest_height(const struct gt_node *series, bool is_narrow)
 {
     return (int)series->series.lines * (is_narrow ? narrow.row : wide.row) + GT_CHART_BOTTOM;
@@ -598,6 +592,125 @@ static void put_forest(struct gt_buffer *out, const struct gt_node *series, bool
     }
 }
 
+/* ---- Pictures with a row for each line: strips, darker where the value is greater, and lanes of named bands ---- */
+
+enum { ROW = 18, STRIP_STEPS = 380, SHADES = 8, LANE_BANDS_DRAWN = 2000, NAMES = 64 };
+
+struct rows {
+    struct gt_buffer *out;
+    const struct gt_node *series;
+    struct gt_chart_frame frame;
+    const char *name[NAMES]; /* the first that came: each has a colour */
+    size_t names;
+};
+
+/* Letters are of many widths: a picture of its own cuts the name off at the end of its box. */
+static void put_lane_name(const struct rows *rows, const char *name, double x, size_t row, double width)
+{
+    size_t letters = width > LETTER ? (size_t)(width / LETTER) : 0;
+    if (gt_utf8_columns(name) > letters)
+        return;
+    gt_buffer_printf(rows->out, "<svg x=\"");
+    gt_chart_number(rows->out, x, 1);
+    gt_buffer_printf(rows->out, "\" y=\"%zu\" height=\"%d\" width=\"", row * ROW + 1, ROW - 2);
+    gt_chart_number(rows->out, width - 1, 1);
+    gt_buffer_text(rows->out, "\"><text class=\"in\" x=\"3\" y=\"12\">");
+    gt_html_escape(rows->out, name);
+    gt_buffer_text(rows->out, "</text></svg>\n");
+}
+
+static size_t lane_colour(struct rows *rows, const char *name)
+{
+    size_t i = 0;
+    while (i < rows->names && strcmp(rows->name[i], name) != 0)
+        i++;
+    if (i == rows->names && i < NAMES)
+        rows->name[rows->names++] = name;
+    return i % GT_CHART_COLOURS;
+}
+
+static void put_lanes(struct rows *rows)
+{
+    const struct gt_series *series = &rows->series->series;
+    for (size_t i = 0; i < series->bands && i < LANE_BANDS_DRAWN; i++) {
+        const struct gt_band *band = &series->band[i];
+        size_t row = (size_t)band->lane;
+        double from = place_of(&rows->frame, band->from), to = place_of(&rows->frame, band->to);
+        gt_buffer_printf(rows->out, "<rect class=\"fill%zu\" x=\"", lane_colour(rows, band->title));
+        gt_chart_number(rows->out, from, 1);
+        gt_buffer_printf(rows->out, "\" y=\"%zu\" height=\"%d\" width=\"", row * ROW + 1, ROW - 2);
+        gt_chart_number(rows->out, fmax(to - from - 0.5, 0.5), 1);
+        gt_buffer_text(rows->out, "\"><title>");
+        gt_html_escape(rows->out, band->title);
+        gt_buffer_text(rows->out, "</title></rect>\n");
+        put_lane_name(rows, band->title, from, row, to - from);
+    }
+}
+
+/* The mean of the points of each step, as one of SHADES; -1 where nothing is known. */
+static void find_shades(const struct rows *rows, size_t line, int shade[STRIP_STEPS])
+{
+    const struct gt_series_line *of = &rows->series->series.line[line];
+    size_t at = 0;
+    double span = rows->frame.x.most - rows->frame.x.least, value = NAN;
+    for (int step = 0; step < STRIP_STEPS; step++) {
+        double until = rows->frame.x.least + span * (step + 1) / STRIP_STEPS, sum = 0;
+        size_t begin = at;
+        while (at < of->points && of->point[at].x < until)
+            sum += of->point[at++].y;
+        value = at > begin ? sum / (double)(at - begin) : at < of->points && at > 0 ? value : NAN;
+        shade[step] = isnan(value) ? -1 : (int)lround(fmin(fmax(value / 100, 0), 1) * SHADES);
+    }
+}
+
+static void put_strip(struct rows *rows, size_t line)
+{
+    int shade[STRIP_STEPS];
+    double width = (double)(rows->frame.width - LEFT - RIGHT) / STRIP_STEPS;
+    find_shades(rows, line, shade);
+    for (int step = 0, next; step < STRIP_STEPS; step = next) {
+        for (next = step + 1; next < STRIP_STEPS && shade[next] == shade[step];)
+            next++;
+        if (shade[step] <= 0)
+            continue;
+        gt_buffer_printf(rows->out, "<rect class=\"strip\" opacity=\"");
+        gt_chart_number(rows->out, (double)shade[step] / SHADES, 3);
+        gt_buffer_text(rows->out, "\" x=\"");
+        gt_chart_number(rows->out, LEFT + step * width, 1);
+        gt_buffer_printf(rows->out, "\" y=\"%zu\" height=\"%d\" width=\"", line * ROW + 1, ROW - 3);
+        gt_chart_number(rows->out, (next - step) * width, 1);
+        gt_buffer_text(rows->out, "\"/>\n");
+    }
+}
+
+static void put_row_titles(const struct rows *rows)
+{
+    for (size_t line = 0; line < rows->series->series.lines; line++) {
+        gt_buffer_printf(rows->out, "<text x=\"0\" y=\"%zu\">", line * ROW + 13);
+        gt_chart_cut(rows->out, rows->series->series.line[line].title, LEFT / LETTER - 1);
+        gt_buffer_printf(rows->out, "</text><path class=\"grid\" d=\"M%d %zuH%d\"/>\n", LEFT, line * ROW + ROW,
+                         rows->frame.width - RIGHT);
+    }
+}
+
+static int rows_height(const struct gt_node *series)
+{
+    return (int)series->series.lines * ROW + BOTTOM;
+}
+
+static void put_rows(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame)
+{
+    struct rows rows = {.out = out, .series = series, .frame = *frame};
+    if (!(rows.frame.x.most > rows.frame.x.least))
+        rows.frame.x = (struct gt_chart_range){0, 1};
+    put_row_titles(&rows);
+    if (gt_node_flag_bits(series) & GT_LANES)
+        put_lanes(&rows);
+    for (size_t line = 0; gt_node_flag_bits(series) & GT_STRIPS && line < series->series.lines; line++)
+        put_strip(&rows, line);
+    put_x_axis(out, series, &rows.frame, rows_height(series));
+}
+
 /* ---- A chart with its legend ---- */
 
 static bool is_forest(const struct gt_node *series)
@@ -612,9 +725,7 @@ static bool has_rows(const struct gt_node *series)
 
 int gt_chart_height(const struct gt_node *series, const struct gt_chart_frame *frame)
 {
-    return is_forest(series)  ? forest_height(series, false)
-           : has_rows(series) ? gt_chart_rows_height(series)
-                              : frame->height;
+    return is_forest(series) ? forest_height(series, false) : has_rows(series) ? rows_height(series) : frame->height;
 }
 
 void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame)
@@ -623,7 +734,7 @@ void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, const 
     if (is_forest(series))
         put_forest(out, series, false);
     else if (has_rows(series))
-        gt_chart_rows(out, series, frame);
+        put_rows(out, series, frame);
     else
         put_shapes(&chart);
 }
@@ -635,15 +746,6 @@ void gt_chart_title(struct gt_buffer *out, const struct gt_node *series)
         gt_buffer_text(out, ", ");
         gt_html_escape(out, series->unit);
     }
-}
-
-/* The same for phones, where names beside it would be cut or too small. */
-static void put_narrow_forest(struct gt_buffer *out, const struct gt_node *series)
-{
-    gt_buffer_printf(out, "<svg class=\"chart narrow\" viewBox=\"0 0 %d %d\" aria-hidden=\"true\">\n",
-                     forest_width(true), forest_height(series, true));
-    put_forest(out, series, true);
-    gt_buffer_text(out, "</svg>\n");
 }
 
 void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id, struct gt_chart_range x)
@@ -665,8 +767,12 @@ void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id,
     put_description(out, series);
     gt_chart_shapes(out, series, &frame);
     gt_buffer_text(out, "</svg>\n");
-    if (is_forest(series))
-        put_narrow_forest(out, series);
+    if (is_forest(series)) { /* the same for phones, where names beside it would be cut or too small */
+        gt_buffer_printf(out, "<svg class=\"chart narrow\" viewBox=\"0 0 %d %d\" aria-hidden=\"true\">\n", narrow.width,
+                         forest_height(series, true));
+        put_forest(out, series, true);
+        gt_buffer_text(out, "</svg>\n");
+    }
     number_bands(&chart);
     if (!has_rows(series) && !is_forest(series))
         put_legend(&chart);

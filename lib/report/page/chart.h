@@ -41,22 +41,15 @@ void gt_chart_title(struct gt_buffer *out, const struct gt_node *series);
 /* Appends what is inside the picture alone, and tells how high it is. */
 void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame);
 int gt_chart_height(const struct gt_node *series, const struct gt_chart_frame *frame);
-/* The same for series with GT_STRIPS or GT_LANES, which have a row for each line. */
-void gt_chart_rows(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame);
-int gt_chart_rows_height(const struct gt_node *series);
 /* Appends at most so many letters of a name, escaped, with an ellipsis where there are more. */
 void gt_chart_cut(struct gt_buffer *out, const char *name, size_t letters);
 /* Appends `text` with HTML's special characters escaped, as attribute values in double quotes need it, too. */
 void gt_html_escape(struct gt_buffer *out, const char *text);
 
 /* For both kinds of picture. */
-double gt_chart_place(const struct gt_chart_frame *frame, double x);
 void gt_chart_number(struct gt_buffer *out, double value, int decimals);
 /* A step of 1, 2 or 5 times a power of ten that gives at most `count` ticks, and the decimals that tell them. */
 double gt_chart_tick_step(struct gt_chart_range range, int count);
 int gt_chart_tick_decimals(double step);
-/* Appends the time axis of a picture of this height, in the unit that suits its length. */
-void gt_chart_x_axis(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame,
-                     int height);
 
 #endif

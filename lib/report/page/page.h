@@ -33,14 +33,6 @@ int gt_page_state(const struct gt_report *report, struct gt_buffer *out);
 /* Appends the data as JSON for a script element, with as many samples as fit into `size` bytes. */
 void gt_page_data(struct gt_buffer *out, const struct gt_page_charts *charts, size_t size);
 
-/* What an HTML page begins with: its title, how the run ended, a card for each resource, warnings, what to ask for next time. All of it is
- * the brief of the report. */
-
-/* Appends the text of the title element: "13.9 GB · python train.py". */
-void gt_page_title(struct gt_buffer *out, const struct gt_report *report);
-/* Appends the heading and all that stands before the charts. */
-void gt_page_head(struct gt_buffer *out, const struct gt_report *report);
-
 /* Tables of pages. On a narrow screen wide ones show each row as a card, its figures by their titles.
  *
  * Of an analysis of traces, columns that say the same in all rows are told in a line below, file names are shortened to what differs,

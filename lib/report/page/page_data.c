@@ -25,19 +25,14 @@ struct scale {
     double least, step;
 };
 
-/* Differences of words become small when they change sign in their lowest bit. */
-static uint32_t folded(uint32_t word, uint32_t before)
-{
-    uint32_t difference = word - before;
-    return difference << 1 ^ (difference >> 31 ? UINT32_MAX : 0);
-}
-
 /* Differences of `count` words, byte by byte: all lowest bytes, then all next ones. NULL without memory. */
 static uint8_t *planes_of(const uint32_t *word, size_t count, size_t bytes)
 {
     uint8_t *plane = malloc(count * bytes + 1);
     for (size_t i = 0; plane && i < count; i++) {
-        uint32_t difference = folded(word[i], i ? word[i - 1] : 0);
+        uint32_t difference = word[i] - (i ? word[i - 1] : 0);
+        /* Differences become small when they have their sign in the lowest bit. */
+        difference = difference << 1 ^ (difference >> 31 ? UINT32_MAX : 0);
         for (size_t k = 0; k < bytes; k++)
             plane[k * count + i] = (uint8_t)(difference >> 8 * k);
     }

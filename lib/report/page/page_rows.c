@@ -115,22 +115,6 @@ static double shade_of(const struct rows *rows, double value)
     return range > 0 ? fmin(fmax((value - rows->y.least) / range, 0), 1) : alone;
 }
 
-static bool is_marked(const struct rows *rows, double value)
-{
-    return rows->limit.title && value > rows->limit.value;
-}
-
-/* A mark is drawn inside its cell, so that cells beside it do not hide it. */
-static void put_mark(const struct rows *rows, const struct gt_band *column)
-{
-    double width = (column->to - column->from) / (rows->x.most - rows->x.least) * WIDTH;
-    gt_buffer_text(rows->out, "<rect class=\"mark\" x=\"");
-    put_place(rows, column->from);
-    gt_buffer_printf(rows->out, "\" height=\"%d\" width=\"", HEIGHT);
-    gt_chart_number(rows->out, fmax(width, 3), 1);
-    gt_buffer_text(rows->out, "\"/>");
-}
-
 static void put_cell(const struct rows *rows, const char *row, const struct gt_point *point)
 {
     const struct gt_band *column = &rows->column[(size_t)point->x];
@@ -148,22 +132,23 @@ static void put_cell(const struct rows *rows, const char *row, const struct gt_p
     gt_buffer_text(rows->out, "\" opacity=\"");
     gt_chart_number(rows->out, 0.05 + 0.95 * shade_of(rows, point->y), 2);
     gt_buffer_text(rows->out, "\"/>");
-    if (is_marked(rows, point->y))
-        put_mark(rows, column);
+    /* A mark is drawn inside its cell, so that cells beside it do not hide it. */
+    if (rows->limit.title && point->y > rows->limit.value) {
+        gt_buffer_text(rows->out, "<rect class=\"mark\" x=\"");
+        put_place(rows, column->from);
+        gt_buffer_printf(rows->out, "\" height=\"%d\" width=\"", HEIGHT);
+        gt_chart_number(rows->out, fmax(width, 3), 1);
+        gt_buffer_text(rows->out, "\"/>");
+    }
     gt_buffer_text(rows->out, "</g>\n");
-}
-
-static bool is_shown(const struct rows *rows, const struct gt_point *point)
-{
-    return isfinite(point->y) && point->x >= 0 && (size_t)point->x < rows->columns;
 }
 
 static void put_cells(const struct rows *rows, size_t line)
 {
     const struct gt_series_line *of = &rows->series->series.line[line];
     for (size_t i = 0; i < of->points; i++)
-        if (is_shown(rows, &of->point[i]))
-            put_cell(rows, rows->series->series.line[line].title, &of->point[i]);
+        if (isfinite(of->point[i].y) && of->point[i].x >= 0 && (size_t)of->point[i].x < rows->columns)
+            put_cell(rows, of->title, &of->point[i]);
 }
 
 /* ---- stacks ---- */

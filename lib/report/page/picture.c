@@ -341,17 +341,12 @@ static void put_picture(struct gt_buffer *out, const struct gt_report *report, c
     gt_buffer_text(out, "</svg>\n");
 }
 
-static bool is_kind(const char *kind)
-{
-    return !strcmp(kind, "svg") || !strcmp(kind, "png") || !strcmp(kind, "pdf");
-}
-
 int gt_picture_write(const struct gt_report *report, const char *charts, const char *kind, struct gt_buffer *out,
                      struct gt_error *error)
 {
     struct chosen chosen = {.count = 0};
     struct gt_buffer svg = {0};
-    if (!is_kind(kind))
+    if (strcmp(kind, "svg") != 0 && strcmp(kind, "png") != 0 && strcmp(kind, "pdf") != 0)
         return gt_error_set(error, EINVAL, "\"%s\" is not a picture format; choose svg, png or pdf", kind);
     if (report->picture_width != 0 && !(report->picture_width >= LEAST_WIDTH && report->picture_width <= MOST_WIDTH))
         return gt_error_set(error, EINVAL, "a picture cannot be %g cm wide; choose %d to %d", report->picture_width,
