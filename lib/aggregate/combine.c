@@ -354,7 +354,7 @@ static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct
 /* CPU seconds of a process since they were last divided. */
 static double used_seconds(const struct gt_process *process, const struct gt_process_rate *rate)
 {
-    return fmax(0, process->value[GT_CPU_TIME] - process->ledger.own_base - rate->cpu_time);
+    return fmax(0, process->value[GT_CPU_TIME] - process->baseline.own_base - rate->cpu_time);
 }
 
 /* The part of the job's CPU energy that a process drew: by its CPU seconds, and with several packages by where it used them. */
@@ -650,7 +650,7 @@ static void process_row(struct gt_combiner *combine, const struct gt_sampler *sa
     row->start = process->start;
     row->rank = process->rank ? process->rank->figures.rank + 1 : 0;
     memcpy(row->value, process->value, sizeof process->value);
-    row->value[GT_CPU_TIME] -= process->ledger.own_base;
+    row->value[GT_CPU_TIME] -= process->baseline.own_base;
     struct gt_process_rate *rate = rate_of(combine, process);
     if (rate) {
         rate->seen = true;

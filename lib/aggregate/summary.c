@@ -191,7 +191,7 @@ double gt_summary_mean(const struct gt_summary *summary, enum gt_scope scope, en
 void gt_summary_outcome(const struct gt_summary *summary, struct gt_outcome *outcome)
 {
     *outcome = (struct gt_outcome){
-        .elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN, .peak_untold = NAN};
+        .elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN, .peak_missing_hwm = NAN};
     outcome->platform_error = NAN;
     outcome->events = (struct gt_kernel_events){NAN, NAN, NAN, NAN, 0, NAN, "", false, NAN};
     outcome->samples = summary->samples;

@@ -17,7 +17,7 @@
 
 /* So many counters are added up over processes that come and go; see sample/account.h. */
 enum { GT_ACCOUNTED = 9 };
-struct gt_ledger {
+struct gt_usage_baseline {
     double base[GT_ACCOUNTED];     /* used before tracking began, and by then-living children it waited for since */
     double absorbed[GT_ACCOUNTED]; /* what it had taken over from waited-for children when it was admitted */
     double own_base;               /* CPU seconds, its own alone, before tracking began */
@@ -45,9 +45,9 @@ struct gt_process {
     bool is_main;
     bool is_exiting; /* as of the last reading of stat: its memory goes by and by */
     bool is_zombie;  /* ended and not yet waited for: its counters can still be read, its memory is gone */
-    bool
-        is_headless; /* its first thread has ended, others live: what shows memory by the process's number shows none */
-    bool is_gone;    /* vanished during this frame; its values are the last that were read */
+    /* Its first thread has ended, others live: what shows memory by the process's number shows none. */
+    bool leader_exited;
+    bool is_gone;      /* vanished during this frame; its values are the last that were read */
     bool is_admitted;  /* its account is open */
     bool is_fresh;     /* all of its files were read in this frame */
     bool is_counted;   /* it was there when collect/process/process_collector.c last read all files */
@@ -56,7 +56,7 @@ struct gt_process {
     bool is_worker;    /* it was so at two looks some time apart: it is not about to execute another program */
     bool is_sampler;   /* it has the name of one */
     bool is_ours;      /* it executes a program of this name; */
-    bool is_known;     /* whether it is a sampler has been found out */
+    bool comm_checked; /* whether it is a sampler has been found out */
     double file_bytes; /* the part of RSS that is pages of files, tmpfs and shared anonymous memory */
     double mark,
         mark_before; /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
@@ -69,7 +69,7 @@ struct gt_process {
     uint32_t version;                  /* another whenever something that is accounted for has changed, from 1 on */
     double value[GT_PROCESS_METRICS];  /* of the process itself; READ_BYTES and the like include waited-for children */
     double reaped[GT_PROCESS_METRICS]; /* what its waited-for children had used: CPU_TIME and faults, else 0 */
-    struct gt_ledger ledger;           /* kept by sample/account.c */
+    struct gt_usage_baseline baseline; /* kept by sample/account.c */
     struct gt_process_files *files;    /* private to collect/process/process.c */
     struct gt_placement *placement;    /* see collect/process/placement.h; NULL: not asked */
     struct gt_rank_group *rank;        /* see sample/rank_finder.h; NULL: it is of none */

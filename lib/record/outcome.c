@@ -13,7 +13,7 @@ void gt_outcome_release(struct gt_outcome *outcome)
 {
     free(outcome->provenance);
     free(outcome->rank);
-    gt_lives_release(&outcome->lives);
+    gt_process_records_release(&outcome->records);
     *outcome = (struct gt_outcome){0};
 }
 
@@ -83,33 +83,33 @@ static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outc
         double total = outcome->value[scope][GT_RAM_PEAK]; /* of one process alone where that is more */
         outcome->peak[scope].private_bytes = fmin(peak.private_bytes + fmax(0, total - peak.best), total);
     }
-    outcome->peak_untold = (double)job->unknown;
+    outcome->peak_missing_hwm = (double)job->unknown;
 }
 
 /* Where nobody waits for processes their ends are known of each alone: together they have used no less than each by itself. */
 static void count_all_cpu(const struct gt_sampler *sampler, struct gt_outcome *outcome)
 {
     double *combined = &outcome->value[GT_SCOPE_COMBINED][GT_CPU_TIME],
-           more = gt_lives_cpu(&outcome->lives) - *combined;
+           more = gt_process_records_cpu(&outcome->records) - *combined;
     if (more > 0) {
         *combined += more;
         outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] += more;
     } else if (gt_job_finder_hears_all(&sampler->finder) && !sampler->tree.has_left_out &&
                !outcome->processes_not_listed) {
         /* Exit records lack what a process ran last and what the kernel needed to take it down; the job's total has both. */
-        gt_lives_share_ends(&outcome->lives, sampler->tree.main, -more);
+        gt_process_records_share_ends(&outcome->records, sampler->tree.main, -more);
     }
 }
 
-static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *outcome)
+static int final_records(const struct gt_recorder *recorder, struct gt_outcome *outcome)
 {
-    const struct gt_roster *roster = recorder->sampler.roster;
-    if (!roster)
+    const struct gt_process_history *history = recorder->sampler.history;
+    if (!history)
         return 0;
-    outcome->processes_not_listed = gt_roster_left_out(roster);
+    outcome->processes_not_listed = gt_process_history_left_out(history);
     outcome->has_detail = recorder->options.tracker->detail;
-    int status = gt_roster_lives(roster, &outcome->lives);
-    gt_lives_end(&outcome->lives, outcome->elapsed);
+    int status = gt_process_history_records(history, &outcome->records);
+    gt_process_records_end(&outcome->records, outcome->elapsed);
     count_all_cpu(&recorder->sampler, outcome);
     return status;
 }
@@ -150,7 +150,7 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     double unmapped = fmax(recorder->sampler.unmapped, gt_job_peak_unmapped(&recorder->sampler.finder.peak));
     double *largest = &ret->value[GT_SCOPE_COMBINED][GT_RAM_UNMAPPED]; /* of the samples */
     *largest = unmapped > 0 ? fmax(*largest, unmapped) : *largest;
-    if (final_lives(recorder, ret) < 0 || gt_local_ranks_list(&recorder->sampler, &ret->rank, &ret->rank_count) < 0)
+    if (final_records(recorder, ret) < 0 || gt_local_ranks_list(&recorder->sampler, &ret->rank, &ret->rank_count) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     return 0;
 }

@@ -50,7 +50,7 @@ int gt_recorder_path(const struct gt_tracker_options *options, pid_t pid, char *
 static size_t names_of(const struct gt_tracker_options *options)
 {
     const struct gt_store_type *type = options->tracking_file ? gt_store_type_of(options->tracking_file, NULL) : NULL;
-    return options->detail ? GT_ROSTER_MOST : type && type->is_database ? GT_ROSTER_FEW : 0;
+    return options->detail ? GT_PROCESS_HISTORY_MOST : type && type->is_database ? GT_PROCESS_HISTORY_FEW : 0;
 }
 
 static int open_parts(struct gt_recorder *recorder, pid_t pid, struct gt_error *error)
@@ -97,7 +97,7 @@ static void begin(struct gt_recorder *recorder)
     int64_t quarter = (int64_t)(options->sleep_time * 1e9) / 4;
     recorder->patience_ns = quarter < LONGEST_PATIENCE_NS ? quarter : LONGEST_PATIENCE_NS;
     recorder->start_ns = gt_recorder_now(recorder);
-    gt_roster_begin(recorder->sampler.roster, recorder->start_ns);
+    gt_process_history_begin(recorder->sampler.history, recorder->start_ns);
     recorder->machine.start_real_ns = recorder->start_ns + recorder->sampler.epoch_ns;
     gt_allocation_read(&recorder->machine, &recorder->sampler.root, recorder->kernel.groups);
     if (recorder->options.cgroup) {
@@ -347,8 +347,8 @@ static int write_sample(struct gt_recorder *recorder, struct gt_error *error)
 {
     struct gt_sample *sample = &recorder->sample;
     int status = gt_combine(&recorder->combiner, &recorder->sampler, sample);
-    if (status >= 0 && recorder->sampler.roster)
-        status = gt_roster_changes(recorder->sampler.roster, &sample->life, &sample->life_count);
+    if (status >= 0 && recorder->sampler.history)
+        status = gt_process_history_changes(recorder->sampler.history, &sample->record, &sample->record_count);
     if (status < 0)
         return gt_error_system(error, -status, "sample");
     gt_combine_hide_old(&recorder->combiner, sample);
@@ -429,7 +429,7 @@ void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status
     }
     gt_sampler_drain(&recorder->sampler, NULL); /* who has ended before it */
     gt_sampler_reaped(&recorder->sampler, pid, usage);
-    gt_roster_reaped(recorder->sampler.roster, pid, gt_recorder_now(recorder));
+    gt_process_history_reaped(recorder->sampler.history, pid, gt_recorder_now(recorder));
     note_end(recorder);
     bool is_end_seen = pid == recorder->machine.pid && recorder->sampler.frame.end_ns;
     if (!recorder->sampler.tree.count && !is_end_seen)

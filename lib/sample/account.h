@@ -20,10 +20,11 @@ extern const enum gt_metric_id gt_accounted[GT_ACCOUNTED];
 
 enum { GT_OWN = 5 }; /* the first of gt_accounted, of which a process's own value is its own alone */
 
-struct gt_roster;
+struct gt_process_history;
 
 struct gt_account {
-    struct gt_roster *roster;    /* is told what a process used that no reading of it saw; NULL: nobody listens */
+    struct gt_process_history
+        *history;                /* is told what a process used that no reading of it saw; NULL: nobody listens */
     double ended[GT_ACCOUNTED];  /* of members that ended and whose parent is no member */
     bool measured[GT_ACCOUNTED]; /* some member showed the counter */
     double main_own_cpu;         /* CPU time of the main process alone since tracking began */

@@ -143,12 +143,12 @@ static uint64_t now_in_ticks(void)
            (uint64_t)t.tv_nsec * (uint64_t)sysconf(_SC_CLK_TCK) / 1000000000u;
 }
 
-static int open_roster(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
+static int open_history(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
 {
-    int status = gt_roster_new(&sampler->roster, &sampler->root, options->names, options->launched, error);
-    sampler->account.roster = sampler->roster;
+    int status = gt_process_history_new(&sampler->history, &sampler->root, options->names, options->launched, error);
+    sampler->account.history = sampler->history;
     if (status >= 0 && sampler->finder.membership)
-        gt_membership_listen(sampler->finder.membership, sampler->roster);
+        gt_membership_listen(sampler->finder.membership, sampler->history);
     return status;
 }
 
@@ -189,7 +189,7 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
     if (status >= 0)
         status = gt_job_finder_open(&sampler->finder, &sampler->root, error);
     if (status >= 0 && options->names)
-        status = open_roster(sampler, options, error);
+        status = open_history(sampler, options, error);
     if (status >= 0)
         status = gt_job_finder_slurm(&sampler->finder, &sampler->root, options->slurm_job, options->mark, error);
     if (status < 0)
@@ -226,7 +226,7 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
     status = gt_tree_open(&sampler->tree, &sampler->root, options->pid, options->launched, error);
     if (status >= 0 && options->aside)
         gt_tree_keep_out(&sampler->tree, options->aside);
-    if (status >= 0 && sampler->roster && gt_roster_read(sampler->roster, &sampler->tree, now) < 0)
+    if (status >= 0 && sampler->history && gt_process_history_read(sampler->history, &sampler->tree, now) < 0)
         status = gt_error_system(error, ENOMEM, "names of the processes");
     const struct gt_events *events = sampler->finder.events;
     bool has_records = events &&
@@ -277,7 +277,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     gt_rank_finder_close(&sampler->ranks);
     gt_tree_close(&sampler->tree);
     gt_job_finder_close(&sampler->finder);
-    gt_roster_free(sampler->roster);
+    gt_process_history_free(sampler->history);
     gt_root_close(&sampler->root);
     *sampler = (struct gt_sampler){.root.fd = -1};
 }
@@ -408,7 +408,7 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
         frame->device[i].read_ns = 0;
     }
     gt_packages_clear(frame);
-    if (frame->is_last && sampler->roster && gt_roster_past(sampler->roster, frame) < 0)
+    if (frame->is_last && sampler->history && gt_process_history_past(sampler->history, frame) < 0)
         return gt_error_system(error, ENOMEM, "processes that have ended");
     frame->monotonic_ns = gt_clock_monotonic(&sampler->clock);
     frame->real_ns = frame->monotonic_ns + sampler->epoch_ns;
@@ -515,7 +515,8 @@ static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_err
 {
     if (gt_rank_finder_look(&sampler->ranks, &sampler->root, &sampler->tree) < 0)
         return gt_error_system(error, ENOMEM, "ranks of the processes");
-    if (sampler->roster && gt_roster_read(sampler->roster, &sampler->tree, gt_clock_monotonic(&sampler->clock)) < 0)
+    if (sampler->history &&
+        gt_process_history_read(sampler->history, &sampler->tree, gt_clock_monotonic(&sampler->clock)) < 0)
         return gt_error_system(error, ENOMEM, "names of the processes");
     gt_account_settle(&sampler->account, &sampler->tree);
     gt_job_finder_account(&sampler->finder, &sampler->tree, &sampler->account);

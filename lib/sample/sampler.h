@@ -9,7 +9,7 @@
 #include "sample/driver.h"
 #include "sample/job_finder.h"
 #include "sample/rank_finder.h"
-#include "sample/roster.h"
+#include "sample/process_history.h"
 #include "sample/sample.h"
 #include "sample/job_memory.h"
 #include "sample/tree.h"
@@ -32,7 +32,7 @@ struct gt_sampler {
     struct gt_tree tree;
     uint64_t settled; /* tree.started when all processes were last read */
     struct gt_job_finder finder;
-    struct gt_roster *roster; /* NULL without names */
+    struct gt_process_history *history; /* NULL without names */
     struct gt_account account;
     struct gt_rank_finder ranks;
     struct gt_sampler_source *source;

@@ -299,7 +299,7 @@ static void time_from_before_tracking_is_left_out(void **state)
 {
     (void)state;
     struct gt_process *process = job(1);
-    process->ledger.own_base = 100;
+    process->baseline.own_base = 100;
     thread(PID, 3, 10000, "0-3");
     use(process, 100, 0, 0, 0);
     use(process, 101, 0, 1, 0);

@@ -261,7 +261,7 @@ static struct gt_placement *placement_of(struct gt_process *process)
         return process->placement;
     process->placement = calloc(1, sizeof *process->placement);
     if (process->placement)
-        process->placement->seconds = process->ledger.own_base;
+        process->placement->seconds = process->baseline.own_base;
     return process->placement;
 }
 

@@ -140,7 +140,7 @@ bool gt_process_stat_is_zombie(const struct gt_process_stat *stat)
     return first_has_ended(stat) && !(stat->threads > 1);
 }
 
-bool gt_process_stat_is_headless(const struct gt_process_stat *stat)
+bool gt_process_stat_leader_exited(const struct gt_process_stat *stat)
 {
     return first_has_ended(stat) && stat->threads > 1;
 }
@@ -151,7 +151,7 @@ static void apply_stat(struct gt_process *process, const struct gt_process_stat 
     process->parent = stat->parent;
     process->session = stat->session;
     process->is_zombie = gt_process_stat_is_zombie(stat);
-    process->is_headless = gt_process_stat_is_headless(stat);
+    process->leader_exited = gt_process_stat_leader_exited(stat);
     process->is_exiting = stat->is_exiting;
     if (process->is_forked && !stat->is_forked) { /* from now on its memory is its own program's */
         process->is_worker = false;
@@ -165,7 +165,7 @@ static void apply_stat(struct gt_process *process, const struct gt_process_stat 
     process->value[GT_MINOR_FAULTS] = stat->minor_faults;
     process->value[GT_MAJOR_FAULTS] = stat->major_faults;
     if (process->files->has_clock) {
-        process->value[GT_THREADS] = stat->threads - process->is_headless;
+        process->value[GT_THREADS] = stat->threads - process->leader_exited;
         process->files->cpu_at_threads = process->files->cpu_at_stat;
     }
     process->reaped[GT_CPU_TIME] = stat->reaped_cpu_time;
@@ -267,7 +267,7 @@ static void read_resident_of_others(struct gt_process *process)
 {
     char text[128];
     struct resident resident;
-    if (!process->is_headless || read_other_thread(process, "statm", statm_shows_memory, text, sizeof text) <= 0)
+    if (!process->leader_exited || read_other_thread(process, "statm", statm_shows_memory, text, sizeof text) <= 0)
         return;
     parse_resident(text, &resident);
     apply_resident(process, &resident);
@@ -385,7 +385,7 @@ static void read_threads(struct gt_process *process)
     if (fd != process->files->task)
         close_kept(fd);
     if (status == 0 && task.st_nlink >= 2)
-        process->value[GT_THREADS] = (double)(task.st_nlink - 2) - process->is_headless;
+        process->value[GT_THREADS] = (double)(task.st_nlink - 2) - process->leader_exited;
 }
 
 int gt_process_read(struct gt_process *process, const struct gt_root *root)
@@ -406,7 +406,7 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
     if (status == 0)
         apply_resident(process, &resident);
     bool has_no_space = !resident.has_space && !process->is_zombie;
-    bool has_new_head = resident.has_space && process->is_headless; /* another thread has executed a program */
+    bool has_new_head = resident.has_space && process->leader_exited; /* another thread has executed a program */
     if (has_no_space || has_new_head || !process->files->has_clock)
         read_stat(process);
     if (has_no_space)
@@ -461,7 +461,7 @@ static void read_status(struct gt_process *process)
     process->value[GT_INVOLUNTARY_SWITCHES] = status_number(text, "\nnonvoluntary_ctxt_switches:");
     if (isnan(process->value[GT_THREADS]))
         process->value[GT_THREADS] = status_number(text, "\nThreads:");
-    if (!process->is_headless || read_other_thread(process, "status", status_shows_memory, text, sizeof text) > 0)
+    if (!process->leader_exited || read_other_thread(process, "status", status_shows_memory, text, sizeof text) > 0)
         note_memory(process, text);
 }
 
@@ -473,8 +473,8 @@ static bool is_there(const char *text)
 static void read_io(struct gt_process *process)
 {
     char text[512];
-    ssize_t length = process->is_headless ? read_other_thread(process, "io", is_there, text, sizeof text)
-                                          : read_file(process, -1, "io", text, sizeof text);
+    ssize_t length = process->leader_exited ? read_other_thread(process, "io", is_there, text, sizeof text)
+                                            : read_file(process, -1, "io", text, sizeof text);
     if (!process->is_zombie && (length == -EACCES || length == -EPERM)) {
         process->files->may_read_io = false;
         process->is_denied = true;
@@ -493,7 +493,7 @@ enum { MOST_THREADS_ASKED = 256 };
 /* status counts the context switches of one thread: those of the others are added. */
 static void add_thread_switches(struct gt_process *process)
 {
-    double others = process->value[GT_THREADS] - !process->is_headless;
+    double others = process->value[GT_THREADS] - !process->leader_exited;
     if (!(others > 0) || others >= MOST_THREADS_ASKED)
         return;
     int fd = open_file(process, "task", O_DIRECTORY);
@@ -568,7 +568,7 @@ int gt_process_read_faults(struct gt_process *process)
 /* vfork(2) lends the child the address space of its parent until it executes a program. */
 static bool shares_memory(const struct gt_process *process, const struct gt_process *parent, const struct gt_root *root)
 {
-    if (!root->is_machine || !parent || process->is_headless || parent->is_headless) /* their numbers show none */
+    if (!root->is_machine || !parent || process->leader_exited || parent->leader_exited) /* their numbers show none */
         return false;
     long order = syscall(SYS_kcmp, process->pid, parent->pid, KCMP_VM, 0, 0);
     if (order >= 0)
@@ -602,11 +602,11 @@ bool gt_process_is_sampler(struct gt_process *process)
     char text[4096];
     if (process->is_sampler)
         return true;
-    if (!process->is_ours || process->is_known)
+    if (!process->is_ours || process->comm_checked)
         return false;
     ssize_t length = read_file(process, -1, "cmdline", text, sizeof text);
     const char *second = length > 0 ? text + strlen(text) + 1 : text;
-    process->is_known = length > 0 || process->is_zombie;
+    process->comm_checked = length > 0 || process->is_zombie;
     return length > 0 && second < text + length && !strcmp(second, GT_SAMPLER_WORD);
 }
 
@@ -680,7 +680,7 @@ int gt_process_children(struct gt_process *process, const struct gt_root *root, 
     count = read_children(fd, pids, count, capacity);
     if (fd != process->files->children)
         close(fd);
-    if (every_thread && process->value[GT_THREADS] + process->is_headless > 1)
+    if (every_thread && process->value[GT_THREADS] + process->leader_exited > 1)
         count = children_of_other_threads(process, pids, count, capacity);
     return (int)count;
 }

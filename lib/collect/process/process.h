@@ -66,7 +66,7 @@ struct gt_process_stat {
 int gt_process_parse_stat(const char *text, struct gt_process_stat *ret); /* -EINVAL */
 /* All its threads have ended; or the first one has, which stays as a zombie while others live. */
 bool gt_process_stat_is_zombie(const struct gt_process_stat *stat);
-bool gt_process_stat_is_headless(const struct gt_process_stat *stat);
+bool gt_process_stat_leader_exited(const struct gt_process_stat *stat);
 /* 0; -ESRCH and the like: it cannot be read. */
 int gt_process_stat_of(const struct gt_root *root, pid_t pid, struct gt_process_stat *ret);
 
