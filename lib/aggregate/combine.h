@@ -37,7 +37,7 @@ const char *gt_energy_note(enum gt_scope scope, enum gt_metric_id metric, bool b
 enum gt_metric_id gt_energy_whole(enum gt_metric_id metric);
 
 /* Returns a value of all boards together, as the row of the system has it; NaN: it is missing. */
-double gt_combined_gpus(const struct gt_frame *frame, enum gt_metric_id id);
+double gt_combined_gpus(const struct gt_snapshot *snapshot, enum gt_metric_id id);
 
 /* Sums over the living processes: [scope], NaN where all are missing. */
 struct gt_tally {

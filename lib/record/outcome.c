@@ -24,10 +24,10 @@ static void final_late_metrics(const struct gt_sampler *sampler, struct gt_outco
         const struct gt_sampler_source *source = &sampler->source[i];
         for (size_t k = 0; source->state && source->type->lags && k < source->type->metric_count; k++) {
             enum gt_metric_id id = source->type->metrics[k];
-            if (!isnan(sampler->frame.system[id]))
-                outcome->value[GT_SCOPE_SYSTEM][id] = sampler->frame.system[id];
-            if (!isnan(sampler->frame.job[id]))
-                outcome->value[GT_SCOPE_COMBINED][id] = sampler->frame.job[id];
+            if (!isnan(sampler->snapshot.system[id]))
+                outcome->value[GT_SCOPE_SYSTEM][id] = sampler->snapshot.system[id];
+            if (!isnan(sampler->snapshot.job[id]))
+                outcome->value[GT_SCOPE_COMBINED][id] = sampler->snapshot.job[id];
         }
     }
 }
@@ -50,10 +50,10 @@ static void final_counters(struct gt_recorder *recorder, struct gt_outcome *outc
         gt_attribution_show_counter(&recorder->combiner.attribution, i, &outcome->counter[i]);
     static const enum gt_metric_id whole[] = {GT_CPU_TIME, GT_PLATFORM_ENERGY, GT_WALL_ENERGY};
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
-        if (!isnan(recorder->sampler.frame.system[whole[i]]))
-            outcome->value[GT_SCOPE_SYSTEM][whole[i]] = recorder->sampler.frame.system[whole[i]];
+        if (!isnan(recorder->sampler.snapshot.system[whole[i]]))
+            outcome->value[GT_SCOPE_SYSTEM][whole[i]] = recorder->sampler.snapshot.system[whole[i]];
     for (int id = GT_GPU_ECC_CORRECTED; id <= GT_GPU_LOST; id++) { /* what ended a job comes at its end */
-        double now = gt_combined_gpus(&recorder->sampler.frame, id);
+        double now = gt_combined_gpus(&recorder->sampler.snapshot, id);
         if (!isnan(now) && gt_metrics[id].kind != GT_GAUGE)
             outcome->value[GT_SCOPE_SYSTEM][id] = now;
     }
@@ -144,7 +144,7 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     ret->platform_error = platform_error(recorder, ret);
     ret->package_count = recorder->combiner.attribution.package_count;
     for (size_t i = 0; i < ret->package_count; i++)
-        gt_attribution_show_package(&recorder->combiner.attribution, &recorder->sampler.frame, i, &ret->package[i]);
+        gt_attribution_show_package(&recorder->combiner.attribution, &recorder->sampler.snapshot, i, &ret->package[i]);
     final_peaks(recorder, ret);
     final_peak_fields(recorder, ret);
     double unmapped = fmax(recorder->sampler.unmapped, gt_job_peak_unmapped(&recorder->sampler.finder.peak));
@@ -160,7 +160,7 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
 const struct gt_sampler_source *gt_provenance_source(const struct gt_recorder *recorder, enum gt_metric_id id)
 {
     const struct gt_sampler_source *found = NULL;
-    const struct gt_collector_type *owner = recorder->sampler.frame.owner[id];
+    const struct gt_collector_type *owner = recorder->sampler.snapshot.owner[id];
     for (size_t i = 0; i < recorder->sampler.source_count; i++) {
         const struct gt_sampler_source *source = &recorder->sampler.source[i];
         if (owner && source->type == owner)

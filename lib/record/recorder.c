@@ -77,7 +77,7 @@ static int open_parts(struct gt_recorder *recorder, pid_t pid, struct gt_error *
     };
     int status = gt_sampler_open(&recorder->sampler, &sampler, error);
     if (status >= 0)
-        status = gt_device_select(&recorder->sampler.frame, options->gpu_uuids, error);
+        status = gt_device_select(&recorder->sampler.snapshot, options->gpu_uuids, error);
     if (status >= 0 && options->tracking_file)
         status = gt_recorder_path(options, pid, recorder->path, sizeof recorder->path, error);
     return status < 0 ? status : gt_recorder_describe(recorder, error);
@@ -130,7 +130,7 @@ static void warn_of_collectors(struct gt_recorder *recorder)
         warn_caller(recorder, sentence);
     }
     bool expects_gpu = options->gpu_brand || options->gpu_uuids;
-    if (expects_gpu && !recorder->sampler.frame.device_count && !recorder->sampler.is_opening)
+    if (expects_gpu && !recorder->sampler.snapshot.device_count && !recorder->sampler.is_opening)
         warn_caller(recorder, "No GPU was found: GPU figures are not measured");
 }
 
@@ -197,7 +197,8 @@ static void note_end(struct gt_recorder *recorder)
     const struct gt_tree *tree = &recorder->sampler.tree;
     bool main_lives = tree->count && tree->process[0]->is_main && !tree->process[0]->is_zombie;
     if (!main_lives && !recorder->end_ns)
-        recorder->end_ns = recorder->sampler.frame.end_ns ? recorder->sampler.frame.end_ns : gt_recorder_now(recorder);
+        recorder->end_ns = recorder->sampler.snapshot.end_ns ? recorder->sampler.snapshot.end_ns
+                                                             : gt_recorder_now(recorder);
 }
 
 static bool any_lives(const struct gt_tree *tree)
@@ -431,9 +432,9 @@ void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status
     gt_sampler_reaped(&recorder->sampler, pid, usage);
     gt_process_history_reaped(recorder->sampler.history, pid, gt_recorder_now(recorder));
     note_end(recorder);
-    bool is_end_seen = pid == recorder->machine.pid && recorder->sampler.frame.end_ns;
+    bool is_end_seen = pid == recorder->machine.pid && recorder->sampler.snapshot.end_ns;
     if (!recorder->sampler.tree.count && !is_end_seen)
-        recorder->end_ns = recorder->sampler.frame.end_ns = gt_recorder_now(recorder);
+        recorder->end_ns = recorder->sampler.snapshot.end_ns = gt_recorder_now(recorder);
 }
 
 void gt_recorder_main_peak(struct gt_recorder *recorder, double bytes)
@@ -501,7 +502,7 @@ static void sample_system_alone(struct gt_recorder *recorder)
 /* The counters of the machine, too, stand as at the end. */
 static void read_last(struct gt_recorder *recorder)
 {
-    recorder->sampler.frame.is_last = true;
+    recorder->sampler.snapshot.is_last = true;
     open_late(recorder, NULL);
     gt_recorder_sum_up(recorder);
     if (!recorder->summary.samples)
@@ -516,7 +517,7 @@ static void read_last(struct gt_recorder *recorder)
         recorder->own_window = 0;
     }
     gt_combine_keep(&recorder->combiner, &recorder->sampler);
-    gt_summary_end(&recorder->summary, &recorder->sampler.frame);
+    gt_summary_end(&recorder->summary, &recorder->sampler.snapshot);
     warn_of_gaps(recorder, true);
     gt_sampler_read_last(&recorder->sampler);
 }

@@ -258,7 +258,7 @@ static void settle(struct gt_account *account, struct gt_tree *tree, pid_t final
     if (ended) {
         struct gt_process **gone = malloc(ended * sizeof *gone);
         if (!gone)
-            return; /* settled in the next frame */
+            return; /* settled in the next snapshot */
         settle_gone(account, tree, gone, list_gone(tree, gone));
         free(gone);
     }

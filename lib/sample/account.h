@@ -49,7 +49,7 @@ struct gt_account {
 void gt_account_init(struct gt_account *account, uint64_t start_tick);
 /* Call for members added since the last call, after their first slow reading. */
 void gt_account_admit(struct gt_account *account, struct gt_process *process);
-/* After a frame was read: settle what vanished members leave. */
+/* After a snapshot was read: settle what vanished members leave. */
 void gt_account_settle(struct gt_account *account, struct gt_tree *tree);
 /* wait4 told of `pid`, a child of the tracker. The member is dropped from the tree. */
 void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct gt_job_peak *peak, pid_t pid,

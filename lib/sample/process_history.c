@@ -508,14 +508,14 @@ int gt_process_history_records(const struct gt_process_history *history, struct 
     return 0;
 }
 
-int gt_process_history_past(const struct gt_process_history *history, struct gt_frame *frame)
+int gt_process_history_past(const struct gt_process_history *history, struct gt_snapshot *snapshot)
 {
-    frame->past_count = 0;
+    snapshot->past_count = 0;
     for (size_t i = 0; i < history->entry_count; i++) {
         const struct entry *entry = &history->entry[i];
         if (entry->begin_ns == NEVER || entry->end_ns == NEVER)
             continue;
-        struct gt_past_process *past = GT_GROW(frame, past);
+        struct gt_past_process *past = GT_GROW(snapshot, past);
         if (!past)
             return -ENOMEM;
         *past = (struct gt_past_process){entry->record.pid, entry->begin_ns, entry->end_ns};

@@ -41,8 +41,8 @@ void gt_process_history_reaped(struct gt_process_history *history, pid_t pid, in
 int gt_process_history_changes(struct gt_process_history *history, const struct gt_process_record **ret, size_t *count);
 /* All so far. -ENOMEM. */
 int gt_process_history_records(const struct gt_process_history *history, struct gt_process_records *ret);
-/* Those that have ended, into frame->past. -ENOMEM. */
-int gt_process_history_past(const struct gt_process_history *history, struct gt_frame *frame);
+/* Those that have ended, into snapshot->past. -ENOMEM. */
+int gt_process_history_past(const struct gt_process_history *history, struct gt_snapshot *snapshot);
 /* Returns how many there were beyond what it holds. */
 uint64_t gt_process_history_left_out(const struct gt_process_history *history);
 

@@ -22,19 +22,19 @@ static int open_driver(struct gt_sampler *sampler, struct gt_sampler_source *sou
 {
     int status = source->driver
                      ? 0
-                     : gt_driver_open(&source->driver, source->type, &sampler->collect, &sampler->frame, error);
+                     : gt_driver_open(&source->driver, source->type, &sampler->collect, &sampler->snapshot, error);
     if (status < 0)
         return status == -ENOMEM
                    ? status
                    : gt_unavailable(&source->availability, GT_BROKEN, NULL, "cannot start a thread for the driver");
-    return gt_driver_opened(&source->driver, seconds, &source->state, &sampler->frame, &source->availability, error);
+    return gt_driver_opened(&source->driver, seconds, &source->state, &sampler->snapshot, &source->availability, error);
 }
 
 static int open_source(struct gt_sampler *sampler, size_t number, double seconds, struct gt_error *error)
 {
     struct gt_sampler_source *source = &sampler->source[number];
     int status = source->type->calls_driver ? open_driver(sampler, source, seconds, error)
-                                            : source->type->open(&source->state, &sampler->collect, &sampler->frame,
+                                            : source->type->open(&source->state, &sampler->collect, &sampler->snapshot,
                                                                  &source->availability, error);
     if (status == -EINPROGRESS) {
         sampler->is_opening = true;
@@ -85,8 +85,8 @@ int gt_sampler_open_late(struct gt_sampler *sampler, struct gt_error *error)
     size_t before = count_settled(sampler);
     if (!sampler->is_opening)
         return 0;
-    int status = open_collectors(sampler, sampler->frame.is_last ? LAST_PATIENCE : 0, error);
-    if (sampler->frame.is_last)
+    int status = open_collectors(sampler, sampler->snapshot.is_last ? LAST_PATIENCE : 0, error);
+    if (sampler->snapshot.is_last)
         give_up_opening(sampler);
     return status < 0 ? status : count_settled(sampler) > before;
 }
@@ -267,11 +267,11 @@ void gt_sampler_close(struct gt_sampler *sampler)
         else if (sampler->source[i].state)
             sampler->source[i].type->close(sampler->source[i].state);
     free(sampler->source);
-    free(sampler->frame.device);
-    free(sampler->frame.share);
-    free(sampler->frame.mark);
-    free(sampler->frame.past);
-    gt_packages_release(&sampler->frame, &sampler->topology);
+    free(sampler->snapshot.device);
+    free(sampler->snapshot.share);
+    free(sampler->snapshot.mark);
+    free(sampler->snapshot.past);
+    gt_packages_release(&sampler->snapshot, &sampler->topology);
     gt_job_memory_close(sampler->memory);
     gt_group_memory_close(&sampler->group_memory);
     gt_rank_finder_close(&sampler->ranks);
@@ -378,11 +378,11 @@ uint64_t gt_sampler_born(const struct gt_sampler *sampler)
 }
 
 /* Collectors are asked one after the other, and some take long. */
-static void note_time(struct gt_frame *frame, const struct gt_collector_type *type, int64_t now_ns)
+static void note_time(struct gt_snapshot *snapshot, const struct gt_collector_type *type, int64_t now_ns)
 {
     for (size_t k = 0; k < type->metric_count; k++)
-        if (!frame->owner[type->metrics[k]] || frame->owner[type->metrics[k]] == type)
-            frame->read_ns[type->metrics[k]] = now_ns;
+        if (!snapshot->owner[type->metrics[k]] || snapshot->owner[type->metrics[k]] == type)
+            snapshot->read_ns[type->metrics[k]] = now_ns;
 }
 
 /* Nothing asks its collector again, not even for a description. */
@@ -394,46 +394,46 @@ static void leave_driver(struct gt_sampler_source *source)
 
 static int collect(struct gt_sampler *sampler, struct gt_error *error)
 {
-    struct gt_frame *frame = &sampler->frame;
-    frame->process = sampler->tree.process;
-    frame->process_count = sampler->tree.count;
-    frame->share_count = frame->mark_count = 0;
-    gt_values_clear(frame->system);
-    gt_values_clear(frame->job);
-    memset(frame->doubt, 0, sizeof frame->doubt);
-    for (size_t i = 0; i < frame->device_count; i++) {
-        gt_values_clear(frame->device[i].value);
-        frame->device[i].is_resting = frame->device[i].is_old = frame->device[i].is_silent = false;
-        frame->device[i].doubt = 0;
-        frame->device[i].read_ns = 0;
+    struct gt_snapshot *snapshot = &sampler->snapshot;
+    snapshot->process = sampler->tree.process;
+    snapshot->process_count = sampler->tree.count;
+    snapshot->share_count = snapshot->mark_count = 0;
+    gt_values_clear(snapshot->system);
+    gt_values_clear(snapshot->job);
+    memset(snapshot->doubt, 0, sizeof snapshot->doubt);
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        gt_values_clear(snapshot->device[i].value);
+        snapshot->device[i].is_resting = snapshot->device[i].is_old = snapshot->device[i].is_silent = false;
+        snapshot->device[i].doubt = 0;
+        snapshot->device[i].read_ns = 0;
     }
-    gt_packages_clear(frame);
-    if (frame->is_last && sampler->history && gt_process_history_past(sampler->history, frame) < 0)
+    gt_packages_clear(snapshot);
+    if (snapshot->is_last && sampler->history && gt_process_history_past(sampler->history, snapshot) < 0)
         return gt_error_system(error, ENOMEM, "processes that have ended");
-    frame->monotonic_ns = gt_clock_monotonic(&sampler->clock);
-    frame->real_ns = frame->monotonic_ns + sampler->epoch_ns;
-    gt_frame_see_end(frame);
-    for (size_t i = 0; frame->end_ns && i < sampler->tree.count; i++)
+    snapshot->monotonic_ns = gt_clock_monotonic(&sampler->clock);
+    snapshot->real_ns = snapshot->monotonic_ns + sampler->epoch_ns;
+    gt_snapshot_see_end(snapshot);
+    for (size_t i = 0; snapshot->end_ns && i < sampler->tree.count; i++)
         if (!sampler->tree.process[i]->is_main && !sampler->tree.process[i]->is_zombie)
-            frame->end_ns = frame->monotonic_ns;
+            snapshot->end_ns = snapshot->monotonic_ns;
     for (size_t i = 0; i < sampler->ready_count; i++) {
         struct gt_sampler_source *source = &sampler->source[sampler->ready[i]];
         struct gt_error trouble;
         int64_t begin_ns = gt_clock_monotonic(&sampler->clock);
         trouble.code = 0;
         trouble.text[0] = '\0';
-        int status = source->driver ? gt_driver_collect(source->driver, frame, &trouble)
-                                    : source->type->collect(source->state, frame, &trouble);
+        int status = source->driver ? gt_driver_collect(source->driver, snapshot, &trouble)
+                                    : source->type->collect(source->state, snapshot, &trouble);
         if (status == -ENOMEM)
             return gt_error_set(error, ENOMEM, "%s", trouble.text[0] ? trouble.text : "no memory");
-        if (status == -ETIMEDOUT && frame->is_last)
+        if (status == -ETIMEDOUT && snapshot->is_last)
             leave_driver(source);
         if (status < 0 && trouble.text[0] && !sampler->trouble.code)
             sampler->trouble = trouble;
-        note_time(frame, source->type, (begin_ns + gt_clock_monotonic(&sampler->clock)) / 2);
+        note_time(snapshot, source->type, (begin_ns + gt_clock_monotonic(&sampler->clock)) / 2);
     }
-    sampler->platform_doubt += fabs(frame->doubt[GT_PLATFORM_ENERGY]);
-    frame->read_seconds = (double)(gt_clock_monotonic(&sampler->clock) - frame->monotonic_ns) / 1e9;
+    sampler->platform_doubt += fabs(snapshot->doubt[GT_PLATFORM_ENERGY]);
+    snapshot->read_seconds = (double)(gt_clock_monotonic(&sampler->clock) - snapshot->monotonic_ns) / 1e9;
     return 0;
 }
 
@@ -521,15 +521,15 @@ static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_err
     gt_account_settle(&sampler->account, &sampler->tree);
     gt_job_finder_account(&sampler->finder, &sampler->tree, &sampler->account);
     gt_account_keep(&sampler->account, &sampler->tree);
-    sampler->frame.process = sampler->tree.process;
-    sampler->frame.process_count = sampler->tree.count;
+    sampler->snapshot.process = sampler->tree.process;
+    sampler->snapshot.process_count = sampler->tree.count;
     sampler->settled = sampler->tree.started;
     look_at_group(sampler);
     struct gt_group_reading group = read_group(sampler);
-    sampler->frame.job[GT_RAM_UNMAPPED] = NAN;
+    sampler->snapshot.job[GT_RAM_UNMAPPED] = NAN;
     if (sampler->group_memory.is_own)
-        sampler->frame.job[GT_RAM_UNMAPPED] = fmax(0, group.shmem - group.mapped);
-    gt_job_memory_update(sampler->memory, &sampler->frame, &group, sampler->group_memory.is_own, patience_ns);
+        sampler->snapshot.job[GT_RAM_UNMAPPED] = fmax(0, group.shmem - group.mapped);
+    gt_job_memory_update(sampler->memory, &sampler->snapshot, &group, sampler->group_memory.is_own, patience_ns);
     note_job(sampler, &group);
     gt_job_peak_reading(&sampler->finder.peak, GT_PEAK_DESCENDANTS,
                         gt_job_memory_scope(sampler->memory, GT_SCOPE_DESCENDANTS));
@@ -578,19 +578,19 @@ int gt_sampler_look(struct gt_sampler *sampler, struct gt_error *error)
     look_at_forks(sampler);
     for (size_t i = 0; i < sampler->tree.count; i++)
         gt_process_read(sampler->tree.process[i], &sampler->root);
-    sampler->frame.process = sampler->tree.process;
-    sampler->frame.process_count = sampler->tree.count;
+    sampler->snapshot.process = sampler->tree.process;
+    sampler->snapshot.process_count = sampler->tree.count;
     return settle(sampler, 0, error);
 }
 
 void gt_sampler_read_last(struct gt_sampler *sampler)
 {
-    sampler->frame.is_last = true;
+    sampler->snapshot.is_last = true;
     gt_sampler_poll(sampler);
     for (size_t i = 0; i < sampler->source_count; i++) {
         struct gt_sampler_source *source = &sampler->source[i];
         if (source->state && source->type->lags && !source->driver)
-            source->type->collect(source->state, &sampler->frame, NULL);
+            source->type->collect(source->state, &sampler->snapshot, NULL);
     }
 }
 
@@ -608,8 +608,8 @@ int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_all_processes 
 void gt_sampler_settle_machine(struct gt_sampler *sampler)
 {
     gt_account_settle(&sampler->account, &sampler->tree);
-    sampler->frame.process = sampler->tree.process;
-    sampler->frame.process_count = sampler->tree.count;
+    sampler->snapshot.process = sampler->tree.process;
+    sampler->snapshot.process_count = sampler->tree.count;
 }
 
 void gt_sampler_reaped(struct gt_sampler *sampler, pid_t pid, const struct rusage *usage)

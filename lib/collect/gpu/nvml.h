@@ -309,14 +309,14 @@ void gt_nvml_read(struct nvml *nvml);
 void gt_nvml_read_samples(struct nvml *nvml, struct nvml_gpu *gpu);
 
 /* List the processes of a device, and keep what was known of those that are still there: 0, -ENOMEM. */
-int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame);
-int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame);
+int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_snapshot *snapshot);
+int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_snapshot *snapshot);
 
 /* Keep up with the high-water marks of the job's processes on a device whose driver accounts for them: of those that live when `is_due`,
  * of the others at their end. 0 or -ENOMEM. */
-int gt_nvml_read_marks(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame, bool is_due);
-/* Publish them, those that ended for the last time; in the last frame those of frame->past, too, that no look met. 0 or -ENOMEM. */
-int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct gt_frame *frame);
+int gt_nvml_read_marks(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_snapshot *snapshot, bool is_due);
+/* Publish them, those that ended for the last time; in the last snapshot those of snapshot->past, too, that no look met. 0 or -ENOMEM. */
+int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct gt_snapshot *snapshot);
 void gt_nvml_marks_release(struct nvml_marks *marks);
 /* Tells whether the driver keeps such marks, and what would make it. `state` is the collector's, NULL when it is not open. */
 void gt_nvml_survey_marks(const void *state, struct gt_availability *ret);

@@ -278,7 +278,7 @@ static void read_samples(struct nvml *nvml, struct nvml_gpu *gpu)
         gt_nvml_lost(gpu, result);
 }
 
-int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame)
+int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_snapshot *snapshot)
 {
     if (gpu->lists_unsupported)
         return 0;
@@ -292,7 +292,7 @@ int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct
     struct nvml_rows old = gpu->rows;
     gpu->rows = nvml->fresh;
     nvml->fresh = old;
-    gt_gpu_pids_resolve(&nvml->pids, frame, gpu->file[0] ? gpu->file : NULL, gpu->rows.row, gpu->rows.count,
+    gt_gpu_pids_resolve(&nvml->pids, snapshot, gpu->file[0] ? gpu->file : NULL, gpu->rows.row, gpu->rows.count,
                         sizeof *gpu->rows.row);
     if (gpu->parent < 0 && !gpu->has_slices && gpu->rows.count > 0)
         read_samples(nvml, gpu);
@@ -319,7 +319,7 @@ static void fill_utilization(const struct nvml_row *row, int64_t now, double val
     values[GT_GPU_DECODER] = is_current ? row->decoder / 100.0 : 0;
 }
 
-int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame)
+int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_snapshot *snapshot)
 {
     int64_t now = now_us(nvml);
     bool has_utilization = gpu->parent < 0 && !gpu->has_slices && !gpu->utilization_unsupported;
@@ -329,8 +329,8 @@ int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gp
             continue;
         bool is_again = i > 0 && row[-1].id.driver_pid == row->id.driver_pid;
         int device = slice_of(nvml, gpu, row);
-        struct gt_share *share = is_again ? gt_frame_share(frame, device, row->id.pid)
-                                          : gt_frame_add_share(frame, device, row->id.pid);
+        struct gt_share *share = is_again ? gt_snapshot_share(snapshot, device, row->id.pid)
+                                          : gt_snapshot_add_share(snapshot, device, row->id.pid);
         if (!share)
             return -ENOMEM;
         double bytes = share->value[GT_GPU_RAM];
@@ -364,11 +364,11 @@ static struct nvml_mark *add_mark(struct nvml_marks *marks, pid_t pid)
 }
 
 /* Processes that are met. In a container only the lists have the number by which the driver knows one. */
-static int meet(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame)
+static int meet(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_snapshot *snapshot)
 {
     struct nvml_marks *marks = &gpu->marks;
-    for (size_t i = 0; i < frame->process_count; i++) {
-        const struct gt_process *process = frame->process[i];
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        const struct gt_process *process = snapshot->process[i];
         struct nvml_mark *mark = find_mark(marks, process->pid);
         if (!mark && !(mark = add_mark(marks, process->pid)))
             return -ENOMEM;
@@ -413,17 +413,17 @@ static void read_account(struct nvml *nvml, struct nvml_gpu *gpu, struct nvml_ma
     mark->bytes = (double)account.most_bytes;
 }
 
-int gt_nvml_read_marks(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame, bool is_due)
+int gt_nvml_read_marks(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_snapshot *snapshot, bool is_due)
 {
     struct nvml_marks *marks = &gpu->marks;
     if (!gpu->has_accounting || gpu->gpu.is_asleep)
         return 0;
     for (size_t i = 0; i < marks->count; i++)
         marks->mark[i].is_there = false;
-    if (meet(nvml, gpu, frame) < 0)
+    if (meet(nvml, gpu, snapshot) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < marks->count && !gpu->is_lost; i++)
-        if (!marks->mark[i].is_there || frame->is_last || (is_due && is_listed(gpu, marks->mark[i].driver_pid)))
+        if (!marks->mark[i].is_there || snapshot->is_last || (is_due && is_listed(gpu, marks->mark[i].driver_pid)))
             read_account(nvml, gpu, &marks->mark[i]);
     return 0;
 }
@@ -449,14 +449,14 @@ static bool has_lived(const struct gt_clock *clock, const struct gt_past_process
 }
 
 static int publish_past(const struct nvml *nvml, const struct nvml_gpu *gpu, const struct gt_past_process *past,
-                        struct gt_frame *frame)
+                        struct gt_snapshot *snapshot)
 {
     struct nvml_accounting account = {0};
     if (nvml->call.accounting(gpu->handle, (unsigned)past->pid, &account) != NVML_SUCCESS || !account.most_bytes ||
         account.most_bytes == NVML_NOT_AVAILABLE || !has_lived(nvml->clock, past, account.start_us) ||
         was_published(&gpu->marks, past->pid, account.start_us))
         return 0;
-    struct gt_gpu_mark *mark = GT_GROW(frame, mark);
+    struct gt_gpu_mark *mark = GT_GROW(snapshot, mark);
     if (!mark)
         return -ENOMEM;
     double bytes = (double)account.most_bytes;
@@ -481,16 +481,16 @@ static int list_accounts(const struct nvml *nvml, const struct nvml_gpu *gpu, st
 }
 
 /* In containers the driver's number of a process that has ended is unknown. */
-static int find_past(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame)
+static int find_past(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_snapshot *snapshot)
 {
-    if (!frame->is_last || !frame->past_count || !nvml->call.accounting_pids || !nvml->pids.is_initial ||
+    if (!snapshot->is_last || !snapshot->past_count || !nvml->call.accounting_pids || !nvml->pids.is_initial ||
         !gpu->has_accounting || gpu->gpu.is_asleep || gpu->is_lost)
         return 0;
     struct gt_map accounts = {0};
     int status = list_accounts(nvml, gpu, &accounts);
-    for (size_t i = 0; status > 0 && i < frame->past_count; i++)
-        if (gt_map_get(&accounts, (uint32_t)frame->past[i].pid) != GT_MAP_ABSENT &&
-            publish_past(nvml, gpu, &frame->past[i], frame) < 0)
+    for (size_t i = 0; status > 0 && i < snapshot->past_count; i++)
+        if (gt_map_get(&accounts, (uint32_t)snapshot->past[i].pid) != GT_MAP_ABSENT &&
+            publish_past(nvml, gpu, &snapshot->past[i], snapshot) < 0)
             status = -ENOMEM;
     gt_map_release(&accounts);
     return status < 0 ? status : 0;
@@ -505,16 +505,16 @@ static int note_published(struct nvml_marks *marks, const struct nvml_mark *mark
     return published || isnan(mark->bytes) ? 0 : -ENOMEM;
 }
 
-int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct gt_frame *frame)
+int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct gt_snapshot *snapshot)
 {
     struct nvml_marks *marks = &gpu->marks;
     size_t kept = 0;
-    if (find_past(nvml, gpu, frame) < 0)
+    if (find_past(nvml, gpu, snapshot) < 0)
         return -ENOMEM;
     gt_map_clear(&marks->number);
     for (size_t i = 0; i < marks->count; i++) {
         struct nvml_mark *mark = &marks->mark[i];
-        struct gt_gpu_mark *published = isnan(mark->bytes) ? NULL : GT_GROW(frame, mark);
+        struct gt_gpu_mark *published = isnan(mark->bytes) ? NULL : GT_GROW(snapshot, mark);
         if (published)
             *published = (struct gt_gpu_mark){gpu->gpu.device, mark->pid,
                                               mark->bytes > mark->before ? mark->bytes : NAN, mark->bytes, false};
