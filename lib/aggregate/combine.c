@@ -118,7 +118,7 @@ void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_option
         combine->recorded_joules[i] = NAN;
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         gt_values_clear(combine->peak[scope]);
-        combine->gpu_marks[scope] = NAN;
+        combine->gpu_hwms[scope] = NAN;
     }
 }
 
@@ -179,10 +179,10 @@ static void keep_main_peak(struct gt_combiner *combine, const struct gt_sampler 
     const struct gt_process *main = main_process(sampler);
     if (main) {
         raise_to(&peak[GT_RAM_PEAK], main->value[GT_RAM_PEAK]);
-        raise_to(&peak[GT_RAM_PEAK_BOUND], main->mark);
-        combine->has_main_mark |= main->mark > main->mark_before;
+        raise_to(&peak[GT_RAM_PEAK_BOUND], main->hwm);
+        combine->has_main_hwm |= main->hwm > main->hwm_before;
     }
-    combine->has_main_mark |= sampler->account.main_peak > 0;
+    combine->has_main_hwm |= sampler->account.main_peak > 0;
     raise_above_zero(&peak[GT_RAM_PEAK], sampler->account.main_peak);
     raise_above_zero(&peak[GT_RAM_PEAK], sampler->account.main_about);
     if (!(sampler->account.main_peak > 0))
@@ -253,14 +253,14 @@ static double gpu_use_of(const struct gt_sampler *sampler, enum gt_metric_id id,
 }
 
 /* Does a process use a GPU of whose memory its driver has no mark? */
-static bool lacks_gpu_mark(const struct gt_sampler *sampler, enum gt_scope scope)
+static bool lacks_gpu_hwm(const struct gt_sampler *sampler, enum gt_scope scope)
 {
     const struct gt_snapshot *snapshot = &sampler->snapshot;
     for (size_t i = 0; i < snapshot->share_count; i++) {
         const struct gt_share *share = &snapshot->share[i];
         bool has = !is_of(gt_tree_find(&sampler->tree, share->pid), scope) || !(share->value[GT_GPU_RAM] > 0);
-        for (size_t k = 0; k < snapshot->mark_count && !has; k++)
-            has = snapshot->mark[k].pid == share->pid && snapshot->mark[k].device == share->device;
+        for (size_t k = 0; k < snapshot->hwm_count && !has; k++)
+            has = snapshot->hwm[k].pid == share->pid && snapshot->hwm[k].device == share->device;
         if (!has)
             return true;
     }
@@ -271,15 +271,15 @@ static bool lacks_gpu_mark(const struct gt_sampler *sampler, enum gt_scope scope
  * before are among those of which this one tells; those that no look met, which the last one tells of, can have been beside any. */
 static void keep_gpu_scope(struct gt_combiner *combine, const struct gt_sampler *sampler, enum gt_scope scope)
 {
-    double sum = NAN, past = 0, *peak = combine->peak[scope], *met = &combine->gpu_marks[scope];
-    for (size_t i = 0; i < sampler->snapshot.mark_count; i++) {
-        const struct gt_gpu_mark *mark = &sampler->snapshot.mark[i];
-        if (scope == (mark->pid == combine->main_pid ? GT_SCOPE_DESCENDANTS : GT_SCOPE_MAIN))
+    double sum = NAN, past = 0, *peak = combine->peak[scope], *met = &combine->gpu_hwms[scope];
+    for (size_t i = 0; i < sampler->snapshot.hwm_count; i++) {
+        const struct gt_gpu_hwm *hwm = &sampler->snapshot.hwm[i];
+        if (scope == (hwm->pid == combine->main_pid ? GT_SCOPE_DESCENDANTS : GT_SCOPE_MAIN))
             continue;
-        gt_add_known(mark->is_past ? &past : &sum, mark->bound);
-        raise_to(&peak[GT_GPU_RAM_PEAK], mark->bytes);
+        gt_add_known(hwm->is_past ? &past : &sum, hwm->bound);
+        raise_to(&peak[GT_GPU_RAM_PEAK], hwm->bytes);
     }
-    combine->lacks_gpu_marks[scope] |= lacks_gpu_mark(sampler, scope);
+    combine->lacks_gpu_hwms[scope] |= lacks_gpu_hwm(sampler, scope);
     if (isnan(sum) && !(past > 0) && isnan(peak[GT_GPU_RAM_PEAK]))
         return;
     double held = gpu_use_of(sampler, GT_GPU_RAM, scope);
@@ -287,7 +287,7 @@ static void keep_gpu_scope(struct gt_combiner *combine, const struct gt_sampler 
     raise_to(met, fmax(sum, held));
     raise_to(&peak[GT_GPU_RAM_PEAK_BOUND], isnan(*met) ? past : *met + past);
     raise_to(&peak[GT_GPU_RAM_PEAK_BOUND], peak[GT_GPU_RAM_PEAK]);
-    if (combine->lacks_gpu_marks[scope])
+    if (combine->lacks_gpu_hwms[scope])
         peak[GT_GPU_RAM_PEAK_BOUND] = NAN;
 }
 

@@ -108,7 +108,7 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
             add_rapl(doctor, sampler);
         if (source->type ==
             &gt_collector_nvml) { /* high-water marks, which an administrator enables; counters of errors */
-            gt_nvml_survey_marks(source->state, &availability);
+            gt_nvml_survey_hwms(source->state, &availability);
             add_source(doctor, "nvml: accounting", NULL, 0, &availability);
             gt_nvml_survey_health(source->state, &availability);
             add_source(doctor, "nvml: health", NULL, 0, &availability);

@@ -58,9 +58,9 @@ struct gt_process {
     bool is_ours;      /* it executes a program of this name; */
     bool comm_checked; /* whether it is a sampler has been found out */
     double file_bytes; /* the part of RSS that is pages of files, tmpfs and shared anonymous memory */
-    double mark,
-        mark_before; /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
-    int64_t met_ns;  /* monotonic: when it was first read */
+    double hwm,
+        hwm_before; /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
+    int64_t met_ns; /* monotonic: when it was first read */
     /* Monotonic: since when it has been seen to be forked and with memory of its own; 0: it was not. */
     int64_t alone_ns;
     uint64_t memory; /* see sample/job_memory.h; 0: not met yet */
@@ -104,7 +104,7 @@ struct gt_share {
 };
 
 /* The driver's high-water mark of what a process of the job has used of one GPU; of one that has ended it is told once. */
-struct gt_gpu_mark {
+struct gt_gpu_hwm {
     int device;
     pid_t pid;
     double bytes; /* NaN while it may be of the time before tracking, */
@@ -147,8 +147,8 @@ struct gt_snapshot {
     size_t device_count;
     struct gt_share *share;
     size_t share_count, share_capacity;
-    struct gt_gpu_mark *mark;
-    size_t mark_count, mark_capacity;
+    struct gt_gpu_hwm *hwm;
+    size_t hwm_count, hwm_capacity;
     struct gt_past_process *past; /* in the last snapshot, where processes are listed by name */
     size_t past_count, past_capacity;
     struct gt_package *package; /* none: the processors count as one */

@@ -238,7 +238,7 @@ static void refine_main_peak(const struct gt_recorder *recorder, struct gt_prove
                 "high-water mark of the kernel, of the time of tracking");
     else if (recorder->sampler.account.main_about > 0)
         restate(entry, GT_ESTIMATED, "wait4", "at most this: what the process had before its program began is in it");
-    else if (!recorder->combiner.has_main_mark)
+    else if (!recorder->combiner.has_main_hwm)
         restate(entry, GT_SAMPLED, "/proc/PID/statm",
                 "the largest look: the high-water mark, ram_peak_bound, is from before tracking began");
     else if (recorder->end_ns)

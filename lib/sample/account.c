@@ -53,8 +53,8 @@ void gt_account_admit(struct gt_account *account, struct gt_process *process)
         for (int k = 0; k < GT_ACCOUNTED; k++)
             process->baseline.base[k] = inclusive(process, k);
         process->baseline.own_base = isnan(process->value[GT_CPU_TIME]) ? 0 : process->value[GT_CPU_TIME];
-        process->mark_before = isnan(process->mark) ? 0 : process->mark;
-        account->main_mark_before = process->is_main ? process->mark_before : account->main_mark_before;
+        process->hwm_before = isnan(process->hwm) ? 0 : process->hwm;
+        account->main_hwm_before = process->is_main ? process->hwm_before : account->main_hwm_before;
         process->value[GT_RAM_PEAK] = process->value[GT_RSS];
         process->is_worker = process->is_forked;
         process->alone_ns = process->is_forked ? process->met_ns : 0;
@@ -315,7 +315,7 @@ static const double BEFORE_EXECUTION = 256 * 1024;
  * have had. A program that had less is taken to have had what wait4 tells: it is more by at most what the child had. */
 static double floor_of(const struct gt_account *account)
 {
-    return account->main_mark_held > 0 ? account->main_mark_held + BEFORE_EXECUTION : gt_own_mark();
+    return account->main_hwm_held > 0 ? account->main_hwm_held + BEFORE_EXECUTION : gt_own_hwm();
 }
 
 static void note_peak(struct gt_account *account, const struct gt_tree *tree, struct gt_job_peak *peak, pid_t pid,
@@ -329,12 +329,12 @@ static void note_peak(struct gt_account *account, const struct gt_tree *tree, st
     if (is_main && waited_for_none)
         account->main_bound = bytes;
     if (is_main && !(bytes > floor_of(account))) {
-        account->main_about = waited_for_none && account->main_mark_held > 0 ? bytes : 0;
+        account->main_about = waited_for_none && account->main_hwm_held > 0 ? bytes : 0;
         return;
     }
-    if (is_main || bytes > peak->largest_mark)
+    if (is_main || bytes > peak->largest_hwm)
         gt_job_peak_raise(peak, GT_PEAK_COMBINED, bytes);
-    if (!is_main && bytes > peak->largest_mark)
+    if (!is_main && bytes > peak->largest_hwm)
         gt_job_peak_raise(peak, GT_PEAK_DESCENDANTS, bytes);
     if (is_main && waited_for_none)
         account->main_peak = bytes;

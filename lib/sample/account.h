@@ -29,13 +29,13 @@ struct gt_account {
     bool measured[GT_ACCOUNTED]; /* some member showed the counter */
     double main_own_cpu;         /* CPU time of the main process alone since tracking began */
     double main_own
-        [GT_ACCOUNTED];      /* the same of other counters, where wait4 told of it and it had waited for nobody; or 0 */
-    bool is_lone;            /* the main process had no descendants but samplers of trackers, which are left out */
-    double main_bound;       /* no less than that, in any case; 0 unknown */
-    double main_mark_before; /* its mark when tracking began, if it is older; 0 */
-    double main_mark_held;   /* its mark while it was held back before its program, bytes; 0 it was not */
-    double main_about;       /* its high-water mark or little more, bytes; 0 unknown */
-    double main_peak;        /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
+        [GT_ACCOUNTED];     /* the same of other counters, where wait4 told of it and it had waited for nobody; or 0 */
+    bool is_lone;           /* the main process had no descendants but samplers of trackers, which are left out */
+    double main_bound;      /* no less than that, in any case; 0 unknown */
+    double main_hwm_before; /* its mark when tracking began, if it is older; 0 */
+    double main_hwm_held;   /* its mark while it was held back before its program, bytes; 0 it was not */
+    double main_about;      /* its high-water mark or little more, bytes; 0 unknown */
+    double main_peak;       /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
     /* Seconds of processes that turned out to be no part of the job, though a member waited for them. */
     double left_out;
     double

@@ -52,7 +52,7 @@ static void release(struct gt_driver *driver)
     gt_root_close(&driver->root);
     free(driver->snapshot.device);
     free(driver->snapshot.share);
-    free(driver->snapshot.mark);
+    free(driver->snapshot.hwm);
     free(driver->snapshot.past);
     free(driver->snapshot.process);
     free(driver->process);
@@ -273,7 +273,7 @@ static int give_frame(struct gt_driver *driver, const struct gt_snapshot *from)
         to->past[i] = from->past[i];
     to->process_count = from->process_count;
     to->past_count = from->past_count;
-    to->share_count = to->mark_count = 0;
+    to->share_count = to->hwm_count = 0;
     to->is_last = from->is_last;
     to->real_ns = from->real_ns;
     to->monotonic_ns = from->monotonic_ns;
@@ -293,11 +293,11 @@ static int take_frame(struct gt_driver *driver, struct gt_snapshot *to)
             return -ENOMEM;
         *share = from->share[i];
     }
-    for (size_t i = 0; i < from->mark_count; i++) {
-        struct gt_gpu_mark *mark = GT_GROW(to, mark);
-        if (!mark)
+    for (size_t i = 0; i < from->hwm_count; i++) {
+        struct gt_gpu_hwm *hwm = GT_GROW(to, hwm);
+        if (!hwm)
             return -ENOMEM;
-        *mark = from->mark[i];
+        *hwm = from->hwm[i];
     }
     driver->has_answer = false;
     return 0;

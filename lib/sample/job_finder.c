@@ -59,7 +59,7 @@ static int make_room(struct gt_job_finder *finder, size_t count)
 static void note_main_peak(const struct gt_job_finder *finder, const struct gt_tree *tree, struct gt_account *account)
 {
     const struct gt_member *main = gt_membership_find(finder->membership, tree->main);
-    if (main && (double)main->record.peak_rss > account->main_mark_before) /* else it may be of the time before */
+    if (main && (double)main->record.peak_rss > account->main_hwm_before) /* else it may be of the time before */
         account->main_peak = fmax(account->main_peak, (double)main->record.peak_rss);
 }
 

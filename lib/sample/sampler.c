@@ -198,7 +198,7 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
 }
 
 /* VmHWM in bytes; 0 where it is not shown. */
-static double mark_of(const struct gt_sampler *sampler, pid_t pid)
+static double hwm_of(const struct gt_sampler *sampler, pid_t pid)
 {
     char text[4096];
     if (gt_root_read_process(&sampler->root, pid, "status", text, sizeof text) <= 0)
@@ -232,7 +232,7 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
     bool has_records = events &&
                        gt_events_fd(events, GT_EVENTS_RECORDS) >= 0; /* which tell the mark of the program alone */
     if (status >= 0 && options->launched && !has_records)
-        sampler->account.main_mark_held = mark_of(sampler, options->pid);
+        sampler->account.main_hwm_held = hwm_of(sampler, options->pid);
     if (status >= 0 && options->launched)
         status = gt_job_finder_look(&sampler->finder, &sampler->tree, &sampler->account,
                                     gt_clock_monotonic(&sampler->clock), error);
@@ -269,7 +269,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     free(sampler->source);
     free(sampler->snapshot.device);
     free(sampler->snapshot.share);
-    free(sampler->snapshot.mark);
+    free(sampler->snapshot.hwm);
     free(sampler->snapshot.past);
     gt_packages_release(&sampler->snapshot, &sampler->topology);
     gt_job_memory_close(sampler->memory);
@@ -397,7 +397,7 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     struct gt_snapshot *snapshot = &sampler->snapshot;
     snapshot->process = sampler->tree.process;
     snapshot->process_count = sampler->tree.count;
-    snapshot->share_count = snapshot->mark_count = 0;
+    snapshot->share_count = snapshot->hwm_count = 0;
     gt_values_clear(snapshot->system);
     gt_values_clear(snapshot->job);
     memset(snapshot->doubt, 0, sizeof snapshot->doubt);
@@ -451,12 +451,12 @@ static void look_at_forks(struct gt_sampler *sampler)
 }
 
 /* A fork that is about to execute a program has its parent's memory. */
-static void note_mark(struct gt_sampler *sampler, const struct gt_process *process)
+static void note_hwm(struct gt_sampler *sampler, const struct gt_process *process)
 {
     bool is_copy = process->is_forked && !process->is_main && !process->is_worker;
     if (process->peak != GT_PEAK_NONE && !process->is_zombie && !is_copy)
-        gt_job_peak_seen(&sampler->finder.peak, process->peak, process->value[GT_RSS], process->mark,
-                         process->mark_before > 0);
+        gt_job_peak_seen(&sampler->finder.peak, process->peak, process->value[GT_RSS], process->hwm,
+                         process->hwm_before > 0);
 }
 
 static void open_group_memory(struct gt_sampler *sampler)
@@ -534,7 +534,7 @@ static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_err
     gt_job_peak_reading(&sampler->finder.peak, GT_PEAK_DESCENDANTS,
                         gt_job_memory_scope(sampler->memory, GT_SCOPE_DESCENDANTS));
     for (size_t i = 0; i < sampler->tree.count; i++)
-        note_mark(sampler, sampler->tree.process[i]);
+        note_hwm(sampler, sampler->tree.process[i]);
     return 0;
 }
 

@@ -57,7 +57,7 @@ void gpu_machine_end(struct gpu_machine *machine)
         machine->type->close(machine->state);
     free(machine->snapshot.device);
     free(machine->snapshot.share);
-    free(machine->snapshot.mark);
+    free(machine->snapshot.hwm);
     gt_packages_release(&machine->snapshot, &machine->topology);
     gt_root_close(&machine->root);
     assert_int_equal(nftw(machine->path, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
@@ -182,7 +182,7 @@ int gpu_machine_collect(struct gpu_machine *machine, double seconds)
     machine->real_ns += (int64_t)(seconds * 1e9);
     machine->monotonic_ns += (int64_t)(seconds * 1e9);
     machine->snapshot.real_ns = machine->real_ns;
-    machine->snapshot.share_count = machine->snapshot.mark_count = 0;
+    machine->snapshot.share_count = machine->snapshot.hwm_count = 0;
     machine->error = (struct gt_error){0};
     for (size_t i = 0; i < machine->snapshot.device_count; i++)
         gt_values_clear(machine->snapshot.device[i].value);

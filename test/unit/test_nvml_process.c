@@ -305,17 +305,17 @@ static void processes_come_and_go(void **state)
 
 static double bound_of(pid_t pid)
 {
-    for (size_t i = 0; i < machine.snapshot.mark_count; i++)
-        if (machine.snapshot.mark[i].pid == pid)
-            return machine.snapshot.mark[i].bound;
+    for (size_t i = 0; i < machine.snapshot.hwm_count; i++)
+        if (machine.snapshot.hwm[i].pid == pid)
+            return machine.snapshot.hwm[i].bound;
     return NAN;
 }
 
-static double mark_of(pid_t pid)
+static double hwm_of(pid_t pid)
 {
-    for (size_t i = 0; i < machine.snapshot.mark_count; i++)
-        if (machine.snapshot.mark[i].pid == pid)
-            return machine.snapshot.mark[i].bytes;
+    for (size_t i = 0; i < machine.snapshot.hwm_count; i++)
+        if (machine.snapshot.hwm[i].pid == pid)
+            return machine.snapshot.hwm[i].bytes;
     return NAN;
 }
 
@@ -323,7 +323,7 @@ static void expect_marks(double a, double b, double c)
 {
     const double expected[] = {a, b, c};
     for (int i = 0; i < 3; i++) {
-        double found = mark_of(100 * (i + 1));
+        double found = hwm_of(100 * (i + 1));
         if (!(found == expected[i] || (isnan(found) && isnan(expected[i]))))
             fail_msg("process %d: %g instead of %g", 100 * (i + 1), found, expected[i]);
     }
@@ -332,7 +332,7 @@ static void expect_marks(double a, double b, double c)
 static enum gt_source_state accounting_state(void)
 {
     struct gt_availability found;
-    gt_nvml_survey_marks(machine.state, &found);
+    gt_nvml_survey_hwms(machine.state, &found);
     assert_true(found.state != GT_DENIED || strstr(found.remedy, "nvidia-smi -am 1"));
     return found.state;
 }
@@ -367,7 +367,7 @@ static void marks_of_the_job(void **state)
     assert_int_equal(accounting_state(), GT_READY);
     gpu_machine_collect(&machine, 1);
     expect_marks(5000, 2500, NAN);
-    assert_true(isnan(mark_of(400)));
+    assert_true(isnan(hwm_of(400)));
     assert_true(share(100, GT_GPU_RAM) == 1000);
 }
 

@@ -257,7 +257,7 @@ static void nvml_close(void *state)
         return;
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         free(nvml->gpu[i].rows.row);
-        gt_nvml_marks_release(&nvml->gpu[i].marks);
+        gt_nvml_hwms_release(&nvml->gpu[i].hwms);
     }
     if (nvml->events)
         nvml->call.events_free(nvml->events);
@@ -273,13 +273,13 @@ static void nvml_close(void *state)
 static void nvml_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
 {
     bool is_peak = metric == GT_GPU_RAM_PEAK || metric == GT_GPU_RAM_PEAK_BOUND;
-    struct gt_availability marks = {.reason = ""};
+    struct gt_availability hwms = {.reason = ""};
     if (is_peak)
-        gt_nvml_survey_marks(state, &marks);
+        gt_nvml_survey_hwms(state, &hwms);
     snprintf(text, size, "%s",
              metric == GT_CPU_ENERGY ? "it is part of the energy of the GPU's module"
              : !is_peak              ? ""
-             : marks.reason[0]       ? marks.reason
+             : hwms.reason[0]        ? hwms.reason
                                      : "the driver has no account of a process of the job");
 }
 
@@ -378,7 +378,7 @@ static int publish(struct nvml *nvml, struct gt_snapshot *snapshot, bool is_new)
         if (!gpu->is_lost)
             status = gt_nvml_publish_processes(nvml, gpu, snapshot);
         if (status == 0)
-            status = gt_nvml_publish_marks(nvml, gpu, snapshot);
+            status = gt_nvml_publish_hwms(nvml, gpu, snapshot);
     }
     return status;
 }
@@ -421,7 +421,7 @@ static int nvml_collect(void *state, struct gt_snapshot *snapshot, struct gt_err
     bool is_due = gt_rate_limit_due(&nvml->lists, snapshot, start);
     int status = is_due ? read_lists(nvml, snapshot) : 0;
     for (size_t i = 0; i < nvml->gpu_count && status == 0; i++)
-        status = gt_nvml_read_marks(nvml, &nvml->gpu[i], snapshot, is_due);
+        status = gt_nvml_read_hwms(nvml, &nvml->gpu[i], snapshot, is_due);
     nvml->collected_us = (uint64_t)gt_clock_real(nvml->clock) / 1000;
     if (is_due)
         gt_rate_limit_spent(&nvml->lists, start, gt_clock_monotonic(nvml->clock));

@@ -156,7 +156,7 @@ static void apply_stat(struct gt_process *process, const struct gt_process_stat 
     if (process->is_forked && !stat->is_forked) { /* from now on its memory is its own program's */
         process->is_worker = false;
         process->alone_ns = 0;
-        process->value[GT_RAM_PEAK] = process->mark = NAN;
+        process->value[GT_RAM_PEAK] = process->hwm = NAN;
     }
     process->is_forked = stat->is_forked;
     memcpy(process->name, stat->name, sizeof process->name);
@@ -332,7 +332,7 @@ int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t p
         close_kept(directory);
         return -ENOMEM;
     }
-    *process = (struct gt_process){.pid = pid, .files = files, .mark = NAN, .peak = UINT32_MAX};
+    *process = (struct gt_process){.pid = pid, .files = files, .hwm = NAN, .peak = UINT32_MAX};
     for (int id = 0; id < GT_PROCESS_METRICS; id++)
         process->value[id] = NAN;
     *files = (struct gt_process_files){
@@ -429,13 +429,13 @@ static double status_number(const char *text, const char *key)
 }
 
 /* A mark that is older than the tracking tells nothing until it rises; one that has fallen was set back meanwhile. */
-static void note_mark(struct gt_process *process, double mark)
+static void note_hwm(struct gt_process *process, double hwm)
 {
-    if (mark < process->mark)
-        process->mark_before = 0;
-    process->mark = mark;
-    if (mark > process->mark_before)
-        process->value[GT_RAM_PEAK] = fmax(mark, process->value[GT_RAM_PEAK]);
+    if (hwm < process->hwm)
+        process->hwm_before = 0;
+    process->hwm = hwm;
+    if (hwm > process->hwm_before)
+        process->value[GT_RAM_PEAK] = fmax(hwm, process->value[GT_RAM_PEAK]);
 }
 
 static bool status_shows_memory(const char *text)
@@ -445,10 +445,10 @@ static bool status_shows_memory(const char *text)
 
 static void note_memory(struct gt_process *process, const char *status)
 {
-    double mark = status_number(status, "\nVmHWM:") * 1024;
-    if (isnan(mark))
+    double hwm = status_number(status, "\nVmHWM:") * 1024;
+    if (isnan(hwm))
         return;
-    note_mark(process, mark);
+    note_hwm(process, hwm);
     process->value[GT_SWAP] = status_number(status, "\nVmSwap:") * 1024;
 }
 
