@@ -26,8 +26,9 @@ struct gt_process_files {
     clockid_t clock;
     bool has_clock;
     bool may_read_io;
-    double cpu_at_threads;               /* CPU clock before threads were last counted */
-    double cpu_at_stat;                  /* the same of stat; NaN: not read, or without a clock */
+    bool stat_is_fresh;    /* stat was read for this sample already; only without a clock, which tells that otherwise */
+    double cpu_at_threads; /* CPU clock before threads were last counted */
+    double cpu_at_stat;    /* the same of stat; NaN: not read, or without a clock */
     double cpu_at_children;              /* the same of the children of all threads */
     double cpu_when_slow, rss_when_slow; /* as read before the last slow reading; NaN before the first */
 };
@@ -391,7 +392,9 @@ static void read_threads(struct gt_process *process)
 int gt_process_read(struct gt_process *process, const struct gt_root *root)
 {
     struct resident resident;
+    bool stat_is_fresh = process->files->stat_is_fresh;
     double before = process->value[GT_CPU_TIME];
+    process->files->stat_is_fresh = false;
     read_clock(process); /* before statm: statm tells whether the number still was this process */
     ssize_t length = read_resident(process, &resident);
     if (length <= 0) {
@@ -407,7 +410,7 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
         apply_resident(process, &resident);
     bool has_no_space = !resident.has_space && !process->is_zombie;
     bool has_new_head = resident.has_space && process->leader_exited; /* another thread has executed a program */
-    if (has_no_space || has_new_head || !process->files->has_clock)
+    if (has_no_space || has_new_head || (!process->files->has_clock && !stat_is_fresh))
         read_stat(process);
     if (has_no_space)
         read_resident_of_others(process);
@@ -562,7 +565,11 @@ int gt_process_read_first(struct gt_process *process)
 
 int gt_process_read_faults(struct gt_process *process)
 {
-    return gt_process_has_rested(process) ? 0 : read_stat(process);
+    if (process->files->stat_is_fresh || gt_process_has_rested(process))
+        return 0;
+    int status = read_stat(process);
+    process->files->stat_is_fresh = status >= 0 && !process->files->has_clock;
+    return status;
 }
 
 /* vfork(2) lends the child the address space of its parent until it executes a program. */
@@ -584,7 +591,7 @@ void gt_process_look_at_fork(struct gt_process *process, const struct gt_process
     int64_t age = now_ns - process->met_ns;
     if (!process->is_forked || (process->is_worker && age > YOUNG_NS))
         return;
-    if (!gt_process_has_rested(process) && read_stat(process) < 0)
+    if (gt_process_read_faults(process) < 0)
         return;
     if (!process->is_forked || process->is_worker)
         return;

@@ -31,7 +31,8 @@ bool gt_process_has_rested(const struct gt_process *process);
 bool gt_process_is_at_rest(const struct gt_process *process);
 /* Read all files but stat, of a process that was just opened. */
 int gt_process_read_first(struct gt_process *process);
-/* Read stat alone, for page faults, unless the process has rested. Returns a negative number where it has gone. */
+/* Read stat alone, for page faults, unless the process has rested. Without a CPU clock the next gt_process_read uses this reading, too.
+ * Returns a negative number where it has gone. */
 int gt_process_read_faults(struct gt_process *process);
 /* Find out at each look whether a forked process has become a worker, or another program. `parent` may be NULL. */
 void gt_process_look_at_fork(struct gt_process *process, const struct gt_process *parent, const struct gt_root *root,
