@@ -13,7 +13,7 @@
 #include "collect/energy/rapl.h"
 #include "collect/gpu/amd.h"
 #include "collect/gpu/nvml.h"
-#include "collect/process/kernel.h"
+#include "collect/process/process.h"
 #include "collect/remedy.h"
 #include "report/report.h"
 #include "sample/sampler.h"

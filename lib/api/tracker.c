@@ -26,7 +26,6 @@
 #include "collect/cgroup/cgroup.h"
 #include "collect/collector.h"
 #include "collect/process/events.h"
-#include "collect/process/kernel.h"
 #include "collect/process/process.h"
 #include "collect/topology.h"
 #include "engine/upload.h"

@@ -22,7 +22,7 @@
 #ifndef GT_SAMPLE_JOB_MEMORY_H
 #define GT_SAMPLE_JOB_MEMORY_H
 
-#include "collect/cgroup/group_memory.h"
+#include "collect/cgroup/control_group.h"
 #include "collect/process/memory.h"
 
 /* Bytes; NaN: not known. */

@@ -5,7 +5,6 @@
 #include "collect/collector.h"
 #include "collect/topology.h"
 #include "sample/account.h"
-#include "sample/all_processes.h"
 #include "sample/driver.h"
 #include "sample/job_finder.h"
 #include "sample/rank_finder.h"

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "collect/cgroup/cgroup.h"
-#include "collect/cgroup/group_memory.h"
+#include "collect/cgroup/control_group.h"
 #include "support/figures.h"
 
 extern const struct gt_collector_type gt_collector_cgroup;

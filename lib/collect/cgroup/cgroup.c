@@ -15,7 +15,7 @@
 #include "base/number.h"
 #include "base/root.h"
 #include "collect/collector.h"
-#include "collect/cgroup/cgroup_place.h"
+#include "collect/cgroup/control_group.h"
 
 /* Enabling controllers below a version 2 group that was given to the tracker alone.
  *

@@ -15,6 +15,7 @@
 
 #include "base/number.h"
 #include "base/own_name.h"
+#include "base/system_calls.h"
 #include "collect/process/placement.h"
 
 struct gt_process_files {
@@ -690,4 +691,22 @@ int gt_process_children(struct gt_process *process, const struct gt_root *root, 
     if (every_thread && process->value[GT_THREADS] + process->leader_exited > 1)
         count = children_of_other_threads(process, pids, count, capacity);
     return (int)count;
+}
+
+int gt_pidfd_open(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+void gt_pidfd_survey(struct gt_availability *ret)
+{
+    *ret = (struct gt_availability){.state = GT_READY};
+    int fd = gt_pidfd_open(getpid());
+    snprintf(ret->source, sizeof ret->source, "pidfd (Linux 5.3)");
+    if (fd < 0)
+        gt_unavailable(ret, errno == ENOSYS ? GT_ABSENT : GT_DENIED, NULL,
+                       "%s: the end of a process that attach follows is seen at the next sample, not at once",
+                       strerror(errno));
+    else
+        close(fd);
 }

@@ -71,4 +71,10 @@ bool gt_process_stat_leader_exited(const struct gt_process_stat *stat);
 /* 0; -ESRCH and the like: it cannot be read. */
 int gt_process_stat_of(const struct gt_root *root, pid_t pid, struct gt_process_stat *ret);
 
+/* Report whether this kernel has pidfd, and what is later without. */
+void gt_pidfd_survey(struct gt_availability *ret);
+/* Returns a descriptor that becomes readable at the end of the process, or -1: the kernel has none (before Linux 5.3), forbids it, or
+ * the process is gone. */
+int gt_pidfd_open(pid_t pid);
+
 #endif
