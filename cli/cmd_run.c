@@ -39,7 +39,9 @@ static int attach(const struct options *options, int count, char **operands)
     (void)count;
     pid_t pid;
     if (!option_pid(operands[0], &pid))
-        return say_usage("'%s' is not a process number (see gpu-tracker attach --help)", operands[0]);
+        return say_usage("'%s' is not a process number (gpu-tracker run -- %s ... tracks a program; see gpu-tracker "
+                         "attach --help)",
+                         operands[0], operands[0]);
     return track_process(options, pid);
 }
 

@@ -71,13 +71,22 @@ static const char *hint_for(const char *program)
     return "";
 }
 
+/* "NAME=VALUE", which a shell would take for a variable of the command after it. */
+static bool is_assignment(const char *word)
+{
+    size_t length = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
+    return length > 0 && word[length] == '=';
+}
+
 int launch_check(const char *program, char *path)
 {
     snprintf(path, PATH_MAX, "%s", program);
     int status = !*program ? ENOENT : strchr(program, '/') ? executable(program) : search(program, path);
     if (!status)
         return 0;
-    if (status == ENOENT)
+    if (status == ENOENT && is_assignment(program))
+        say("'%s': command not found: did you mean env %s ...?", program, program);
+    else if (status == ENOENT)
         say("'%s': command not found%s", program, hint_for(program));
     else
         say("'%s': cannot execute: %s", program, strerror(status));

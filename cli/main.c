@@ -297,6 +297,7 @@ static int check_operands(const struct options *options, const struct command *c
     char hint[80];
     help_hint(command, hint, sizeof hint);
     int used;
+    pid_t pid;
     bool is_nameless = !*command->name, is_too_many = command->most >= 0 && count > command->most;
     const char *extra = is_too_many ? operands[command->most] : NULL;
     for (int i = 0; i < count && command->operand != OPERAND_PROGRAM; i++)
@@ -311,6 +312,11 @@ static int check_operands(const struct options *options, const struct command *c
     if (is_too_many && is_nameless)
         return say_usage("unexpected argument '%s' (gpu-tracker run -- %s ... tracks a program; %s)", extra, extra,
                          hint);
+    if (is_too_many && command == &command_serve)
+        return say_usage("unexpected argument '%s': did you mean --listen 127.0.0.1:9417? (%s)", extra, hint);
+    if (is_too_many && command == &command_attach && !option_pid(operands[0], &pid))
+        return say_usage("'%s' is not a process number: did you mean gpu-tracker run -- %s %s? (%s)", operands[0],
+                         operands[0], extra, hint);
     if (is_too_many && command_find(1, operands + command->most, &used))
         return say_usage("unexpected argument '%s': did you mean gpu-tracker %s --help? (%s)", extra, extra, hint);
     if (is_too_many)

@@ -504,7 +504,8 @@ static int watch(struct track *track, const struct options *options, char **word
  * wanted. */
 static int end(struct track *track, const struct options *options, char **words, bool as_original)
 {
-    name_survivors(&track->watch);
+    if (!options->quiet)
+        name_survivors(&track->watch);
     if (as_original)
         say_completed(stdout, track->watch.wait_status);
     int collected = 0, written = conclude(track, options, as_original ? NULL : words, &collected);

@@ -452,18 +452,41 @@ static struct shown find_shown(const struct gt_rows *rows, const char *kind, con
     return shown;
 }
 
+static int find_all_shown(const struct gt_rows *rows, const char *columns, struct shown shown[GT_COLUMNS])
+{
+    int count = 0, read;
+    char kind[16], name[64];
+    for (; count < GT_COLUMNS && sscanf(columns, " %15[^:]:%63s%n", kind, name, &read) == 2; columns += read)
+        shown[count++] = find_shown(rows, kind, name);
+    return count;
+}
+
 struct gt_table *gt_rows_put(const struct gt_analysis_input *input, struct gt_node *root, const char *key,
                              const char *title, const struct gt_rows *rows, const char *columns, const char *reason)
 {
     struct gt_table *table = gt_analysis_table(root, key, title, columns);
     struct shown shown[GT_COLUMNS];
-    int count = 0, read;
-    char kind[16], name[64];
-    for (; count < GT_COLUMNS && sscanf(columns, " %15[^:]:%63s%n", kind, name, &read) == 2; columns += read)
-        shown[count++] = find_shown(rows, kind, name);
+    int count = find_all_shown(rows, columns, shown);
     for (size_t row = 0; row < rows->count && !gt_query_status(rows->query); row++)
         for (int i = 0; i < count; i++)
             put_cell(input, table, &shown[i], row);
     gt_analysis_empty(root, table, reason);
     return table;
+}
+
+void gt_rows_put_row(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_rows *rows,
+                     size_t row, const char *columns)
+{
+    struct shown shown[GT_COLUMNS];
+    int count = find_all_shown(rows, columns, shown);
+    for (int i = 0; i < count && !gt_query_status(rows->query); i++)
+        put_cell(input, table, &shown[i], row);
+}
+
+struct gt_rows gt_rows_of_steps(const struct gt_analysis_input *input)
+{
+    static const char *const names[] = {"node", "mode", "step", NULL};
+    struct gt_spans spans = {0};
+    int status = gt_step_spans(input, &spans);
+    return rows_of_spans(input, status, &spans, names);
 }

@@ -57,4 +57,10 @@ struct gt_table *gt_rows_put(const struct gt_analysis_input *input, struct gt_no
     GT_MEAN_US("mean_us", of), GT_MIN("min", of), GT_MAX("max", of), GT_QUANTILE_US("p50_us", of, 0.5), \
         GT_QUANTILE_US("p95_us", of, 0.95), GT_QUANTILE_US("p99_us", of, 0.99)
 
+/* Steps of wanted phases: node mode step start end length. */
+struct gt_rows gt_rows_of_steps(const struct gt_analysis_input *input);
+/* Add the cells of one row to a table whose first columns are these. */
+void gt_rows_put_row(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_rows *rows,
+                     size_t row, const char *columns);
+
 #endif

@@ -1,6 +1,5 @@
 #include "collect/collector.h"
 
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,11 +120,4 @@ bool gt_collector_fills(const struct gt_collector_type *type, enum gt_metric_id 
         if (type->metrics[i] == metric)
             return true;
     return false;
-}
-
-void gt_snapshot_see_end(struct gt_snapshot *snapshot)
-{
-    struct pollfd main = {snapshot->main_fd, POLLIN, 0};
-    if (snapshot->main_fd > 0 && !snapshot->end_ns && poll(&main, 1, 0) > 0 && main.revents & POLLIN)
-        snapshot->end_ns = gt_clock_ns(CLOCK_MONOTONIC);
 }

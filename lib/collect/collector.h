@@ -134,7 +134,9 @@ struct gt_snapshot {
     int64_t monotonic_ns;
     double read_seconds; /* that reading took from then on */
     int main_fd;         /* pidfd of the main process; 0: its end is not watched */
-    int64_t end_ns;      /* monotonic: up to when the job lived, once the main process has ended; 0: it lives */
+    int64_t main_end_ns; /* monotonic: when the main process was seen to have ended; 0: it lives */
+    int64_t end_ns;      /* monotonic: up to when any process of the job lived, once the main process has ended */
+    bool is_over;        /* no process of the job lives: `end_ns` stays */
     double system[GT_METRIC_COUNT];
     /* Joules that an energy counter in `system` may have missed since its last reading because it went round; INFINITY when it was
      * set back, -INFINITY when one of several counters in it stands still. */
@@ -157,8 +159,6 @@ struct gt_snapshot {
     const struct gt_collector_type *owner[GT_METRIC_COUNT];
 };
 
-/* Note the end of the main process, if it has ended. A reading of a slow driver may take longer than a job. */
-void gt_snapshot_see_end(struct gt_snapshot *snapshot);
 /* Find or add the entry of (device, pid). Returns NULL without memory. A new entry is all NaN. */
 struct gt_share *gt_snapshot_share(struct gt_snapshot *snapshot, int device, pid_t pid);
 /* Add the entry without a search, for a caller that knows that it is not there yet. */
@@ -177,6 +177,9 @@ enum gt_source_state {
 
 /* The sources of energy that is not measured begin with this: a recording keeps of them only the name. */
 #define GT_ESTIMATED_SOURCE "estimated"
+
+/* The reasons of drivers that keep silent begin with this, for a warning about GPUs that were never measured. */
+#define GT_SILENT_DRIVER "the driver did not answer"
 
 struct gt_availability {
     enum gt_source_state state;

@@ -124,6 +124,15 @@ struct gt_rows gt_rows_complete(const struct gt_rows *rows, const char *one, con
     return ret;
 }
 
+int64_t *gt_rows_difference(struct gt_rows *rows, const char *as, const char *of, const char *less)
+{
+    const int64_t *one = gt_rows_wholes(rows, of), *other = gt_rows_wholes(rows, less);
+    int64_t *difference = gt_rows_add_wholes(rows, as);
+    for (size_t i = 0; i < rows->count; i++)
+        difference[i] = one[i] == GT_NO_WHOLE || other[i] == GT_NO_WHOLE ? GT_NO_WHOLE : one[i] - other[i];
+    return difference;
+}
+
 double *gt_rows_percent(struct gt_rows *rows, const char *as, const char *part, const char *whole)
 {
     const struct gt_rows_column *column = gt_rows_need(rows, part, strlen(part)),

@@ -163,6 +163,15 @@ struct gt_rows gt_rows_filter(const struct gt_rows *rows, const bool *is_wanted)
     return ret;
 }
 
+struct gt_rows gt_rows_above(const struct gt_rows *rows, const char *column, double value)
+{
+    const struct gt_rows_column *of = gt_rows_need(rows, column, strlen(column));
+    bool *is_above = gt_query_memory(rows->query, rows->count, sizeof *is_above);
+    for (size_t i = 0; i < rows->count && is_above; i++)
+        is_above[i] = gt_rows_number(of, i) > value;
+    return gt_rows_filter(rows, is_above);
+}
+
 bool gt_rows_is_same(const struct gt_rows_column *const *key, int keys, size_t a, size_t b)
 {
     for (int i = 0; i < keys; i++)

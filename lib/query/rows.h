@@ -17,6 +17,8 @@
 /* ---- Rows ---- */
 
 struct gt_rows gt_rows_filter(const struct gt_rows *rows, const bool *is_wanted);
+/* Return the rows with a column above a value, or without a missing value where that is -INFINITY. */
+struct gt_rows gt_rows_above(const struct gt_rows *rows, const char *column, double value);
 /* Sort, and keep the order of equal rows. */
 void gt_rows_sort(struct gt_rows *rows, const char *columns);
 /* Returns the index behind the last row from `from` on that has the same keys. */
@@ -68,6 +70,8 @@ struct gt_rows gt_rows_union(const struct gt_rows *rows, const struct gt_rows *o
 struct gt_rows gt_rows_complete(const struct gt_rows *rows, const char *one, const char *other);
 /* Replace missing values of columns by 0. */
 void gt_rows_fill(struct gt_rows *rows, const char *columns);
+/* Add one column less another; missing where one is. */
+int64_t *gt_rows_difference(struct gt_rows *rows, const char *as, const char *of, const char *less);
 /* Add one column in percent of another; missing where that is not above 0. */
 double *gt_rows_percent(struct gt_rows *rows, const char *as, const char *part, const char *whole);
 /* Add the percentage of a column in its sum over rows with the same keys; missing where that is not above 0. */

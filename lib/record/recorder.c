@@ -195,10 +195,10 @@ void gt_recorder_close(struct gt_recorder *recorder)
 static void note_end(struct gt_recorder *recorder)
 {
     const struct gt_tree *tree = &recorder->sampler.tree;
+    int64_t main_end_ns = recorder->sampler.snapshot.main_end_ns;
     bool main_lives = tree->count && tree->process[0]->is_main && !tree->process[0]->is_zombie;
     if (!main_lives && !recorder->end_ns)
-        recorder->end_ns = recorder->sampler.snapshot.end_ns ? recorder->sampler.snapshot.end_ns
-                                                             : gt_recorder_now(recorder);
+        recorder->end_ns = main_end_ns ? main_end_ns : gt_recorder_now(recorder);
 }
 
 static bool any_lives(const struct gt_tree *tree)
@@ -432,9 +432,13 @@ void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status
     gt_sampler_reaped(&recorder->sampler, pid, usage);
     gt_process_history_reaped(recorder->sampler.history, pid, gt_recorder_now(recorder));
     note_end(recorder);
-    bool is_end_seen = pid == recorder->machine.pid && recorder->sampler.snapshot.end_ns;
-    if (!recorder->sampler.tree.count && !is_end_seen)
-        recorder->end_ns = recorder->sampler.snapshot.end_ns = gt_recorder_now(recorder);
+    struct gt_snapshot *snapshot = &recorder->sampler.snapshot;
+    if (recorder->sampler.tree.count)
+        return;
+    if (!snapshot->is_over)
+        snapshot->end_ns = gt_recorder_now(recorder);
+    snapshot->is_over = true;
+    recorder->end_ns = snapshot->end_ns;
 }
 
 void gt_recorder_main_peak(struct gt_recorder *recorder, double bytes)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <sys/prctl.h>
 
 #include "base/grow.h"
+#include "collect/process/process.h"
 
 /* Seconds. A job's end waits for the sample before it and for the last one. */
 static const double PATIENCE = 1, LAST_PATIENCE = 0.7;
@@ -44,6 +46,32 @@ struct gt_driver {
     int status;
     struct gt_error error;
 };
+
+/* ---- The end of the job ------------------------------------------------------------------------------------------ */
+
+/* Asks the kernel: what was read of the process may be from before its end. */
+static bool still_lives(const struct gt_process *process, const struct gt_root *root)
+{
+    struct gt_process_stat stat;
+    return !process->is_main && !process->is_gone && !process->is_zombie &&
+           gt_process_stat_of(root, process->pid, &stat) >= 0 && stat.start == process->start &&
+           !gt_process_stat_is_zombie(&stat);
+}
+
+void gt_snapshot_see_end(struct gt_snapshot *snapshot, const struct gt_root *root)
+{
+    struct pollfd main = {snapshot->main_fd, POLLIN, 0};
+    bool lives = false;
+    if (snapshot->main_fd > 0 && !snapshot->main_end_ns && poll(&main, 1, 0) > 0 && main.revents & POLLIN)
+        snapshot->main_end_ns = snapshot->end_ns = gt_clock_ns(CLOCK_MONOTONIC);
+    if (!snapshot->main_end_ns)
+        return;
+    for (size_t i = 0; i < snapshot->process_count && !lives; i++)
+        lives = still_lives(snapshot->process[i], root);
+    if (lives)
+        snapshot->end_ns = gt_clock_ns(CLOCK_MONOTONIC);
+    snapshot->is_over = !lives;
+}
 
 /* ---- The thread -------------------------------------------------------------------------------------------------- */
 
@@ -129,12 +157,12 @@ static bool wait_for(struct gt_driver *driver, double seconds, struct gt_snapsho
     int64_t now_ns = gt_clock_ns(CLOCK_MONOTONIC), end_ns = now_ns + (int64_t)(seconds * 1e9);
     pthread_mutex_lock(&driver->lock);
     while (driver->request != NOTHING && now_ns < end_ns) {
-        bool is_watched = snapshot && snapshot->main_fd > 0 && !snapshot->end_ns;
+        bool is_watched = snapshot && snapshot->main_fd > 0 && !snapshot->is_over;
         int64_t until_ns = is_watched && end_ns - now_ns > WATCH_NS ? now_ns + WATCH_NS : end_ns;
         const struct timespec until = {until_ns / GT_SECOND, until_ns % GT_SECOND};
         pthread_cond_timedwait(&driver->answered, &driver->lock, &until);
         if (is_watched)
-            gt_snapshot_see_end(snapshot);
+            gt_snapshot_see_end(snapshot, &driver->root);
         now_ns = gt_clock_ns(CLOCK_MONOTONIC);
     }
     bool has_answered = driver->request == NOTHING;
@@ -240,8 +268,7 @@ int gt_driver_opened(struct gt_driver **place, double seconds, void **state, str
             return -EINPROGRESS;
         *place = NULL;
         abandon(driver);
-        return gt_unavailable(availability, GT_BROKEN, NULL, "the driver did not answer within %d s",
-                              GT_DRIVER_PATIENCE);
+        return gt_unavailable(availability, GT_BROKEN, NULL, GT_SILENT_DRIVER " within %d s", GT_DRIVER_PATIENCE);
     }
     *availability = driver->availability;
     int status = driver->status < 0 ? gt_error_copy(error, &driver->error) : take_devices(driver, snapshot);
@@ -256,7 +283,7 @@ int gt_driver_opened(struct gt_driver **place, double seconds, void **state, str
 }
 
 /* Copies the parts of a snapshot that collectors of GPUs read. */
-static int give_frame(struct gt_driver *driver, const struct gt_snapshot *from)
+static int give_snapshot(struct gt_driver *driver, const struct gt_snapshot *from)
 {
     struct gt_snapshot *to = &driver->snapshot;
     if (GT_GROW_TO(driver->process, driver->process_capacity, from->process_count) < 0 ||
@@ -282,7 +309,7 @@ static int give_frame(struct gt_driver *driver, const struct gt_snapshot *from)
     return 0;
 }
 
-static int take_frame(struct gt_driver *driver, struct gt_snapshot *to)
+static int take_snapshot(struct gt_driver *driver, struct gt_snapshot *to)
 {
     const struct gt_snapshot *from = &driver->snapshot;
     for (size_t i = driver->first_device; i < from->device_count; i++)
@@ -318,7 +345,7 @@ int gt_driver_collect(struct gt_driver *driver, struct gt_snapshot *snapshot, st
 {
     bool is_idle = wait_for(driver, 0, NULL);
     if (is_idle && !driver->has_answer) {
-        if (give_frame(driver, snapshot) < 0)
+        if (give_snapshot(driver, snapshot) < 0)
             return gt_error_set(error, ENOMEM, "%s: no memory", driver->type->name);
         ask(driver, COLLECT);
         is_idle = wait_for(driver, snapshot->is_last ? LAST_PATIENCE : PATIENCE, snapshot);
@@ -328,7 +355,7 @@ int gt_driver_collect(struct gt_driver *driver, struct gt_snapshot *snapshot, st
     if (!is_idle)
         return note_silence(driver, snapshot, error);
     driver->was_silent = false;
-    if (take_frame(driver, snapshot) < 0)
+    if (take_snapshot(driver, snapshot) < 0)
         return gt_error_set(error, ENOMEM, "%s: no memory", driver->type->name);
     return driver->status < 0 ? gt_error_copy(error, &driver->error) : 0;
 }

@@ -23,4 +23,7 @@ int gt_driver_collect(struct gt_driver *driver, struct gt_snapshot *snapshot, st
 /* Close the collector. If its driver does not answer, the thread and its memory are left behind. Accepts NULL. */
 void gt_driver_close(struct gt_driver *driver);
 
+/* Note the end of the main process, and of those that outlive it. A reading of a slow driver may take longer than a job. */
+void gt_snapshot_see_end(struct gt_snapshot *snapshot, const struct gt_root *root);
+
 #endif

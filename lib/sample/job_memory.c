@@ -37,11 +37,14 @@ struct record {
     bool is_denied;    /* its smaps_rollup may not be read */
     bool was_read, is_seen, is_needed;
     double anonymous, files, faults;
-    double risen, fallen; /* all that `anonymous` has grown and fallen */
+    double risen, fallen; /* all that `anonymous` has grown, as far as faults explain it, and fallen */
+    double carry;         /* growth at the last look that its faults did not explain */
     /* When it was forked, or at the last reading: what was its own, and its counters then. */
     double own_before, anonymous_before, risen_before, fallen_before, faults_before, files_before;
     double lowest;                                     /* `anonymous` since */
     double parent_risen, parent_fallen, parent_faults; /* of its parent, then */
+    double
+        parent_part; /* part of the parent's pages that was its own, from 0 to 1: it shared the rest with those above it */
     double parent_lowest; /* `anonymous` of its parent since the fork: it can share no more */
     double weight;        /* the part of its other faults that copied a page; NaN: no reading confirmed any */
     double kept_before, kept_weight; /* of its children, by pages that it wrote to: as above */
@@ -294,72 +297,31 @@ static void split_files(struct record *record, const struct gt_process *process)
     record->split_files = record->files;
 }
 
-static void take(struct record *record, const struct gt_process *process)
+/* Growth by pages of 4 KiB takes a fault for each; growth by huge pages takes next to none, and the faults beside it copied pages.
+ * Faults are counted a moment before the growth: those of the next look may explain a little of it. */
+static void take_growth(struct record *record, double growth, double fault_bytes)
 {
-    double before = record->anonymous;
+    double wanted = growth + record->carry, explained = fmin(wanted, fault_bytes);
+    record->risen += explained;
+    record->carry = fmin(wanted - explained, fault_bytes);
+}
+
+static void take(struct record *record, const struct gt_process *process, double page)
+{
+    double before = record->anonymous, faults_before = record->faults;
     record->anonymous = fmax(0, known(process->value[GT_RSS]) - known(process->file_bytes));
-    record->risen += fmax(0, record->anonymous - before);
     record->fallen += fmax(0, before - record->anonymous);
     record->lowest = fmin(record->lowest, record->anonymous);
     record->files = known(process->file_bytes);
     split_files(record, process);
     record->faults = known(process->value[GT_MINOR_FAULTS]);
+    take_growth(record, fmax(0, record->anonymous - before), fmax(0, record->faults - faults_before) * page);
     record->is_settled = !process->is_forked || process->is_worker;
     record->shares_space = process->is_forked && !process->is_main && !process->alone_ns;
     if (!record->parent || process->is_forked)
         return;
     record->parent = 0; /* it has executed a program: nothing of its parent's memory is left, or was read */
     record->was_read = false;
-}
-
-/* Returns the record whose memory a process of so many anonymous bytes began with. A parent that has ended, or is ending, is as it
- * was read before. Where that is too little it was met late, and what it had came from one above it. *ret_had: what the origin had
- * at the fork, which it may have freed since. */
-static struct record *read_origin(const struct gt_job_memory *memory, struct gt_process *parent, double anonymous,
-                                  double *ret_had)
-{
-    struct record *origin = find(memory, parent->memory);
-    double before = origin ? origin->anonymous : 0;
-    bool has_ended = gt_process_read_faults(parent) < 0 || parent->is_zombie || parent->is_exiting ||
-                     gt_process_read(parent, memory->root) < 0;
-    if (origin && !has_ended)
-        take(origin, parent);
-    for (struct record *above = has_ended ? origin : NULL; above && origin->anonymous < anonymous;
-         above = find(memory, above->parent))
-        if (above->anonymous > origin->anonymous)
-            origin = above;
-    *ret_had = origin ? fmax(before, origin->anonymous) : 0;
-    return origin;
-}
-
-int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process, struct gt_process *parent)
-{
-    double anonymous = known(process->value[GT_RSS]) - known(process->file_bytes), had = 0;
-    struct record *above = parent && process->is_forked ? read_origin(memory, parent, anonymous, &had) : NULL;
-    struct record record = {.id = memory->last_id + 1,
-                            .pid = process->pid,
-                            .start = process->start,
-                            .lives = true,
-                            .is_main = process->is_main,
-                            .weight = NAN,
-                            .kept_weight = NAN};
-    if (above) {
-        record.parent = above->id;
-        record.parent_risen = above->risen;
-        record.parent_fallen = above->fallen;
-        record.parent_faults = above->faults;
-        record.parent_lowest = above->anonymous;
-    }
-    take(&record, process);
-    record.anonymous_before = record.lowest = above ? fmin(record.anonymous, had) : record.anonymous;
-    record.risen = fmax(0, record.anonymous - record.lowest);
-    record.files_before = record.files;
-    struct record *place = GT_GROW(memory, record);
-    if (!place)
-        return -ENOMEM;
-    *place = record;
-    process->memory = memory->last_id = record.id;
-    return 0;
 }
 
 /* Bytes of inherited pages that a process may have copied since: by its faults, without those that mapped files and new memory. */
@@ -389,7 +351,61 @@ static void estimate_own(const struct gt_job_memory *memory, struct record *reco
 /* Returns bytes that a parent may have written to since the fork of a child, or since the last reading. */
 static double written_since(const struct gt_job_memory *memory, const struct record *parent, const struct record *child)
 {
-    return fmax(0, (parent->faults - child->parent_faults) * memory->page - (parent->risen - child->parent_risen));
+    double copied = (parent->faults - child->parent_faults) * memory->page - (parent->risen - child->parent_risen);
+    return child->parent_part * fmax(0, copied);
+}
+
+/* Returns the record whose memory a process of so many anonymous bytes began with. A parent that has ended, or is ending, is as it
+ * was read before. Where that is too little it was met late, and what it had came from one above it. *ret_had: what the origin had
+ * at the fork, which it may have freed since. */
+static struct record *read_origin(const struct gt_job_memory *memory, struct gt_process *parent, double anonymous,
+                                  double *ret_had)
+{
+    struct record *origin = find(memory, parent->memory);
+    double before = origin ? origin->anonymous : 0;
+    bool has_ended = gt_process_read_faults(parent) < 0 || parent->is_zombie || parent->is_exiting ||
+                     gt_process_read(parent, memory->root) < 0;
+    if (origin && !has_ended)
+        take(origin, parent, memory->page);
+    for (struct record *above = has_ended ? origin : NULL; above && origin->anonymous < anonymous;
+         above = find(memory, above->parent))
+        if (above->anonymous > origin->anonymous)
+            origin = above;
+    *ret_had = origin ? fmax(before, origin->anonymous) : 0;
+    return origin;
+}
+
+int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process, struct gt_process *parent)
+{
+    double anonymous = known(process->value[GT_RSS]) - known(process->file_bytes), had = 0;
+    struct record *above = parent && process->is_forked ? read_origin(memory, parent, anonymous, &had) : NULL;
+    struct record record = {.id = memory->last_id + 1,
+                            .pid = process->pid,
+                            .start = process->start,
+                            .lives = true,
+                            .is_main = process->is_main,
+                            .weight = NAN,
+                            .kept_weight = NAN};
+    if (above) {
+        record.parent = above->id;
+        record.parent_risen = above->risen;
+        record.parent_fallen = above->fallen;
+        record.parent_faults = above->faults;
+        record.parent_lowest = above->anonymous;
+        estimate_own(memory, above);
+        record.parent_part = above->anonymous > 0 ? above->own / above->anonymous : 1;
+    }
+    take(&record, process, memory->page);
+    record.carry = 0;
+    record.anonymous_before = record.lowest = above ? fmin(record.anonymous, had) : record.anonymous;
+    record.risen = fmax(0, record.anonymous - record.lowest);
+    record.files_before = record.files;
+    struct record *place = GT_GROW(memory, record);
+    if (!place)
+        return -ENOMEM;
+    *place = record;
+    process->memory = memory->last_id = record.id;
+    return 0;
 }
 
 static void estimate(struct gt_job_memory *memory)
@@ -450,7 +466,7 @@ static void follow(struct gt_job_memory *memory, const struct gt_snapshot *snaps
             continue;
         double anonymous = record->anonymous, faults = record->faults;
         if (!snapshot->process[i]->is_gone && !snapshot->process[i]->is_zombie)
-            take(record, snapshot->process[i]);
+            take(record, snapshot->process[i], memory->page);
         memory->has_changed |= anonymous != record->anonymous || faults != record->faults;
         record->is_seen = !snapshot->process[i]->is_gone && !snapshot->process[i]->is_zombie;
     }
@@ -617,10 +633,11 @@ static void learn(struct gt_job_memory *memory, int64_t now_ns)
             memory->read_sum += memory->record[i].files;
 }
 
-/* Files are read when they changed, and what forked processes copied once a second. A short job of one process does without. */
+/* Files are read when they changed, and what forked processes copied once a second, or when the estimate of it has grown much.
+ * A short job of one process does without. */
 static bool is_due(const struct gt_job_memory *memory, int64_t now_ns)
 {
-    double files = 0, all = 0;
+    double files = 0, all = 0, estimated = 0;
     size_t living = 0;
     bool is_new = false, has_forked = false;
     for (size_t i = 0; i < memory->record_count; i++) {
@@ -631,13 +648,15 @@ static bool is_due(const struct gt_job_memory *memory, int64_t now_ns)
         files += record->files;
         all += record->files + record->anonymous;
         has_forked |= record->parent && record->is_settled;
+        estimated += record->parent && record->is_settled ? fmax(0, record->own - record->own_before) : 0;
         is_new |= !record->was_read && !record->is_denied && record->is_settled;
     }
     bool is_changed = fabs(files - memory->read_sum) > CHANGE * all;
     bool is_time = has_forked && memory->has_changed && now_ns - memory->read_ns >= PERIOD_NS;
+    bool is_guessed = estimated > fmax(MUCH, MUCH_OF * all);
     int64_t pause_ns = living > 1 ? SOONEST_NS : 4 * SOONEST_NS;
     return memory->best != GT_MEMORY_RSS && now_ns >= memory->allowed_ns && now_ns - memory->read_ns >= pause_ns &&
-           (is_new || is_changed || is_time);
+           (is_new || is_changed || is_guessed || is_time);
 }
 
 bool gt_job_memory_is_due(const struct gt_job_memory *memory)

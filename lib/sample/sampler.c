@@ -14,6 +14,9 @@
 #include "collect/process/pid_namespace.h"
 #include "collect/process/process.h"
 
+/* A look waits so long for a reading of smaps_rollup that it begins. */
+static const int64_t LOOK_PATIENCE_NS = GT_SECOND / 100;
+
 /* Seconds that the start of a job may wait for a driver, and its end. */
 static const double EARLY_PATIENCE = 0.5, LAST_PATIENCE = 0.7;
 
@@ -65,7 +68,7 @@ static void give_up_opening(struct gt_sampler *sampler)
             continue;
         source->is_settled = true;
         if (source->driver)
-            gt_unavailable(&source->availability, GT_BROKEN, NULL, "the driver did not answer until the end");
+            gt_unavailable(&source->availability, GT_BROKEN, NULL, GT_SILENT_DRIVER " until the end");
         gt_driver_close(source->driver);
         source->driver = NULL;
     }
@@ -389,7 +392,7 @@ static void note_time(struct gt_snapshot *snapshot, const struct gt_collector_ty
 static void leave_driver(struct gt_sampler_source *source)
 {
     source->state = NULL;
-    gt_unavailable(&source->availability, GT_BROKEN, NULL, "the driver did not answer at the end");
+    gt_unavailable(&source->availability, GT_BROKEN, NULL, GT_SILENT_DRIVER " at the end");
 }
 
 static int collect(struct gt_sampler *sampler, struct gt_error *error)
@@ -412,10 +415,7 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
         return gt_error_system(error, ENOMEM, "processes that have ended");
     snapshot->monotonic_ns = gt_clock_monotonic(&sampler->clock);
     snapshot->real_ns = snapshot->monotonic_ns + sampler->epoch_ns;
-    gt_snapshot_see_end(snapshot);
-    for (size_t i = 0; snapshot->end_ns && i < sampler->tree.count; i++)
-        if (!sampler->tree.process[i]->is_main && !sampler->tree.process[i]->is_zombie)
-            snapshot->end_ns = snapshot->monotonic_ns;
+    gt_snapshot_see_end(snapshot, &sampler->root);
     for (size_t i = 0; i < sampler->ready_count; i++) {
         struct gt_sampler_source *source = &sampler->source[sampler->ready[i]];
         struct gt_error trouble;
@@ -580,7 +580,7 @@ int gt_sampler_look(struct gt_sampler *sampler, struct gt_error *error)
         gt_process_read(sampler->tree.process[i], &sampler->root);
     sampler->snapshot.process = sampler->tree.process;
     sampler->snapshot.process_count = sampler->tree.count;
-    return settle(sampler, 0, error);
+    return settle(sampler, LOOK_PATIENCE_NS, error);
 }
 
 void gt_sampler_read_last(struct gt_sampler *sampler)

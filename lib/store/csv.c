@@ -1,7 +1,7 @@
 /* Recordings as CSV. Lines 1 and 2 hold the names and values of the static data, line 3 the names of columns, and each
  * further line a sample; all end in \r\n. Our static data come after gpu_tracker's own. The outcome follows them in fields of
  * fixed width, which are blank until the recording is finished. GPUs and processes go to NAME.gpus.csv and NAME.processes.csv, which
- * begin with a line of columns. The list of processes is NAME.process_list.csv: see gt_life_fields. */
+ * begin with a line of columns. The list of processes is NAME.process_list.csv: see gt_process_record_fields. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -624,7 +624,7 @@ static int check_static(const struct static_data *data, const char *path, struct
 
 /* ---- Reading: the list of processes ------------------------------------------------------------------------------------ */
 
-/* `fields` are those of gt_life_fields, or negative. */
+/* `fields` are those of gt_process_record_fields, or negative. */
 static int read_record(char **texts, const int *fields, size_t count, const struct table *table,
                        struct gt_process_record *ret, struct gt_error *error)
 {

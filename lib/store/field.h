@@ -21,7 +21,7 @@ extern const size_t gt_machine_field_count;
 /* Fields of a struct gt_outcome, without its values. The first is "complete". */
 extern const struct gt_field gt_outcome_fields[];
 extern const size_t gt_outcome_field_count;
-/* Fields of a struct gt_life: the columns of the list of processes, in SQLite the table "process", in CSV the file NAME.process_list.csv.
+/* Fields of a process record: the columns of the list of processes, in SQLite the table "process", in CSV the file NAME.process_list.csv.
  * A process may have several rows, of which the last counts; a finished recording has one of each. Base units. */
 #define GT_PROCESS_RECORD_TABLE "process"
 #define GT_PROCESS_RECORD_SUFFIX ".process_list"

@@ -358,6 +358,42 @@ def test_the_report_of_a_rank_tells_it_too(report):
         "rank 0: a step would be 33 % shorter if data loading took no time: that is 33 % of its critical path")
 
 
+def unsynchronized(loading, pause=5):
+    """Ranks that compute for 60 us and reduce for 10 us, on two streams; the first loads data for so long. No call that waits
+    was recorded: the host pauses until `pause` behind the work of GPUs."""
+    traces = []
+    for rank in range(2):
+        trace = Trace()
+        own = loading if rank == 0 else 2
+        length = 90 + max(loading, 2) + pause
+        for i in range(10):
+            begin, come = length * i, length * i + 72 + own
+            trace.add("step", f"ProfilerStep#{i}", 1, begin, begin + length)
+            trace.add("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, begin, begin + own)
+            trace.launch(2 * i + 1, begin + own + 2, begin + own + 5, "gemm", 7, begin + own + 10, come - 2)
+            trace.launch(2 * i + 2, begin + own + 6, begin + own + 8, "ncclDevKernel_AllReduce_Sum", 20, come,
+                         begin + length - pause,
+                         **{"Collective name": "allreduce", "Process Group Name": "0", "Process Group Ranks": "[0, 1]",
+                            "Seq": i, "Group size": 2, "In msg nelems": 1024, "Out msg nelems": 1024, "dtype": "Float"})
+        traces.append(trace)
+    return traces
+
+
+def test_a_host_that_pauses_until_the_gpu_ends_waits_for_it(report):
+    told = report(*unsynchronized(60), analysis=())["findings"]
+    assert "rank 0 makes the others wait" in told[0]["advice"]
+    assert "outside of operators" not in json.dumps(told)
+    assert "outside of operators" not in json.dumps(report(*unsynchronized(2), analysis=())["findings"])
+
+
+@pytest.mark.parametrize("pause", [5, 20, 200])
+def test_without_the_pauses_of_the_host_no_more_is_won_than_gpus_are_idle(report, pause):
+    found = report(*unsynchronized(2, pause))
+    length = 92 + pause
+    for node in ("rank 0", "rank 1", "all ranks"):
+        assert length - pause - 12 <= what_if(found, node, "host outside operators") <= length - pause + 1
+
+
 def test_computing_is_no_trouble(report):
     trace = steady(steps=30)
     assert "critical_path" not in findings(report(trace, analysis=()))

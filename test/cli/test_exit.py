@@ -156,6 +156,12 @@ def test_descendants_that_still_run_are_named(cli):
     os.kill(pid, signal.SIGKILL)
 
 
+def test_a_quiet_run_names_no_descendants(cli):
+    done = cli("run", "--no-history", "-q", "--st", "0.05", "--", "sh", "-c", "sleep 60 >/dev/null 2>&1 & sleep 0.2; echo $!")
+    os.kill(int(done.stdout), signal.SIGKILL)
+    assert done.stderr == ""
+
+
 def test_descendants_can_be_waited_for(cli, tmp_path):
     script = "(sleep 0.5; touch ended) >/dev/null 2>&1 & exit 4"
     done = cli("run", "--wait", "all", "--st", "0.05", "-f", "json", "--", "sh", "-c", script)

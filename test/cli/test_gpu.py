@@ -341,6 +341,25 @@ def test_time_of_a_job_beside_a_slow_driver(track, nvidia, tmp_path):
     assert least(run, 0.06) <= 0.06
 
 
+@pytest.mark.parametrize("job", ["sleep 0.7; ", "sleep 1; ", "sleep 2 & sleep 0.7; "])
+def test_time_of_a_parent_beside_a_very_slow_driver(track, nvidia, tmp_path, job):
+    """Its child has ended with it, or before, while a reading went on; or lives on: the time is that of the parent."""
+    def run():
+        words = f"date +%s.%N > {tmp_path}/begin; {job} date +%s.%N > {tmp_path}/end"
+        two_boards = eight_boards(20000).split("device 2\n")[0]
+        _, report = track(["sh", "-c", words], nvidia(two_boards), "--st", "0.5")
+        begin, end = (float((tmp_path / name).read_text()) for name in ("begin", "end"))
+        return report["compute_time"]["time"] * 3600 - (end - begin)
+
+    assert least(run, 0.1) <= 0.1
+
+
+def test_gpus_that_a_slow_driver_never_measured(track, nvidia):
+    _, report = track(["sleep", "0.7"], nvidia(eight_boards(100000)), "--st", "0.5")
+    first = report["warnings"][0]
+    assert first["name"] == "gpu_silent" and re.search("not measured: .* did not answer in time", first["sentence"])
+
+
 def eight_cards(slow):
     """The same of AMD."""
     return f"slow {slow}\n" + "".join(

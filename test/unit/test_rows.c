@@ -189,6 +189,17 @@ static void shares_are_of_their_group(void **state)
     assert_close(percent[3], NAN, 0);
 }
 
+static void differences_choose_rows(void **state)
+{
+    struct gt_rows rows = ROWS(*state, {1, 5, 10, 14, 2}, {0, 7, 0, 1, 3});
+    gt_rows_wholes(&rows, "end")[1] = GT_NO_WHOLE;
+    const int64_t *difference = gt_rows_difference(&rows, "difference", "end", "start");
+    assert_int_equal(difference[0], gt_rows_wholes(&rows, "end")[0] - gt_rows_wholes(&rows, "start")[0]);
+    assert_int_equal(difference[1], GT_NO_WHOLE);
+    assert_int_equal(gt_rows_above(&rows, "difference", -INFINITY).count, 1);
+    assert_int_equal(gt_rows_above(&rows, "difference", (double)difference[0]).count, 0);
+}
+
 /* ---- tables that belong together ---------------------------------------------------------------------------------- */
 
 static void a_join_finds_rows_by_their_keys(void **state)
@@ -368,6 +379,7 @@ int main(void)
         TEST(groups_agree_with_loops),
         TEST(an_empty_list_of_keys_is_one_group),
         TEST(shares_are_of_their_group),
+        TEST(differences_choose_rows),
         TEST(a_join_finds_rows_by_their_keys),
         TEST(pairs_that_are_not_there_are_completed),
         TEST(a_union_has_each_key_once),

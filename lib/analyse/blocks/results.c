@@ -28,8 +28,7 @@ static int load_file(struct gt_json_value **ret, const char *path, struct gt_err
     else if (status == 0 && (unsigned char)text.data[0] == 0x80)
         status = gt_results_unpickle(ret, text.data, text.length, path, error);
     else if (status == 0 && !strchr("{[", text.data[strspn(text.data, " \t\r\n")]))
-        status = gt_error_set(error, EBADMSG, "%s is neither a pickle nor JSON: write one with sub-track analyze",
-                              path);
+        status = gt_error_set(error, EBADMSG, "%s is neither a pickle nor JSON: write one with analyze", path);
     else if (status == 0 && !(*ret = gt_json_parse(text.data, text.length, GT_JSON_UNIQUE_NAMES, &problem)))
         status = gt_error_set(error, EBADMSG, "%s, line %d: %s", path, problem.line, problem.text);
     gt_buffer_release(&text);
@@ -52,7 +51,7 @@ static int check(const struct gt_json_value *tree, const char *path, struct gt_e
         return gt_error_set(error, EBADMSG, "%s is a tracking report: name its tracking file instead", path);
     if (!gt_json_is_object(gt_json_member(tree, "overall")) ||
         !gt_json_is_array(gt_json_member(tree, "code_block_results")))
-        return gt_error_set(error, EBADMSG, "%s does not hold the results of sub-track analyze", path);
+        return gt_error_set(error, EBADMSG, "%s does not hold the results of analyze", path);
     int64_t version = gt_json_integer_of(gt_json_member(tree, "results_version"));
     if (version > GT_RESULTS_VERSION)
         return gt_error_set(error, EBADMSG,

@@ -711,7 +711,7 @@ int gt_results_unpickle(struct gt_json_value **ret, const void *bytes, size_t le
     struct gt_json_value *tree = results_of(gt_pickle_root(pickle), &budget);
     gt_pickle_free(pickle);
     if (!tree)
-        return gt_error_set(error, EBADMSG, "%s holds no results of sub-track analyze that can be read", name);
+        return gt_error_set(error, EBADMSG, "%s holds no results of analyze that can be read", name);
     *ret = tree;
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "analyse/calls/flop_formulas.h"
 #include "analyse/calls/operators.h"
 #include "analyse/gpu/gpu.h"
+#include "analyse/views.h"
 #include "base/number.h"
 
 enum { VALUES = GT_OLD_DIMENSIONS + 1 };
@@ -266,64 +267,57 @@ static int add_steps(const struct flops *flops, struct gt_node *root)
 
 /* ---- operators ---- */
 
-/* Keys: node, name, shape; `event` becomes the place in the tree, and a span lasts as long as its work. */
-static int list_counted(const struct flops *flops, int by, struct gt_spans *spans)
+/* What options->key may sort by. */
+#define LIST_OF_LENGTHS GT_SUM("total", "length"), GT_MEAN_US("mean_us", "length"), GT_MAX("max", "length")
+
+/* What counts, with the time of its GPU work, or, on a node without GPUs, its own. */
+static struct gt_rows find_counted(const struct flops *flops, int by)
 {
-    int status = 0;
-    for (size_t i = 0; i < flops->tree.spans.count && status >= 0; i++) {
-        struct gt_keyed_span span = flops->tree.spans.span[i];
-        if (isnan(flops->count[i].flops) || !gt_trace_is_slice(flops->input->trace, span.event))
+    const struct gt_analysis_input *input = flops->input;
+    struct gt_rows rows = gt_rows_new(input->query, flops->tree.spans.count);
+    uint32_t *node = gt_rows_add_keys(&rows, "node", NULL), *name = gt_rows_add_keys(&rows, "name", NULL);
+    uint32_t *shape = gt_rows_add_keys(&rows, "shape", NULL);
+    int64_t *length = gt_rows_add_wholes(&rows, "length");
+    double *operations = gt_rows_add_reals(&rows, "flops");
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gt_keyed_span *span = &flops->tree.spans.span[i];
+        operations[i] = gt_trace_is_slice(input->trace, span->event) ? flops->count[i].flops : NAN;
+        if (isnan(operations[i]))
             continue;
-        span.key[0] = gt_analysis_node(flops->input, span.event);
-        span.key[1] = gt_analysis_place(flops->input, flops->input->trace->events.name[span.event]);
-        span.key[2] = by == BY_SHAPE ? gt_operator_shape(flops->input, span.event) : 0;
-        span.key[3] = 0;
-        if (flops->node[span.key[0]].gpus) {
-            span.start = 0;
-            span.end = flops->times.gpu_total[i];
-        }
-        span.event = i;
-        status = gt_spans_add(spans, span);
+        node[i] = gt_analysis_node(input, span->event);
+        name[i] = gt_analysis_place(input, input->trace->events.name[span->event]);
+        shape[i] = by == BY_SHAPE ? gt_operator_shape(input, span->event) : 0;
+        length[i] = flops->node[node[i]].gpus ? flops->times.gpu_total[i] : span->end - span->start;
     }
-    gt_spans_sort(spans);
-    return status;
+    return gt_rows_above(&rows, "flops", -INFINITY);
 }
 
-static double sum_of(const struct flops *flops, const struct gt_spans *spans, size_t from, size_t to)
+static void put_operators(const struct flops *flops, struct gt_node *root, int by)
 {
-    double sum = 0;
-    for (size_t i = from; i < to; i++)
-        sum += flops->count[spans->span[i].event].flops;
-    return sum;
-}
-
-static int add_operators(const struct flops *flops, struct gt_node *root, int by)
-{
+    static const char *const keys[] = {"node name", "node name shape"};
     char columns[300];
-    struct gt_spans spans = {0};
-    size_t count = 0;
-    int status = list_counted(flops, by, &spans);
+    struct gt_rows counted = find_counted(flops, by);
+    struct gt_rows rows = gt_rows_group(&counted, keys[by],
+                                        GT_AGGREGATES(GT_COUNT("count"), GT_SUM("flops", "flops"), LIST_OF_LENGTHS));
+    const uint32_t *node = gt_rows_keys(&rows, "node");
+    const int64_t *total = gt_rows_wholes(&rows, "total");
+    const double *sum = gt_rows_reals(&rows, "flops");
+    double *gflop = gt_rows_add_reals(&rows, "gflop"), *share = gt_rows_add_reals(&rows, "share_percent");
+    double *rate = gt_rows_add_reals(&rows, "tflop_per_second");
+    double *use = gt_rows_add_reals(&rows, "utilization_percent");
+    for (size_t i = 0; i < rows.count; i++) {
+        gflop[i] = sum[i] / 1e9;
+        share[i] = gt_percent(sum[i], flops->node[node[i]].flops);
+        rate[i] = per_second(sum[i], (double)total[i]);
+        use[i] = gt_percent(rate[i] * 1e12, flops->peak);
+    }
+    gt_rows_sort_list(flops->input, &rows, "node", keys[by]);
+    gt_rows_rename(&rows, "total", "time");
     snprintf(columns, sizeof columns,
              "text:node text:name %s integer:count number:gflop number:share_percent number:time_us "
              "number:tflop_per_second number:utilization_percent",
              by == BY_SHAPE ? "text:shape" : "");
-    struct gt_table *table = gt_analysis_table(root, "operators", "Operators", columns);
-    struct gt_list_row *row = status < 0 ? NULL
-                                         : gt_list_rows(flops->input, &spans, by == BY_SHAPE ? 3 : 2, &count, &status);
-    for (size_t i = 0; row && i < count; i++) {
-        const struct gt_keyed_span *span = &spans.span[row[i].from];
-        double sum = sum_of(flops, &spans, row[i].from, row[i].to), rate = per_second(sum, row[i].total);
-        GT_CELLS(table, gt_analysis_text(flops->input, span->key[0]), gt_analysis_text(flops->input, span->key[1]));
-        if (by == BY_SHAPE)
-            gt_table_text(table, gt_analysis_text(flops->input, span->key[2]));
-        GT_CELLS(table, row[i].to - row[i].from, sum / 1e9, gt_percent(sum, flops->node[span->key[0]].flops),
-                 row[i].total / 1e3, rate, gt_percent(rate * 1e12, flops->peak));
-    }
-    gt_top_shown(table, GT_LIST_SHOWN);
-    gt_analysis_empty(root, table, NULL);
-    free(row);
-    gt_spans_release(&spans);
-    return status;
+    gt_top_shown(gt_rows_put(flops->input, root, "operators", "Operators", &rows, columns, NULL), GT_LIST_SHOWN);
 }
 
 /* ---- what does not count ---- */
@@ -331,40 +325,35 @@ static int add_operators(const struct flops *flops, struct gt_node *root, int by
 enum reason { NO_FORMULA, NO_SHAPES, NO_OPERATOR };
 static const char *const reasons[] = {"no formula", "no shapes", "no operator"};
 
-/* Operators with time of their own, neither counted nor inside one that is. Keys: node, name, reason. */
-static int list_uncounted(const struct flops *flops, struct gt_spans *spans)
+/* Operators with time of their own, neither counted nor inside one that is; and the work of each node that no operator
+ * launched: that of graphs, of other libraries. */
+static struct gt_rows find_uncounted(const struct flops *flops)
 {
-    int status = 0;
-    for (uint32_t i = 0; i < flops->tree.spans.count && status >= 0; i++) {
-        struct gt_keyed_span span = flops->tree.spans.span[i];
-        const struct count *count = &flops->count[i];
-        uint32_t node = gt_analysis_node(flops->input, span.event);
-        int64_t time = flops->node[node].gpus ? flops->times.gpu[i] : flops->tree.self[i];
-        if (!gt_trace_is_slice(flops->input->trace, span.event) || !is_operator(flops, i) || count->is_below ||
-            !isnan(count->flops) || time <= 0)
+    const struct gt_analysis_input *input = flops->input;
+    size_t spans = flops->tree.spans.count;
+    struct gt_rows rows = gt_rows_new(input->query, spans + input->trace->strings.count);
+    uint32_t *node = gt_rows_add_keys(&rows, "node", NULL), *name = gt_rows_add_keys(&rows, "name", NULL);
+    uint32_t *reason = gt_rows_add_keys(&rows, "reason", reasons);
+    int64_t *length = gt_rows_add_wholes(&rows, "length");
+    for (size_t i = 0; i < rows.count; i++) {
+        if (i >= spans) {
+            node[i] = (uint32_t)(i - spans);
+            name[i] = GT_NO_KEY;
+            reason[i] = NO_OPERATOR;
+            length[i] = flops->node[node[i]].work - flops->node[node[i]].launched;
             continue;
-        bool needs_shapes = count->has_formula && !count->is_above;
-        status = gt_spans_add(
-            spans, (struct gt_keyed_span){
-                       .key = {node, gt_analysis_place(flops->input, flops->input->trace->events.name[span.event]),
-                               needs_shapes ? NO_SHAPES : NO_FORMULA},
-                       .end = time});
+        }
+        size_t event = flops->tree.spans.span[i].event;
+        const struct count *count = &flops->count[i];
+        if (!gt_trace_is_slice(input->trace, event) || !is_operator(flops, (uint32_t)i) || count->is_below ||
+            !isnan(count->flops))
+            continue;
+        node[i] = gt_analysis_node(input, event);
+        name[i] = gt_analysis_place(input, input->trace->events.name[event]);
+        reason[i] = count->has_formula && !count->is_above ? NO_SHAPES : NO_FORMULA;
+        length[i] = flops->node[node[i]].gpus ? flops->times.gpu[i] : flops->tree.self[i];
     }
-    return status;
-}
-
-/* Work that no operator launched: that of graphs, of other libraries. */
-static int add_foreign(const struct flops *flops, struct gt_spans *spans)
-{
-    int status = 0;
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&flops->work, 1, &from, &to);) {
-        uint32_t place = flops->work.span[from].key[GT_GPU_NODE];
-        const struct node *node = &flops->node[place];
-        if (node->work > node->launched)
-            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {place, GT_TRACE_NONE, NO_OPERATOR},
-                                                                .end = node->work - node->launched});
-    }
-    return status;
+    return gt_rows_above(&rows, "length", 0);
 }
 
 /* Of GPUs, or else of operators on the host. */
@@ -373,32 +362,24 @@ static double time_of(const struct node *node)
     return node->gpus ? (double)node->work : (double)node->self;
 }
 
-static int add_uncounted(const struct flops *flops, struct gt_node *root)
+static void put_uncounted(const struct flops *flops, struct gt_node *root)
 {
-    struct gt_table *table = gt_analysis_table(
-        root, "uncounted", "Not counted",
-        "text:node text:name text:reason integer:count number:time_us number:time_percent");
-    struct gt_spans spans = {0};
-    struct gt_list_row *row = NULL;
-    size_t count = 0;
-    int status = list_uncounted(flops, &spans);
-    if (status >= 0)
-        status = add_foreign(flops, &spans);
-    gt_spans_sort(&spans);
-    if (status >= 0)
-        row = gt_list_rows(flops->input, &spans, 3, &count, &status);
-    for (size_t i = 0; row && i < count; i++) {
-        const struct gt_keyed_span *span = &spans.span[row[i].from];
-        GT_CELLS(table, gt_analysis_text(flops->input, span->key[0]), gt_analysis_text(flops->input, span->key[1]),
-                 reasons[span->key[2]]);
-        gt_integer_if(table, span->key[2] != NO_OPERATOR, (int64_t)(row[i].to - row[i].from));
-        GT_CELLS(table, row[i].total / 1e3, gt_percent(row[i].total, time_of(&flops->node[span->key[0]])));
+    struct gt_rows uncounted = find_uncounted(flops);
+    struct gt_rows rows = gt_rows_group(&uncounted, "node name reason",
+                                        GT_AGGREGATES(GT_COUNT("count"), LIST_OF_LENGTHS));
+    gt_rows_sort_list(flops->input, &rows, "node", "name reason");
+    const uint32_t *node = gt_rows_keys(&rows, "node"), *reason = gt_rows_keys(&rows, "reason");
+    const int64_t *total = gt_rows_wholes(&rows, "total");
+    int64_t *count = gt_rows_wholes(&rows, "count");
+    double *percent = gt_rows_add_reals(&rows, "time_percent");
+    for (size_t i = 0; i < rows.count; i++) {
+        count[i] = reason[i] == NO_OPERATOR ? GT_NO_WHOLE : count[i];
+        percent[i] = gt_percent((double)total[i], time_of(&flops->node[node[i]]));
     }
-    gt_top_shown(table, GT_LIST_SHOWN);
-    gt_analysis_empty(root, table, NULL);
-    free(row);
-    gt_spans_release(&spans);
-    return status;
+    gt_rows_rename(&rows, "total", "time");
+    gt_top_shown(gt_rows_put(flops->input, root, "uncounted", "Not counted", &rows,
+                             "text:node text:name text:reason integer:count number:time_us number:time_percent", NULL),
+                 GT_LIST_SHOWN);
 }
 
 /* ---- the report ---- */
@@ -479,10 +460,11 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
     judge_peak(&flops, root);
     if (status >= 0)
         status = add_steps(&flops, root);
-    if (status >= 0)
-        status = add_operators(&flops, root, by);
-    if (status >= 0)
-        status = add_uncounted(&flops, root);
+    if (status >= 0) {
+        put_operators(&flops, root, by);
+        put_uncounted(&flops, root);
+        status = gt_query_status(input->query);
+    }
     free(flops.count);
     free(flops.node);
     gt_gpu_steps_release(&flops.steps);

@@ -8,6 +8,7 @@
 
 #include "analyse/calls/call_tree.h"
 #include "analyse/gpu/gpu.h"
+#include "analyse/views.h"
 #include "base/number.h"
 
 /* ---- operators ----
@@ -34,40 +35,9 @@ static bool is_step(const struct gt_analysis_input *input, size_t event)
     return strncmp(gt_trace_text(input->trace, input->trace->events.name[event]), "ProfilerStep#", 13) == 0;
 }
 
-/* The operators of the tree, or its ranges. Keys: node, name, shape; `event` becomes the place in the tree. */
-static int list_operators(const struct gt_analysis_input *input, const struct gt_call_tree *tree, enum gt_work work,
-                          int by, struct gt_spans *spans)
-{
-    int status = 0;
-    spans->count = 0;
-    for (size_t i = 0; i < tree->spans.count && status >= 0; i++) {
-        struct gt_keyed_span span = tree->spans.span[i];
-        if (tree->is_repeat[i] || gt_analysis_work(input, span.event) != work ||
-            !gt_trace_is_slice(input->trace, span.event) || is_step(input, span.event))
-            continue;
-        span.key[0] = gt_analysis_node(input, span.event);
-        span.key[1] = gt_analysis_place(input, input->trace->events.name[span.event]);
-        span.key[2] = by == BY_SHAPE ? gt_operator_shape(input, span.event) : 0;
-        span.key[3] = 0;
-        span.event = i;
-        status = gt_spans_add(spans, span);
-    }
-    gt_spans_sort(spans);
-    return status;
-}
-
-static int64_t sum_of(const int64_t *times, const struct gt_spans *spans, const struct gt_list_row *row)
-{
-    int64_t sum = 0;
-    for (size_t i = row->from; i < row->to; i++)
-        sum += times[spans->span[i].event];
-    return sum;
-}
-
 struct operators {
     struct gt_call_tree tree;
     struct gt_operator_times times;
-    struct gt_spans spans;
     bool *has_gpu; /* of a node: gt_gpu_nodes */
     bool any_gpu;  /* on a node that is shown */
 };
@@ -80,53 +50,69 @@ static int find_gpus(const struct gt_analysis_input *input, struct operators *op
     return operators->has_gpu ? 0 : -ENOMEM;
 }
 
-enum { SELF, GPU, GPU_TOTAL, BACKWARD, TIMES };
-
-static void add_times(const struct gt_analysis_input *input, struct gt_table *table, const struct operators *operators,
-                      const struct gt_list_row *row)
+/* The operators of the tree, or its ranges. Times of GPUs are missing for nodes without any. */
+static struct gt_rows find_calls(const struct gt_analysis_input *input, const struct operators *operators,
+                                 enum gt_work work, int by)
 {
-    const int64_t *const times[TIMES] = {operators->tree.self, operators->times.gpu, operators->times.gpu_total,
-                                         operators->times.backward};
-    uint32_t node = operators->spans.span[row->from].key[0];
-    bool has_gpu = gt_gpu_has_node(input, operators->has_gpu, node);
-    for (int i = SELF; i < TIMES; i++)
-        gt_table_number(table, i == SELF || has_gpu ? (double)sum_of(times[i], &operators->spans, row) / 1e3 : NAN);
-}
-
-static int add_operators(const struct gt_analysis_input *input, struct gt_table *table,
-                         const struct operators *operators, int by)
-{
-    const struct gt_spans *spans = &operators->spans;
-    struct gt_numbers lengths = {0};
-    size_t count;
-    int status;
-    struct gt_list_row *row = gt_list_rows_self(input, spans, by == BY_SHAPE ? 3 : 2, operators->tree.self, &count,
-                                                &status);
-    for (size_t i = 0; row && i < count && status >= 0; i++) {
-        const struct gt_keyed_span *span = &spans->span[row[i].from];
-        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to, 1e3);
-        GT_CELLS(table, gt_analysis_text(input, span->key[0]), gt_analysis_text(input, span->key[1]));
-        if (by == BY_SHAPE)
-            gt_table_text(table, gt_analysis_text(input, span->key[2]));
-        GT_CELLS(table, lengths.count, row[i].total / 1e3);
-        add_times(input, table, operators, &row[i]);
-        gt_numbers_cells(table, &lengths);
+    const struct gt_call_tree *tree = &operators->tree;
+    const struct gt_operator_times *times = &operators->times;
+    size_t count = 0;
+    uint32_t *span = gt_query_memory(input->query, tree->spans.count, sizeof *span);
+    for (uint32_t i = 0; span && i < tree->spans.count; i++) {
+        size_t event = tree->spans.span[i].event;
+        if (!tree->is_repeat[i] && gt_analysis_work(input, event) == work && gt_trace_is_slice(input->trace, event) &&
+            !is_step(input, event))
+            span[count++] = i;
     }
-    gt_top_shown(table, GT_LIST_SHOWN);
-    gt_numbers_release(&lengths);
-    free(row);
-    return status;
+    struct gt_rows rows = gt_rows_new(input->query, count);
+    uint32_t *node = gt_rows_add_keys(&rows, "node", NULL), *name = gt_rows_add_keys(&rows, "name", NULL);
+    uint32_t *shape = gt_rows_add_keys(&rows, "shape", NULL);
+    int64_t *length = gt_rows_add_wholes(&rows, "length"), *self = gt_rows_add_wholes(&rows, "self");
+    int64_t *gpu = gt_rows_add_wholes(&rows, "gpu"), *gpu_total = gt_rows_add_wholes(&rows, "gpu_total");
+    int64_t *backward = gt_rows_add_wholes(&rows, "backward_gpu");
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gt_keyed_span *call = &tree->spans.span[span[i]];
+        node[i] = gt_analysis_node(input, call->event);
+        name[i] = gt_analysis_place(input, input->trace->events.name[call->event]);
+        shape[i] = by == BY_SHAPE ? gt_operator_shape(input, call->event) : 0;
+        length[i] = call->end - call->start;
+        self[i] = tree->self[span[i]];
+        gpu[i] = times->gpu[span[i]];
+        gpu_total[i] = times->gpu_total[span[i]];
+        backward[i] = times->backward[span[i]];
+    }
+    return rows;
 }
 
-static struct gt_table *make_operators(struct gt_node *root, const char *key, const char *title, int by, bool any_gpu)
+static struct gt_table *put_operators(const struct gt_analysis_input *input, struct gt_node *root, const char *key,
+                                      const char *title, const struct operators *operators, enum gt_work work, int by)
 {
-    struct gt_table *table = gt_analysis_table(
-        root, key, title,
-        by == BY_SHAPE ? "text:node text:name text:shape integer:count number:total_us number:self_us"
-                       : "text:node text:name integer:count number:total_us number:self_us");
-    gt_analysis_columns(table, "number:gpu_us number:gpu_total_us number:backward_gpu_us",
-                        any_gpu ? 0 : GT_COLUMN_ONLY_DATA);
+    static const char *const keys[] = {"node name", "node name shape"};
+    static const char *const columns[] = {
+        "text:node text:name integer:count number:total_us number:self_us",
+        "text:node text:name text:shape integer:count number:total_us number:self_us"};
+    static const char times[] = "number:gpu_us number:gpu_total_us number:backward_gpu_us";
+    char all[300];
+    struct gt_rows calls = find_calls(input, operators, work, by);
+    struct gt_rows rows = gt_rows_group(
+        &calls, keys[by],
+        GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length"), GT_SUM("self", "self"), GT_SUM("gpu", "gpu"),
+                      GT_SUM("gpu_total", "gpu_total"), GT_SUM("backward_gpu", "backward_gpu"),
+                      GT_STATISTICS_US("length")));
+    const uint32_t *node = gt_rows_keys(&rows, "node");
+    int64_t *const gpu[] = {gt_rows_wholes(&rows, "gpu"), gt_rows_wholes(&rows, "gpu_total"),
+                            gt_rows_wholes(&rows, "backward_gpu")};
+    for (size_t i = 0; i < rows.count; i++)
+        for (size_t k = 0; k < 3 && !gt_gpu_has_node(input, operators->has_gpu, node[i]); k++)
+            gpu[k][i] = GT_NO_WHOLE;
+    gt_rows_sort_list(input, &rows, "node", keys[by]);
+    struct gt_table *table = gt_analysis_table(root, key, title, columns[by]);
+    gt_analysis_columns(table, times, operators->any_gpu ? 0 : GT_COLUMN_ONLY_DATA);
     gt_analysis_columns(table, GT_NUMBERS_COLUMNS_US, 0);
+    snprintf(all, sizeof all, "%s %s " GT_NUMBERS_COLUMNS_US, columns[by], times);
+    for (size_t i = 0; i < rows.count; i++)
+        gt_rows_put_row(input, table, &rows, i, all);
+    gt_top_shown(table, GT_LIST_SHOWN);
     return table;
 }
 
@@ -137,26 +123,21 @@ static int build_operators(const struct gt_analysis_input *input, struct gt_node
     if (by < 0)
         return by;
     int status = find_gpus(input, &operators);
-    struct gt_table *table = make_operators(root, "operators", "Operators", by, operators.any_gpu);
-    struct gt_table *ranges = make_operators(root, "ranges", "Ranges of the program", by, operators.any_gpu);
     if (status >= 0)
         status = gt_call_tree_open(&operators.tree, input);
     if (status >= 0)
         status = gt_operator_times_find(&operators.times, &operators.tree, input);
     if (status >= 0)
         status = gt_backward_times(&operators.times, &operators.tree, input);
-    if (status >= 0)
-        status = list_operators(input, &operators.tree, GT_WORK_OPERATOR, by, &operators.spans);
-    if (status >= 0)
-        status = add_operators(input, table, &operators, by);
-    if (status >= 0)
-        status = list_operators(input, &operators.tree, GT_WORK_ANNOTATION, by, &operators.spans);
-    if (status >= 0)
-        status = add_operators(input, ranges, &operators, by);
-    gt_analysis_empty(root, table, "no operators (cpu_op)");
-    gt_analysis_empty(root, ranges, NULL);
+    if (status >= 0) {
+        struct gt_table *table = put_operators(input, root, "operators", "Operators", &operators, GT_WORK_OPERATOR, by);
+        struct gt_table *ranges = put_operators(input, root, "ranges", "Ranges of the program", &operators,
+                                                GT_WORK_ANNOTATION, by);
+        gt_analysis_empty(root, table, "no operators (cpu_op)");
+        gt_analysis_empty(root, ranges, NULL);
+        status = gt_query_status(input->query);
+    }
     free(operators.has_gpu);
-    gt_spans_release(&operators.spans);
     gt_operator_times_release(&operators.times);
     gt_call_tree_close(&operators.tree);
     return status;

@@ -97,21 +97,7 @@ double gt_spans_total_of(const struct gt_spans *spans, uint32_t key);
 int64_t gt_spans_overlap(const struct gt_spans *spans, size_t from, size_t to, int64_t start, int64_t end);
 void gt_spans_release(struct gt_spans *spans);
 
-/* A row of a list stands for all spans that share the first keys: a kernel, an operator. */
-struct gt_list_row {
-    size_t from, to;
-    double total;
-};
-
-/* Makes *count rows of sorted spans by their first `keys` keys, by the values of key 0.
- * options->key is their order: "total" (where it is NULL), or another of GT_LIST_KEYS. The caller frees them.
- * Returns NULL on failure: *status is -ENOMEM, or -EINVAL for an unknown order. */
-struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const struct gt_spans *spans, int keys,
-                                 size_t *count, int *status);
-#define GT_LIST_KEYS "total|count|mean|max|name" /* as help has them */
-/* The same, with "self" for an order, too: by the sum of `self`, of which each span's is the one numbered span->event. */
-struct gt_list_row *gt_list_rows_self(const struct gt_analysis_input *input, const struct gt_spans *spans, int keys,
-                                      const int64_t *self, size_t *count, int *status);
+#define GT_LIST_KEYS "total|count|mean|max|name" /* values of options->key, as help has them */
 #define GT_LIST_SELF "self"
 enum { GT_LIST_SHOWN = 20 }; /* rows of lists that people see unless they ask for more */
 /* Returns options->top, `standard` where it is 0, SIZE_MAX where it is negative. */

@@ -506,6 +506,77 @@ static int hold_copies(struct told *told)
     return status;
 }
 
+/* ---- pauses of hosts ---- */
+
+/* The last work of GPUs, if the thread launched it before its pause and nobody launched more until the end of it. */
+static const struct gt_path_work *find_drain(const struct told *told, const struct gt_path_lane *host, uint32_t begin,
+                                             uint32_t end)
+{
+    const struct gt_path_graph *graph = told->graph;
+    const struct gt_path_work *best = NULL;
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        if (!graph->lane[i].is_gpu || graph->lane[i].file != host->file)
+            continue;
+        const struct gt_path_work *last = launched_by(graph, i, graph->time[end], false);
+        if (!last || last->call == GT_TRACE_NONE)
+            continue;
+        if (last->launched > graph->time[begin])
+            return NULL;
+        if (!best || graph->time[last->end] > graph->time[best->end])
+            best = last;
+    }
+    return best && told->hosts->input->trace->events.track[best->call] == host->track ? best : NULL;
+}
+
+/* A pause from `begin` to `end` of a thread whose GPUs have nothing left to do in the end is taken as waiting for them as long
+ * as they work: without the host's part no more can be won than they are idle. */
+static int hold_pause(struct told *told, const struct gt_path_lane *host, uint32_t begin, uint32_t end)
+{
+    enum { SHORT = 10000 };
+    struct gt_path_graph *graph = told->graph;
+    const int64_t *time = graph->time;
+    if (time[end] - time[begin] < SHORT)
+        return 0;
+    const struct gt_path_work *work = find_drain(told, host, begin, end);
+    if (!work || time[work->end] <= time[begin] || time[work->end] > time[end])
+        return 0;
+    uint32_t point = begin + 1;
+    while (time[point] < time[work->end])
+        point++;
+    if (graph->kind[point] & (GT_PATH_ALONE | GT_PATH_START))
+        return 0;
+    int status = gt_path_hold(graph, edge_between(graph, point, work->end, GT_TRACE_NONE, GT_PATH_OTHER));
+    struct gt_path_edge before = {0, point, point - 1, GT_TRACE_NONE, GT_PATH_OTHER, false};
+    return status < 0 ? status : gt_path_hold(graph, before);
+}
+
+/* Where calls that wait were recorded, pauses are no waits. */
+static int hold_pauses(struct told *told)
+{
+    const struct gt_path_graph *graph = told->graph;
+    const struct gt_path_hosts *hosts = told->hosts;
+    const struct gt_trace *trace = hosts->input->trace;
+    bool *has_calls = calloc(trace->file_count + 1, sizeof *has_calls);
+    int status = has_calls ? 0 : -ENOMEM;
+    for (size_t i = 0; i < hosts->count && status >= 0; i++)
+        if (gt_path_call(hosts, trace->events.name[hosts->wait[i].event]) == GT_PATH_WAITS)
+            has_calls[gt_trace_process_of(trace, hosts->wait[i].event)->file] = true;
+    for (uint32_t i = 0; i < graph->lanes && status >= 0; i++) {
+        const struct gt_path_lane *lane = &graph->lane[i];
+        if (lane->is_gpu || has_calls[lane->file])
+            continue;
+        for (uint32_t at = lane->from + 1, begin; at < lane->to && status >= 0; at++) {
+            begin = at - 1;
+            while (at < lane->to && (graph->kind[at] & GT_PATH_KIND) == GT_PATH_OTHER)
+                at++;
+            if (at - 1 > begin)
+                status = hold_pause(told, lane, begin, at - 1);
+        }
+    }
+    free(has_calls);
+    return status;
+}
+
 int gt_path_hold_gpus(struct gt_path_graph *graph, const struct gt_path_hosts *hosts)
 {
     struct told told;
@@ -521,6 +592,7 @@ int gt_path_hold_gpus(struct gt_path_graph *graph, const struct gt_path_hosts *h
     for (size_t i = 0; i < hosts->count && status >= 0; i++)
         if (gt_path_call(hosts, hosts->input->trace->events.name[hosts->wait[i].event]) == GT_PATH_WAITS)
             status = hold_synchronization(&told, &hosts->wait[i]);
+    status = status < 0 ? status : hold_pauses(&told);
     close_told(&told);
     return status;
 }

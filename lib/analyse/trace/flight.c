@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyse/gpu/lists.h"
+#include "analyse/views.h"
 #include "base/grow.h"
 #include "base/number.h"
 
@@ -224,36 +225,21 @@ static void add_ranks(const struct gt_analysis_input *input, struct gt_table *ta
     }
 }
 
-static int by_length(const void *a, const void *b, void *context)
-{
-    const struct gt_trace *trace = context;
-    const struct call *x = a, *y = b;
-    int names = strcmp(gt_trace_text(trace, x->name), gt_trace_text(trace, y->name));
-    return names ? names : by_number(a, b);
-}
-
 /* How long those took that ended. */
-static int add_durations(const struct gt_analysis_input *input, struct gt_node *root, struct calls *calls)
+static void put_durations(const struct gt_analysis_input *input, struct gt_node *root, const struct calls *calls)
 {
-    struct gt_table *table = gt_analysis_table(root, "durations", "Durations",
-                                               "text:name integer:count number:total_us " GT_NUMBERS_COLUMNS_US);
-    struct gt_numbers values = {0};
-    int status = 0;
-    if (calls->count)
-        qsort_r(calls->call, calls->count, sizeof *calls->call, by_length, (void *)(uintptr_t)input->trace);
-    for (size_t from = 0, to; from < calls->count && status >= 0; from = to) {
-        gt_numbers_clear(&values);
-        for (to = from; to < calls->count && calls->call[to].name == calls->call[from].name && status >= 0; to++)
-            if (calls->call[to].state == GT_FLIGHT_COMPLETED && calls->call[to].duration > 0)
-                status = gt_numbers_add(&values, gt_trace_us(calls->call[to].duration));
-        if (!values.count)
-            continue;
-        GT_CELLS(table, gt_trace_text(input->trace, calls->call[from].name), values.count, gt_numbers_total(&values));
-        gt_numbers_cells(table, &values);
+    struct gt_rows rows = gt_rows_new(input->query, calls->count);
+    uint32_t *name = gt_rows_add_keys(&rows, "name", NULL);
+    int64_t *length = gt_rows_add_wholes(&rows, "length");
+    for (size_t i = 0; i < rows.count; i++) {
+        name[i] = gt_analysis_place(input, calls->call[i].name);
+        length[i] = calls->call[i].state == GT_FLIGHT_COMPLETED ? calls->call[i].duration : 0;
     }
-    gt_analysis_empty(root, table, NULL);
-    gt_numbers_release(&values);
-    return status;
+    rows = gt_rows_above(&rows, "length", 0);
+    rows = gt_rows_group(&rows, "name",
+                         GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length"), GT_STATISTICS_US("length")));
+    gt_rows_put(input, root, "durations", "Durations", &rows,
+                "text:name integer:count number:total_us " GT_NUMBERS_COLUMNS_US, NULL);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
@@ -279,11 +265,10 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
                       calls.count ? "every rank has finished what it called"
                                   : "no dump of NCCL's flight recorder in these files");
     gt_analysis_empty(root, ranks, NULL);
-    if (status >= 0)
-        status = add_durations(input, root, &calls);
+    put_durations(input, root, &calls);
     free(calls.call);
     free(members.member);
-    return status;
+    return status < 0 ? status : gt_query_status(input->query);
 }
 
 const struct gt_analysis gt_analysis_flight = {

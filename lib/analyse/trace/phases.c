@@ -211,8 +211,7 @@ static int build_phases(const struct gt_analysis_input *input, struct gt_node *r
         GT_CELLS(table, gt_analysis_text(input, interval->node), interval->title,
                  gt_analysis_us(input, interval->start), gt_analysis_us(input, interval->end),
                  (double)(interval->end - interval->start) / 1e3);
-        struct gt_keyed_span span = {.start = interval->start, .end = interval->end};
-        status = gt_trace_energy_cells(&energy, table, interval->node, &span, 1);
+        status = gt_trace_energy_cells(&energy, table, interval->node, &interval->start, &interval->end, 1);
     }
     gt_analysis_empty(root, table, "no training phase of that name, and no steps");
     gt_trace_energy_section(&energy, root);

@@ -1,10 +1,8 @@
 #include "analyse/trace/step_spans.h"
 #include "trace/trace.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
@@ -22,165 +20,134 @@ static const char *const choices[] = {"training_phase", "framework_metric", "pro
 
 /* ---- what happens in steps ---- */
 
-/* Node, step, mode, by start. */
-static int by_number(const void *a, const void *b)
+/* The mode of a step's number: of modes that have it, the one during which the event begins, else the first. Steps are
+ * sorted by node, step and start. */
+static uint32_t mode_of(const struct gt_rows *steps, uint32_t node, uint32_t number, int64_t time)
 {
-    const struct gt_keyed_span *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->key[1], y->key[1]), GT_ORDER(x->start, y->start));
-}
-
-/* The mode of a step's number: of modes that have it, the one during which the event begins, else the first. */
-static uint32_t mode_of(const struct gt_spans *steps, uint32_t node, uint32_t number, int64_t time)
-{
-    size_t low = GT_SEARCH(0, steps->count, middle,
-                           steps->span[middle].key[0] != node ? steps->span[middle].key[0] < node
-                                                              : steps->span[middle].key[1] < number);
-    uint32_t first = GT_TRACE_NONE;
-    for (; low < steps->count && steps->span[low].key[0] == node && steps->span[low].key[1] == number; low++) {
-        const struct gt_keyed_span *step = &steps->span[low];
-        if (step->start <= time && time <= step->end)
-            return step->key[2];
-        first = first == GT_TRACE_NONE ? step->key[2] : first;
+    const uint32_t *of = gt_rows_keys(steps, "node"), *step = gt_rows_keys(steps, "step");
+    const uint32_t *mode = gt_rows_keys(steps, "mode");
+    const int64_t *start = gt_rows_wholes(steps, "start"), *end = gt_rows_wholes(steps, "end");
+    size_t low = GT_SEARCH(0, steps->count, middle, of[middle] != node ? of[middle] < node : step[middle] < number);
+    uint32_t first = GT_NO_KEY;
+    for (; low < steps->count && of[low] == node && step[low] == number; low++) {
+        if (start[low] <= time && time <= end[low])
+            return mode[low];
+        first = first == GT_NO_KEY ? mode[low] : first;
     }
     return first;
 }
 
-/* Keys: node, mode, what, step. */
-static int collect_events(const struct gt_analysis_input *input, int by, struct gt_spans *spans)
+static bool is_in_step(const struct gt_analysis_input *input, size_t event)
 {
-    const struct gt_trace *trace = input->trace;
-    const struct gt_trace_events *events = &trace->events;
-    struct gt_spans steps = {0};
-    int status = gt_step_spans(input, &steps);
-    for (size_t i = 0; i < steps.count; i++) {
-        uint32_t mode = steps.span[i].key[1];
-        steps.span[i].key[1] = steps.span[i].key[2];
-        steps.span[i].key[2] = mode;
-    }
-    gt_spans_sort_by(&steps, by_number);
-    for (size_t i = 0; i < events->count && status >= 0; i++) {
-        uint32_t node = gt_analysis_node(input, i);
-        if (events->step[i] < 0 || !gt_trace_is_slice(input->trace, i))
-            continue;
-        uint32_t mode = mode_of(&steps, node, (uint32_t)events->step[i], events->start[i]);
-        uint32_t what = by == BY_PROCESS ? gt_trace_process_of(trace, i)->name : events->name[i];
-        if (mode != GT_TRACE_NONE)
-            status = gt_spans_add_event(
-                spans, trace, i, GT_SPAN_KEY(node, mode, gt_analysis_place(input, what), (uint32_t)events->step[i]));
-    }
-    gt_spans_sort(spans);
-    gt_spans_release(&steps);
-    return status;
+    return input->trace->events.step[event] >= 0 && gt_trace_is_slice(input->trace, event);
 }
 
-/* The spans of one step become one, from the first start to the last end. */
-static void join_steps(struct gt_spans *spans)
+static struct gt_rows find_events(const struct gt_analysis_input *input, int by)
 {
-    size_t count = 0;
-    for (size_t from = 0, to = 0; gt_spans_next(spans, 4, &from, &to);) {
-        struct gt_keyed_span hull = spans->span[from];
-        for (size_t i = from; i < to; i++)
-            hull.end = spans->span[i].end > hull.end ? spans->span[i].end : hull.end;
-        spans->span[count++] = hull;
+    const struct gt_trace *trace = input->trace;
+    struct gt_rows rows = gt_rows_of_events(input, is_in_step), steps = gt_rows_of_steps(input);
+    const uint32_t *node = gt_rows_keys(&rows, "node"), *event = gt_rows_keys(&rows, "event");
+    const int64_t *start = gt_rows_wholes(&rows, "start");
+    uint32_t *mode = gt_rows_add_keys(&rows, "mode", NULL), *step = gt_rows_add_keys(&rows, "step", NULL);
+    uint32_t *process = gt_rows_add_keys(&rows, choices[BY_PROCESS], NULL);
+    gt_rows_sort(&steps, "node step start");
+    for (size_t i = 0; i < rows.count; i++) {
+        step[i] = (uint32_t)trace->events.step[event[i]];
+        mode[i] = mode_of(&steps, node[i], step[i], start[i]);
+        process[i] = by == BY_PROCESS ? gt_analysis_place(input, gt_trace_process_of(trace, event[i])->name) : 0;
     }
-    spans->count = count;
+    gt_rows_rename(&rows, "name", choices[BY_FRAMEWORK_METRIC]);
+    return gt_rows_above(&rows, "mode", -INFINITY);
 }
 
 /* ---- tables ---- */
 
-static int add_statistics(const struct gt_analysis_input *input, struct gt_node *root, int by,
-                          const struct gt_spans *spans, const struct gt_trace_energy *energy)
+static int put_statistics(const struct gt_analysis_input *input, struct gt_node *root, int by,
+                          const struct gt_trace_energy *energy)
 {
-    char columns[200];
-    snprintf(columns, sizeof columns, "text:node text:%s %s integer:steps " GT_NUMBERS_COLUMNS_US,
-             by ? "mode" : choices[0], by ? by == BY_PROCESS ? "text:process" : "text:framework_metric" : "");
+    char columns[200], keys[80], each[90];
+    snprintf(keys, sizeof keys, "node %s %s", by ? "mode" : choices[0], by ? choices[by] : "");
+    snprintf(each, sizeof each, "%s step", keys);
+    snprintf(columns, sizeof columns, "text:node text:%s %s%s integer:steps " GT_NUMBERS_COLUMNS_US,
+             by ? "mode" : choices[0], by ? "text:" : "", by ? choices[by] : "");
+    struct gt_rows events = by ? find_events(input, by) : gt_rows_of_steps(input);
+    if (!by)
+        gt_rows_rename(&events, "mode", choices[0]);
+    struct gt_rows steps = gt_rows_group(&events, each, GT_AGGREGATES(GT_MIN("start", "start"), GT_MAX("end", "end")));
+    const int64_t *start = gt_rows_wholes(&steps, "start"), *end = gt_rows_wholes(&steps, "end");
+    gt_rows_difference(&steps, "length", "end", "start");
+    struct gt_rows rows = gt_rows_group(&steps, keys, GT_AGGREGATES(GT_COUNT("steps"), GT_STATISTICS_US("length")));
+    const uint32_t *node = gt_rows_keys(&rows, "node");
+    const int64_t *count = gt_rows_wholes(&rows, "steps");
     struct gt_table *table = gt_analysis_table(root, "steps", "Steps", columns);
     gt_trace_energy_columns(energy, table);
-    int keys = by ? 3 : 2, status = 0;
-    struct gt_numbers lengths = {0};
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, keys, &from, &to);) {
-        status = gt_list_lengths(&lengths, spans, from, to, 1e3);
-        for (int key = 0; key < keys; key++)
-            gt_table_text(table, gt_analysis_text(input, spans->span[from].key[key]));
-        gt_table_integer(table, (int64_t)(to - from));
-        gt_numbers_cells(table, &lengths);
-        if (status >= 0)
-            status = gt_trace_energy_cells(energy, table, spans->span[from].key[0], &spans->span[from], to - from);
+    int status = gt_query_status(input->query);
+    for (size_t i = 0, from = 0; i < rows.count && status >= 0; from += (size_t)count[i++]) {
+        gt_rows_put_row(input, table, &rows, i, columns);
+        status = gt_trace_energy_cells(energy, table, node[i], start + from, end + from, (size_t)count[i]);
     }
     gt_analysis_empty(root, table, "no steps: no events with step numbers, no ProfilerStep, and no range \"step N\"");
-    gt_numbers_release(&lengths);
     return status;
+}
+
+static struct gt_rows find_arrivals(const struct gt_analysis_input *input)
+{
+    static const struct gt_rows_field fields[] = {GT_FIELD(GT_KEY, struct gt_rank_clock, node),
+                                                  GT_FIELD(GT_WHOLE, struct gt_rank_clock, collectives),
+                                                  GT_FIELD(GT_WHOLE, struct gt_rank_clock, latest),
+                                                  GT_FIELD(GT_REAL, struct gt_rank_clock, waited),
+                                                  GT_FIELD(GT_REAL, struct gt_rank_clock, kept_waiting),
+                                                  GT_FIELD(GT_WHOLE, struct gt_rank_clock, offset),
+                                                  {.name = NULL}};
+    const struct gt_collectives *all;
+    int status = gt_collectives_find(input, 0, &all);
+    if (status < 0)
+        gt_query_fail(input->query, status);
+    return gt_rows_of_records(input->query, all->rank, all->ranks, sizeof *all->rank, fields);
 }
 
 /* Steps beside each other, by one clock where ranks share collectives. */
-static int collect_skewed(const struct gt_analysis_input *input, struct gt_spans *spans)
+static void put_skew(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    const struct gt_collectives *collectives = NULL;
-    int status = gt_skewed_steps(input, spans);
-    status = status < 0 ? status : gt_collectives_find(input, 0, &collectives);
-    for (size_t i = 0; i < spans->count && status >= 0; i++) {
-        const struct gt_rank_clock *clock = gt_collectives_rank(collectives, spans->span[i].key[2]);
-        spans->span[i].start -= clock ? clock->offset : 0;
-        spans->span[i].end -= clock ? clock->offset : 0;
-    }
-    return status;
-}
-
-static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
-{
-    struct gt_spans spans = {0};
-    struct gt_numbers hull = {0}, starts = {0}, lengths = {0};
-    struct gt_table *table = gt_analysis_table(
-        root, "skew", "Skew between nodes",
-        "text:training_phase integer:steps number:mean_length_over_nodes_us number:mean_start_skew_us "
-        "number:max_start_skew_us number:mean_length_difference_us number:max_length_difference_us");
-    int status = collect_skewed(input, &spans);
-    for (size_t from = 0, end = 0, to; status >= 0 && gt_spans_next(&spans, 1, &from, &end);) {
-        struct gt_numbers *const all[] = {&hull, &starts, &lengths};
-        for (size_t i = 0; i < 3; i++)
-            gt_numbers_clear(all[i]);
-        for (size_t step = from; step < end && status >= 0; step = to) {
-            to = gt_spans_run(&spans, step, 2);
-            struct gt_skew skew = gt_step_skew(&spans, step, to);
-            if (skew.nodes < 2)
-                continue;
-            status = gt_numbers_add(&hull, (double)skew.hull / 1e3);
-            status = status < 0 ? status : gt_numbers_add(&starts, (double)skew.start / 1e3);
-            status = status < 0 ? status : gt_numbers_add(&lengths, (double)skew.length / 1e3);
-        }
-        if (!hull.count)
-            continue;
-        GT_CELLS(table, gt_analysis_text(input, spans.span[from].key[0]), hull.count, gt_numbers_mean(&hull),
-                 gt_numbers_mean(&starts), gt_numbers_percentile(&starts, 100), gt_numbers_mean(&lengths),
-                 gt_numbers_percentile(&lengths, 100));
-    }
-    gt_analysis_empty(root, table, NULL);
-    gt_numbers_release(&hull);
-    gt_numbers_release(&starts);
-    gt_numbers_release(&lengths);
-    gt_spans_release(&spans);
-    return status;
+    struct gt_rows steps = gt_view_steps(input), ranks = find_arrivals(input);
+    gt_rows_join(&steps, &ranks, "node", "offset");
+    gt_rows_fill(&steps, "offset");
+    gt_rows_difference(&steps, "begin", "start", "offset");
+    gt_rows_difference(&steps, "until", "end", "offset");
+    struct gt_rows each = gt_rows_group(&steps, "mode step",
+                                        GT_AGGREGATES(GT_COUNT("nodes"), GT_MIN("first", "begin"),
+                                                      GT_MAX("latest", "begin"), GT_MAX("last", "until"),
+                                                      GT_MIN("shortest", "length"), GT_MAX("longest", "length")));
+    gt_rows_difference(&each, "length", "last", "first");
+    gt_rows_difference(&each, "start_skew", "latest", "first");
+    gt_rows_difference(&each, "difference", "longest", "shortest");
+    each = gt_rows_above(&each, "nodes", 1);
+    gt_rows_rename(&each, "mode", choices[0]);
+    struct gt_rows skew = gt_rows_group(
+        &each, choices[0],
+        GT_AGGREGATES(GT_COUNT("steps"), GT_MEAN_US("mean_length_over_nodes_us", "length"),
+                      GT_MEAN_US("mean_start_skew_us", "start_skew"), GT_MAX("max_start_skew", "start_skew"),
+                      GT_MEAN_US("mean_length_difference_us", "difference"),
+                      GT_MAX("max_length_difference", "difference")));
+    gt_rows_put(input, root, "skew", "Skew between nodes", &skew,
+                "text:training_phase integer:steps number:mean_length_over_nodes_us number:mean_start_skew_us "
+                "number:max_start_skew_us number:mean_length_difference_us number:max_length_difference_us",
+                NULL);
 }
 
 static int build_steps(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    struct gt_spans spans = {0};
     struct gt_trace_energy energy;
     int by = gt_analysis_by(input, choices);
     int status = by < 0 ? by : gt_trace_energy_open(&energy, input);
     if (status < 0)
         return status;
-    status = by == 0 ? gt_step_spans(input, &spans) : collect_events(input, by, &spans);
-    if (status >= 0) {
-        join_steps(&spans);
-        status = add_statistics(input, root, by, &spans, &energy);
-    }
-    if (status >= 0 && by == BY_TRAINING_PHASE)
-        status = add_skew(input, root);
+    status = put_statistics(input, root, by, &energy);
+    if (by == BY_TRAINING_PHASE)
+        put_skew(input, root);
     gt_trace_energy_section(&energy, root);
     gt_trace_energy_close(&energy);
-    gt_spans_release(&spans);
-    return status;
+    return status < 0 ? status : gt_query_status(input->query);
 }
 
 /* They align the clocks. */
@@ -204,20 +171,6 @@ const struct gt_analysis gt_analysis_steps = {
  * long steps is the mark of a straggler, much is the mark of one that waits. Where ranks share collectives, their arrivals
  * there tell it outright. */
 
-static struct gt_rows find_arrivals(const struct gt_analysis_input *input)
-{
-    static const struct gt_rows_field fields[] = {
-        GT_FIELD(GT_KEY, struct gt_rank_clock, node),          GT_FIELD(GT_WHOLE, struct gt_rank_clock, collectives),
-        GT_FIELD(GT_WHOLE, struct gt_rank_clock, latest),      GT_FIELD(GT_REAL, struct gt_rank_clock, waited),
-        GT_FIELD(GT_REAL, struct gt_rank_clock, kept_waiting), {.name = NULL}};
-    const struct gt_collectives *all;
-    int status = gt_collectives_find(input, 0, &all);
-    if (status < 0)
-        gt_query_fail(input->query, status);
-    struct gt_rows rows = gt_rows_of_records(input->query, all->rank, all->ranks, sizeof *all->rank, fields);
-    return rows;
-}
-
 /* Steps that several ranks took, with how much longer each rank took than the fastest, and whether it was the slowest. */
 static struct gt_rows find_shared_steps(const struct gt_analysis_input *input)
 {
@@ -228,16 +181,12 @@ static struct gt_rows find_shared_steps(const struct gt_analysis_input *input)
                                                       GT_ARG_MAX("slowest", "length", "node")));
     gt_rows_join(&steps, &each, "mode step", "nodes shortest longest slowest");
     const uint32_t *node = gt_rows_keys(&steps, "node"), *slowest = gt_rows_keys(&steps, "slowest");
-    const int64_t *nodes = gt_rows_wholes(&steps, "nodes"), *length = gt_rows_wholes(&steps, "length");
+    gt_rows_difference(&steps, "late", "length", "shortest");
     const int64_t *shortest = gt_rows_wholes(&steps, "shortest"), *longest = gt_rows_wholes(&steps, "longest");
-    int64_t *late = gt_rows_add_wholes(&steps, "late"), *is_slowest = gt_rows_add_wholes(&steps, "is_slowest");
-    bool *is_shared = gt_query_memory(steps.query, steps.count, sizeof *is_shared);
-    for (size_t i = 0; i < steps.count && is_shared; i++) {
-        is_shared[i] = nodes[i] > 1;
-        late[i] = length[i] - shortest[i];
+    int64_t *is_slowest = gt_rows_add_wholes(&steps, "is_slowest");
+    for (size_t i = 0; i < steps.count; i++)
         is_slowest[i] = slowest[i] == node[i] && longest[i] > shortest[i];
-    }
-    return gt_rows_filter(&steps, is_shared);
+    return gt_rows_above(&steps, "nodes", 1);
 }
 
 static bool is_communication(const struct gt_analysis_input *input, size_t event)

@@ -194,14 +194,14 @@ void gt_trace_energy_columns(const struct gt_trace_energy *energy, struct gt_tab
         gt_energy_columns(table, &energy->machine, marks_of(energy));
 }
 
-static int spend(const struct gt_trace_energy *energy, const struct gt_node_energy *node,
-                 const struct gt_keyed_span *span, size_t count, struct gt_spent spent[GT_ENERGY_DEVICES])
+static int spend(const struct gt_trace_energy *energy, const struct gt_node_energy *node, const int64_t *start,
+                 const int64_t *end, size_t count, struct gt_spent spent[GT_ENERGY_DEVICES])
 {
     struct gt_time_stretch *stretch = calloc(count + 1, sizeof *stretch);
     if (!stretch)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
-        stretch[i] = (struct gt_time_stretch){seconds(energy, span[i].start), seconds(energy, span[i].end)};
+        stretch[i] = (struct gt_time_stretch){seconds(energy, start[i]), seconds(energy, end[i])};
     count = gt_time_stretches_merge(stretch, count);
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
         spent[device] = gt_energy_curve_over(&node->curve, device, GT_ENERGY_JOB, stretch, count);
@@ -210,7 +210,7 @@ static int spend(const struct gt_trace_energy *energy, const struct gt_node_ener
 }
 
 int gt_trace_energy_cells(const struct gt_trace_energy *energy, struct gt_table *table, uint32_t place,
-                          const struct gt_keyed_span *span, size_t count)
+                          const int64_t *start, const int64_t *end, size_t count)
 {
     struct gt_spent spent[GT_ENERGY_DEVICES] = {
         {.joules = NAN, .error = NAN}, {.joules = NAN, .error = NAN}, {.joules = NAN, .error = NAN}};
@@ -221,7 +221,7 @@ int gt_trace_energy_cells(const struct gt_trace_energy *energy, struct gt_table 
     if (!node && energy->count == 1 && energy->only_node != GT_TRACE_NONE)
         node = energy->node;
     if (node)
-        status = spend(energy, node, span, count, spent);
+        status = spend(energy, node, start, end, count, spent);
     gt_energy_cells(table, &energy->machine, marks_of(energy), gt_energy_sum(spent));
     return status;
 }

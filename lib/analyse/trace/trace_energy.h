@@ -22,7 +22,7 @@ int gt_trace_energy_open(struct gt_trace_energy *energy, const struct gt_analysi
  * Spans may overlap. The second returns 0 or -ENOMEM. */
 void gt_trace_energy_columns(const struct gt_trace_energy *energy, struct gt_table *table);
 int gt_trace_energy_cells(const struct gt_trace_energy *energy, struct gt_table *table, uint32_t node,
-                          const struct gt_keyed_span *span, size_t count);
+                          const int64_t *start, const int64_t *end, size_t count);
 /* Adds the section of the whole run, where one node alone recorded energy. */
 void gt_trace_energy_section(const struct gt_trace_energy *energy, struct gt_node *root);
 void gt_trace_energy_close(struct gt_trace_energy *energy);

@@ -11,6 +11,7 @@
 #include "analyse/display.h"
 #include "analyse/gpu/lists.h"
 #include "analyse/trace/phases.h"
+#include "analyse/views.h"
 #include "base/number.h"
 #include "schema/human.h"
 #include "schema/metric.h"
@@ -135,38 +136,29 @@ static void write_figure(struct gt_buffer *out, double value, const char *unit)
     gt_buffer_text(out, gt_human_number(number, value));
 }
 
-static const struct {
-    const char *key;
-    double percent; /* NaN: the mean */
-} figures[] = {{"mean", NAN}, {"min", 0}, {"max", 100}, {"p50", 50}, {"p95", 95}, {"p99", 99}};
+static const char *const figures[] = {"mean", "min", "max", "p50", "p95", "p99"};
 enum { FIGURES = sizeof figures / sizeof *figures };
 
-static struct gt_table *make_table(struct gt_node *root, bool by_phase)
-{
-    struct gt_table *table = gt_analysis_table(
-        root, "utilization", "Utilization",
-        by_phase ? "text:node text:phase text:resource text:device text:dimension integer:samples"
-                 : "text:node text:resource text:device text:dimension integer:samples");
-    gt_analysis_columns(table, GT_NUMBERS_COLUMNS " text:unit", GT_COLUMN_ONLY_DATA);
-    for (int i = 0; i < FIGURES; i++)
-        gt_display_column(table, figures[i].key, figures[i].key, GT_CELL_TEXT, NULL,
-                          GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
-    return table;
-}
+/* ---- samples ---- */
 
-static void add_figures(struct gt_table *table, struct gt_numbers *values, const char *unit)
+/* Of the resources that are wanted: number of the resource, time, value. */
+static struct gt_rows find_samples(const struct gt_analysis_input *input, const struct gt_resources *resources,
+                                   bool (*is_taken)(const struct gt_analysis_input *input,
+                                                    const struct gt_resource *resource))
 {
-    struct gt_buffer text = {0};
-    gt_numbers_cells(table, values);
-    gt_table_text(table, unit);
-    for (int i = 0; i < FIGURES; i++) {
-        write_figure(&text,
-                     isnan(figures[i].percent) ? gt_numbers_mean(values)
-                                               : gt_numbers_percentile(values, figures[i].percent),
-                     unit);
-        gt_table_text(table, text.data);
+    const struct gt_trace_samples *samples = &input->trace->samples;
+    struct gt_rows rows = gt_rows_new(input->query, samples->count);
+    uint32_t *number = gt_rows_add_keys(&rows, "number", NULL);
+    int64_t *time = gt_rows_add_wholes(&rows, "time");
+    double *value = gt_rows_add_reals(&rows, "value");
+    for (size_t i = 0; i < rows.count; i++) {
+        uint32_t at = resources->of_series[samples->series[i]];
+        const struct gt_resource *resource = &resources->resource[at];
+        number[i] = resource->wanted && is_taken(input, resource) ? at : GT_NO_KEY;
+        time[i] = samples->time[i];
+        value[i] = gt_resource_value(input, resource, samples->value[i]);
     }
-    gt_buffer_release(&text);
+    return gt_rows_above(&rows, "number", -INFINITY);
 }
 
 /* ---- the report ---- */
@@ -236,42 +228,61 @@ static uint32_t node_with_phases(const struct gt_analysis_input *input, const st
     return first;
 }
 
-static void add_row(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_resource *resource,
-                    const char *phase, bool by_phase, struct gt_numbers *values)
+/* Number the phase in which each sample lies, and keep those that lie in one. */
+static void add_phases(const struct gt_analysis_input *input, const struct gt_resources *resources,
+                       const struct gt_phases *phases, const struct titles *titles, struct gt_rows *samples)
 {
-    if (!values->count)
-        return;
-    gt_table_text(table, gt_analysis_text(input, resource->node));
-    if (by_phase)
-        gt_table_text(table, phase);
-    GT_CELLS(table, gt_analysis_text(input, resource->type), gt_analysis_text(input, resource->name),
-             gt_analysis_text(input, resource->dimension), values->count);
-    add_figures(table, values, unit_of(input, resource));
+    uint32_t *phase = gt_rows_add_keys(samples, "phase", titles->title);
+    uint32_t *node = gt_query_memory(input->query, resources->count, sizeof *node);
+    const uint32_t *number = gt_rows_keys(samples, "number");
+    const int64_t *time = gt_rows_wholes(samples, "time");
+    for (size_t i = 0; i < resources->count && node; i++)
+        node[i] = node_with_phases(input, phases, resources->resource[i].node);
+    for (size_t i = 0; i < samples->count && node; i++) {
+        size_t title = title_at(phases, titles, node[number[i]], time[i]);
+        phase[i] = title == SIZE_MAX ? GT_NO_KEY : (uint32_t)title;
+    }
+    *samples = gt_rows_above(samples, "phase", -INFINITY);
 }
 
-/* One list of values for each resource and title. */
-static int collect_values(const struct gt_analysis_input *input, const struct gt_resources *resources,
-                          const struct gt_phases *phases, const struct titles *titles, bool by_phase,
-                          struct gt_numbers *values)
+static const char *const data_columns[] = {
+    "text:node text:resource text:device text:dimension integer:samples " GT_NUMBERS_COLUMNS,
+    "text:node text:phase text:resource text:device text:dimension integer:samples " GT_NUMBERS_COLUMNS};
+
+static struct gt_table *make_table(struct gt_node *root, bool by_phase)
 {
-    const struct gt_trace_samples *samples = &input->trace->samples;
-    size_t columns = by_phase ? titles->count : 1;
-    uint32_t *node = calloc(resources->count + 1, sizeof *node);
-    int status = node ? 0 : -ENOMEM;
-    for (size_t i = 0; i < resources->count && status >= 0; i++)
-        node[i] = node_with_phases(input, phases, resources->resource[i].node);
-    for (size_t i = 0; i < samples->count && status >= 0; i++) {
-        uint32_t number = resources->of_series[samples->series[i]];
-        const struct gt_resource *resource = &resources->resource[number];
-        if (!resource->wanted || !has_statistics(input, resource))
-            continue;
-        size_t title = by_phase ? title_at(phases, titles, node[number], samples->time[i]) : 0;
-        if (title != SIZE_MAX)
-            status = gt_numbers_add(&values[number * columns + title],
-                                    gt_resource_value(input, resource, samples->value[i]));
+    struct gt_table *table = gt_analysis_table(
+        root, "utilization", "Utilization",
+        by_phase ? "text:node text:phase text:resource text:device text:dimension integer:samples"
+                 : "text:node text:resource text:device text:dimension integer:samples");
+    gt_analysis_columns(table, GT_NUMBERS_COLUMNS " text:unit", GT_COLUMN_ONLY_DATA);
+    for (int i = 0; i < FIGURES; i++)
+        gt_display_column(table, figures[i], figures[i], GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
+    return table;
+}
+
+static void put_rows(const struct gt_analysis_input *input, const struct gt_resources *resources, struct gt_rows *rows,
+                     struct gt_table *table, bool by_phase)
+{
+    const uint32_t *number = gt_rows_keys(rows, "number");
+    uint32_t *node = gt_rows_add_keys(rows, "node", NULL), *type = gt_rows_add_keys(rows, "resource", NULL);
+    uint32_t *name = gt_rows_add_keys(rows, "device", NULL), *dimension = gt_rows_add_keys(rows, "dimension", NULL);
+    struct gt_buffer text = {0};
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct gt_resource *resource = &resources->resource[number[i]];
+        const char *unit = unit_of(input, resource);
+        node[i] = resource->node;
+        type[i] = resource->type;
+        name[i] = resource->name;
+        dimension[i] = resource->dimension;
+        gt_rows_put_row(input, table, rows, i, data_columns[by_phase]);
+        gt_table_text(table, unit);
+        for (int k = 0; k < FIGURES; k++) {
+            write_figure(&text, gt_rows_reals(rows, figures[k])[i], unit);
+            gt_table_text(table, text.data);
+        }
     }
-    free(node);
-    return status;
+    gt_buffer_release(&text);
 }
 
 /* Returns what is left out of the wanted resources, or NULL. */
@@ -289,16 +300,18 @@ static int add_table(const struct gt_analysis_input *input, struct gt_node *root
     struct gt_resources resources = {0};
     struct gt_table *table = make_table(root, by_phase);
     int status = gt_resources_find(input, &resources);
-    size_t columns = by_phase ? titles->count : 1, cells = resources.count * columns;
-    struct gt_numbers *values = calloc(cells + 1, sizeof *values);
-    if (status >= 0)
-        status = values ? collect_values(input, &resources, phases, titles, by_phase, values) : -ENOMEM;
-    for (size_t i = 0; i < cells && status >= 0; i++)
-        add_row(input, table, &resources.resource[i / columns], by_phase ? titles->title[i % columns] : NULL, by_phase,
-                &values[i]);
-    for (size_t i = 0; values && i < cells; i++)
-        gt_numbers_release(&values[i]);
-    free(values);
+    if (status >= 0) {
+        struct gt_rows samples = find_samples(input, &resources, has_statistics);
+        if (by_phase)
+            add_phases(input, &resources, phases, titles, &samples);
+        struct gt_rows rows = gt_rows_group(
+            &samples, by_phase ? "number phase" : "number",
+            GT_AGGREGATES(GT_COUNT("samples"), GT_MEAN("mean", "value"), GT_MIN("min", "value"), GT_MAX("max", "value"),
+                          GT_QUANTILE("p50", "value", 0.5), GT_QUANTILE("p95", "value", 0.95),
+                          GT_QUANTILE("p99", "value", 0.99)));
+        put_rows(input, &resources, &rows, table, by_phase);
+        status = gt_query_status(input->query);
+    }
     const char *rest = status < 0 ? NULL : left_out(input, &resources);
     gt_resources_release(&resources);
     gt_analysis_empty(root, table,
@@ -391,23 +404,9 @@ struct usage {
     uint64_t samples, in[RANGES + 1]; /* the last: in none of them */
 };
 
-struct moment {
-    uint32_t resource;
-    int64_t time;
-    double value;
-};
-
-static int compare_moments(const void *a, const void *b)
-{
-    const struct moment *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->resource, y->resource), GT_ORDER(x->time, y->time), GT_ORDER(x->value, y->value));
-}
-
 static void add_usage(const struct gt_analysis_input *input, struct gt_table *table, const struct ranges *ranges,
                       const struct gt_resource *resource, const struct usage *usage)
 {
-    if (!usage->samples)
-        return;
     for (size_t i = 0; i < ranges->count + (usage->in[ranges->count] > 0); i++) {
         char range[2 * GT_NUMBER_SIZE + 8] = "outside";
         if (i < ranges->count)
@@ -418,13 +417,6 @@ static void add_usage(const struct gt_analysis_input *input, struct gt_table *ta
     }
 }
 
-static void add_idle(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_resource *resource,
-                     int64_t start, int64_t end, int64_t samples)
-{
-    GT_CELLS(table, gt_analysis_text(input, resource->node), gt_analysis_text(input, resource->name),
-             gt_analysis_us(input, start), gt_analysis_us(input, end), (double)(end - start) / 1e3, samples);
-}
-
 /* The dimension tells of the GPU itself, not of its memory. */
 static bool is_gpu_use(const struct gt_analysis_input *input, const struct gt_resource *resource)
 {
@@ -433,68 +425,58 @@ static bool is_gpu_use(const struct gt_analysis_input *input, const struct gt_re
 }
 
 static void find_idle(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_resource *resource,
-                      const struct ranges *ranges, const struct moment *moment, size_t count)
+                      const struct ranges *ranges, const struct gt_rows *samples, size_t from, size_t to)
 {
+    const int64_t *time = gt_rows_wholes(samples, "time");
+    const double *value = gt_rows_reals(samples, "value");
     size_t first = SIZE_MAX;
-    for (size_t i = 0; i <= count; i++) {
-        bool idle = i < count && range_of(ranges, moment[i].value) == ranges->count - 1;
+    for (size_t i = from; i <= to; i++) {
+        bool idle = i < to && range_of(ranges, value[i]) == ranges->count - 1;
         if (idle && first == SIZE_MAX)
             first = i;
         if (idle || first == SIZE_MAX)
             continue;
-        add_idle(input, table, resource, moment[first].time, moment[i < count ? i : count - 1].time,
+        int64_t end = time[i < to ? i : to - 1];
+        GT_CELLS(table, gt_analysis_text(input, resource->node), gt_analysis_text(input, resource->name),
+                 gt_analysis_us(input, time[first]), gt_analysis_us(input, end), (double)(end - time[first]) / 1e3,
                  (int64_t)(i - first));
         first = SIZE_MAX;
     }
-}
-
-static size_t collect_moments(const struct gt_analysis_input *input, const struct gt_resources *resources,
-                              struct moment *moment)
-{
-    const struct gt_trace_samples *samples = &input->trace->samples;
-    size_t count = 0;
-    for (size_t i = 0; i < samples->count; i++) {
-        uint32_t number = resources->of_series[samples->series[i]];
-        const struct gt_resource *resource = &resources->resource[number];
-        if (resource->wanted && is_share(input, resource))
-            moment[count++] = (struct moment){number, samples->time[i],
-                                              gt_resource_value(input, resource, samples->value[i])};
-    }
-    GT_SORT(moment, count, compare_moments);
-    return count;
 }
 
 static int build_devices(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct ranges ranges = {0};
     struct gt_resources resources = {0};
-    struct moment *moment = malloc((input->trace->samples.count + 1) * sizeof *moment);
     struct gt_table *table = gt_analysis_table(
         root, "devices", "Devices", "text:node text:device text:dimension text:range integer:samples number:percent");
     struct gt_table *idle = gt_analysis_table(root, "idle", "Idle GPUs",
                                               "text:node text:device number:start_us number:end_us number:duration_us "
                                               "integer:samples");
-    int status = moment ? gt_resources_find(input, &resources) : -ENOMEM;
+    int status = gt_resources_find(input, &resources);
     if (status >= 0)
         status = parse_ranges(&ranges, input->options->ranges ? input->options->ranges : "90-100,10-90,0-10",
                               input->error);
-    size_t count = status < 0 ? 0 : collect_moments(input, &resources, moment);
-    for (size_t from = 0, to; from < count; from = to) {
+    struct gt_rows samples = {0};
+    if (status >= 0)
+        samples = find_samples(input, &resources, is_share);
+    if (status >= 0)
+        gt_rows_sort(&samples, "number time value");
+    for (size_t from = 0, to; from < samples.count; from = to) {
         struct usage usage = {0};
-        const struct gt_resource *resource = &resources.resource[moment[from].resource];
-        for (to = from; to < count && moment[to].resource == moment[from].resource; to++) {
-            usage.samples++;
-            usage.in[range_of(&ranges, moment[to].value)]++;
-        }
+        const struct gt_resource *resource = &resources.resource[gt_rows_keys(&samples, "number")[from]];
+        to = gt_rows_run(&samples, "number", from);
+        for (size_t i = from; i < to; i++)
+            usage.in[range_of(&ranges, gt_rows_reals(&samples, "value")[i])]++;
+        usage.samples = to - from;
         add_usage(input, table, &ranges, resource, &usage);
         if (is_gpu_use(input, resource))
-            find_idle(input, idle, resource, &ranges, moment + from, to - from);
+            find_idle(input, idle, resource, &ranges, &samples, from, to);
     }
     gt_analysis_empty(root, table, "no samples of system metrics");
     gt_analysis_empty(root, idle, NULL);
     gt_resources_release(&resources);
-    free(moment);
-    return status;
+    return status < 0 ? status : gt_query_status(input->query);
 }
 
 const struct gt_analysis gt_analysis_devices = {

@@ -192,7 +192,8 @@ int gt_rule_split(struct gt_rule_parts *ret, const char *text, struct gt_error *
     for (const char *c = text; *c; c++)
         sign = *c == '<' || *c == '>' ? c : sign;
     if (!sign)
-        return gt_error_set(error, EINVAL, "rule '%s' has neither > nor <", text);
+        return gt_error_set(error, EINVAL,
+                            "rule '%s' has neither > nor <: write it in quotes, as in --fail-if 'memory>2GB'", text);
     if (sign[1] == '=')
         return gt_error_set(error, EINVAL, "rule '%s': rules know > and < without =: write '%.*s%s'", text,
                             (int)(sign + 1 - text), text, sign + 2);

@@ -505,16 +505,32 @@ static bool gpu_program_error(const struct gt_usage *usage, struct gt_warning *w
     return gpu_errors(usage, true, warning);
 }
 
+static bool is_never_measured(const struct gt_outcome *outcome)
+{
+    for (size_t i = 0; i < outcome->provenance_count; i++) {
+        const struct gt_provenance *entry = &outcome->provenance[i];
+        if (entry->scope == GT_SCOPE_SYSTEM && entry->metric == GT_GPU_RAM)
+            return entry->exactness == GT_MISSING &&
+                   strncmp(entry->note, GT_SILENT_DRIVER, strlen(GT_SILENT_DRIVER)) == 0;
+    }
+    return false;
+}
+
 /* Without an energy counter it is not known when a driver hung. */
 static bool gpu_silent(const struct gt_usage *usage, struct gt_warning *warning)
 {
     const struct gt_gap *gap = &usage->outcome->counter[GT_ENERGY_GPU].gap;
     const char *source = usage->machine->energy_source[GT_ENERGY_GPU].name;
-    if (!gt_gap_is_silence(gap))
+    source = *source ? source : "their driver";
+    if (gt_gap_is_silence(gap)) {
+        warning->value = gap->began;
+        say(warning, "the GPUs were not measured from %.3g s on: %s did not answer", gap->began, source);
+    } else if (is_never_measured(usage->outcome)) {
+        warning->value = 0;
+        say(warning, "the GPUs were not measured: %s did not answer in time", source);
+    } else {
         return false;
-    warning->value = gap->began;
-    say(warning, "the GPUs were not measured from %.3g s on: %s did not answer", gap->began,
-        *source ? source : "their driver");
+    }
     return true;
 }
 
