@@ -346,13 +346,13 @@ static PyObject *rule(PyObject *Py_UNUSED(module), PyObject *text)
 
 static PyObject *own_memory(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    double resident, mark;
-    int status = gt_own_memory(&resident, &mark);
+    double resident, hwm;
+    int status = gt_own_memory(&resident, &hwm);
     if (status < 0) {
         errno = -status;
         return PyErr_SetFromErrnoWithFilename(PyExc_OSError, "/proc/self/status");
     }
-    return Py_BuildValue("(dd)", resident, mark);
+    return Py_BuildValue("(dd)", resident, hwm);
 }
 
 static PyObject *own_peak_begin(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))

@@ -301,17 +301,17 @@ void gt_attribute_cpu(struct gt_attribution *attribution, double joules, struct 
 
 /* ---- Several packages --------------------------------------------------------------------------------------------- */
 
-static int begin_packages(struct gt_attribution *attribution, const struct gt_frame *frame)
+static int begin_packages(struct gt_attribution *attribution, const struct gt_snapshot *snapshot)
 {
     if (attribution->package)
         return 0;
-    attribution->package = calloc(frame->package_count, sizeof *attribution->package);
+    attribution->package = calloc(snapshot->package_count, sizeof *attribution->package);
     if (!attribution->package)
         return -ENOMEM;
-    attribution->package_count = frame->package_count;
+    attribution->package_count = snapshot->package_count;
     attribution->placement_error = 0;
-    for (size_t i = 0; i < frame->package_count; i++) {
-        attribution->package[i].number = frame->package[i].number;
+    for (size_t i = 0; i < snapshot->package_count; i++) {
+        attribution->package[i].number = snapshot->package[i].number;
         begin_share(&attribution->package[i].cpu, attribution->start_ns);
     }
     return 0;
@@ -360,8 +360,8 @@ struct weights {
     double sum;
 };
 
-static struct weights weights_of(enum way way, const struct gt_attribution *attribution, const struct gt_frame *frame,
-                                 const struct gt_tree *tree)
+static struct weights weights_of(enum way way, const struct gt_attribution *attribution,
+                                 const struct gt_snapshot *snapshot, const struct gt_tree *tree)
 {
     struct weights weights = {.sum = 0};
     for (size_t i = 0; i < attribution->package_count; i++) {
@@ -373,7 +373,7 @@ static struct weights weights_of(enum way way, const struct gt_attribution *attr
             living_bound += placement && placement->is_known ? placement->bound_split[i] : 0;
         }
         const double on[WAYS] = {tree->left_on[i] - attribution->left_on[i], package->recent, package->job, living,
-                                 frame->package[i].value[GT_CPU_TIME]};
+                                 snapshot->package[i].value[GT_CPU_TIME]};
         const double bound[WAYS] = {tree->left_bound[i] - attribution->left_bound[i], package->recent_bound,
                                     package->bound, living_bound, 0};
         weights.on[i] = on[way];
@@ -384,8 +384,8 @@ static struct weights weights_of(enum way way, const struct gt_attribution *attr
 }
 
 /* The sum over packages is the job's CPU time. If processes seemed to have used more, that is made up for later. */
-static void place_rest(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree,
-                       double job)
+static void place_rest(struct gt_attribution *attribution, const struct gt_snapshot *snapshot,
+                       const struct gt_tree *tree, double job)
 {
     struct weights weights = {.sum = 0};
     double rest = job;
@@ -393,7 +393,7 @@ static void place_rest(struct gt_attribution *attribution, const struct gt_frame
         rest -= attribution->package[i].job;
     int way = -1;
     while (weights.sum <= 0 && ++way < WAYS)
-        weights = weights_of(way, attribution, frame, tree);
+        weights = weights_of(way, attribution, snapshot, tree);
     double part = way == AS_THE_MACHINE ? 1 : moving_part(attribution);
     for (size_t i = 0; i < attribution->package_count && rest > 0 && weights.sum > 0; i++) {
         double seconds = rest * weights.on[i] / weights.sum, bound = rest * weights.bound[i] / weights.sum;
@@ -402,17 +402,17 @@ static void place_rest(struct gt_attribution *attribution, const struct gt_frame
     }
 }
 
-static void place_job(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree,
-                      double job)
+static void place_job(struct gt_attribution *attribution, const struct gt_snapshot *snapshot,
+                      const struct gt_tree *tree, double job)
 {
     for (size_t i = 0; i < attribution->package_count; i++)
         attribution->package[i].recent = attribution->package[i].recent_bound = 0;
-    if (frame->monotonic_ns > attribution->placed_ns)
+    if (snapshot->monotonic_ns > attribution->placed_ns)
         place_processes(attribution, tree);
-    place_rest(attribution, frame, tree, job);
+    place_rest(attribution, snapshot, tree, job);
     memcpy(attribution->left_on, tree->left_on, sizeof attribution->left_on);
     memcpy(attribution->left_bound, tree->left_bound, sizeof attribution->left_bound);
-    attribution->placed_ns = frame->monotonic_ns;
+    attribution->placed_ns = snapshot->monotonic_ns;
 }
 
 /* A reading of all packages. */
@@ -423,17 +423,17 @@ struct packages {
     double rate[GT_PACKAGES]; /* joules for each busy CPU second */
 };
 
-static void read_packages(struct packages *all, const struct gt_attribution *attribution, const struct gt_frame *frame,
-                          bool has_job)
+static void read_packages(struct packages *all, const struct gt_attribution *attribution,
+                          const struct gt_snapshot *snapshot, bool has_job)
 {
     all->count = attribution->package_count;
     for (size_t i = 0; i < all->count; i++) {
         const struct gt_package_share *package = &attribution->package[i];
-        all->use[i] = (struct gt_cpu_use){.at_ns = frame->monotonic_ns,
-                                          .busy = frame->package[i].value[GT_CPU_TIME],
+        all->use[i] = (struct gt_cpu_use){.at_ns = snapshot->monotonic_ns,
+                                          .busy = snapshot->package[i].value[GT_CPU_TIME],
                                           .job = has_job ? package->job : NAN,
                                           .uncertain = package->uncertain,
-                                          .late = frame->read_seconds};
+                                          .late = snapshot->read_seconds};
         all->window[i] = window_until(&package->cpu, &all->use[i]);
     }
 }
@@ -448,12 +448,12 @@ static void move(struct gt_attribution *attribution, struct packages *all, size_
 
 /* The job cannot have used a package more than it was busy: threads were elsewhere between two polls, where there was room. Time of
  * ended processes, and ticks, may become known late: the counters of n CPUs are off by some times sqrt(n) ticks together. */
-static void fit(struct gt_attribution *attribution, struct packages *all, const struct gt_frame *frame)
+static void fit(struct gt_attribution *attribution, struct packages *all, const struct gt_snapshot *snapshot)
 {
     for (size_t from = 0; from < all->count; from++) {
         const struct gt_package_share *package = &attribution->package[from];
         double excess = all->window[from].job - all->window[from].busy;
-        if (!(excess > 2 * gt_tick_seconds() * sqrt(frame->package[from].cpus)))
+        if (!(excess > 2 * gt_tick_seconds() * sqrt(snapshot->package[from].cpus)))
             continue;
         excess = fmin(excess, package->recent - package->recent_bound);
         for (size_t to = 0; to < all->count && excess > 0; to++) {
@@ -491,25 +491,25 @@ static double error_of(const struct packages *all)
     return (all->rate[most] - all->rate[least]) * fmax(room_on(all, most, uncertain), room_on(all, least, uncertain));
 }
 
-int gt_attribute_packages(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree,
-                          double job)
+int gt_attribute_packages(struct gt_attribution *attribution, const struct gt_snapshot *snapshot,
+                          const struct gt_tree *tree, double job)
 {
     struct packages all;
     struct gt_energy sum = {0};
     double seconds = 0;
-    int status = begin_packages(attribution, frame);
+    int status = begin_packages(attribution, snapshot);
     if (status < 0)
         return status;
     attribution->cpu_joules = 0;
-    place_job(attribution, frame, tree, job);
-    if (isnan(frame->system[GT_CPU_ENERGY]) || frame->monotonic_ns <= attribution->package[0].cpu.at_ns)
+    place_job(attribution, snapshot, tree, job);
+    if (isnan(snapshot->system[GT_CPU_ENERGY]) || snapshot->monotonic_ns <= attribution->package[0].cpu.at_ns)
         return 0;
-    read_packages(&all, attribution, frame, !isnan(job));
-    fit(attribution, &all, frame);
+    read_packages(&all, attribution, snapshot, !isnan(job));
+    fit(attribution, &all, snapshot);
     for (size_t i = 0; i < all.count; i++) {
         struct gt_package_share *package = &attribution->package[i];
-        double active = charge(&package->cpu, attribution, frame->package[i].cpus,
-                               frame->package[i].value[GT_CPU_ENERGY], &all.use[i], all.window[i]);
+        double active = charge(&package->cpu, attribution, snapshot->package[i].cpus,
+                               snapshot->package[i].value[GT_CPU_ENERGY], &all.use[i], all.window[i]);
         all.rate[i] = all.window[i].busy > 0 ? active / all.window[i].busy : 0;
         seconds += package->recent;
         attribution->cpu_joules += package->cpu.joules;
@@ -565,22 +565,22 @@ static void begin(struct gt_gpu_use *gpu, const struct gt_attribution *attributi
     begin_idle_power(&gpu->idle, attribution->start_ns);
 }
 
-static int make_room(struct gt_attribution *attribution, const struct gt_frame *frame)
+static int make_room(struct gt_attribution *attribution, const struct gt_snapshot *snapshot)
 {
-    while (attribution->gpu_count < frame->device_count) {
+    while (attribution->gpu_count < snapshot->device_count) {
         struct gt_gpu_use *gpu = GT_GROW_BY_ONE(attribution->gpu, attribution->gpu_count);
         if (!gpu)
             return -ENOMEM;
         begin(gpu, attribution);
         attribution->gpu_count++;
     }
-    return GT_GROW_TO(attribution->share_joules, attribution->share_capacity, frame->share_count);
+    return GT_GROW_TO(attribution->share_joules, attribution->share_capacity, snapshot->share_count);
 }
 
 /* A slice has no energy counter of its own: its users are users of the board. */
-static bool is_on(const struct gt_frame *frame, const struct gt_share *share, int board)
+static bool is_on(const struct gt_snapshot *snapshot, const struct gt_share *share, int board)
 {
-    int parent = frame->device[share->device].parent;
+    int parent = snapshot->device[share->device].parent;
     return (parent < 0 ? share->device : parent) == board;
 }
 
@@ -589,12 +589,12 @@ static double sm_of(const struct gt_share *share)
     return share->value[GT_GPU_UTILIZATION] > 0 ? share->value[GT_GPU_UTILIZATION] : 0;
 }
 
-static struct users find_users(const struct gt_frame *frame, const struct gt_tree *tree, int board)
+static struct users find_users(const struct gt_snapshot *snapshot, const struct gt_tree *tree, int board)
 {
     struct users users = {0};
-    for (size_t i = 0; i < frame->share_count; i++) {
-        const struct gt_share *share = &frame->share[i];
-        if (!is_on(frame, share, board))
+    for (size_t i = 0; i < snapshot->share_count; i++) {
+        const struct gt_share *share = &snapshot->share[i];
+        if (!is_on(snapshot, share, board))
             continue;
         users.set += ((uint64_t)share->pid + 1) * UINT64_C(0x9E3779B97F4A7C15); /* in any order */
         bool is_ours = gt_tree_find(tree, share->pid) != NULL;
@@ -613,12 +613,12 @@ static double ratio_of(const struct users *users)
     return sum > 0 ? users->job_sm / sum : NAN;
 }
 
-static void share_out(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree,
-                      int board, const struct users *users, double joules)
+static void share_out(struct gt_attribution *attribution, const struct gt_snapshot *snapshot,
+                      const struct gt_tree *tree, int board, const struct users *users, double joules)
 {
-    for (size_t i = 0; i < frame->share_count; i++) {
-        const struct gt_share *share = &frame->share[i];
-        if (is_on(frame, share, board) && gt_tree_find(tree, share->pid))
+    for (size_t i = 0; i < snapshot->share_count; i++) {
+        const struct gt_share *share = &snapshot->share[i];
+        if (is_on(snapshot, share, board) && gt_tree_find(tree, share->pid))
             attribution->share_joules[i] = joules *
                                            (users->job_sm > 0 ? sm_of(share) / users->job_sm : 1 / (double)users->job);
     }
@@ -659,16 +659,17 @@ static void note_users(struct gt_gpu_use *gpu, const struct users *users)
     gpu->ratio = ratio_of(users);
 }
 
-static void attribute_device(struct gt_attribution *attribution, const struct gt_frame *frame,
+static void attribute_device(struct gt_attribution *attribution, const struct gt_snapshot *snapshot,
                              const struct gt_tree *tree, int board)
 {
-    const struct gt_device *device = &frame->device[board];
+    const struct gt_device *device = &snapshot->device[board];
     struct gt_gpu_use *gpu = &attribution->gpu[board];
     double joules = device->value[GT_GPU_ENERGY];
-    /* A slow driver answers in a later frame than it was asked in. */
-    int64_t now_ns = device->read_ns && device->read_ns < frame->monotonic_ns ? device->read_ns : frame->monotonic_ns;
+    /* A slow driver answers in a later snapshot than it was asked in. */
+    int64_t now_ns = device->read_ns && device->read_ns < snapshot->monotonic_ns ? device->read_ns
+                                                                                 : snapshot->monotonic_ns;
     bool is_resting = device->is_resting || device->value[GT_GPU_POWER] == 0;
-    struct users users = find_users(frame, tree, board);
+    struct users users = find_users(snapshot, tree, board);
     gpu->coverage.is_silent |= device->is_silent;
     if (device->is_old) {
         note_users(gpu, &users);
@@ -677,7 +678,7 @@ static void attribute_device(struct gt_attribution *attribution, const struct gt
     if (now_ns > gpu->read_ns)
         gt_coverage_add(&gpu->coverage, gpu->read_ns = now_ns, joules, device->doubt, is_resting);
     /* What was drawn after the end is not the job's. */
-    int64_t until_ns = frame->end_ns && frame->end_ns < now_ns ? frame->end_ns : now_ns;
+    int64_t until_ns = snapshot->end_ns && snapshot->end_ns < now_ns ? snapshot->end_ns : now_ns;
     if (isnan(joules) || until_ns <= gpu->at_ns)
         return;
     double seconds = (double)(until_ns - gpu->at_ns) / 1e9, part = seconds * 1e9 / (double)(now_ns - gpu->at_ns);
@@ -686,7 +687,7 @@ static void attribute_device(struct gt_attribution *attribution, const struct gt
     gpu->energy.is_measured = true;
     gpu->at_ns = until_ns;
     double to_job = attribute_window(attribution, gpu, device, &users, growth, seconds);
-    share_out(attribution, frame, tree, board, &users, to_job);
+    share_out(attribution, snapshot, tree, board, &users, to_job);
 }
 
 const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribution, size_t device)
@@ -694,17 +695,18 @@ const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribut
     return device < attribution->gpu_count ? &attribution->gpu[device].energy : NULL;
 }
 
-int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree)
+int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_snapshot *snapshot,
+                      const struct gt_tree *tree)
 {
-    if (make_room(attribution, frame) < 0)
+    if (make_room(attribution, snapshot) < 0)
         return -ENOMEM;
     struct gt_energy sum = {0};
-    for (size_t i = 0; i < frame->share_count; i++)
+    for (size_t i = 0; i < snapshot->share_count; i++)
         attribution->share_joules[i] = 0;
-    for (size_t i = 0; i < frame->device_count; i++) {
-        if (frame->device[i].parent >= 0 || !frame->device[i].selected)
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        if (snapshot->device[i].parent >= 0 || !snapshot->device[i].selected)
             continue;
-        attribute_device(attribution, frame, tree, (int)i);
+        attribute_device(attribution, snapshot, tree, (int)i);
         add_energy(&sum, &attribution->gpu[i].energy);
     }
     attribution->energy[GT_ENERGY_GPU] = sum;
@@ -724,16 +726,16 @@ static void note_job_power(struct gt_job_power *power, double joules, int64_t no
     power->at_ns = now_ns;
 }
 
-void gt_attribution_cover(struct gt_attribution *attribution, const struct gt_frame *frame)
+void gt_attribution_cover(struct gt_attribution *attribution, const struct gt_snapshot *snapshot)
 {
-    if (frame->monotonic_ns <= attribution->now_ns)
+    if (snapshot->monotonic_ns <= attribution->now_ns)
         return;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         note_job_power(&attribution->job_power[i], attribution->energy[i].job, attribution->now_ns);
-    attribution->now_ns = frame->monotonic_ns;
+    attribution->now_ns = snapshot->monotonic_ns;
     for (int i = 0; i < GT_ENERGY_GPU; i++)
-        gt_coverage_add(&attribution->coverage[i], frame->monotonic_ns, frame->system[gt_energy_metrics[i]],
-                        frame->doubt[gt_energy_metrics[i]], false);
+        gt_coverage_add(&attribution->coverage[i], snapshot->monotonic_ns, snapshot->system[gt_energy_metrics[i]],
+                        snapshot->doubt[gt_energy_metrics[i]], false);
 }
 
 const struct gt_coverage *gt_attribution_coverage(const struct gt_attribution *attribution,
@@ -819,11 +821,11 @@ static double missing(const struct gt_attribution *attribution, enum gt_energy_d
     return gt_coverage_missing(gt_attribution_coverage(attribution, device), attribution->now_ns);
 }
 
-void gt_attribution_show_package(const struct gt_attribution *attribution, const struct gt_frame *frame, size_t package,
-                                 struct gt_package_figures *ret)
+void gt_attribution_show_package(const struct gt_attribution *attribution, const struct gt_snapshot *snapshot,
+                                 size_t package, struct gt_package_figures *ret)
 {
     const struct gt_package_share *share = &attribution->package[package];
-    const double *counted = frame->package[package].value;
+    const double *counted = snapshot->package[package].value;
     *ret = (struct gt_package_figures){.number = share->number,
                                        .value = {
                                            [GT_PACKAGE_TOTAL] = share->cpu.energy.total,

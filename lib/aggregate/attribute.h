@@ -3,7 +3,7 @@
  *
  * CPUs: the job gets active energy x CPU time of the job / busy CPU time of the machine, both between two readings that are a tenth of
  * a second apart at least, for the machine counts in clock ticks. Processes that ended count, as the job's CPU time has them. Where the
- * frame has packages, each is divided on its own, by the CPU time that was used on it; see collect/process/placement.h.
+ * snapshot has packages, each is divided on its own, by the CPU time that was used on it; see collect/process/placement.h.
  * DRAM: the job gets energy x memory of the job / memory in use on the machine, shared pages counted once.
  * GPUs, each on its own: the job gets all when no process outside it is on the GPU, else by the processes' shares of SM time. When
  * a user came or went between two readings, the window is divided by the mean of both readings' shares.
@@ -111,7 +111,7 @@ struct gt_attribution {
     double memory_ratio;              /* at the last reading, NaN before */
     struct gt_gpu_use *gpu;
     size_t gpu_count;
-    double *share_joules; /* of each of the frame's shares, in the last window */
+    double *share_joules; /* of each of the snapshot's shares, in the last window */
     size_t share_capacity;
 };
 
@@ -123,15 +123,16 @@ void gt_attribution_release(struct gt_attribution *attribution);
 
 /* One reading each. A counter that is NaN has no reading: the next covers the gap. */
 void gt_attribute_cpu(struct gt_attribution *attribution, double joules, struct gt_cpu_use use);
-/* The same by packages, where the frame has them. `job`: CPU seconds of the job since tracking began. -ENOMEM. */
-int gt_attribute_packages(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree,
-                          double job);
+/* The same by packages, where the snapshot has them. `job`: CPU seconds of the job since tracking began. -ENOMEM. */
+int gt_attribute_packages(struct gt_attribution *attribution, const struct gt_snapshot *snapshot,
+                          const struct gt_tree *tree, double job);
 void gt_attribute_memory(struct gt_attribution *attribution, double joules, double job_bytes, double used_bytes);
 /* -ENOMEM. */
-int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree);
+int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_snapshot *snapshot,
+                      const struct gt_tree *tree);
 
-/* Note which counters could be read since the last frame; called before the devices' own. */
-void gt_attribution_cover(struct gt_attribution *attribution, const struct gt_frame *frame);
+/* Note which counters could be read since the last snapshot; called before the devices' own. */
+void gt_attribution_cover(struct gt_attribution *attribution, const struct gt_snapshot *snapshot);
 /* The coverage of the device, of several GPUs that of the one with most time missing. */
 const struct gt_coverage *gt_attribution_coverage(const struct gt_attribution *attribution,
                                                   enum gt_energy_device device);
@@ -140,15 +141,15 @@ void gt_attribution_gap(const struct gt_attribution *attribution, enum gt_energy
 void gt_attribution_show_counter(const struct gt_attribution *attribution, enum gt_energy_device device,
                                  struct gt_counter_fields *ret);
 
-/* One GPU of the frame; NULL before its first reading. */
+/* One GPU of the snapshot; NULL before its first reading. */
 const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribution, size_t device);
 
 /* Returns the seconds of a tick, in which busy time is counted. */
 double gt_tick_seconds(void);
 
-/* Fills in the values of one package, with those of the frame. */
-void gt_attribution_show_package(const struct gt_attribution *attribution, const struct gt_frame *frame, size_t package,
-                                 struct gt_package_figures *ret);
+/* Fills in the values of one package, with those of the snapshot. */
+void gt_attribution_show_package(const struct gt_attribution *attribution, const struct gt_snapshot *snapshot,
+                                 size_t package, struct gt_package_figures *ret);
 
 /* Fills in the values up to now. CPU time, platform and wall stay as they are. */
 void gt_attribution_read(const struct gt_attribution *attribution, struct gt_energy_reading *ret);

@@ -118,7 +118,7 @@ void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_option
         combine->recorded_joules[i] = NAN;
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         gt_values_clear(combine->peak[scope]);
-        combine->gpu_marks[scope] = NAN;
+        combine->gpu_hwms[scope] = NAN;
     }
 }
 
@@ -179,10 +179,10 @@ static void keep_main_peak(struct gt_combiner *combine, const struct gt_sampler 
     const struct gt_process *main = main_process(sampler);
     if (main) {
         raise_to(&peak[GT_RAM_PEAK], main->value[GT_RAM_PEAK]);
-        raise_to(&peak[GT_RAM_PEAK_BOUND], main->mark);
-        combine->has_main_mark |= main->mark > main->mark_before;
+        raise_to(&peak[GT_RAM_PEAK_BOUND], main->hwm);
+        combine->has_main_hwm |= main->hwm > main->hwm_before;
     }
-    combine->has_main_mark |= sampler->account.main_peak > 0;
+    combine->has_main_hwm |= sampler->account.main_peak > 0;
     raise_above_zero(&peak[GT_RAM_PEAK], sampler->account.main_peak);
     raise_above_zero(&peak[GT_RAM_PEAK], sampler->account.main_about);
     if (!(sampler->account.main_peak > 0))
@@ -241,26 +241,26 @@ static bool is_of(const struct gt_process *process, enum gt_scope scope)
 /* The sum over the GPUs of what processes of a scope use of them. */
 static double gpu_use_of(const struct gt_sampler *sampler, enum gt_metric_id id, enum gt_scope scope)
 {
-    const struct gt_frame *frame = &sampler->frame;
-    double sum = frame->device_count ? 0 : NAN;
-    for (size_t i = 0; i < frame->share_count; i++) {
-        const struct gt_share *share = &frame->share[i];
+    const struct gt_snapshot *snapshot = &sampler->snapshot;
+    double sum = snapshot->device_count ? 0 : NAN;
+    for (size_t i = 0; i < snapshot->share_count; i++) {
+        const struct gt_share *share = &snapshot->share[i];
         if (is_of(gt_tree_find(&sampler->tree, share->pid), scope) && !isnan(share->value[id]) &&
-            (id == GT_GPU_RAM || frame->device[share->device].selected))
+            (id == GT_GPU_RAM || snapshot->device[share->device].selected))
             sum += share->value[id];
     }
     return sum;
 }
 
 /* Does a process use a GPU of whose memory its driver has no mark? */
-static bool lacks_gpu_mark(const struct gt_sampler *sampler, enum gt_scope scope)
+static bool lacks_gpu_hwm(const struct gt_sampler *sampler, enum gt_scope scope)
 {
-    const struct gt_frame *frame = &sampler->frame;
-    for (size_t i = 0; i < frame->share_count; i++) {
-        const struct gt_share *share = &frame->share[i];
+    const struct gt_snapshot *snapshot = &sampler->snapshot;
+    for (size_t i = 0; i < snapshot->share_count; i++) {
+        const struct gt_share *share = &snapshot->share[i];
         bool has = !is_of(gt_tree_find(&sampler->tree, share->pid), scope) || !(share->value[GT_GPU_RAM] > 0);
-        for (size_t k = 0; k < frame->mark_count && !has; k++)
-            has = frame->mark[k].pid == share->pid && frame->mark[k].device == share->device;
+        for (size_t k = 0; k < snapshot->hwm_count && !has; k++)
+            has = snapshot->hwm[k].pid == share->pid && snapshot->hwm[k].device == share->device;
         if (!has)
             return true;
     }
@@ -271,15 +271,15 @@ static bool lacks_gpu_mark(const struct gt_sampler *sampler, enum gt_scope scope
  * before are among those of which this one tells; those that no look met, which the last one tells of, can have been beside any. */
 static void keep_gpu_scope(struct gt_combiner *combine, const struct gt_sampler *sampler, enum gt_scope scope)
 {
-    double sum = NAN, past = 0, *peak = combine->peak[scope], *met = &combine->gpu_marks[scope];
-    for (size_t i = 0; i < sampler->frame.mark_count; i++) {
-        const struct gt_gpu_mark *mark = &sampler->frame.mark[i];
-        if (scope == (mark->pid == combine->main_pid ? GT_SCOPE_DESCENDANTS : GT_SCOPE_MAIN))
+    double sum = NAN, past = 0, *peak = combine->peak[scope], *met = &combine->gpu_hwms[scope];
+    for (size_t i = 0; i < sampler->snapshot.hwm_count; i++) {
+        const struct gt_gpu_hwm *hwm = &sampler->snapshot.hwm[i];
+        if (scope == (hwm->pid == combine->main_pid ? GT_SCOPE_DESCENDANTS : GT_SCOPE_MAIN))
             continue;
-        gt_add_known(mark->is_past ? &past : &sum, mark->bound);
-        raise_to(&peak[GT_GPU_RAM_PEAK], mark->bytes);
+        gt_add_known(hwm->is_past ? &past : &sum, hwm->bound);
+        raise_to(&peak[GT_GPU_RAM_PEAK], hwm->bytes);
     }
-    combine->lacks_gpu_marks[scope] |= lacks_gpu_mark(sampler, scope);
+    combine->lacks_gpu_hwms[scope] |= lacks_gpu_hwm(sampler, scope);
     if (isnan(sum) && !(past > 0) && isnan(peak[GT_GPU_RAM_PEAK]))
         return;
     double held = gpu_use_of(sampler, GT_GPU_RAM, scope);
@@ -287,7 +287,7 @@ static void keep_gpu_scope(struct gt_combiner *combine, const struct gt_sampler 
     raise_to(met, fmax(sum, held));
     raise_to(&peak[GT_GPU_RAM_PEAK_BOUND], isnan(*met) ? past : *met + past);
     raise_to(&peak[GT_GPU_RAM_PEAK_BOUND], peak[GT_GPU_RAM_PEAK]);
-    if (combine->lacks_gpu_marks[scope])
+    if (combine->lacks_gpu_hwms[scope])
         peak[GT_GPU_RAM_PEAK_BOUND] = NAN;
 }
 
@@ -322,20 +322,20 @@ void gt_combine_look(struct gt_combiner *combine, const struct gt_sampler *sampl
 /* In a reading after the end of the last process there is no memory to compare: the ratio of the reading before stays. */
 static int keep_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
-    const struct gt_frame *frame = &sampler->frame;
-    struct gt_cpu_use use = {.at_ns = frame->monotonic_ns,
-                             .busy = frame->system[GT_CPU_TIME],
+    const struct gt_snapshot *snapshot = &sampler->snapshot;
+    struct gt_cpu_use use = {.at_ns = snapshot->monotonic_ns,
+                             .busy = snapshot->system[GT_CPU_TIME],
                              .job = combine->job[GT_CPU_TIME],
-                             .late = frame->read_seconds};
+                             .late = snapshot->read_seconds};
     double memory = combine->tally.living ? gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED)->ram : NAN;
     int status = 0;
-    gt_attribution_cover(&combine->attribution, frame);
-    if (frame->package_count)
-        status = gt_attribute_packages(&combine->attribution, frame, &sampler->tree, combine->job[GT_CPU_TIME]);
+    gt_attribution_cover(&combine->attribution, snapshot);
+    if (snapshot->package_count)
+        status = gt_attribute_packages(&combine->attribution, snapshot, &sampler->tree, combine->job[GT_CPU_TIME]);
     else
-        gt_attribute_cpu(&combine->attribution, frame->system[GT_CPU_ENERGY], use);
-    gt_attribute_memory(&combine->attribution, frame->system[GT_DRAM_ENERGY], memory, frame->system[GT_RAM]);
-    return status < 0 ? status : gt_attribute_gpus(&combine->attribution, frame, &sampler->tree);
+        gt_attribute_cpu(&combine->attribution, snapshot->system[GT_CPU_ENERGY], use);
+    gt_attribute_memory(&combine->attribution, snapshot->system[GT_DRAM_ENERGY], memory, snapshot->system[GT_RAM]);
+    return status < 0 ? status : gt_attribute_gpus(&combine->attribution, snapshot, &sampler->tree);
 }
 
 static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct gt_process *process)
@@ -354,7 +354,7 @@ static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct
 /* CPU seconds of a process since they were last divided. */
 static double used_seconds(const struct gt_process *process, const struct gt_process_rate *rate)
 {
-    return fmax(0, process->value[GT_CPU_TIME] - process->ledger.own_base - rate->cpu_time);
+    return fmax(0, process->value[GT_CPU_TIME] - process->baseline.own_base - rate->cpu_time);
 }
 
 /* The part of the job's CPU energy that a process drew: by its CPU seconds, and with several packages by where it used them. */
@@ -419,8 +419,8 @@ static void keep_process_energy(struct gt_combiner *combine, const struct gt_sam
     const struct gt_attribution *attribution = &combine->attribution;
     divide_cpu_energy(combine, sampler);
     divide_memory_energy(combine, sampler);
-    for (size_t k = 0; k < sampler->frame.share_count; k++) {
-        const struct gt_process *process = gt_tree_find(&sampler->tree, sampler->frame.share[k].pid);
+    for (size_t k = 0; k < sampler->snapshot.share_count; k++) {
+        const struct gt_process *process = gt_tree_find(&sampler->tree, sampler->snapshot.share[k].pid);
         struct gt_process_rate *rate = process ? rate_of(combine, process) : NULL;
         if (rate)
             rate->energy[GT_ENERGY_GPU] += attribution->share_joules[k];
@@ -479,11 +479,11 @@ static double device_value(const struct gt_device *device, enum gt_metric_id id)
     return isnan(device->value[id]) ? device->value[instead] : device->value[id];
 }
 
-double gt_combined_gpus(const struct gt_frame *frame, enum gt_metric_id id)
+double gt_combined_gpus(const struct gt_snapshot *snapshot, enum gt_metric_id id)
 {
     double total = NAN;
-    for (size_t i = 0; i < frame->device_count; i++) {
-        const struct gt_device *device = &frame->device[i];
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gt_device *device = &snapshot->device[i];
         bool counts = (id == GT_GPU_RAM || device->selected) && device->parent < 0; /* a slice is part of its board */
         double value = device_value(device, id);
         if (counts && !isnan(value))
@@ -494,15 +494,15 @@ double gt_combined_gpus(const struct gt_frame *frame, enum gt_metric_id id)
 
 static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
 {
-    const struct gt_frame *frame = &sampler->frame;
+    const struct gt_snapshot *snapshot = &sampler->snapshot;
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++)
         row[scope].value[GT_GPU_RAM] = gpu_use_of(sampler, GT_GPU_RAM, scope);
     row[GT_SCOPE_COMBINED].value[GT_GPU_UTILIZATION] = gpu_use_of(sampler, GT_GPU_UTILIZATION, GT_SCOPE_COMBINED);
-    if (!frame->device_count)
+    if (!snapshot->device_count)
         return;
     for (int id = 0; id < GT_METRIC_COUNT; id++) {
         if (gt_metric_has(id, GT_SCOPE_GPU) && gt_metric_has(id, GT_SCOPE_SYSTEM))
-            row[GT_SCOPE_SYSTEM].value[id] = gt_combined_gpus(frame, id);
+            row[GT_SCOPE_SYSTEM].value[id] = gt_combined_gpus(snapshot, id);
     }
 }
 
@@ -528,7 +528,7 @@ static double system_utilization(struct gt_combiner *combine, const struct gt_sa
 {
     int64_t shortest = combine->shortest_ns > GT_RATE_TICKS_NS ? combine->shortest_ns : GT_RATE_TICKS_NS;
     double utilization = gt_rate_next(&combine->cpu[GT_SCOPE_SYSTEM], row[GT_SCOPE_SYSTEM].value[GT_CPU_TIME],
-                                      sampler->frame.monotonic_ns, shortest, combine->core_count);
+                                      sampler->snapshot.monotonic_ns, shortest, combine->core_count);
     if (!isnan(utilization))
         combine->system_utilization = utilization;
     return combine->system_utilization;
@@ -545,7 +545,7 @@ static void combine_cpu(struct gt_combiner *combine, const struct gt_sampler *sa
     row[GT_SCOPE_SYSTEM].value[GT_CPU_UTILIZATION] = system_utilization(combine, sampler, row);
     for (int scope = GT_SCOPE_MAIN; scope < GT_FIXED_ROWS; scope++)
         row[scope].value[GT_CPU_UTILIZATION] = gt_rate_next(&combine->cpu[scope], row[scope].value[GT_CPU_TIME],
-                                                            sampler->frame.monotonic_ns, combine->shortest_ns,
+                                                            sampler->snapshot.monotonic_ns, combine->shortest_ns,
                                                             combine->core_count);
 }
 
@@ -597,7 +597,7 @@ static void combine_energy(const struct gt_combiner *combine, const struct gt_sa
     ret->wall = row[GT_SCOPE_SYSTEM].value[GT_WALL_ENERGY];
     gt_energy_reading_show(ret, row[GT_SCOPE_SYSTEM].value, row[GT_SCOPE_COMBINED].value);
     for (int i = 0; i < GT_ENERGY_GPU; i++)
-        if (isnan(sampler->frame.system[gt_energy_metrics[i]]))
+        if (isnan(sampler->snapshot.system[gt_energy_metrics[i]]))
             hide(row, ret, i);
 }
 
@@ -615,10 +615,10 @@ static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sam
     struct gt_row *row = combine->row;
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         clear_row(&row[scope], scope);
-    memcpy(row[GT_SCOPE_SYSTEM].value, sampler->frame.system, sizeof sampler->frame.system);
+    memcpy(row[GT_SCOPE_SYSTEM].value, sampler->snapshot.system, sizeof sampler->snapshot.system);
     for (int id = 0; id < GT_METRIC_COUNT; id++)
-        if (!isnan(sampler->frame.job[id]))
-            row[GT_SCOPE_COMBINED].value[id] = sampler->frame.job[id];
+        if (!isnan(sampler->snapshot.job[id]))
+            row[GT_SCOPE_COMBINED].value[id] = sampler->snapshot.job[id];
     combine_memory(combine, sampler, row);
     combine_counts(combine, sampler, row);
     combine_cpu(combine, sampler, row);
@@ -650,16 +650,17 @@ static void process_row(struct gt_combiner *combine, const struct gt_sampler *sa
     row->start = process->start;
     row->rank = process->rank ? process->rank->figures.rank + 1 : 0;
     memcpy(row->value, process->value, sizeof process->value);
-    row->value[GT_CPU_TIME] -= process->ledger.own_base;
+    row->value[GT_CPU_TIME] -= process->baseline.own_base;
     struct gt_process_rate *rate = rate_of(combine, process);
     if (rate) {
         rate->seen = true;
         show_process_energy(combine, rate, row->value);
-        row->value[GT_CPU_UTILIZATION] = gt_rate_next(&rate->rate, row->value[GT_CPU_TIME], sampler->frame.monotonic_ns,
-                                                      combine->shortest_ns, combine->core_count);
+        row->value[GT_CPU_UTILIZATION] = gt_rate_next(&rate->rate, row->value[GT_CPU_TIME],
+                                                      sampler->snapshot.monotonic_ns, combine->shortest_ns,
+                                                      combine->core_count);
     }
-    for (size_t i = 0; i < sampler->frame.share_count; i++) {
-        const struct gt_share *share = &sampler->frame.share[i];
+    for (size_t i = 0; i < sampler->snapshot.share_count; i++) {
+        const struct gt_share *share = &sampler->snapshot.share[i];
         if (share->pid != process->pid)
             continue;
         for (int id = 0; id < GT_METRIC_COUNT; id++)
@@ -669,19 +670,19 @@ static void process_row(struct gt_combiner *combine, const struct gt_sampler *sa
 
 static size_t gpu_rows(const struct gt_sampler *sampler, struct gt_row *row)
 {
-    for (size_t i = 0; i < sampler->frame.device_count; i++) {
+    for (size_t i = 0; i < sampler->snapshot.device_count; i++) {
         clear_row(&row[i], GT_SCOPE_GPU);
         row[i].device = (int)i;
         for (int id = 0; id < GT_METRIC_COUNT; id++)
-            row[i].value[id] = device_value(&sampler->frame.device[i], id);
+            row[i].value[id] = device_value(&sampler->snapshot.device[i], id);
     }
-    return sampler->frame.device_count;
+    return sampler->snapshot.device_count;
 }
 
 int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_sample *ret)
 {
     size_t processes = combine->detail ? sampler->tree.count : 0;
-    size_t rows = GT_FIXED_ROWS + sampler->frame.device_count + processes;
+    size_t rows = GT_FIXED_ROWS + sampler->snapshot.device_count + processes;
     int status = GT_GROW_TO(combine->row, combine->row_capacity, rows);
     if (status < 0)
         return status;
@@ -689,7 +690,7 @@ int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, st
     if (status < 0)
         return status;
     *ret = (struct gt_sample){
-        .real_ns = sampler->frame.real_ns, .monotonic_ns = sampler->frame.monotonic_ns, .row = combine->row};
+        .real_ns = sampler->snapshot.real_ns, .monotonic_ns = sampler->snapshot.monotonic_ns, .row = combine->row};
     fixed_rows(combine, sampler, &ret->energy);
     size_t count = GT_FIXED_ROWS;
     count += gpu_rows(sampler, combine->row + count);

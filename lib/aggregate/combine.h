@@ -37,7 +37,7 @@ const char *gt_energy_note(enum gt_scope scope, enum gt_metric_id metric, bool b
 enum gt_metric_id gt_energy_whole(enum gt_metric_id metric);
 
 /* Returns a value of all boards together, as the row of the system has it; NaN: it is missing. */
-double gt_combined_gpus(const struct gt_frame *frame, enum gt_metric_id id);
+double gt_combined_gpus(const struct gt_snapshot *snapshot, enum gt_metric_id id);
 
 /* Sums over the living processes: [scope], NaN where all are missing. */
 struct gt_tally {
@@ -55,9 +55,9 @@ struct gt_combiner {
     struct gt_rate cpu[GT_FIXED_ROWS];
     double peak[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* running values of the metrics of kind PEAK */
     pid_t main_pid;                              /* 0: not seen */
-    double gpu_marks[GT_FIXED_ROWS];     /* the most that those met alive together can have had; NaN: none had a mark */
-    bool lacks_gpu_marks[GT_FIXED_ROWS]; /* a process used a GPU of whose memory its driver has no mark */
-    bool has_main_mark;          /* the main process's high-water mark is of the time of tracking, not of before */
+    double gpu_hwms[GT_FIXED_ROWS];     /* the most that those met alive together can have had; NaN: none had a mark */
+    bool lacks_gpu_hwms[GT_FIXED_ROWS]; /* a process used a GPU of whose memory its driver has no mark */
+    bool has_main_hwm;           /* the main process's high-water mark is of the time of tracking, not of before */
     double job[GT_METRIC_COUNT]; /* what the whole job has used so far: gt_account_totals */
     struct gt_attribution attribution;
     double recorded_joules[GT_ENERGY_DEVICES]; /* see gt_combine_hide_old; NaN: none yet */

@@ -38,7 +38,7 @@ struct gt_coverage {
 
 /* `refresh`: seconds between new values at the source, 0: not known. */
 void gt_coverage_init(struct gt_coverage *coverage, int64_t start_ns, double refresh);
-/* A reading: joules since the start, NaN where there is none; `doubt` as a frame has it. `is_resting`: the device is known to draw
+/* A reading: joules since the start, NaN where there is none; `doubt` as a snapshot has it. `is_resting`: the device is known to draw
  * nothing, and its counter may not be asked, or stands still. */
 void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules, double doubt, bool is_resting);
 /* Seconds that are missing up to now. */

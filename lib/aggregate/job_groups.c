@@ -308,11 +308,11 @@ static void add_processes(struct gt_job_groups *groups, const struct gt_sampler 
     }
 }
 
-static void add_gpus(struct gt_job_groups *groups, const struct gt_frame *frame,
+static void add_gpus(struct gt_job_groups *groups, const struct gt_snapshot *snapshot,
                      const struct gt_attribution *attribution)
 {
-    for (size_t i = 0; i < frame->share_count; i++) {
-        const struct gt_share *share = &frame->share[i];
+    for (size_t i = 0; i < snapshot->share_count; i++) {
+        const struct gt_share *share = &snapshot->share[i];
         struct gt_job_groups_group *group = group_of_pid(groups, share->pid);
         if (!group)
             continue;
@@ -352,14 +352,14 @@ static double rate_of(struct gt_job_groups_group *group, const struct gt_attribu
 }
 
 static void show_counters(struct gt_job_groups_group *group, const struct gt_job_groups *groups,
-                          const struct gt_frame *frame, const struct gt_attribution *attribution)
+                          const struct gt_snapshot *snapshot, const struct gt_attribution *attribution)
 {
     for (int k = 0; k < GT_ACCOUNTED; k++)
         if (group->is_measured[k])
             group->value[gt_accounted[k]] = group->total[k];
     group->energy[CPU_ENERGY] += rate_of(group, attribution) * (group->total[0] - group->cpu_before);
     group->cpu_before = group->total[0];
-    group->value[GT_CPU_UTILIZATION] = gt_rate_next(&group->rate, group->total[0], frame->monotonic_ns, 1,
+    group->value[GT_CPU_UTILIZATION] = gt_rate_next(&group->rate, group->total[0], snapshot->monotonic_ns, 1,
                                                     groups->core_count);
     if (attribution->energy[GT_ENERGY_CPU].is_measured)
         group->value[GT_CPU_ENERGY] = group->energy[CPU_ENERGY];
@@ -380,16 +380,16 @@ void gt_job_groups_show(struct gt_job_groups *groups, const struct gt_sampler *s
             gt_values_clear(group->gpu[k]);
     }
     add_processes(groups, sampler);
-    add_gpus(groups, &sampler->frame, attribution);
+    add_gpus(groups, &sampler->snapshot, attribution);
     for (size_t i = 0; i <= groups->most; i++) {
         struct gt_job_groups_group *group = &groups->group[i];
         if (!group->is_used)
             continue;
-        group->last_ns = group->processes ? sampler->frame.monotonic_ns : group->last_ns;
+        group->last_ns = group->processes ? sampler->snapshot.monotonic_ns : group->last_ns;
         read_cgroup(group);
-        show_counters(group, groups, &sampler->frame, attribution);
+        show_counters(group, groups, &sampler->snapshot, attribution);
         group->value[GT_PROCESSES] = (double)group->processes;
-        if (!group->is_other && sampler->frame.monotonic_ns - group->last_ns > GT_JOB_GROUPS_KEPT_NS)
+        if (!group->is_other && sampler->snapshot.monotonic_ns - group->last_ns > GT_JOB_GROUPS_KEPT_NS)
             empty(group);
     }
 }

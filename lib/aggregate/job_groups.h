@@ -38,7 +38,7 @@ struct gt_job_groups_group {
     double cgroup_cpu;            /* its CPU time at the last reading, NaN: none yet */
     struct gt_rate rate;
     double value[GT_METRIC_COUNT];
-    double (*gpu)[GT_METRIC_COUNT]; /* of each device of the frame */
+    double (*gpu)[GT_METRIC_COUNT]; /* of each device of the snapshot */
 };
 
 struct gt_job_groups_member;
@@ -55,7 +55,7 @@ struct gt_job_groups {
     bool is_begun;
 };
 
-/* `device_count`: of the sampler's frame. -ENOMEM. */
+/* `device_count`: of the sampler's snapshot. -ENOMEM. */
 int gt_job_groups_init(struct gt_job_groups *groups, bool by_slurm, size_t most, int core_count, size_t device_count);
 void gt_job_groups_release(struct gt_job_groups *groups);
 

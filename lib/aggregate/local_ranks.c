@@ -33,11 +33,11 @@ static void add_use(const struct gt_tree *tree, struct gt_rank_group *group)
     figures->cpu_time = fmax(figures->cpu_time, cpu);
 }
 
-static void add_gpus(const struct gt_frame *frame, const struct gt_tree *tree, struct gt_rank_group *group)
+static void add_gpus(const struct gt_snapshot *snapshot, const struct gt_tree *tree, struct gt_rank_group *group)
 {
     double bytes = NAN, utilization = NAN;
-    for (size_t i = 0; i < frame->share_count; i++) {
-        const struct gt_share *share = &frame->share[i];
+    for (size_t i = 0; i < snapshot->share_count; i++) {
+        const struct gt_share *share = &snapshot->share[i];
         if (!belongs(gt_tree_find(tree, share->pid), group))
             continue;
         gt_add_known(&bytes, share->value[GT_GPU_RAM]);
@@ -63,20 +63,20 @@ void gt_local_ranks_add(const struct gt_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->ranks.count; i++) {
         add_use(&sampler->tree, sampler->ranks.group[i]);
-        add_gpus(&sampler->frame, &sampler->tree, sampler->ranks.group[i]);
+        add_gpus(&sampler->snapshot, &sampler->tree, sampler->ranks.group[i]);
     }
 }
 
 /* GPUs on which its processes have had memory, else those that are visible to it. */
-static void name_gpus(const struct gt_frame *frame, const struct gt_rank_group *group, struct gt_local_rank *ret)
+static void name_gpus(const struct gt_snapshot *snapshot, const struct gt_rank_group *group, struct gt_local_rank *ret)
 {
     uint64_t devices = group->devices;
     size_t length = 0;
-    ret->gpus_are_told = !devices && *group->visible && gt_devices_named(frame, group->visible, &devices) == 0;
-    for (size_t i = 0; i < frame->device_count && i < 64; i++)
+    ret->gpus_are_told = !devices && *group->visible && gt_devices_named(snapshot, group->visible, &devices) == 0;
+    for (size_t i = 0; i < snapshot->device_count && i < 64; i++)
         if (devices >> i & 1 && length < sizeof ret->gpus)
             length += (size_t)snprintf(ret->gpus + length, sizeof ret->gpus - length, "%s%s", length ? "," : "",
-                                       frame->device[i].uuid);
+                                       snapshot->device[i].uuid);
 }
 
 static int by_rank(const void *a, const void *b)
@@ -98,7 +98,7 @@ int gt_local_ranks_list(const struct gt_sampler *sampler, struct gt_local_rank *
         *figures = group->figures;
         if (group->readings)
             figures->gpu_utilization = group->utilization / (double)group->readings;
-        name_gpus(&sampler->frame, group, figures);
+        name_gpus(&sampler->snapshot, group, figures);
     }
     if (*count)
         qsort(*ret, *count, sizeof **ret, by_rank);

@@ -175,11 +175,11 @@ int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample)
     return status;
 }
 
-void gt_summary_end(struct gt_summary *summary, const struct gt_frame *frame)
+void gt_summary_end(struct gt_summary *summary, const struct gt_snapshot *snapshot)
 {
-    for (size_t i = 0; i < frame->device_count && i < summary->gpu_count; i++)
+    for (size_t i = 0; i < snapshot->device_count && i < summary->gpu_count; i++)
         for (int id = GT_GPU_ECC_CORRECTED; id <= GT_GPU_LOST; id++)
-            add(&summary->gpu[i][id], frame->device[i].value[id]);
+            add(&summary->gpu[i][id], snapshot->device[i].value[id]);
 }
 
 double gt_summary_mean(const struct gt_summary *summary, enum gt_scope scope, enum gt_metric_id metric)
@@ -191,7 +191,7 @@ double gt_summary_mean(const struct gt_summary *summary, enum gt_scope scope, en
 void gt_summary_outcome(const struct gt_summary *summary, struct gt_outcome *outcome)
 {
     *outcome = (struct gt_outcome){
-        .elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN, .peak_untold = NAN};
+        .elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN, .peak_missing_hwm = NAN};
     outcome->platform_error = NAN;
     outcome->events = (struct gt_kernel_events){NAN, NAN, NAN, NAN, 0, NAN, "", false, NAN};
     outcome->samples = summary->samples;

@@ -57,7 +57,7 @@ int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample);
 double gt_summary_mean(const struct gt_summary *summary, enum gt_scope scope, enum gt_metric_id metric);
 
 /* Take in the health of the GPUs as of the last reading, which no sample has. */
-void gt_summary_end(struct gt_summary *summary, const struct gt_frame *frame);
+void gt_summary_end(struct gt_summary *summary, const struct gt_snapshot *snapshot);
 /* The outcome as far as samples alone have it: last counters and peaks, elapsed from first to last sample.
  * For recordings whose tracker was killed, and the original's. */
 void gt_summary_outcome(const struct gt_summary *summary, struct gt_outcome *outcome);

@@ -10,7 +10,7 @@
 
 #include "analyse/display.h"
 #include "base/number.h"
-#include "sample/life.h"
+#include "sample/process_record.h"
 #include "schema/human.h"
 
 /* ---- What has changed -------------------------------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ static void put_run(struct gt_table *table, const struct gt_past_run *run)
 {
     char name[24], words[SHOWN];
     snprintf(name, sizeof name, "@%lld", (long long)run->back);
-    gt_life_shorten(words, sizeof words, run->command ? run->command : "");
+    gt_shorten(words, sizeof words, run->command ? run->command : "");
     GT_CELLS(table, name, run->back);
     put_began(table, run->start);
     gt_table_number(table, run->start);

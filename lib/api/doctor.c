@@ -13,7 +13,7 @@
 #include "collect/energy/rapl.h"
 #include "collect/gpu/amd.h"
 #include "collect/gpu/nvml.h"
-#include "collect/process/kernel.h"
+#include "collect/process/process.h"
 #include "collect/remedy.h"
 #include "report/report.h"
 #include "sample/sampler.h"
@@ -108,7 +108,7 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
             add_rapl(doctor, sampler);
         if (source->type ==
             &gt_collector_nvml) { /* high-water marks, which an administrator enables; counters of errors */
-            gt_nvml_survey_marks(source->state, &availability);
+            gt_nvml_survey_hwms(source->state, &availability);
             add_source(doctor, "nvml: accounting", NULL, 0, &availability);
             gt_nvml_survey_health(source->state, &availability);
             add_source(doctor, "nvml: health", NULL, 0, &availability);
@@ -128,9 +128,9 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
 }
 
 /* A figure that several could give comes from the one that claimed it. */
-static bool gives(const struct source *source, const struct gt_frame *frame, enum gt_metric_id id)
+static bool gives(const struct source *source, const struct gt_snapshot *snapshot, enum gt_metric_id id)
 {
-    if (frame->owner[id] && source->type != frame->owner[id])
+    if (snapshot->owner[id] && source->type != snapshot->owner[id])
         return false;
     for (size_t i = 0; i < source->metric_count; i++)
         if (source->metrics[i] == id)
@@ -138,26 +138,26 @@ static bool gives(const struct source *source, const struct gt_frame *frame, enu
     return false;
 }
 
-static bool is_ready_for(const struct source *source, const struct gt_frame *frame, enum gt_metric_id id)
+static bool is_ready_for(const struct source *source, const struct gt_snapshot *snapshot, enum gt_metric_id id)
 {
-    return source->availability.state == GT_READY && (!source->type || !source->type->claims || frame->owner[id]);
+    return source->availability.state == GT_READY && (!source->type || !source->type->claims || snapshot->owner[id]);
 }
 
 /* The names of the sources of a metric: the ready ones, or where none is ready all that could be. */
-static void add_metric(struct gt_table *table, const struct doctor *doctor, const struct gt_frame *frame,
+static void add_metric(struct gt_table *table, const struct doctor *doctor, const struct gt_snapshot *snapshot,
                        enum gt_metric_id id)
 {
     bool is_ready = false, is_known = false;
     for (size_t i = 0; i < doctor->count; i++)
-        if (gives(&doctor->source[i], frame, id)) {
+        if (gives(&doctor->source[i], snapshot, id)) {
             is_known = true;
-            is_ready = is_ready || is_ready_for(&doctor->source[i], frame, id);
+            is_ready = is_ready || is_ready_for(&doctor->source[i], snapshot, id);
         }
     if (!is_known)
         return;
     char names[256] = "";
     for (size_t i = 0, used = 0; i < doctor->count && used < sizeof names; i++)
-        if (gives(&doctor->source[i], frame, id) && is_ready == is_ready_for(&doctor->source[i], frame, id))
+        if (gives(&doctor->source[i], snapshot, id) && is_ready == is_ready_for(&doctor->source[i], snapshot, id))
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      doctor->source[i].name);
     bool is_of_job = id == GT_CGROUP_RAM || id == GT_CGROUP_RAM_PEAK; /* doctor has no job and no group of one */
@@ -166,7 +166,7 @@ static void add_metric(struct gt_table *table, const struct doctor *doctor, cons
     gt_table_text(table, names);
 }
 
-static void add_metrics(struct gt_node *root, const struct doctor *doctor, const struct gt_frame *frame)
+static void add_metrics(struct gt_node *root, const struct doctor *doctor, const struct gt_snapshot *snapshot)
 {
     struct gt_table *table = gt_report_table(root, "metrics", "Metrics");
     gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, "");
@@ -174,7 +174,7 @@ static void add_metrics(struct gt_node *root, const struct doctor *doctor, const
     gt_table_column_flags(table, GT_COLUMN_STATE);
     gt_table_column(table, "sources", "Sources", GT_CELL_TEXT, "");
     for (int id = 0; id < GT_METRIC_COUNT; id++)
-        add_metric(table, doctor, frame, id);
+        add_metric(table, doctor, snapshot, id);
 }
 
 /* ---- in one sentence ---- */
@@ -195,13 +195,14 @@ static const struct subject {
 
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
-static enum gt_source_state state_of(const struct doctor *doctor, const struct gt_frame *frame, enum gt_metric_id id)
+static enum gt_source_state state_of(const struct doctor *doctor, const struct gt_snapshot *snapshot,
+                                     enum gt_metric_id id)
 {
     enum gt_source_state state = GT_ABSENT;
     for (size_t i = 0; i < doctor->count; i++) {
-        if (!gives(&doctor->source[i], frame, id))
+        if (!gives(&doctor->source[i], snapshot, id))
             continue;
-        if (is_ready_for(&doctor->source[i], frame, id))
+        if (is_ready_for(&doctor->source[i], snapshot, id))
             return GT_READY;
         if (doctor->source[i].availability.state == GT_DENIED)
             state = GT_DENIED;
@@ -243,12 +244,12 @@ static void add_clause(struct gt_buffer *out, const enum gt_source_state *state,
     gt_buffer_release(&names);
 }
 
-static void add_sentence(struct gt_node *root, const struct doctor *doctor, const struct gt_frame *frame)
+static void add_sentence(struct gt_node *root, const struct doctor *doctor, const struct gt_snapshot *snapshot)
 {
     enum gt_source_state state[SUBJECTS];
     struct gt_buffer out = {0};
     for (size_t i = 0; i < SUBJECTS; i++)
-        state[i] = state_of(doctor, frame, subjects[i].metric);
+        state[i] = state_of(doctor, snapshot, subjects[i].metric);
     add_clause(&out, state, GT_READY, "is measured", "are measured");
     add_clause(&out, state, GT_DENIED, "is there, but denied to you (gpu-tracker doctor --fix)",
                "are there, but denied to you (gpu-tracker doctor --fix)");
@@ -303,8 +304,8 @@ int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report 
     status = doctor.source ? gt_report_new(&report, "doctor", error) : gt_error_system(error, ENOMEM, "doctor");
     if (status >= 0) {
         gather(&doctor, &sampler, options);
-        add_sentence(gt_report_root(report), &doctor, &sampler.frame);
-        add_metrics(gt_report_root(report), &doctor, &sampler.frame);
+        add_sentence(gt_report_root(report), &doctor, &sampler.snapshot);
+        add_metrics(gt_report_root(report), &doctor, &sampler.snapshot);
         add_sources(gt_report_root(report), &doctor);
         *ret = report;
     }

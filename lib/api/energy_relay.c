@@ -27,7 +27,7 @@ struct source {
 struct gt_energy_relay {
     struct gt_root root;
     struct gt_clock clock;
-    struct gt_frame frame;
+    struct gt_snapshot snapshot;
     struct gt_topology topology;
     struct source *source;
     size_t count;
@@ -50,7 +50,7 @@ static int open_sources(struct gt_energy_relay *relay, struct gt_error *error)
         struct gt_availability availability;
         if (!gt_collector_is_of_energy(source.type))
             continue;
-        int status = source.type->open(&source.state, &options, &relay->frame, &availability, error);
+        int status = source.type->open(&source.state, &options, &relay->snapshot, &availability, error);
         if (status < 0)
             return status;
         if (source.state)
@@ -63,13 +63,13 @@ static int open_sources(struct gt_energy_relay *relay, struct gt_error *error)
 
 static void read_all(struct gt_energy_relay *relay)
 {
-    relay->frame.monotonic_ns = gt_clock_monotonic(&relay->clock);
-    relay->frame.real_ns = gt_clock_real(&relay->clock);
-    gt_values_clear(relay->frame.system);
-    gt_values_clear(relay->frame.job);
-    memset(relay->frame.doubt, 0, sizeof relay->frame.doubt);
+    relay->snapshot.monotonic_ns = gt_clock_monotonic(&relay->clock);
+    relay->snapshot.real_ns = gt_clock_real(&relay->clock);
+    gt_values_clear(relay->snapshot.system);
+    gt_values_clear(relay->snapshot.job);
+    memset(relay->snapshot.doubt, 0, sizeof relay->snapshot.doubt);
     for (size_t i = 0; i < relay->count; i++)
-        relay->source[i].type->collect(relay->source[i].state, &relay->frame, NULL);
+        relay->source[i].type->collect(relay->source[i].state, &relay->snapshot, NULL);
 }
 
 /* Returns true where every figure that a source claimed is there. */
@@ -77,7 +77,7 @@ static bool has_all(const struct gt_energy_relay *relay)
 {
     bool all = true;
     for (int k = 0; k < GT_RELAY_FIGURES; k++)
-        all &= !relay->frame.owner[gt_relay_metrics[k]] || relay->frame.system[gt_relay_metrics[k]] >= 0;
+        all &= !relay->snapshot.owner[gt_relay_metrics[k]] || relay->snapshot.system[gt_relay_metrics[k]] >= 0;
     return all;
 }
 
@@ -121,8 +121,8 @@ void gt_energy_relay_close(struct gt_energy_relay *relay)
     for (size_t i = 0; i < relay->count; i++)
         relay->source[i].type->close(relay->source[i].state);
     free(relay->source);
-    free(relay->frame.device);
-    gt_packages_release(&relay->frame, &relay->topology);
+    free(relay->snapshot.device);
+    gt_packages_release(&relay->snapshot, &relay->topology);
     gt_root_close(&relay->root);
     free(relay);
 }
@@ -135,8 +135,8 @@ static void refresh(struct gt_energy_relay *relay)
     relay->read_ns = now;
     read_all(relay);
     for (int k = 0; k < GT_RELAY_FIGURES; k++) {
-        relay->answer.instance += isinf(relay->frame.doubt[gt_relay_metrics[k]]) != 0; /* clients count anew */
-        double joules = relay->frame.system[gt_relay_metrics[k]];
+        relay->answer.instance += isinf(relay->snapshot.doubt[gt_relay_metrics[k]]) != 0; /* clients count anew */
+        double joules = relay->snapshot.system[gt_relay_metrics[k]];
         relay->answer.has[k] = joules >= 0;
         relay->answer.count[k] = joules >= 0 ? (uint64_t)(joules / QUANTUM_J) : 0;
     }

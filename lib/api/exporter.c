@@ -103,7 +103,8 @@ enum { JOB_LABELS = 4 };
 
 /* A job's own figures, and those on each GPU that it uses. */
 static int add_job(struct gt_exporter *exporter, const double *value, double (*gpu)[GT_METRIC_COUNT],
-                   const struct gt_frame *frame, const struct limits *limits, const struct label of_job[JOB_LABELS])
+                   const struct gt_snapshot *snapshot, const struct limits *limits,
+                   const struct label of_job[JOB_LABELS])
 {
     struct label label[JOB_LABELS + 2];
     memcpy(label, of_job, JOB_LABELS * sizeof *label);
@@ -112,10 +113,11 @@ static int add_job(struct gt_exporter *exporter, const double *value, double (*g
         tell(exporter, GT_CAPACITY_RAM_LIMIT, limits->ram);
         tell(exporter, GT_CAPACITY_CORE_LIMIT, limits->cores);
     }
-    for (size_t i = 0; i < frame->device_count && status >= 0; i++) {
-        const struct gt_device *device = &frame->device[i];
+    for (size_t i = 0; i < snapshot->device_count && status >= 0; i++) {
+        const struct gt_device *device = &snapshot->device[i];
         label[JOB_LABELS] = (struct label){"uuid", device->uuid};
-        label[JOB_LABELS + 1] = (struct label){"parent", device->parent < 0 ? "" : frame->device[device->parent].uuid};
+        label[JOB_LABELS + 1] = (struct label){"parent",
+                                               device->parent < 0 ? "" : snapshot->device[device->parent].uuid};
         if (has_any(gpu[i]))
             status = add(exporter, GT_SCOPE_COMBINED, gpu[i], label, JOB_LABELS + 2);
     }
@@ -128,7 +130,7 @@ static int add_followed(struct gt_exporter *exporter, const struct gt_exporter_j
     snprintf(pid, sizeof pid, "%d", (int)job->pid);
     const struct label label[JOB_LABELS] = {
         {"pid", pid}, {"user", job->user}, {"job_id", job->identity.job}, {"command", job->identity.command}};
-    return add_job(exporter, job->value, job->gpu, &job->tracker->recorder.sampler.frame, &job->limits, label);
+    return add_job(exporter, job->value, job->gpu, &job->tracker->recorder.sampler.snapshot, &job->limits, label);
 }
 
 static int add_group(struct gt_exporter *exporter, const struct gt_job_groups_group *group)
@@ -139,17 +141,17 @@ static int add_group(struct gt_exporter *exporter, const struct gt_job_groups_gr
     if (group->is_other)
         label[is_job ? 1 : 2].value = "other";
     const struct limits limits = {group->ram_limit, group->core_limit};
-    return add_job(exporter, group->value, group->gpu, &exporter->sampler.frame, &limits, label);
+    return add_job(exporter, group->value, group->gpu, &exporter->sampler.snapshot, &limits, label);
 }
 
 static int add_gpus(struct gt_exporter *exporter)
 {
-    const struct gt_frame *frame = &exporter->sampler.frame;
+    const struct gt_snapshot *snapshot = &exporter->sampler.snapshot;
     int status = 0;
     for (size_t i = GT_FIXED_ROWS; i < exporter->sample.row_count && status >= 0; i++) {
         const struct gt_row *row = &exporter->sample.row[i];
-        const struct gt_device *device = &frame->device[row->device];
-        const char *parent = device->parent < 0 ? "" : frame->device[device->parent].uuid;
+        const struct gt_device *device = &snapshot->device[row->device];
+        const char *parent = device->parent < 0 ? "" : snapshot->device[device->parent].uuid;
         const struct label label[] = {{"uuid", device->uuid}, {"parent", parent}};
         status = add(exporter, GT_SCOPE_GPU, row->value, label, sizeof label / sizeof *label);
         if (status >= 0)
@@ -337,13 +339,13 @@ static void close_job(struct gt_exporter_job *job)
 static int divide_by_gpu(struct gt_exporter_job *job)
 {
     const struct gt_sampler *sampler = &job->tracker->recorder.sampler;
-    if (GT_GROW_TO(job->gpu, job->gpu_capacity, sampler->frame.device_count) < 0)
+    if (GT_GROW_TO(job->gpu, job->gpu_capacity, sampler->snapshot.device_count) < 0)
         return -ENOMEM;
     job->value[GT_GPU_RAM] = job->value[GT_GPU_UTILIZATION] = NAN;
-    for (size_t i = 0; i < sampler->frame.device_count; i++)
+    for (size_t i = 0; i < sampler->snapshot.device_count; i++)
         gt_values_clear(job->gpu[i]);
-    for (size_t i = 0; i < sampler->frame.share_count; i++) {
-        const struct gt_share *share = &sampler->frame.share[i];
+    for (size_t i = 0; i < sampler->snapshot.share_count; i++) {
+        const struct gt_share *share = &sampler->snapshot.share[i];
         if (job->ended_ns || !gt_tree_find(&sampler->tree, share->pid))
             continue;
         for (int id = 0; id < GT_METRIC_COUNT; id++) {
@@ -413,7 +415,7 @@ static int open_machine(struct gt_exporter *exporter, struct gt_error *error)
     exporter->has_crowd = options->all_processes || options->slurm;
     if (exporter->has_crowd &&
         gt_job_groups_init(&exporter->groups, options->slurm, (size_t)options->most, exporter->combiner.core_count,
-                           exporter->sampler.frame.device_count) < 0)
+                           exporter->sampler.snapshot.device_count) < 0)
         return gt_error_system(error, ENOMEM, "exporter");
     read_host(exporter);
     return 0;
@@ -521,13 +523,13 @@ int gt_exporter_open(struct gt_exporter **ret, const struct gt_exporter_options 
 static void write_gpu_names(const struct gt_exporter *exporter, struct gt_buffer *out, enum gt_exposition form)
 {
     static const char name[] = "gpu_tracker_gpu";
-    const struct gt_frame *frame = &exporter->sampler.frame;
-    for (size_t i = 0; i < frame->device_count; i++) {
-        const struct gt_device *device = &frame->device[i];
+    const struct gt_snapshot *snapshot = &exporter->sampler.snapshot;
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gt_device *device = &snapshot->device[i];
         struct gt_buffer labels = {0};
         gt_exposition_label(&labels, "host", exporter->host);
         gt_exposition_label(&labels, "uuid", device->uuid);
-        gt_exposition_label(&labels, "parent", device->parent < 0 ? "" : frame->device[device->parent].uuid);
+        gt_exposition_label(&labels, "parent", device->parent < 0 ? "" : snapshot->device[device->parent].uuid);
         gt_exposition_label(&labels, "name", device->name);
         gt_exposition_label(&labels, "brand", device->brand);
         gt_exposition_label(&labels, "pci", device->pci);

@@ -96,7 +96,7 @@ static int build_report(struct gt_live *live, struct gt_recording *recording, st
         outcome = *recorded;
     else
         gt_summary_outcome(&live->summary, &outcome);
-    outcome.lives = *gt_recording_lives(recording);
+    outcome.records = *gt_recording_process_records(recording);
     live->has_ended = recorded && recorded->complete;
     gt_report_free(live->report);
     live->report = NULL;

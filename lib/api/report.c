@@ -241,7 +241,7 @@ static int use_outcome(struct gt_recording *recording, struct gt_summary *summar
         outcome = *recorded;
     else
         gt_summary_outcome(summary, &outcome);
-    outcome.lives = *gt_recording_lives(recording);
+    outcome.records = *gt_recording_process_records(recording);
     struct gt_provenance *provenance = outcome.provenance;
     int status = choose(&machine, own, error);
     if (status >= 0 && join->meter)

@@ -26,7 +26,6 @@
 #include "collect/cgroup/cgroup.h"
 #include "collect/collector.h"
 #include "collect/process/events.h"
-#include "collect/process/kernel.h"
 #include "collect/process/process.h"
 #include "collect/topology.h"
 #include "engine/upload.h"
@@ -230,7 +229,7 @@ static int open_recorder(struct gt_tracker *tracker, pid_t pid, bool is_own, str
         status = check_identity(tracker, pid, error);
     if (status < 0)
         return status;
-    recorder->sampler.frame.main_fd = tracker->pidfd > 0 ? tracker->pidfd : 0;
+    recorder->sampler.snapshot.main_fd = tracker->pidfd > 0 ? tracker->pidfd : 0;
     gt_schedule_start(&tracker->schedule, recorder->start_ns, (int64_t)(tracker->options.sleep_time * 1e9),
                       gt_job_finder_fd(&recorder->sampler.finder) >= 0);
     return 0;
@@ -465,26 +464,26 @@ int gt_tracker_summary(struct gt_tracker *tracker, struct gt_report **ret, struc
 static void open_counters(const struct gt_root *root)
 {
     struct gt_clock clock = gt_clock_system;
-    struct gt_frame *frame = calloc(1, sizeof *frame);
+    struct gt_snapshot *snapshot = calloc(1, sizeof *snapshot);
     struct gt_topology topology = {0};
     struct gt_collect_options options = {
         .root = root, .clock = &clock, .topology = &topology, .period = 1, .pid = getpid()};
     gt_early_begin();
-    for (size_t i = 0; frame && i < gt_collector_type_count; i++) {
+    for (size_t i = 0; snapshot && i < gt_collector_type_count; i++) {
         struct gt_availability availability;
         void *state = NULL;
         if (!gt_collector_is_of_energy(gt_collector_types[i]))
             continue;
-        gt_collector_types[i]->open(&state, &options, frame, &availability, NULL);
+        gt_collector_types[i]->open(&state, &options, snapshot, &availability, NULL);
         if (state)
             gt_collector_types[i]->close(state);
     }
     gt_early_end();
-    if (frame) {
-        gt_packages_release(frame, &topology);
-        free(frame->device);
+    if (snapshot) {
+        gt_packages_release(snapshot, &topology);
+        free(snapshot->device);
     }
-    free(frame);
+    free(snapshot);
 }
 
 int gt_privileged_open(int events)

@@ -47,17 +47,17 @@ bool gt_collector_is_of_energy(const struct gt_collector_type *type)
     return type->metric_count && type != &gt_collector_relay;
 }
 
-struct gt_share *gt_frame_share(struct gt_frame *frame, int device, pid_t pid)
+struct gt_share *gt_snapshot_share(struct gt_snapshot *snapshot, int device, pid_t pid)
 {
-    for (size_t i = 0; i < frame->share_count; i++)
-        if (frame->share[i].device == device && frame->share[i].pid == pid)
-            return &frame->share[i];
-    return gt_frame_add_share(frame, device, pid);
+    for (size_t i = 0; i < snapshot->share_count; i++)
+        if (snapshot->share[i].device == device && snapshot->share[i].pid == pid)
+            return &snapshot->share[i];
+    return gt_snapshot_add_share(snapshot, device, pid);
 }
 
-struct gt_share *gt_frame_add_share(struct gt_frame *frame, int device, pid_t pid)
+struct gt_share *gt_snapshot_add_share(struct gt_snapshot *snapshot, int device, pid_t pid)
 {
-    struct gt_share *share = GT_GROW(frame, share);
+    struct gt_share *share = GT_GROW(snapshot, share);
     if (!share)
         return NULL;
     share->device = device;
@@ -66,12 +66,12 @@ struct gt_share *gt_frame_add_share(struct gt_frame *frame, int device, pid_t pi
     return share;
 }
 
-struct gt_device *gt_frame_device(struct gt_frame *frame)
+struct gt_device *gt_snapshot_device(struct gt_snapshot *snapshot)
 {
-    struct gt_device *device = GT_GROW_BY_ONE(frame->device, frame->device_count);
+    struct gt_device *device = GT_GROW_BY_ONE(snapshot->device, snapshot->device_count);
     if (!device)
         return NULL;
-    frame->device_count++;
+    snapshot->device_count++;
     *device = (struct gt_device){
         .parent = -1, .gpu_instance = -1, .compute_instance = -1, .selected = true, .memory = NAN};
     gt_values_clear(device->value);
@@ -106,11 +106,11 @@ int gt_collect_library_check(const char *const *library, struct gt_error *error)
     return 0;
 }
 
-bool gt_frame_claim(struct gt_frame *frame, enum gt_metric_id metric, const struct gt_collector_type *type)
+bool gt_snapshot_claim(struct gt_snapshot *snapshot, enum gt_metric_id metric, const struct gt_collector_type *type)
 {
-    if (frame->owner[metric] && frame->owner[metric] != type)
+    if (snapshot->owner[metric] && snapshot->owner[metric] != type)
         return false;
-    frame->owner[metric] = type;
+    snapshot->owner[metric] = type;
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* Every source of figures is a collector, which writes them into a frame.
+/* Every source of figures is a collector, which writes them into a snapshot.
  *
  * A collector is opened once, asked to collect at each sample, and closed. It writes states and counters as the kernel or the driver
  * gives them; rates are computed later (aggregate/combine.h). It leaves NaN for a figure that it could not read this time. It never prints,
@@ -17,7 +17,7 @@
 
 /* So many counters are added up over processes that come and go; see sample/account.h. */
 enum { GT_ACCOUNTED = 9 };
-struct gt_ledger {
+struct gt_usage_baseline {
     double base[GT_ACCOUNTED];     /* used before tracking began, and by then-living children it waited for since */
     double absorbed[GT_ACCOUNTED]; /* what it had taken over from waited-for children when it was admitted */
     double own_base;               /* CPU seconds, its own alone, before tracking began */
@@ -45,22 +45,22 @@ struct gt_process {
     bool is_main;
     bool is_exiting; /* as of the last reading of stat: its memory goes by and by */
     bool is_zombie;  /* ended and not yet waited for: its counters can still be read, its memory is gone */
-    bool
-        is_headless; /* its first thread has ended, others live: what shows memory by the process's number shows none */
-    bool is_gone;    /* vanished during this frame; its values are the last that were read */
+    /* Its first thread has ended, others live: what shows memory by the process's number shows none. */
+    bool leader_exited;
+    bool is_gone;      /* vanished during this snapshot; its values are the last that were read */
     bool is_admitted;  /* its account is open */
-    bool is_fresh;     /* all of its files were read in this frame */
+    bool is_fresh;     /* all of its files were read in this snapshot */
     bool is_counted;   /* it was there when collect/process/process_collector.c last read all files */
     bool is_denied;    /* some of its files may not be read by this user */
     bool is_forked;    /* it has not executed a program since it was forked: it began with its parent's memory */
     bool is_worker;    /* it was so at two looks some time apart: it is not about to execute another program */
     bool is_sampler;   /* it has the name of one */
     bool is_ours;      /* it executes a program of this name; */
-    bool is_known;     /* whether it is a sampler has been found out */
+    bool comm_checked; /* whether it is a sampler has been found out */
     double file_bytes; /* the part of RSS that is pages of files, tmpfs and shared anonymous memory */
-    double mark,
-        mark_before; /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
-    int64_t met_ns;  /* monotonic: when it was first read */
+    double hwm,
+        hwm_before; /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
+    int64_t met_ns; /* monotonic: when it was first read */
     /* Monotonic: since when it has been seen to be forked and with memory of its own; 0: it was not. */
     int64_t alone_ns;
     uint64_t memory; /* see sample/job_memory.h; 0: not met yet */
@@ -69,7 +69,7 @@ struct gt_process {
     uint32_t version;                  /* another whenever something that is accounted for has changed, from 1 on */
     double value[GT_PROCESS_METRICS];  /* of the process itself; READ_BYTES and the like include waited-for children */
     double reaped[GT_PROCESS_METRICS]; /* what its waited-for children had used: CPU_TIME and faults, else 0 */
-    struct gt_ledger ledger;           /* kept by sample/account.c */
+    struct gt_usage_baseline baseline; /* kept by sample/account.c */
     struct gt_process_files *files;    /* private to collect/process/process.c */
     struct gt_placement *placement;    /* see collect/process/placement.h; NULL: not asked */
     struct gt_rank_group *rank;        /* see sample/rank_finder.h; NULL: it is of none */
@@ -84,27 +84,27 @@ struct gt_device {
     char brand[16];                     /* "nvidia", "amd", "intel", ... */
     char pci[16];                       /* "0000:03:00.0", empty when it has no such address */
     int index;                          /* the driver's own index within its brand */
-    int parent;                         /* index in the frame of the board a MIG slice belongs to, else -1 */
+    int parent;                         /* index in the snapshot of the board a MIG slice belongs to, else -1 */
     int gpu_instance, compute_instance; /* of a MIG slice, else -1 */
     double memory;                      /* bytes, NaN when it has none of its own */
     bool selected;                      /* counts towards utilisation (--guuids) */
     bool is_resting;                    /* it sleeps: it draws nothing, and is not asked */
     bool is_old;                        /* its driver is slow: values are those of an earlier reading */
     bool is_silent;                     /* its driver does not answer */
-    double doubt;                       /* of its energy counter, as that of a frame */
+    double doubt;                       /* of its energy counter, as that of a snapshot */
     int64_t read_ns;                    /* monotonic: when its values were read */
     double value[GT_METRIC_COUNT];
 };
 
-/* One process uses this much of one GPU in this frame. There is at most one entry for each (device, pid). */
+/* One process uses this much of one GPU in this snapshot. There is at most one entry for each (device, pid). */
 struct gt_share {
-    int device;                    /* index into the frame's devices */
+    int device;                    /* index into the snapshot's devices */
     pid_t pid;                     /* in the tracker's own PID namespace */
     double value[GT_METRIC_COUNT]; /* GPU_RAM, GPU_UTILIZATION, ... of this process on this device */
 };
 
 /* The driver's high-water mark of what a process of the job has used of one GPU; of one that has ended it is told once. */
-struct gt_gpu_mark {
+struct gt_gpu_hwm {
     int device;
     pid_t pid;
     double bytes; /* NaN while it may be of the time before tracking, */
@@ -128,7 +128,7 @@ struct gt_package {
 
 struct gt_collector_type;
 
-struct gt_frame {
+struct gt_snapshot {
     bool is_last;    /* nothing will be read after this: what is read only now and then, too */
     int64_t real_ns; /* the moment of the readings */
     int64_t monotonic_ns;
@@ -149,9 +149,9 @@ struct gt_frame {
     size_t device_count;
     struct gt_share *share;
     size_t share_count, share_capacity;
-    struct gt_gpu_mark *mark;
-    size_t mark_count, mark_capacity;
-    struct gt_past_process *past; /* in the last frame, where processes are listed by name */
+    struct gt_gpu_hwm *hwm;
+    size_t hwm_count, hwm_capacity;
+    struct gt_past_process *past; /* in the last snapshot, where processes are listed by name */
     size_t past_count, past_capacity;
     struct gt_package *package; /* none: the processors count as one */
     size_t package_count;
@@ -160,13 +160,13 @@ struct gt_frame {
 };
 
 /* Find or add the entry of (device, pid). Returns NULL without memory. A new entry is all NaN. */
-struct gt_share *gt_frame_share(struct gt_frame *frame, int device, pid_t pid);
+struct gt_share *gt_snapshot_share(struct gt_snapshot *snapshot, int device, pid_t pid);
 /* Add the entry without a search, for a caller that knows that it is not there yet. */
-struct gt_share *gt_frame_add_share(struct gt_frame *frame, int device, pid_t pid);
+struct gt_share *gt_snapshot_add_share(struct gt_snapshot *snapshot, int device, pid_t pid);
 /* Claim a figure of the machine while opening. Returns false where a collector that was opened before has it. */
-bool gt_frame_claim(struct gt_frame *frame, enum gt_metric_id metric, const struct gt_collector_type *type);
+bool gt_snapshot_claim(struct gt_snapshot *snapshot, enum gt_metric_id metric, const struct gt_collector_type *type);
 /* Append a device while opening. Returns NULL without memory. A new entry is all NaN and selected, and its parent is -1. */
-struct gt_device *gt_frame_device(struct gt_frame *frame);
+struct gt_device *gt_snapshot_device(struct gt_snapshot *snapshot);
 
 enum gt_source_state {
     GT_READY,
@@ -205,7 +205,7 @@ struct gt_topology;
 struct gt_collect_options {
     const struct gt_root *root;
     const struct gt_clock *clock;
-    struct gt_topology *topology;   /* lives as long as the frame */
+    struct gt_topology *topology;   /* lives as long as the snapshot */
     pid_t pid;                      /* the main process; 0 in `doctor`, which follows none */
     const char *gpu_brand;          /* only this brand; NULL any */
     const char *const *library;     /* "nvml=PATH" overrides, NULL-terminated; may be NULL */
@@ -237,11 +237,11 @@ struct gt_collector_type {
     size_t origin_count;
     bool is_of_machine; /* its origins are of figures of the machine, not of processes */
     /* Always fills *availability. State GT_READY leaves the collector's state in *ret; otherwise *ret is NULL.
-     * May append devices to the frame. Negative only for ENOMEM and the like. */
-    int (*open)(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+     * May append devices to the snapshot. Negative only for ENOMEM and the like. */
+    int (*open)(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                 struct gt_availability *availability, struct gt_error *error);
     /* A negative result is worth one warning; what was filled in all the same is good. */
-    int (*collect)(void *state, struct gt_frame *frame, struct gt_error *error);
+    int (*collect)(void *state, struct gt_snapshot *snapshot, struct gt_error *error);
     void (*close)(void *state);
     /* Tells how the figures were had, as known by now ("host PIDs mapped by NSpid"); may be NULL. An empty text: nothing to add. */
     void (*describe)(const void *state, char *text, size_t size);

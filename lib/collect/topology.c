@@ -10,38 +10,38 @@
 
 enum { UNKNOWN = -1, MOST_CPUS = 1 << 16 };
 
-int gt_packages_declare(struct gt_frame *frame, struct gt_topology *topology, const int *numbers, int count)
+int gt_packages_declare(struct gt_snapshot *snapshot, struct gt_topology *topology, const int *numbers, int count)
 {
-    gt_packages_release(frame, topology);
-    frame->package = calloc((size_t)count, sizeof *frame->package);
-    if (!frame->package)
+    gt_packages_release(snapshot, topology);
+    snapshot->package = calloc((size_t)count, sizeof *snapshot->package);
+    if (!snapshot->package)
         return -ENOMEM;
-    frame->package_count = topology->package_count = (size_t)count;
+    snapshot->package_count = topology->package_count = (size_t)count;
     for (int i = 0; i < count; i++)
-        frame->package[i].number = topology->number[i] = numbers[i];
-    gt_packages_clear(frame);
+        snapshot->package[i].number = topology->number[i] = numbers[i];
+    gt_packages_clear(snapshot);
     return 0;
 }
 
-void gt_packages_clear(struct gt_frame *frame)
+void gt_packages_clear(struct gt_snapshot *snapshot)
 {
-    for (size_t i = 0; i < frame->package_count; i++)
-        gt_values_clear(frame->package[i].value);
+    for (size_t i = 0; i < snapshot->package_count; i++)
+        gt_values_clear(snapshot->package[i].value);
 }
 
-void gt_packages_release(struct gt_frame *frame, struct gt_topology *topology)
+void gt_packages_release(struct gt_snapshot *snapshot, struct gt_topology *topology)
 {
-    free(frame->package);
-    frame->package = NULL;
-    frame->package_count = topology->package_count = 0;
+    free(snapshot->package);
+    snapshot->package = NULL;
+    snapshot->package_count = topology->package_count = 0;
     free(topology->package_of_cpu);
     topology->package_of_cpu = NULL;
     topology->cpu_capacity = 0;
 }
 
-void gt_packages_forget(struct gt_frame *frame, struct gt_topology *topology, const char *why)
+void gt_packages_forget(struct gt_snapshot *snapshot, struct gt_topology *topology, const char *why)
 {
-    gt_packages_release(frame, topology);
+    gt_packages_release(snapshot, topology);
     snprintf(topology->why_no_packages, sizeof topology->why_no_packages, "%s", why);
 }
 

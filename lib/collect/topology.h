@@ -1,7 +1,7 @@
 /* A machine may have several processor packages (sockets) with energy counters of their own. Each CPU lies on one of them.
  *
  * /sys/devices/system/cpu/cpuN/topology/physical_package_id tells the package of a CPU. An offline CPU has no such file, so it is
- * read when the CPU is first seen. A frame has no packages where there is only one, or where the counters do not tell them apart;
+ * read when the CPU is first seen. A snapshot has no packages where there is only one, or where the counters do not tell them apart;
  * nothing is read for them then. */
 #ifndef GT_COLLECT_TOPOLOGY_H
 #define GT_COLLECT_TOPOLOGY_H
@@ -9,7 +9,7 @@
 #include "collect/collector.h"
 
 struct gt_topology {
-    size_t package_count;        /* as in the frame */
+    size_t package_count;        /* as in the snapshot */
     int number[GT_PACKAGES];     /* physical_package_id of each */
     signed char *package_of_cpu; /* index of each CPU seen so far, else -1 */
     size_t cpu_capacity;
@@ -17,13 +17,13 @@ struct gt_topology {
 };
 
 /* A collector that counts the energy of packages apart calls this while it opens, with their numbers. Returns 0 or -ENOMEM. */
-int gt_packages_declare(struct gt_frame *frame, struct gt_topology *topology, const int *numbers, int count);
+int gt_packages_declare(struct gt_snapshot *snapshot, struct gt_topology *topology, const int *numbers, int count);
 /* Let the machine count as a whole, because the packages cannot be told apart; `why` is one clause. */
-void gt_packages_forget(struct gt_frame *frame, struct gt_topology *topology, const char *why);
+void gt_packages_forget(struct gt_snapshot *snapshot, struct gt_topology *topology, const char *why);
 /* Set all figures of the packages to NaN. */
-void gt_packages_clear(struct gt_frame *frame);
+void gt_packages_clear(struct gt_snapshot *snapshot);
 /* Free both; topology->why_no_packages stays. */
-void gt_packages_release(struct gt_frame *frame, struct gt_topology *topology);
+void gt_packages_release(struct gt_snapshot *snapshot, struct gt_topology *topology);
 
 /* Returns physical_package_id of a CPU, -1 if it is offline or unknown. */
 int gt_package_number(const struct gt_root *root, int cpu);

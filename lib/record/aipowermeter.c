@@ -128,16 +128,16 @@ static void begin_counter(struct gt_experiment_counter *counter, int64_t now_ns)
 
 static void read_counters(struct gt_experiment_window *window)
 {
-    const struct gt_frame *frame = &window->sampler->frame;
+    const struct gt_snapshot *snapshot = &window->sampler->snapshot;
     for (int id = 0; id < GT_METRIC_COUNT; id++)
         if (gt_metrics[id].unit == GT_JOULES)
-            read_counter(&window->counter[id], frame->system[id], frame->read_ns[id]);
-    int64_t late = window->counter[GT_CPU_ENERGY].moved_ns - frame->monotonic_ns;
-    window->now_ns = frame->monotonic_ns + (late > 0 ? late : 0);
-    window->now_real_ns = frame->real_ns + (late > 0 ? late : 0);
-    for (size_t i = 0; i < frame->device_count; i++)
-        read_counter(&window->gpu[i].counter, frame->device[i].value[GT_GPU_ENERGY],
-                     frame->device[i].read_ns ? frame->device[i].read_ns : frame->monotonic_ns);
+            read_counter(&window->counter[id], snapshot->system[id], snapshot->read_ns[id]);
+    int64_t late = window->counter[GT_CPU_ENERGY].moved_ns - snapshot->monotonic_ns;
+    window->now_ns = snapshot->monotonic_ns + (late > 0 ? late : 0);
+    window->now_real_ns = snapshot->real_ns + (late > 0 ? late : 0);
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        read_counter(&window->gpu[i].counter, snapshot->device[i].value[GT_GPU_ENERGY],
+                     snapshot->device[i].read_ns ? snapshot->device[i].read_ns : snapshot->monotonic_ns);
 }
 
 static void add_mean(double value, double *sum, unsigned *count)
@@ -155,7 +155,7 @@ static double mean(double sum, unsigned count)
 
 static bool is_board(const struct gt_experiment_window *window, size_t device)
 {
-    return window->sampler->frame.device[device].parent < 0;
+    return window->sampler->snapshot.device[device].parent < 0;
 }
 
 static struct gt_experiment_user *user_of(struct gt_experiment_window *window, int device, pid_t pid)
@@ -172,10 +172,10 @@ static struct gt_experiment_user *user_of(struct gt_experiment_window *window, i
 /* Processes on a slice are on its board. */
 static int read_users(struct gt_experiment_window *window)
 {
-    const struct gt_frame *frame = &window->sampler->frame;
-    for (size_t i = 0; i < frame->share_count; i++) {
-        const struct gt_share *share = &frame->share[i];
-        int parent = frame->device[share->device].parent;
+    const struct gt_snapshot *snapshot = &window->sampler->snapshot;
+    for (size_t i = 0; i < snapshot->share_count; i++) {
+        const struct gt_share *share = &snapshot->share[i];
+        int parent = snapshot->device[share->device].parent;
         struct gt_experiment_user *user = user_of(window, parent < 0 ? share->device : parent, share->pid);
         if (!user)
             return -ENOMEM;
@@ -188,12 +188,12 @@ static int read_users(struct gt_experiment_window *window)
 
 static int read_gpus(struct gt_experiment_window *window)
 {
-    const struct gt_frame *frame = &window->sampler->frame;
-    for (size_t i = 0; i < frame->device_count; i++) {
+    const struct gt_snapshot *snapshot = &window->sampler->snapshot;
+    for (size_t i = 0; i < snapshot->device_count; i++) {
         struct gt_experiment_gpu *gpu = &window->gpu[i];
-        add_mean(frame->device[i].value[GT_GPU_POWER], &gpu->watt_sum, &gpu->watt_count);
-        add_mean(frame->device[i].value[GT_GPU_UTILIZATION], &gpu->use_sum, &gpu->use_count);
-        add_mean(frame->device[i].value[GT_GPU_RAM], &gpu->memory_sum, &gpu->memory_count);
+        add_mean(snapshot->device[i].value[GT_GPU_POWER], &gpu->watt_sum, &gpu->watt_count);
+        add_mean(snapshot->device[i].value[GT_GPU_UTILIZATION], &gpu->use_sum, &gpu->use_count);
+        add_mean(snapshot->device[i].value[GT_GPU_RAM], &gpu->memory_sum, &gpu->memory_count);
     }
     return read_users(window);
 }
@@ -245,12 +245,12 @@ static double job_cpu(const struct gt_experiment_window *window)
 
 static void conclude_packages(struct gt_experiment_window *window)
 {
-    const struct gt_frame *frame = &window->sampler->frame;
-    for (size_t i = 0; i < frame->package_count; i++) {
+    const struct gt_snapshot *snapshot = &window->sampler->snapshot;
+    for (size_t i = 0; i < snapshot->package_count; i++) {
         struct gt_experiment_package *package = &window->package[i];
         package->used = 0;
         for (int id = 0; id < GT_METRIC_COUNT; id++)
-            package->grown[id] = frame->package[i].value[id] - package->at_begin[id];
+            package->grown[id] = snapshot->package[i].value[id] - package->at_begin[id];
         for (size_t k = 0; k < window->process_count; k++)
             package->used += window->process[k].used_on[i];
     }
@@ -258,17 +258,17 @@ static void conclude_packages(struct gt_experiment_window *window)
 
 void gt_experiment_window_next(struct gt_experiment_window *window)
 {
-    const struct gt_frame *frame = &window->sampler->frame;
-    for (size_t i = 0; i < frame->package_count; i++)
+    const struct gt_snapshot *snapshot = &window->sampler->snapshot;
+    for (size_t i = 0; i < snapshot->package_count; i++)
         for (int id = 0; id < GT_METRIC_COUNT; id++)
-            if (!isnan(frame->package[i].value[id]))
-                window->package[i].at_begin[id] = frame->package[i].value[id];
+            if (!isnan(snapshot->package[i].value[id]))
+                window->package[i].at_begin[id] = snapshot->package[i].value[id];
     window->begin_ns = window->now_ns;
     window->begin_real_ns = window->now_real_ns;
     /* Counters begin at 0 with the recording; where one has no reading now, the next window covers the gap. */
     for (int id = 0; id < GT_METRIC_COUNT; id++)
-        if (!isnan(frame->system[id]))
-            window->at_begin[id] = frame->system[id];
+        if (!isnan(snapshot->system[id]))
+            window->at_begin[id] = snapshot->system[id];
     for (int id = 0; id < GT_METRIC_COUNT; id++)
         begin_counter(&window->counter[id], window->now_ns);
     window->job_at_begin = job_cpu(window);
@@ -285,7 +285,7 @@ void gt_experiment_window_next(struct gt_experiment_window *window)
     window->process_count = kept;
     window->memory_count = 0;
     note_memory(window);
-    for (size_t i = 0; i < frame->device_count; i++) {
+    for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gt_energy *energy = gt_attribution_gpu(window->attribution, i);
         bool is_measured = energy && energy->is_measured;
         struct gt_experiment_counter counter = window->gpu[i].counter;
@@ -300,7 +300,7 @@ void gt_experiment_window_next(struct gt_experiment_window *window)
 int gt_experiment_window_begin(struct gt_experiment_window *window, const struct gt_sampler *sampler,
                                const struct gt_attribution *attribution, bool all_gpu_users)
 {
-    size_t devices = sampler->frame.device_count;
+    size_t devices = sampler->snapshot.device_count;
     *window = (struct gt_experiment_window){
         .sampler = sampler, .attribution = attribution, .all_gpu_users = all_gpu_users};
     window->gpu = calloc(devices + 1, sizeof *window->gpu);
@@ -320,12 +320,12 @@ int gt_experiment_window_read(struct gt_experiment_window *window)
 
 void gt_experiment_window_conclude(struct gt_experiment_window *window)
 {
-    const struct gt_frame *frame = &window->sampler->frame;
+    const struct gt_snapshot *snapshot = &window->sampler->snapshot;
     double seen = 0;
     window->seconds = (double)(window->now_ns - window->begin_ns) / 1e9;
     window->end_real_ns = window->now_real_ns;
     for (int id = 0; id < GT_METRIC_COUNT; id++)
-        window->grown[id] = frame->system[id] - window->at_begin[id];
+        window->grown[id] = snapshot->system[id] - window->at_begin[id];
     for (size_t i = 0; i < window->process_count; i++) {
         struct gt_experiment_process *place = &window->process[i];
         place->cpu_used = fmax(0, place->cpu_time - place->at_begin);
@@ -340,7 +340,7 @@ void gt_experiment_window_conclude(struct gt_experiment_window *window)
             window->late_pid = window->sampler->tree.main;
     window->late = fmax(0, window->job_cpu - seen);
     conclude_packages(window);
-    for (size_t i = 0; i < frame->device_count; i++) {
+    for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gt_energy *energy = gt_attribution_gpu(window->attribution, i);
         struct gt_experiment_gpu *gpu = &window->gpu[i];
         gpu->joules = energy ? energy->total - gpu->joules_at_begin : NAN;
@@ -365,7 +365,7 @@ static double cpu_ratio(const struct gt_experiment_window *window, double second
 static double used_on_all(const struct gt_experiment_window *window)
 {
     double sum = 0;
-    for (size_t i = 0; i < window->sampler->frame.package_count; i++)
+    for (size_t i = 0; i < window->sampler->snapshot.package_count; i++)
         sum += window->package[i].used;
     return sum;
 }
@@ -375,18 +375,18 @@ static double part_on(const struct gt_experiment_window *window, const struct gt
                       size_t package)
 {
     double own = 0, all = used_on_all(window);
-    for (size_t i = 0; i < window->sampler->frame.package_count; i++)
+    for (size_t i = 0; i < window->sampler->snapshot.package_count; i++)
         own += process->used_on[i];
     if (own > 0)
         return process->used_on[package] / own;
-    return all > 0 ? window->package[package].used / all : 1.0 / (double)window->sampler->frame.package_count;
+    return all > 0 ? window->package[package].used / all : 1.0 / (double)window->sampler->snapshot.package_count;
 }
 
 double gt_experiment_process_watts(const struct gt_experiment_window *window,
                                    const struct gt_experiment_process *process, double seconds,
                                    enum gt_metric_id energy)
 {
-    size_t count = window->sampler->frame.package_count;
+    size_t count = window->sampler->snapshot.package_count;
     double watts = 0, all = used_on_all(window), late = all > 0 ? window->job_cpu / all : 1;
     if (!count || isnan(window->grown[energy]))
         return cpu_ratio(window, seconds) * gt_experiment_watts(window, energy);
@@ -438,7 +438,7 @@ static double process_value(const struct gt_experiment_window *window, const str
                             enum process_value which)
 {
     double seconds = process->cpu_used + (process->pid == window->late_pid ? window->late : 0);
-    double used = window->sampler->frame.system[GT_RAM];
+    double used = window->sampler->snapshot.system[GT_RAM];
     double ratio = used > 0 && !isnan(process->pss) ? fmin(1, process->pss / used) : NAN;
     switch (which) {
     case CPU_USE: return cpu_ratio(window, seconds);
@@ -470,7 +470,7 @@ static void cpu(struct gt_json *json, const struct gt_experiment_window *window)
     each_process(json, window, "per_process_mem_use_abs", PSS);
     each_process(json, window, "per_process_mem_use_percent", MEMORY_RATIO);
     each_process(json, window, "per_process_mem_use_uss", USS);
-    number(json, "total_mem_use", window->sampler->frame.system[GT_RAM]);
+    number(json, "total_mem_use", window->sampler->snapshot.system[GT_RAM]);
     number(json, "intel_power", gt_experiment_watts(window, GT_CPU_ENERGY));
     number(json, "psys_power", gt_experiment_watts(window, GT_PLATFORM_ENERGY));
     number(json, "total_cpu_power", gt_experiment_watts(window, GT_CORE_ENERGY));
@@ -540,7 +540,7 @@ static double gpu_job_ratio(const struct gt_experiment_window *window, size_t de
 static void each_gpu(struct gt_json *json, const struct gt_experiment_window *window, gpu_value *value)
 {
     int64_t card = 0;
-    for (size_t i = 0; i < window->sampler->frame.device_count; i++)
+    for (size_t i = 0; i < window->sampler->snapshot.device_count; i++)
         if (is_board(window, i))
             numbered(json, card++, value(window, i));
 }
@@ -557,7 +557,7 @@ static double sum_over_gpus(const struct gt_experiment_window *window, gpu_value
 {
     double sum = NAN;
     *known = 0;
-    for (size_t i = 0; i < window->sampler->frame.device_count; i++) {
+    for (size_t i = 0; i < window->sampler->snapshot.device_count; i++) {
         double one = is_board(window, i) ? value(window, i) : NAN;
         if (isnan(one))
             continue;
@@ -573,7 +573,7 @@ static void per_gpu_and_process(struct gt_json *json, const struct gt_experiment
     char card_key[24];
     int card = 0;
     begin(json, key);
-    for (size_t i = 0; i < window->sampler->frame.device_count; i++) {
+    for (size_t i = 0; i < window->sampler->snapshot.device_count; i++) {
         if (!is_board(window, i))
             continue;
         snprintf(card_key, sizeof card_key, "%d", card++);
@@ -657,7 +657,7 @@ static void write_metrics(struct gt_json *json, const struct gt_experiment_windo
     gt_json_object_begin(json);
     temperatures(json, window);
     cpu(json, window);
-    if (window->sampler->frame.device_count)
+    if (window->sampler->snapshot.device_count)
         gpu(json, window);
     gt_json_object_end(json);
 }
@@ -740,7 +740,7 @@ int gt_power_log_begin(struct gt_power_log *log, const char *folder, const struc
     if (gt_experiment_window_begin(&log->window, log->window.sampler, log->window.attribution,
                                    log->options->all_gpu_users) < 0)
         return gt_error_system(error, ENOMEM, "%s", folder);
-    log->read_ns = log->window.sampler->frame.monotonic_ns;
+    log->read_ns = log->window.sampler->snapshot.monotonic_ns;
     return log->options->record ? 0 : open_folder(log, folder, machine->command, error);
 }
 
@@ -785,7 +785,7 @@ static int write_record(struct gt_power_log *log, struct gt_error *error)
 
 int gt_power_log_read(struct gt_power_log *log, bool is_end, struct gt_error *error)
 {
-    int64_t now = log->window.sampler->frame.monotonic_ns;
+    int64_t now = log->window.sampler->snapshot.monotonic_ns;
     if (now > log->read_ns && gt_experiment_window_read(&log->window) < 0)
         return gt_error_system(error, ENOMEM, "experiment");
     log->read_ns = now > log->read_ns ? now : log->read_ns;

@@ -62,7 +62,7 @@ enum { GT_EXPERIMENT_TEMPERATURES = 128 };
 
 /* One processor package of several. */
 struct gt_experiment_package {
-    double at_begin[GT_METRIC_COUNT]; /* counters, as the frame has them */
+    double at_begin[GT_METRIC_COUNT]; /* counters, as the snapshot has them */
     double grown[GT_METRIC_COUNT];    /* in the window; NaN: not measured */
     double used;                      /* CPU seconds of the processes on it in the window */
 };
@@ -82,8 +82,8 @@ struct gt_experiment_window {
     struct gt_experiment_process *process;
     size_t process_count, process_capacity;
     unsigned memory_count;                             /* readings of the window at which any process had memory */
-    struct gt_experiment_package package[GT_PACKAGES]; /* of the frame's */
-    struct gt_experiment_gpu *gpu;                     /* one for each device of the frame */
+    struct gt_experiment_package package[GT_PACKAGES]; /* of the snapshot's */
+    struct gt_experiment_gpu *gpu;                     /* one for each device of the snapshot */
     struct gt_experiment_user *user;
     size_t user_count, user_capacity;
     struct gt_temperature temperature[GT_EXPERIMENT_TEMPERATURES]; /* when the window ended */

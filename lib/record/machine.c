@@ -19,18 +19,18 @@
 
 static int copy_gpus(struct gt_recorder *recorder)
 {
-    const struct gt_frame *frame = &recorder->sampler.frame;
+    const struct gt_snapshot *snapshot = &recorder->sampler.snapshot;
     struct gt_machine *machine = &recorder->machine;
-    struct gt_gpu *gpus = calloc(frame->device_count ? frame->device_count : 1, sizeof *gpus);
+    struct gt_gpu *gpus = calloc(snapshot->device_count ? snapshot->device_count : 1, sizeof *gpus);
     if (!gpus)
         return -ENOMEM;
     free(machine->gpu);
     machine->gpu = gpus;
     machine->gpu_count = machine->expected_gpus = 0;
     machine->gpu_ram_capacity = 0;
-    machine->gpu_length = frame->device_count;
-    for (size_t i = 0; i < frame->device_count; i++) {
-        const struct gt_device *device = &frame->device[i];
+    machine->gpu_length = snapshot->device_count;
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gt_device *device = &snapshot->device[i];
         struct gt_gpu *gpu = &machine->gpu[i];
         snprintf(gpu->uuid, sizeof gpu->uuid, "%s", device->uuid);
         snprintf(gpu->name, sizeof gpu->name, "%s", device->name);
@@ -109,7 +109,7 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     snprintf(machine->ram_method, sizeof machine->ram_method, "%s",
              gt_memory_method_label(gt_job_memory_method(recorder->sampler.memory)));
     snprintf(machine->idle_policy, sizeof machine->idle_policy, "%s", options->idle);
-    machine->cpu_packages = (int)recorder->sampler.frame.package_count;
+    machine->cpu_packages = (int)recorder->sampler.snapshot.package_count;
     snprintf(machine->cpu_packages_missing, sizeof machine->cpu_packages_missing, "%s",
              recorder->sampler.topology.why_no_packages);
     int status = gt_cost_read(

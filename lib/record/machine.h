@@ -5,7 +5,7 @@
 #define GT_RECORD_MACHINE_H
 
 #include "base/root.h"
-#include "collect/cgroup/cgroup_place.h"
+#include "collect/cgroup/control_group.h"
 #include "collect/cgroup/limits.h"
 #include "sample/machine.h"
 

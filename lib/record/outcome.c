@@ -13,7 +13,7 @@ void gt_outcome_release(struct gt_outcome *outcome)
 {
     free(outcome->provenance);
     free(outcome->rank);
-    gt_lives_release(&outcome->lives);
+    gt_process_records_release(&outcome->records);
     *outcome = (struct gt_outcome){0};
 }
 
@@ -24,10 +24,10 @@ static void final_late_metrics(const struct gt_sampler *sampler, struct gt_outco
         const struct gt_sampler_source *source = &sampler->source[i];
         for (size_t k = 0; source->state && source->type->lags && k < source->type->metric_count; k++) {
             enum gt_metric_id id = source->type->metrics[k];
-            if (!isnan(sampler->frame.system[id]))
-                outcome->value[GT_SCOPE_SYSTEM][id] = sampler->frame.system[id];
-            if (!isnan(sampler->frame.job[id]))
-                outcome->value[GT_SCOPE_COMBINED][id] = sampler->frame.job[id];
+            if (!isnan(sampler->snapshot.system[id]))
+                outcome->value[GT_SCOPE_SYSTEM][id] = sampler->snapshot.system[id];
+            if (!isnan(sampler->snapshot.job[id]))
+                outcome->value[GT_SCOPE_COMBINED][id] = sampler->snapshot.job[id];
         }
     }
 }
@@ -50,10 +50,10 @@ static void final_counters(struct gt_recorder *recorder, struct gt_outcome *outc
         gt_attribution_show_counter(&recorder->combiner.attribution, i, &outcome->counter[i]);
     static const enum gt_metric_id whole[] = {GT_CPU_TIME, GT_PLATFORM_ENERGY, GT_WALL_ENERGY};
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
-        if (!isnan(recorder->sampler.frame.system[whole[i]]))
-            outcome->value[GT_SCOPE_SYSTEM][whole[i]] = recorder->sampler.frame.system[whole[i]];
+        if (!isnan(recorder->sampler.snapshot.system[whole[i]]))
+            outcome->value[GT_SCOPE_SYSTEM][whole[i]] = recorder->sampler.snapshot.system[whole[i]];
     for (int id = GT_GPU_ECC_CORRECTED; id <= GT_GPU_LOST; id++) { /* what ended a job comes at its end */
-        double now = gt_combined_gpus(&recorder->sampler.frame, id);
+        double now = gt_combined_gpus(&recorder->sampler.snapshot, id);
         if (!isnan(now) && gt_metrics[id].kind != GT_GAUGE)
             outcome->value[GT_SCOPE_SYSTEM][id] = now;
     }
@@ -83,33 +83,33 @@ static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outc
         double total = outcome->value[scope][GT_RAM_PEAK]; /* of one process alone where that is more */
         outcome->peak[scope].private_bytes = fmin(peak.private_bytes + fmax(0, total - peak.best), total);
     }
-    outcome->peak_untold = (double)job->unknown;
+    outcome->peak_missing_hwm = (double)job->unknown;
 }
 
 /* Where nobody waits for processes their ends are known of each alone: together they have used no less than each by itself. */
 static void count_all_cpu(const struct gt_sampler *sampler, struct gt_outcome *outcome)
 {
     double *combined = &outcome->value[GT_SCOPE_COMBINED][GT_CPU_TIME],
-           more = gt_lives_cpu(&outcome->lives) - *combined;
+           more = gt_process_records_cpu(&outcome->records) - *combined;
     if (more > 0) {
         *combined += more;
         outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] += more;
     } else if (gt_job_finder_hears_all(&sampler->finder) && !sampler->tree.has_left_out &&
                !outcome->processes_not_listed) {
         /* Exit records lack what a process ran last and what the kernel needed to take it down; the job's total has both. */
-        gt_lives_share_ends(&outcome->lives, sampler->tree.main, -more);
+        gt_process_records_share_ends(&outcome->records, sampler->tree.main, -more);
     }
 }
 
-static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *outcome)
+static int final_records(const struct gt_recorder *recorder, struct gt_outcome *outcome)
 {
-    const struct gt_roster *roster = recorder->sampler.roster;
-    if (!roster)
+    const struct gt_process_history *history = recorder->sampler.history;
+    if (!history)
         return 0;
-    outcome->processes_not_listed = gt_roster_left_out(roster);
+    outcome->processes_not_listed = gt_process_history_left_out(history);
     outcome->has_detail = recorder->options.tracker->detail;
-    int status = gt_roster_lives(roster, &outcome->lives);
-    gt_lives_end(&outcome->lives, outcome->elapsed);
+    int status = gt_process_history_records(history, &outcome->records);
+    gt_process_records_end(&outcome->records, outcome->elapsed);
     count_all_cpu(&recorder->sampler, outcome);
     return status;
 }
@@ -144,13 +144,13 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     ret->platform_error = platform_error(recorder, ret);
     ret->package_count = recorder->combiner.attribution.package_count;
     for (size_t i = 0; i < ret->package_count; i++)
-        gt_attribution_show_package(&recorder->combiner.attribution, &recorder->sampler.frame, i, &ret->package[i]);
+        gt_attribution_show_package(&recorder->combiner.attribution, &recorder->sampler.snapshot, i, &ret->package[i]);
     final_peaks(recorder, ret);
     final_peak_fields(recorder, ret);
     double unmapped = fmax(recorder->sampler.unmapped, gt_job_peak_unmapped(&recorder->sampler.finder.peak));
     double *largest = &ret->value[GT_SCOPE_COMBINED][GT_RAM_UNMAPPED]; /* of the samples */
     *largest = unmapped > 0 ? fmax(*largest, unmapped) : *largest;
-    if (final_lives(recorder, ret) < 0 || gt_local_ranks_list(&recorder->sampler, &ret->rank, &ret->rank_count) < 0)
+    if (final_records(recorder, ret) < 0 || gt_local_ranks_list(&recorder->sampler, &ret->rank, &ret->rank_count) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     return 0;
 }
@@ -160,7 +160,7 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
 const struct gt_sampler_source *gt_provenance_source(const struct gt_recorder *recorder, enum gt_metric_id id)
 {
     const struct gt_sampler_source *found = NULL;
-    const struct gt_collector_type *owner = recorder->sampler.frame.owner[id];
+    const struct gt_collector_type *owner = recorder->sampler.snapshot.owner[id];
     for (size_t i = 0; i < recorder->sampler.source_count; i++) {
         const struct gt_sampler_source *source = &recorder->sampler.source[i];
         if (owner && source->type == owner)
@@ -238,7 +238,7 @@ static void refine_main_peak(const struct gt_recorder *recorder, struct gt_prove
                 "high-water mark of the kernel, of the time of tracking");
     else if (recorder->sampler.account.main_about > 0)
         restate(entry, GT_ESTIMATED, "wait4", "at most this: what the process had before its program began is in it");
-    else if (!recorder->combiner.has_main_mark)
+    else if (!recorder->combiner.has_main_hwm)
         restate(entry, GT_SAMPLED, "/proc/PID/statm",
                 "the largest look: the high-water mark, ram_peak_bound, is from before tracking began");
     else if (recorder->end_ns)

@@ -50,7 +50,7 @@ int gt_recorder_path(const struct gt_tracker_options *options, pid_t pid, char *
 static size_t names_of(const struct gt_tracker_options *options)
 {
     const struct gt_store_type *type = options->tracking_file ? gt_store_type_of(options->tracking_file, NULL) : NULL;
-    return options->detail ? GT_ROSTER_MOST : type && type->is_database ? GT_ROSTER_FEW : 0;
+    return options->detail ? GT_PROCESS_HISTORY_MOST : type && type->is_database ? GT_PROCESS_HISTORY_FEW : 0;
 }
 
 static int open_parts(struct gt_recorder *recorder, pid_t pid, struct gt_error *error)
@@ -77,7 +77,7 @@ static int open_parts(struct gt_recorder *recorder, pid_t pid, struct gt_error *
     };
     int status = gt_sampler_open(&recorder->sampler, &sampler, error);
     if (status >= 0)
-        status = gt_device_select(&recorder->sampler.frame, options->gpu_uuids, error);
+        status = gt_device_select(&recorder->sampler.snapshot, options->gpu_uuids, error);
     if (status >= 0 && options->tracking_file)
         status = gt_recorder_path(options, pid, recorder->path, sizeof recorder->path, error);
     return status < 0 ? status : gt_recorder_describe(recorder, error);
@@ -97,7 +97,7 @@ static void begin(struct gt_recorder *recorder)
     int64_t quarter = (int64_t)(options->sleep_time * 1e9) / 4;
     recorder->patience_ns = quarter < LONGEST_PATIENCE_NS ? quarter : LONGEST_PATIENCE_NS;
     recorder->start_ns = gt_recorder_now(recorder);
-    gt_roster_begin(recorder->sampler.roster, recorder->start_ns);
+    gt_process_history_begin(recorder->sampler.history, recorder->start_ns);
     recorder->machine.start_real_ns = recorder->start_ns + recorder->sampler.epoch_ns;
     gt_allocation_read(&recorder->machine, &recorder->sampler.root, recorder->kernel.groups);
     if (recorder->options.cgroup) {
@@ -130,7 +130,7 @@ static void warn_of_collectors(struct gt_recorder *recorder)
         warn_caller(recorder, sentence);
     }
     bool expects_gpu = options->gpu_brand || options->gpu_uuids;
-    if (expects_gpu && !recorder->sampler.frame.device_count && !recorder->sampler.is_opening)
+    if (expects_gpu && !recorder->sampler.snapshot.device_count && !recorder->sampler.is_opening)
         warn_caller(recorder, "No GPU was found: GPU figures are not measured");
 }
 
@@ -195,7 +195,7 @@ void gt_recorder_close(struct gt_recorder *recorder)
 static void note_end(struct gt_recorder *recorder)
 {
     const struct gt_tree *tree = &recorder->sampler.tree;
-    int64_t main_end_ns = recorder->sampler.frame.main_end_ns;
+    int64_t main_end_ns = recorder->sampler.snapshot.main_end_ns;
     bool main_lives = tree->count && tree->process[0]->is_main && !tree->process[0]->is_zombie;
     if (!main_lives && !recorder->end_ns)
         recorder->end_ns = main_end_ns ? main_end_ns : gt_recorder_now(recorder);
@@ -348,8 +348,8 @@ static int write_sample(struct gt_recorder *recorder, struct gt_error *error)
 {
     struct gt_sample *sample = &recorder->sample;
     int status = gt_combine(&recorder->combiner, &recorder->sampler, sample);
-    if (status >= 0 && recorder->sampler.roster)
-        status = gt_roster_changes(recorder->sampler.roster, &sample->life, &sample->life_count);
+    if (status >= 0 && recorder->sampler.history)
+        status = gt_process_history_changes(recorder->sampler.history, &sample->record, &sample->record_count);
     if (status < 0)
         return gt_error_system(error, -status, "sample");
     gt_combine_hide_old(&recorder->combiner, sample);
@@ -430,15 +430,15 @@ void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status
     }
     gt_sampler_drain(&recorder->sampler, NULL); /* who has ended before it */
     gt_sampler_reaped(&recorder->sampler, pid, usage);
-    gt_roster_reaped(recorder->sampler.roster, pid, gt_recorder_now(recorder));
+    gt_process_history_reaped(recorder->sampler.history, pid, gt_recorder_now(recorder));
     note_end(recorder);
-    struct gt_frame *frame = &recorder->sampler.frame;
+    struct gt_snapshot *snapshot = &recorder->sampler.snapshot;
     if (recorder->sampler.tree.count)
         return;
-    if (!frame->is_over)
-        frame->end_ns = gt_recorder_now(recorder);
-    frame->is_over = true;
-    recorder->end_ns = frame->end_ns;
+    if (!snapshot->is_over)
+        snapshot->end_ns = gt_recorder_now(recorder);
+    snapshot->is_over = true;
+    recorder->end_ns = snapshot->end_ns;
 }
 
 void gt_recorder_main_peak(struct gt_recorder *recorder, double bytes)
@@ -506,7 +506,7 @@ static void sample_system_alone(struct gt_recorder *recorder)
 /* The counters of the machine, too, stand as at the end. */
 static void read_last(struct gt_recorder *recorder)
 {
-    recorder->sampler.frame.is_last = true;
+    recorder->sampler.snapshot.is_last = true;
     open_late(recorder, NULL);
     gt_recorder_sum_up(recorder);
     if (!recorder->summary.samples)
@@ -521,7 +521,7 @@ static void read_last(struct gt_recorder *recorder)
         recorder->own_window = 0;
     }
     gt_combine_keep(&recorder->combiner, &recorder->sampler);
-    gt_summary_end(&recorder->summary, &recorder->sampler.frame);
+    gt_summary_end(&recorder->summary, &recorder->sampler.snapshot);
     warn_of_gaps(recorder, true);
     gt_sampler_read_last(&recorder->sampler);
 }

@@ -8,7 +8,7 @@
 #include "collect/process/own_peak.h"
 #include "collect/process/process.h"
 #include "sample/rank_finder.h"
-#include "sample/roster.h"
+#include "sample/process_history.h"
 
 const enum gt_metric_id gt_accounted[GT_ACCOUNTED] = {
     GT_CPU_TIME,   GT_MINOR_FAULTS,  GT_MAJOR_FAULTS,    GT_VOLUNTARY_SWITCHES, GT_INVOLUNTARY_SWITCHES,
@@ -51,24 +51,24 @@ void gt_account_admit(struct gt_account *account, struct gt_process *process)
         account->measured[k] |= !isnan(process->value[gt_accounted[k]]);
     if (process->start < account->start_tick) {
         for (int k = 0; k < GT_ACCOUNTED; k++)
-            process->ledger.base[k] = inclusive(process, k);
-        process->ledger.own_base = isnan(process->value[GT_CPU_TIME]) ? 0 : process->value[GT_CPU_TIME];
-        process->mark_before = isnan(process->mark) ? 0 : process->mark;
-        account->main_mark_before = process->is_main ? process->mark_before : account->main_mark_before;
+            process->baseline.base[k] = inclusive(process, k);
+        process->baseline.own_base = isnan(process->value[GT_CPU_TIME]) ? 0 : process->value[GT_CPU_TIME];
+        process->hwm_before = isnan(process->hwm) ? 0 : process->hwm;
+        account->main_hwm_before = process->is_main ? process->hwm_before : account->main_hwm_before;
         process->value[GT_RAM_PEAK] = process->value[GT_RSS];
         process->is_worker = process->is_forked;
         process->alone_ns = process->is_forked ? process->met_ns : 0;
     }
     for (int k = 0; k < GT_ACCOUNTED; k++)
-        process->ledger.absorbed[k] = absorbed(process, k);
+        process->baseline.absorbed[k] = absorbed(process, k);
     process->version++;
 }
 
 /* Used by children that the process did not wait for. */
 static double lost(const struct gt_process *process, int k)
 {
-    double growth = absorbed(process, k) - process->ledger.absorbed[k];
-    return fmax(0, process->ledger.left[k] - growth);
+    double growth = absorbed(process, k) - process->baseline.absorbed[k];
+    return fmax(0, process->baseline.left[k] - growth);
 }
 
 /* All that a member and its ended descendants have used. */
@@ -79,20 +79,20 @@ static double legacy(const struct gt_process *process, int k)
 
 double gt_account_used(const struct gt_process *process)
 {
-    return legacy(process, 0) - process->ledger.base[0];
+    return legacy(process, 0) - process->baseline.base[0];
 }
 
 static void end_without_parent(struct gt_account *account, const struct gt_process *process)
 {
     for (int k = 0; k < GT_ACCOUNTED; k++)
-        account->ended[k] += legacy(process, k) - process->ledger.base[k];
+        account->ended[k] += legacy(process, k) - process->baseline.base[k];
 }
 
 static void leave_to(struct gt_process *parent, const struct gt_process *child)
 {
     for (int k = 0; k < GT_ACCOUNTED; k++) {
-        parent->ledger.left[k] += legacy(child, k);
-        parent->ledger.base[k] += child->ledger.base[k];
+        parent->baseline.left[k] += legacy(child, k);
+        parent->baseline.base[k] += child->baseline.base[k];
     }
     parent->version++;
 }
@@ -112,12 +112,12 @@ static size_t list_gone(const struct gt_tree *tree, struct gt_process **gone)
 static void tell_rest(const struct gt_account *account, struct gt_tree *tree, const struct gt_process *child)
 {
     struct gt_process *parent = gt_tree_find(tree, child->parent);
-    if (!account->roster || !parent || parent == child || parent->is_gone || !parent->is_fresh)
+    if (!account->history || !parent || parent == child || parent->is_gone || !parent->is_fresh)
         return;
-    double excess = absorbed(parent, 0) - parent->ledger.absorbed[0] - parent->ledger.left[0];
-    double rest = tree->has_left_out ? NAN : excess - parent->ledger.excess; /* or it may be a sampler's */
-    gt_roster_took_over(account->roster, parent->pid, child->pid, rest);
-    parent->ledger.excess = excess;
+    double excess = absorbed(parent, 0) - parent->baseline.absorbed[0] - parent->baseline.left[0];
+    double rest = tree->has_left_out ? NAN : excess - parent->baseline.excess; /* or it may be a sampler's */
+    gt_process_history_took_over(account->history, parent->pid, child->pid, rest);
+    parent->baseline.excess = excess;
 }
 
 /* Returns the nearest process above that is there still; NULL: none of the job is. */
@@ -140,7 +140,8 @@ static bool has_taken_over(const struct gt_process *process, const struct gt_pro
 {
     const double slack[] = {2.0 / (double)sysconf(_SC_CLK_TCK), 0};
     for (int k = 0; k < 2; k++)
-        if (absorbed(process, k) - process->ledger.absorbed[k] - process->ledger.left[k] + slack[k] < legacy(child, k))
+        if (absorbed(process, k) - process->baseline.absorbed[k] - process->baseline.left[k] + slack[k] <
+            legacy(child, k))
             return false;
     return true;
 }
@@ -227,8 +228,8 @@ static void explain_bytes(struct gt_tree *tree)
         struct gt_process *process = tree->process[i];
         for (int k = 0; k < GT_ACCOUNTED; k++)
             if (is_io(k))
-                process->ledger.absorbed[k] = fmax(process->ledger.absorbed[k],
-                                                   absorbed(process, k) - process->ledger.left[k]);
+                process->baseline.absorbed[k] = fmax(process->baseline.absorbed[k],
+                                                     absorbed(process, k) - process->baseline.left[k]);
     }
 }
 
@@ -257,7 +258,7 @@ static void settle(struct gt_account *account, struct gt_tree *tree, pid_t final
     if (ended) {
         struct gt_process **gone = malloc(ended * sizeof *gone);
         if (!gone)
-            return; /* settled in the next frame */
+            return; /* settled in the next snapshot */
         settle_gone(account, tree, gone, list_gone(tree, gone));
         free(gone);
     }
@@ -271,7 +272,7 @@ void gt_account_settle(struct gt_account *account, struct gt_tree *tree)
 {
     const struct gt_process *main = tree->count && tree->process[0]->is_main ? tree->process[0] : NULL;
     if (main)
-        account->main_own_cpu = main->value[GT_CPU_TIME] - main->ledger.own_base;
+        account->main_own_cpu = main->value[GT_CPU_TIME] - main->baseline.own_base;
     settle(account, tree, 0);
 }
 
@@ -314,7 +315,7 @@ static const double BEFORE_EXECUTION = 256 * 1024;
  * have had. A program that had less is taken to have had what wait4 tells: it is more by at most what the child had. */
 static double floor_of(const struct gt_account *account)
 {
-    return account->main_mark_held > 0 ? account->main_mark_held + BEFORE_EXECUTION : gt_own_mark();
+    return account->main_hwm_held > 0 ? account->main_hwm_held + BEFORE_EXECUTION : gt_own_hwm();
 }
 
 static void note_peak(struct gt_account *account, const struct gt_tree *tree, struct gt_job_peak *peak, pid_t pid,
@@ -328,12 +329,12 @@ static void note_peak(struct gt_account *account, const struct gt_tree *tree, st
     if (is_main && waited_for_none)
         account->main_bound = bytes;
     if (is_main && !(bytes > floor_of(account))) {
-        account->main_about = waited_for_none && account->main_mark_held > 0 ? bytes : 0;
+        account->main_about = waited_for_none && account->main_hwm_held > 0 ? bytes : 0;
         return;
     }
-    if (is_main || bytes > peak->largest_mark)
+    if (is_main || bytes > peak->largest_hwm)
         gt_job_peak_raise(peak, GT_PEAK_COMBINED, bytes);
-    if (!is_main && bytes > peak->largest_mark)
+    if (!is_main && bytes > peak->largest_hwm)
         gt_job_peak_raise(peak, GT_PEAK_DESCENDANTS, bytes);
     if (is_main && waited_for_none)
         account->main_peak = bytes;
@@ -365,11 +366,11 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct 
         if (tree->process[i] != process)
             gt_process_read(tree->process[i], tree->root);
     if (process->is_main && !isnan(process->value[GT_CPU_TIME]))
-        account->main_own_cpu = process->value[GT_CPU_TIME] - process->ledger.own_base;
+        account->main_own_cpu = process->value[GT_CPU_TIME] - process->baseline.own_base;
     bool is_own = process->is_main && process->is_zombie && has_waited_for_none(process);
     make_exact(process, exact);
     for (int k = 1; k < GT_ACCOUNTED && is_own; k++)
-        account->main_own[k] = inclusive(process, k) - process->ledger.base[k];
+        account->main_own[k] = inclusive(process, k) - process->baseline.base[k];
     process->is_fresh = true; /* it cannot be read any more, and need not */
     settle(account, tree, process->pid);
     end_without_parent(account, process);
@@ -379,12 +380,12 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct 
 /* What has not changed is not touched. */
 static const double *used_by(struct gt_process *process)
 {
-    struct gt_ledger *ledger = &process->ledger;
-    if (ledger->version != process->version)
+    struct gt_usage_baseline *baseline = &process->baseline;
+    if (baseline->version != process->version)
         for (int k = 0; k < GT_ACCOUNTED; k++)
-            ledger->used[k] = legacy(process, k) - ledger->base[k];
-    ledger->version = process->version;
-    return ledger->used;
+            baseline->used[k] = legacy(process, k) - baseline->base[k];
+    baseline->version = process->version;
+    return baseline->used;
 }
 
 /* A process that has ended and was not waited for is in its record already. Of the main process there is none. */
@@ -396,7 +397,7 @@ static void add_living(const struct gt_tree *tree, double total[GT_ACCOUNTED])
                       : has_waited_for_none(process)                     ? GT_ACCOUNTED
                                                                          : GT_OWN;
         for (int k = 0; k < counted; k++)
-            total[k] += fmax(0, process->value[gt_accounted[k]] - process->ledger.base[k]);
+            total[k] += fmax(0, process->value[gt_accounted[k]] - process->baseline.base[k]);
     }
 }
 

@@ -20,21 +20,22 @@ extern const enum gt_metric_id gt_accounted[GT_ACCOUNTED];
 
 enum { GT_OWN = 5 }; /* the first of gt_accounted, of which a process's own value is its own alone */
 
-struct gt_roster;
+struct gt_process_history;
 
 struct gt_account {
-    struct gt_roster *roster;    /* is told what a process used that no reading of it saw; NULL: nobody listens */
+    struct gt_process_history
+        *history;                /* is told what a process used that no reading of it saw; NULL: nobody listens */
     double ended[GT_ACCOUNTED];  /* of members that ended and whose parent is no member */
     bool measured[GT_ACCOUNTED]; /* some member showed the counter */
     double main_own_cpu;         /* CPU time of the main process alone since tracking began */
     double main_own
-        [GT_ACCOUNTED];      /* the same of other counters, where wait4 told of it and it had waited for nobody; or 0 */
-    bool is_lone;            /* the main process had no descendants but samplers of trackers, which are left out */
-    double main_bound;       /* no less than that, in any case; 0 unknown */
-    double main_mark_before; /* its mark when tracking began, if it is older; 0 */
-    double main_mark_held;   /* its mark while it was held back before its program, bytes; 0 it was not */
-    double main_about;       /* its high-water mark or little more, bytes; 0 unknown */
-    double main_peak;        /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
+        [GT_ACCOUNTED];     /* the same of other counters, where wait4 told of it and it had waited for nobody; or 0 */
+    bool is_lone;           /* the main process had no descendants but samplers of trackers, which are left out */
+    double main_bound;      /* no less than that, in any case; 0 unknown */
+    double main_hwm_before; /* its mark when tracking began, if it is older; 0 */
+    double main_hwm_held;   /* its mark while it was held back before its program, bytes; 0 it was not */
+    double main_about;      /* its high-water mark or little more, bytes; 0 unknown */
+    double main_peak;       /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
     /* Seconds of processes that turned out to be no part of the job, though a member waited for them. */
     double left_out;
     double
@@ -48,7 +49,7 @@ struct gt_account {
 void gt_account_init(struct gt_account *account, uint64_t start_tick);
 /* Call for members added since the last call, after their first slow reading. */
 void gt_account_admit(struct gt_account *account, struct gt_process *process);
-/* After a frame was read: settle what vanished members leave. */
+/* After a snapshot was read: settle what vanished members leave. */
 void gt_account_settle(struct gt_account *account, struct gt_tree *tree);
 /* wait4 told of `pid`, a child of the tracker. The member is dropped from the tree. */
 void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct gt_job_peak *peak, pid_t pid,

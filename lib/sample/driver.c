@@ -39,7 +39,7 @@ struct gt_driver {
     struct gt_collect_options options;
     void *state;
     struct gt_availability availability;
-    struct gt_frame frame;
+    struct gt_snapshot snapshot;
     size_t first_device; /* of its own */
     struct gt_process *process;
     size_t process_capacity, pointer_capacity;
@@ -58,19 +58,19 @@ static bool still_lives(const struct gt_process *process, const struct gt_root *
            !gt_process_stat_is_zombie(&stat);
 }
 
-void gt_frame_see_end(struct gt_frame *frame, const struct gt_root *root)
+void gt_snapshot_see_end(struct gt_snapshot *snapshot, const struct gt_root *root)
 {
-    struct pollfd main = {frame->main_fd, POLLIN, 0};
+    struct pollfd main = {snapshot->main_fd, POLLIN, 0};
     bool lives = false;
-    if (frame->main_fd > 0 && !frame->main_end_ns && poll(&main, 1, 0) > 0 && main.revents & POLLIN)
-        frame->main_end_ns = frame->end_ns = gt_clock_ns(CLOCK_MONOTONIC);
-    if (!frame->main_end_ns)
+    if (snapshot->main_fd > 0 && !snapshot->main_end_ns && poll(&main, 1, 0) > 0 && main.revents & POLLIN)
+        snapshot->main_end_ns = snapshot->end_ns = gt_clock_ns(CLOCK_MONOTONIC);
+    if (!snapshot->main_end_ns)
         return;
-    for (size_t i = 0; i < frame->process_count && !lives; i++)
-        lives = still_lives(frame->process[i], root);
+    for (size_t i = 0; i < snapshot->process_count && !lives; i++)
+        lives = still_lives(snapshot->process[i], root);
     if (lives)
-        frame->end_ns = gt_clock_ns(CLOCK_MONOTONIC);
-    frame->is_over = !lives;
+        snapshot->end_ns = gt_clock_ns(CLOCK_MONOTONIC);
+    snapshot->is_over = !lives;
 }
 
 /* ---- The thread -------------------------------------------------------------------------------------------------- */
@@ -78,11 +78,11 @@ void gt_frame_see_end(struct gt_frame *frame, const struct gt_root *root)
 static void release(struct gt_driver *driver)
 {
     gt_root_close(&driver->root);
-    free(driver->frame.device);
-    free(driver->frame.share);
-    free(driver->frame.mark);
-    free(driver->frame.past);
-    free(driver->frame.process);
+    free(driver->snapshot.device);
+    free(driver->snapshot.share);
+    free(driver->snapshot.hwm);
+    free(driver->snapshot.past);
+    free(driver->snapshot.process);
     free(driver->process);
     pthread_mutex_destroy(&driver->lock);
     pthread_cond_destroy(&driver->asked);
@@ -94,10 +94,10 @@ static void perform(struct gt_driver *driver, enum request request)
 {
     driver->error = (struct gt_error){0};
     if (request == OPEN)
-        driver->status = driver->type->open(&driver->state, &driver->options, &driver->frame, &driver->availability,
+        driver->status = driver->type->open(&driver->state, &driver->options, &driver->snapshot, &driver->availability,
                                             &driver->error);
     else if (request == COLLECT)
-        driver->status = driver->type->collect(driver->state, &driver->frame, &driver->error);
+        driver->status = driver->type->collect(driver->state, &driver->snapshot, &driver->error);
     else if (driver->state)
         driver->type->close(driver->state);
 }
@@ -151,18 +151,18 @@ static void ask(struct gt_driver *driver, enum request request)
     pthread_mutex_unlock(&driver->lock);
 }
 
-/* Returns true once the thread has nothing to do. Meanwhile it notes the end of the job of `frame`, unless that is NULL. */
-static bool wait_for(struct gt_driver *driver, double seconds, struct gt_frame *frame)
+/* Returns true once the thread has nothing to do. Meanwhile it notes the end of the job of `snapshot`, unless that is NULL. */
+static bool wait_for(struct gt_driver *driver, double seconds, struct gt_snapshot *snapshot)
 {
     int64_t now_ns = gt_clock_ns(CLOCK_MONOTONIC), end_ns = now_ns + (int64_t)(seconds * 1e9);
     pthread_mutex_lock(&driver->lock);
     while (driver->request != NOTHING && now_ns < end_ns) {
-        bool is_watched = frame && frame->main_fd > 0 && !frame->is_over;
+        bool is_watched = snapshot && snapshot->main_fd > 0 && !snapshot->is_over;
         int64_t until_ns = is_watched && end_ns - now_ns > WATCH_NS ? now_ns + WATCH_NS : end_ns;
         const struct timespec until = {until_ns / GT_SECOND, until_ns % GT_SECOND};
         pthread_cond_timedwait(&driver->answered, &driver->lock, &until);
         if (is_watched)
-            gt_frame_see_end(frame, &driver->root);
+            gt_snapshot_see_end(snapshot, &driver->root);
         now_ns = gt_clock_ns(CLOCK_MONOTONIC);
     }
     bool has_answered = driver->request == NOTHING;
@@ -196,10 +196,10 @@ void gt_driver_close(struct gt_driver *driver)
 }
 
 static struct gt_driver *new_driver(const struct gt_collector_type *type, const struct gt_collect_options *options,
-                                    const struct gt_frame *frame)
+                                    const struct gt_snapshot *snapshot)
 {
     struct gt_driver *driver = calloc(1, sizeof *driver);
-    struct gt_device *device = calloc(frame->device_count + 1, sizeof *device);
+    struct gt_device *device = calloc(snapshot->device_count + 1, sizeof *device);
     if (!driver || !device) {
         free(driver);
         free(device);
@@ -219,33 +219,33 @@ static struct gt_driver *new_driver(const struct gt_collector_type *type, const 
     driver->options = *options;
     driver->options.root = &driver->root;
     driver->options.clock = &driver->clock;
-    if (frame->device_count)
-        memcpy(device, frame->device, frame->device_count * sizeof *device);
-    driver->frame.device = device;
-    driver->frame.device_count = driver->first_device = frame->device_count;
-    memcpy(driver->frame.owner, frame->owner, sizeof frame->owner);
+    if (snapshot->device_count)
+        memcpy(device, snapshot->device, snapshot->device_count * sizeof *device);
+    driver->snapshot.device = device;
+    driver->snapshot.device_count = driver->first_device = snapshot->device_count;
+    memcpy(driver->snapshot.owner, snapshot->owner, sizeof snapshot->owner);
     return driver;
 }
 
-static int take_devices(const struct gt_driver *driver, struct gt_frame *frame)
+static int take_devices(const struct gt_driver *driver, struct gt_snapshot *snapshot)
 {
     for (int id = 0; id < GT_METRIC_COUNT; id++)
-        if (!frame->owner[id])
-            frame->owner[id] = driver->frame.owner[id];
-    for (size_t i = driver->first_device; i < driver->frame.device_count; i++) {
-        struct gt_device *device = gt_frame_device(frame);
+        if (!snapshot->owner[id])
+            snapshot->owner[id] = driver->snapshot.owner[id];
+    for (size_t i = driver->first_device; i < driver->snapshot.device_count; i++) {
+        struct gt_device *device = gt_snapshot_device(snapshot);
         if (!device)
             return -ENOMEM;
-        *device = driver->frame.device[i];
+        *device = driver->snapshot.device[i];
     }
     return 0;
 }
 
 int gt_driver_open(struct gt_driver **ret, const struct gt_collector_type *type,
-                   const struct gt_collect_options *options, const struct gt_frame *frame, struct gt_error *error)
+                   const struct gt_collect_options *options, const struct gt_snapshot *snapshot, struct gt_error *error)
 {
     *ret = NULL;
-    struct gt_driver *driver = new_driver(type, options, frame);
+    struct gt_driver *driver = new_driver(type, options, snapshot);
     if (!driver)
         return gt_error_system(error, ENOMEM, "%s", type->name);
     driver->request = OPEN;
@@ -258,7 +258,7 @@ int gt_driver_open(struct gt_driver **ret, const struct gt_collector_type *type,
     return status;
 }
 
-int gt_driver_opened(struct gt_driver **place, double seconds, void **state, struct gt_frame *frame,
+int gt_driver_opened(struct gt_driver **place, double seconds, void **state, struct gt_snapshot *snapshot,
                      struct gt_availability *availability, struct gt_error *error)
 {
     struct gt_driver *driver = *place;
@@ -271,7 +271,7 @@ int gt_driver_opened(struct gt_driver **place, double seconds, void **state, str
         return gt_unavailable(availability, GT_BROKEN, NULL, GT_SILENT_DRIVER " within %d s", GT_DRIVER_PATIENCE);
     }
     *availability = driver->availability;
-    int status = driver->status < 0 ? gt_error_copy(error, &driver->error) : take_devices(driver, frame);
+    int status = driver->status < 0 ? gt_error_copy(error, &driver->error) : take_devices(driver, snapshot);
     driver->has_answer = false;
     if (status == 0 && driver->state) {
         *state = driver->state;
@@ -282,10 +282,10 @@ int gt_driver_opened(struct gt_driver **place, double seconds, void **state, str
     return status == -ENOMEM ? gt_error_set(error, ENOMEM, "GPUs: no memory") : status;
 }
 
-/* Copies the parts of a frame that collectors of GPUs read. */
-static int give_frame(struct gt_driver *driver, const struct gt_frame *from)
+/* Copies the parts of a snapshot that collectors of GPUs read. */
+static int give_snapshot(struct gt_driver *driver, const struct gt_snapshot *from)
 {
-    struct gt_frame *to = &driver->frame;
+    struct gt_snapshot *to = &driver->snapshot;
     if (GT_GROW_TO(driver->process, driver->process_capacity, from->process_count) < 0 ||
         GT_GROW_TO(to->process, driver->pointer_capacity, from->process_count) < 0 ||
         GT_GROW_TO(to->past, to->past_capacity, from->past_count) < 0)
@@ -300,7 +300,7 @@ static int give_frame(struct gt_driver *driver, const struct gt_frame *from)
         to->past[i] = from->past[i];
     to->process_count = from->process_count;
     to->past_count = from->past_count;
-    to->share_count = to->mark_count = 0;
+    to->share_count = to->hwm_count = 0;
     to->is_last = from->is_last;
     to->real_ns = from->real_ns;
     to->monotonic_ns = from->monotonic_ns;
@@ -309,31 +309,31 @@ static int give_frame(struct gt_driver *driver, const struct gt_frame *from)
     return 0;
 }
 
-static int take_frame(struct gt_driver *driver, struct gt_frame *to)
+static int take_snapshot(struct gt_driver *driver, struct gt_snapshot *to)
 {
-    const struct gt_frame *from = &driver->frame;
+    const struct gt_snapshot *from = &driver->snapshot;
     for (size_t i = driver->first_device; i < from->device_count; i++)
         to->device[i] = from->device[i];
     for (size_t i = 0; i < from->share_count; i++) {
-        struct gt_share *share = gt_frame_add_share(to, from->share[i].device, from->share[i].pid);
+        struct gt_share *share = gt_snapshot_add_share(to, from->share[i].device, from->share[i].pid);
         if (!share)
             return -ENOMEM;
         *share = from->share[i];
     }
-    for (size_t i = 0; i < from->mark_count; i++) {
-        struct gt_gpu_mark *mark = GT_GROW(to, mark);
-        if (!mark)
+    for (size_t i = 0; i < from->hwm_count; i++) {
+        struct gt_gpu_hwm *hwm = GT_GROW(to, hwm);
+        if (!hwm)
             return -ENOMEM;
-        *mark = from->mark[i];
+        *hwm = from->hwm[i];
     }
     driver->has_answer = false;
     return 0;
 }
 
-static int note_silence(struct gt_driver *driver, struct gt_frame *frame, struct gt_error *error)
+static int note_silence(struct gt_driver *driver, struct gt_snapshot *snapshot, struct gt_error *error)
 {
-    for (size_t i = driver->first_device; i < driver->frame.device_count; i++)
-        frame->device[i].is_old = frame->device[i].is_silent = true;
+    for (size_t i = driver->first_device; i < driver->snapshot.device_count; i++)
+        snapshot->device[i].is_old = snapshot->device[i].is_silent = true;
     if (!driver->was_silent && driver->silences++ < MOST_TOLD)
         gt_error_set(error, ETIMEDOUT, "%s does not answer: its GPUs are not measured until it does",
                      driver->availability.source);
@@ -341,21 +341,21 @@ static int note_silence(struct gt_driver *driver, struct gt_frame *frame, struct
     return -ETIMEDOUT;
 }
 
-int gt_driver_collect(struct gt_driver *driver, struct gt_frame *frame, struct gt_error *error)
+int gt_driver_collect(struct gt_driver *driver, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     bool is_idle = wait_for(driver, 0, NULL);
     if (is_idle && !driver->has_answer) {
-        if (give_frame(driver, frame) < 0)
+        if (give_snapshot(driver, snapshot) < 0)
             return gt_error_set(error, ENOMEM, "%s: no memory", driver->type->name);
         ask(driver, COLLECT);
-        is_idle = wait_for(driver, frame->is_last ? LAST_PATIENCE : PATIENCE, frame);
-    } else if (!is_idle && frame->is_last) {
-        is_idle = wait_for(driver, LAST_PATIENCE, frame);
+        is_idle = wait_for(driver, snapshot->is_last ? LAST_PATIENCE : PATIENCE, snapshot);
+    } else if (!is_idle && snapshot->is_last) {
+        is_idle = wait_for(driver, LAST_PATIENCE, snapshot);
     }
     if (!is_idle)
-        return note_silence(driver, frame, error);
+        return note_silence(driver, snapshot, error);
     driver->was_silent = false;
-    if (take_frame(driver, frame) < 0)
+    if (take_snapshot(driver, snapshot) < 0)
         return gt_error_set(error, ENOMEM, "%s: no memory", driver->type->name);
     return driver->status < 0 ? gt_error_copy(error, &driver->error) : 0;
 }

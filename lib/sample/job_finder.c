@@ -59,7 +59,7 @@ static int make_room(struct gt_job_finder *finder, size_t count)
 static void note_main_peak(const struct gt_job_finder *finder, const struct gt_tree *tree, struct gt_account *account)
 {
     const struct gt_member *main = gt_membership_find(finder->membership, tree->main);
-    if (main && (double)main->record.peak_rss > account->main_mark_before) /* else it may be of the time before */
+    if (main && (double)main->record.peak_rss > account->main_hwm_before) /* else it may be of the time before */
         account->main_peak = fmax(account->main_peak, (double)main->record.peak_rss);
 }
 
@@ -70,7 +70,7 @@ static int seed(struct gt_job_finder *finder, const struct gt_tree *tree, struct
         return gt_error_system(error, ENOMEM, "cannot follow the processes");
     for (size_t i = 0; i < tree->count; i++) {
         const struct gt_process *process = tree->process[i];
-        bool is_single = !process->is_zombie && !process->is_headless && process->value[GT_THREADS] == 1 &&
+        bool is_single = !process->is_zombie && !process->leader_exited && process->value[GT_THREADS] == 1 &&
                          gt_process_has_rested(process);
         seeds[i] = (struct gt_seed){process->pid, is_single};
     }
@@ -104,7 +104,7 @@ static int add_members(struct gt_job_finder *finder, struct gt_tree *tree)
     for (size_t i = 0; i < count && status >= 0; i++) {
         status = gt_tree_add(tree, finder->pid[i]);
         if (status == 0 && gt_tree_was_left_out(tree, finder->pid[i])) /* it was found before its fork was heard of */
-            gt_membership_disown(finder->membership, finder->pid[i], false);
+            gt_membership_exclude(finder->membership, finder->pid[i], false);
     }
     return status;
 }
@@ -112,7 +112,7 @@ static int add_members(struct gt_job_finder *finder, struct gt_tree *tree)
 static void note_left_out(const struct gt_job_finder *finder, struct gt_account *account)
 {
     struct gt_membership_counts counts = gt_membership_counts(finder->membership);
-    account->left_out = (double)gt_membership_disowned_cpu(finder->membership) / 1e9;
+    account->left_out = (double)gt_membership_excluded_cpu(finder->membership) / 1e9;
     account->is_lone = counts.started == 1 && counts.is_exact;
 }
 
@@ -249,7 +249,7 @@ struct gt_process *gt_job_finder_origin(const struct gt_job_finder *finder, cons
 void gt_job_finder_leave_out(struct gt_job_finder *finder, struct gt_tree *tree, struct gt_process *process)
 {
     if (finder->events) {
-        gt_membership_disown(finder->membership, process->pid, gt_tree_find(tree, process->parent));
+        gt_membership_exclude(finder->membership, process->pid, gt_tree_find(tree, process->parent));
         finder->counts = gt_membership_counts(finder->membership);
     }
     gt_tree_leave_out(tree, process);

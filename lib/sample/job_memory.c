@@ -457,19 +457,19 @@ static void drop_ended(struct gt_job_memory *memory)
     memory->record_count = kept;
 }
 
-static void follow(struct gt_job_memory *memory, const struct gt_frame *frame)
+static void follow(struct gt_job_memory *memory, const struct gt_snapshot *snapshot)
 {
     for (size_t i = 0; i < memory->record_count; i++)
         memory->record[i].is_seen = false;
-    for (size_t i = 0; i < frame->process_count; i++) {
-        struct record *record = find(memory, frame->process[i]->memory);
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        struct record *record = find(memory, snapshot->process[i]->memory);
         if (!record)
             continue;
         double anonymous = record->anonymous, faults = record->faults;
-        if (!frame->process[i]->is_gone && !frame->process[i]->is_zombie)
-            take(record, frame->process[i], memory->page);
+        if (!snapshot->process[i]->is_gone && !snapshot->process[i]->is_zombie)
+            take(record, snapshot->process[i], memory->page);
         memory->has_changed |= anonymous != record->anonymous || faults != record->faults;
-        record->is_seen = !frame->process[i]->is_gone && !frame->process[i]->is_zombie;
+        record->is_seen = !snapshot->process[i]->is_gone && !snapshot->process[i]->is_zombie;
     }
     for (size_t i = 0; i < memory->record_count; i++) {
         struct record *record = &memory->record[i], *parent = find(memory, record->parent);
@@ -802,11 +802,11 @@ static void count(struct gt_job_memory *memory, const struct gt_group_reading *g
     order_scopes(memory);
 }
 
-static void fill_processes(struct gt_job_memory *memory, const struct gt_frame *frame)
+static void fill_processes(struct gt_job_memory *memory, const struct gt_snapshot *snapshot)
 {
-    for (size_t i = 0; i < frame->process_count; i++) {
-        const struct record *record = find(memory, frame->process[i]->memory);
-        double *value = frame->process[i]->value;
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        const struct record *record = find(memory, snapshot->process[i]->memory);
+        double *value = snapshot->process[i]->value;
         bool is_known = record && memory->method != GT_MEMORY_RSS;
         value[GT_RAM] = value[GT_RSS];
         value[GT_RAM_PRIVATE] = is_known ? fmin(private_bytes(record), value[GT_RSS]) : NAN;
@@ -837,11 +837,11 @@ static void read_shmem(struct gt_job_memory *memory, const struct gt_group_readi
     memory->is_shmem_of_group = is_of_group;
 }
 
-int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_frame *frame,
+int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_snapshot *snapshot,
                          const struct gt_group_reading *group, bool is_own, int64_t patience_ns)
 {
     int64_t now_ns = gt_clock_monotonic(memory->clock);
-    follow(memory, frame);
+    follow(memory, snapshot);
     estimate(memory);
     read_shmem(memory, group, is_own);
     if (memory->is_reading && await(memory, 0))
@@ -852,7 +852,7 @@ int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_frame *fr
             learn(memory, now_ns);
     }
     count(memory, group, is_own);
-    fill_processes(memory, frame);
+    fill_processes(memory, snapshot);
     return 0;
 }
 

@@ -22,7 +22,7 @@
 #ifndef GT_SAMPLE_JOB_MEMORY_H
 #define GT_SAMPLE_JOB_MEMORY_H
 
-#include "collect/cgroup/group_memory.h"
+#include "collect/cgroup/control_group.h"
 #include "collect/process/memory.h"
 
 /* Bytes; NaN: not known. */
@@ -49,9 +49,9 @@ void gt_job_memory_read_faults(const struct gt_job_memory *memory, struct gt_pro
 /* Returns true if a reading of smaps_rollup is under way, or one is due. */
 bool gt_job_memory_is_due(const struct gt_job_memory *memory);
 /* After resident sets of all processes were read: fill their GT_RAM, GT_RAM_PRIVATE and GT_RAM_SHARED, and the scopes. A process
- * that is missing in the frame has ended. `group`: NaN where the processes are not all in one group; `is_own`: it is the job's alone.
+ * that is missing in the snapshot has ended. `group`: NaN where the processes are not all in one group; `is_own`: it is the job's alone.
  * Starts a reading of smaps_rollup when one is due and waits for it at most `patience_ns`. 0 or -ENOMEM. */
-int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_frame *frame,
+int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_snapshot *snapshot,
                          const struct gt_group_reading *group, bool is_own, int64_t patience_ns);
 /* Bring the memory of the whole job alone up to date by another reading of its own group. */
 void gt_job_memory_poll(struct gt_job_memory *memory, const struct gt_group_reading *group);

@@ -61,14 +61,14 @@ int gt_peak_bound_begin(struct gt_peak_bound *bound, uint32_t *ret)
     return append(bound, ret);
 }
 
-void gt_peak_bound_raise(struct gt_peak_bound *bound, uint32_t process, double mark)
+void gt_peak_bound_raise(struct gt_peak_bound *bound, uint32_t process, double hwm)
 {
     struct gt_peak_piece *piece = &bound->piece[process];
-    if (!(mark > piece->mark))
+    if (!(hwm > piece->hwm))
         return;
-    piece->mark = mark;
+    piece->hwm = hwm;
     if (piece->end != GT_PEAK_NONE)
-        bound->piece[piece->end].mark = -mark;
+        bound->piece[piece->end].hwm = -hwm;
 }
 
 int gt_peak_bound_end(struct gt_peak_bound *bound, uint32_t process)
@@ -78,20 +78,20 @@ int gt_peak_bound_end(struct gt_peak_bound *bound, uint32_t process)
     if (result < 0)
         return result;
     bound->piece[process].end = end;
-    bound->piece[end].mark = -bound->piece[process].mark;
+    bound->piece[end].hwm = -bound->piece[process].hwm;
     return 0;
 }
 
 void gt_peak_bound_settle(struct gt_peak_bound *bound, uint32_t process)
 {
     struct gt_peak_piece *piece = &bound->piece[process];
-    double mark = piece->mark;
+    double hwm = piece->hwm;
     uint32_t end = piece->end;
-    piece->more += mark;
-    bound->more += mark;
+    piece->more += hwm;
+    bound->more += hwm;
     if (end != GT_PEAK_NONE) {
-        bound->piece[end].more -= mark;
-        bound->more -= mark;
+        bound->piece[end].more -= hwm;
+        bound->more -= hwm;
         join(bound, end);
     }
     join(bound, process);
@@ -99,7 +99,7 @@ void gt_peak_bound_settle(struct gt_peak_bound *bound, uint32_t process)
 
 void gt_peak_bound_drop(struct gt_peak_bound *bound, uint32_t process)
 {
-    bound->piece[process].mark = 0;
+    bound->piece[process].hwm = 0;
     gt_peak_bound_settle(bound, process);
 }
 
@@ -109,7 +109,7 @@ double gt_peak_bound_value(const struct gt_peak_bound *bound)
     if (!bound->count)
         return 0;
     for (uint32_t i = 0; i != GT_PEAK_NONE; i = bound->piece[i].next) {
-        sum += bound->piece[i].more + bound->piece[i].mark;
+        sum += bound->piece[i].more + bound->piece[i].hwm;
         most = fmax(most, bound->piece[i].most + sum);
     }
     return most;
@@ -126,9 +126,9 @@ void gt_peak_bound_release(struct gt_peak_bound *bound)
 struct gt_peak_member {
     uint32_t bound[GT_PEAK_SCOPES]; /* GT_PEAK_NONE: it is not in that scope */
     uint32_t next_free;
-    double mark;                 /* as far as it is known */
+    double hwm;                  /* as far as it is known */
     double best[GT_PEAK_SCOPES]; /* the mark, where it counts for the scope; else 0 */
-    bool has_mark, has_ended, is_limited;
+    bool has_hwm, has_ended, is_limited;
 };
 
 void gt_job_peak_release(struct gt_job_peak *peak)
@@ -180,25 +180,25 @@ void gt_job_peak_between(struct gt_job_peak *peak, double bytes)
     peak->between = fmax(peak->between, bytes); /* fmax passes over NaN */
 }
 
-static void bound_mark(struct gt_job_peak *peak, const struct gt_peak_member *member, double mark)
+static void bound_hwm(struct gt_job_peak *peak, const struct gt_peak_member *member, double hwm)
 {
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
         if (member->bound[scope] != GT_PEAK_NONE)
-            gt_peak_bound_raise(&peak->bound[scope], member->bound[scope], mark);
+            gt_peak_bound_raise(&peak->bound[scope], member->bound[scope], hwm);
 }
 
-void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t index, double rss, double mark, bool is_old)
+void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t index, double rss, double hwm, bool is_old)
 {
     struct gt_peak_member *member = &peak->member[index];
-    mark = fmax(mark, rss);
-    peak->largest_mark = fmax(peak->largest_mark, mark);
-    bound_mark(peak, member, mark);
-    bool has_risen = mark > member->mark;
-    member->mark = fmax(member->mark, mark);
-    bool is_first = !member->has_mark;
-    member->has_mark = true;
+    hwm = fmax(hwm, rss);
+    peak->largest_hwm = fmax(peak->largest_hwm, hwm);
+    bound_hwm(peak, member, hwm);
+    bool has_risen = hwm > member->hwm;
+    member->hwm = fmax(member->hwm, hwm);
+    bool is_first = !member->has_hwm;
+    member->has_hwm = true;
     if (has_risen && !(is_first && is_old))
-        gt_job_peak_tell(peak, index, mark, false);
+        gt_job_peak_tell(peak, index, hwm, false);
 }
 
 void gt_job_peak_end(struct gt_job_peak *peak, uint32_t index)
@@ -210,19 +210,19 @@ void gt_job_peak_end(struct gt_job_peak *peak, uint32_t index)
             gt_peak_bound_end(&peak->bound[scope], member->bound[scope]);
 }
 
-void gt_job_peak_tell(struct gt_job_peak *peak, uint32_t index, double mark, bool is_copy)
+void gt_job_peak_tell(struct gt_job_peak *peak, uint32_t index, double hwm, bool is_copy)
 {
     struct gt_peak_member *member = &peak->member[index];
-    bound_mark(peak, member, mark);
-    member->mark = fmax(member->mark, mark);
+    bound_hwm(peak, member, hwm);
+    member->hwm = fmax(member->hwm, hwm);
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
-        if (member->bound[scope] != GT_PEAK_NONE && !(is_copy && !member->has_mark && scope == GT_PEAK_DESCENDANTS))
-            member->best[scope] = fmax(member->best[scope], mark);
+        if (member->bound[scope] != GT_PEAK_NONE && !(is_copy && !member->has_hwm && scope == GT_PEAK_DESCENDANTS))
+            member->best[scope] = fmax(member->best[scope], hwm);
 }
 
-void gt_job_peak_limit(struct gt_job_peak *peak, uint32_t index, double mark)
+void gt_job_peak_limit(struct gt_job_peak *peak, uint32_t index, double hwm)
 {
-    bound_mark(peak, &peak->member[index], mark);
+    bound_hwm(peak, &peak->member[index], hwm);
     peak->member[index].is_limited = true;
 }
 
@@ -232,12 +232,12 @@ static void give_back(struct gt_job_peak *peak, uint32_t index)
     peak->free = index + 1;
 }
 
-void gt_job_peak_settle(struct gt_job_peak *peak, uint32_t index, bool has_mark)
+void gt_job_peak_settle(struct gt_job_peak *peak, uint32_t index, bool has_hwm)
 {
     struct gt_peak_member *member = &peak->member[index];
     if (!member->has_ended)
         gt_job_peak_end(peak, index);
-    peak->unknown += !has_mark && !member->is_limited;
+    peak->unknown += !has_hwm && !member->is_limited;
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
         if (member->bound[scope] != GT_PEAK_NONE)
             gt_peak_bound_settle(&peak->bound[scope], member->bound[scope]);
@@ -256,7 +256,7 @@ void gt_job_peak_drop(struct gt_job_peak *peak, uint32_t index)
 }
 
 /* Returns the sum of high-water marks; NaN: not known. */
-static double sum_marks(const struct gt_job_peak *peak, int scope)
+static double sum_hwms(const struct gt_job_peak *peak, int scope)
 {
     return peak->unknown ? NAN : gt_peak_bound_value(&peak->bound[scope]);
 }
@@ -267,18 +267,18 @@ struct gt_scope_peak gt_job_peak_best(const struct gt_job_peak *peak, int scope)
     for (size_t i = 0; i < peak->member_count; i++)
         raise_scope(&ret, peak->member[i].best[scope]);
     if (scope == GT_PEAK_COMBINED && peak->between > ret.best) /* fmin passes over NaN */
-        raise_scope(&ret, fmin(peak->between, sum_marks(peak, scope)));
+        raise_scope(&ret, fmin(peak->between, sum_hwms(peak, scope)));
     return ret;
 }
 
 double gt_job_peak_unmapped(const struct gt_job_peak *peak)
 {
-    return fmax(0, peak->between - sum_marks(peak, GT_PEAK_COMBINED));
+    return fmax(0, peak->between - sum_hwms(peak, GT_PEAK_COMBINED));
 }
 
 double gt_job_peak_most(const struct gt_job_peak *peak, int scope)
 {
-    double marks = sum_marks(peak, scope);
-    double most = peak->group > 0 ? fmin(marks, peak->group) : marks; /* fmin passes over NaN */
+    double hwms = sum_hwms(peak, scope);
+    double most = peak->group > 0 ? fmin(hwms, peak->group) : hwms; /* fmin passes over NaN */
     return isnan(most) ? NAN : fmax(most, gt_job_peak_best(peak, scope).best);
 }

@@ -24,7 +24,7 @@
 struct gt_peak_piece {
     double most;  /* largest sum of final marks in it, less those that `more` of this and the pieces before has */
     double more;  /* final marks that count in this piece and all behind it */
-    double mark;  /* of the process that begins here, as far as it is known; negative where it ends */
+    double hwm;   /* of the process that begins here, as far as it is known; negative where it ends */
     uint32_t end; /* the piece that begins where the process ended; GT_PEAK_NONE: it lives */
     uint32_t previous, next;
 };
@@ -43,7 +43,7 @@ struct gt_peak_bound {
 /* Begin a process now. *ret is its handle. 0 or -ENOMEM. */
 int gt_peak_bound_begin(struct gt_peak_bound *bound, uint32_t *ret);
 /* Raise its mark to so many bytes, if it is lower. */
-void gt_peak_bound_raise(struct gt_peak_bound *bound, uint32_t process, double mark);
+void gt_peak_bound_raise(struct gt_peak_bound *bound, uint32_t process, double hwm);
 /* End it now; its mark may still be raised. 0 or -ENOMEM, with which it goes on. */
 int gt_peak_bound_end(struct gt_peak_bound *bound, uint32_t process);
 /* Give back the handle of a process that has ended and whose mark is final. */
@@ -71,10 +71,10 @@ struct gt_job_peak {
     size_t member_count, member_capacity;
     uint32_t free; /* 1 + the first unused one; 0: none */
     bool has_main;
-    double between;      /* the most that the group's mark had between two readings, bytes */
-    double largest_mark; /* the largest of any process at a reading */
-    double group;        /* upper bound by the job's own control group, bytes; 0: not known */
-    uint64_t unknown;    /* processes that ended and whose final mark is not known */
+    double between;     /* the most that the group's mark had between two readings, bytes */
+    double largest_hwm; /* the largest of any process at a reading */
+    double group;       /* upper bound by the job's own control group, bytes; 0: not known */
+    uint64_t unknown;   /* processes that ended and whose final mark is not known */
 };
 
 void gt_job_peak_release(struct gt_job_peak *peak);
@@ -92,16 +92,16 @@ void gt_job_peak_raise(struct gt_job_peak *peak, int scope, double bytes);
 void gt_job_peak_between(struct gt_job_peak *peak, double bytes);
 /* Take in the mark of a process, or its resident set where that is more. `is_old`: the mark may be from before tracking began, and is
  * but a bound until it rises. */
-void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t member, double rss, double mark, bool is_old);
+void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t member, double rss, double hwm, bool is_old);
 /* End it now; its mark may still come. */
 void gt_job_peak_end(struct gt_job_peak *peak, uint32_t member);
 /* Take in its mark: of its exit record, or as the main process knows itself. `is_copy`: it never executed a program; unless a
  * reading met it, its mark is its parent's. */
-void gt_job_peak_tell(struct gt_job_peak *peak, uint32_t member, double mark, bool is_copy);
+void gt_job_peak_tell(struct gt_job_peak *peak, uint32_t member, double hwm, bool is_copy);
 /* Take in the largest mark of a process and of the children that it waited for, as wait4 has it: a bound for this one. */
-void gt_job_peak_limit(struct gt_job_peak *peak, uint32_t member, double mark);
+void gt_job_peak_limit(struct gt_job_peak *peak, uint32_t member, double hwm);
 /* Give the handle back: nothing more will come. `has_mark`: its exit record has come. */
-void gt_job_peak_settle(struct gt_job_peak *peak, uint32_t member, bool has_mark);
+void gt_job_peak_settle(struct gt_job_peak *peak, uint32_t member, bool has_hwm);
 /* Forget a process that was no part of the job, as if it had never been. */
 void gt_job_peak_drop(struct gt_job_peak *peak, uint32_t member);
 /* Returns the largest value of a scope. It costs a step for each process that is not settled. */

@@ -12,7 +12,7 @@
 #include "base/grow.h"
 #include "base/map.h"
 #include "collect/process/process.h"
-#include "sample/roster.h"
+#include "sample/process_history.h"
 
 /* A helper is kept until its child has been looked at. */
 enum { SETTLES_OF_HELPERS = 50, SETTLES_LATE = 10 };
@@ -38,17 +38,17 @@ struct gt_membership {
     pid_t main;    /* 0: not seeded yet */
     pid_t tracker; /* that adopts orphans of the job; 0 */
     bool awaits_records;
-    struct gt_roster *roster; /* NULL: nobody listens */
-    struct gt_events *marks;  /* whose filter knows the members; NULL: none does */
-    struct gt_map processes;  /* process number -> index into `entry` */
-    struct gt_map threads;    /* thread number -> index into `entry` */
+    struct gt_process_history *history; /* NULL: nobody listens */
+    struct gt_events *marks;            /* whose filter knows the members; NULL: none does */
+    struct gt_map processes;            /* process number -> index into `entry` */
+    struct gt_map threads;              /* thread number -> index into `entry` */
     struct entry *entry;
     size_t capacity;
     uint32_t entries, free;
     uint32_t ended_kept; /* entries that ended and are not forgotten */
     struct gt_membership_counts counts;
-    struct gt_map disowned; /* processes whose records are to come; the values say nothing */
-    uint64_t disowned_cpu;
+    struct gt_map excluded; /* processes whose records are to come; the values say nothing */
+    uint64_t excluded_cpu;
     struct gt_exit_record ended; /* see gt_membership_ended() */
 };
 
@@ -72,7 +72,7 @@ void gt_membership_free(struct gt_membership *membership)
         return;
     gt_map_release(&membership->processes);
     gt_map_release(&membership->threads);
-    gt_map_release(&membership->disowned);
+    gt_map_release(&membership->excluded);
     free(membership->entry);
     free(membership);
 }
@@ -229,7 +229,7 @@ static int begin_process(struct gt_membership *membership, pid_t pid, pid_t pare
         return result;
     struct entry *entry = &membership->entry[index];
     mark(membership, pid);
-    gt_map_remove(&membership->disowned, pid); /* another process had the number */
+    gt_map_remove(&membership->excluded, pid); /* another process had the number */
     *entry = (struct entry){
         .member = {.pid = pid, .parent = parent, .seen_from_fork = parent != 0, .peak = GT_PEAK_NONE},
         .counts_before = membership->counts,
@@ -363,8 +363,8 @@ static void take_back(struct gt_membership *membership, struct entry *entry)
 static void leave_out(struct gt_membership *membership, struct entry *entry, bool is_awaited)
 {
     if (is_awaited) {
-        membership->disowned_cpu += entry->member.record.cpu_ns;
-        gt_map_put(&membership->disowned, entry->member.pid, 0); /* without memory its time is not taken off */
+        membership->excluded_cpu += entry->member.record.cpu_ns;
+        gt_map_put(&membership->excluded, entry->member.pid, 0); /* without memory its time is not taken off */
     }
     take_back(membership, entry);
 }
@@ -372,8 +372,8 @@ static void leave_out(struct gt_membership *membership, struct entry *entry, boo
 static void hear_record(struct gt_membership *membership, const struct gt_event *event)
 {
     struct entry *entry = find(membership, event->tgid);
-    if (!entry && gt_map_get(&membership->disowned, event->tgid) != GT_MAP_ABSENT)
-        membership->disowned_cpu += event->record.cpu_ns;
+    if (!entry && gt_map_get(&membership->excluded, event->tgid) != GT_MAP_ABSENT)
+        membership->excluded_cpu += event->record.cpu_ns;
     if (!entry || (entry->end_was_heard && entry->member.records >= entry->member.tasks_ended))
         return; /* a stranger, perhaps one that has the number of a member that ended and whose records are all here */
     add_record(&entry->member.record, &event->record);
@@ -402,7 +402,7 @@ int gt_membership_feed(struct gt_membership *membership, const struct gt_event *
     return 0;
 }
 
-void gt_membership_disown(struct gt_membership *membership, pid_t pid, bool is_awaited)
+void gt_membership_exclude(struct gt_membership *membership, pid_t pid, bool is_awaited)
 {
     struct entry *entry = find(membership, pid);
     if (!entry)
@@ -414,9 +414,9 @@ void gt_membership_disown(struct gt_membership *membership, pid_t pid, bool is_a
         leave_out(membership, entry, true);
 }
 
-uint64_t gt_membership_disowned_cpu(const struct gt_membership *membership)
+uint64_t gt_membership_excluded_cpu(const struct gt_membership *membership)
 {
-    return membership->disowned_cpu;
+    return membership->excluded_cpu;
 }
 
 /* Records come on a way of their own, and may be late; wait4 tells of the main process. */
@@ -460,19 +460,19 @@ void gt_membership_adopt(struct gt_membership *membership, pid_t tracker)
     mark(membership, tracker);
 }
 
-void gt_membership_listen(struct gt_membership *membership, struct gt_roster *roster)
+void gt_membership_listen(struct gt_membership *membership, struct gt_process_history *history)
 {
-    membership->roster = roster;
+    membership->history = history;
 }
 
 /* What was fed is told on if it was about a member: `records` is how many there were before. */
-static int tell_roster(struct gt_membership *membership, const struct gt_event *event, uint64_t records)
+static int tell_history(struct gt_membership *membership, const struct gt_event *event, uint64_t records)
 {
     bool is_fork = event->kind == GT_EVENT_FORK, is_record = event->kind == GT_EVENT_RECORD;
     const struct gt_member *member = gt_membership_find(membership, is_fork ? event->pid : event->tgid);
     if (!member || (is_fork && member->has_ended) || (is_record && membership->counts.records == records))
         return 0;
-    return gt_roster_hear(membership->roster, event, member->has_ended);
+    return gt_process_history_hear(membership->history, event, member->has_ended);
 }
 
 int gt_membership_update(struct gt_membership *membership, struct gt_events *events, struct gt_error *error)
@@ -482,12 +482,12 @@ int gt_membership_update(struct gt_membership *membership, struct gt_events *eve
     int result;
     while ((result = gt_events_next(events, &event, error)) == 1) {
         lost |= event.kind == GT_EVENT_LOST && event.source == GT_EVENTS_FORKS;
-        if (lost && membership->roster)
-            gt_roster_lost(membership->roster);
+        if (lost && membership->history)
+            gt_process_history_lost(membership->history);
         uint64_t records = membership->counts.records;
         result = gt_membership_feed(membership, &event);
-        if (result == 0 && membership->roster)
-            result = tell_roster(membership, &event, records);
+        if (result == 0 && membership->history)
+            result = tell_history(membership, &event, records);
         if (result < 0)
             return gt_error_system(error, -result, "members of the job");
     }
@@ -519,7 +519,7 @@ static DIR *open_task(const struct gt_root *root, pid_t pid, bool *leader_ended)
     snprintf(path, sizeof path, "proc/%d/task", (int)pid);
     if (pid <= 0 || gt_process_stat_of(root, pid, &stat) < 0 || gt_process_stat_is_zombie(&stat))
         return NULL;
-    *leader_ended = gt_process_stat_is_headless(&stat);
+    *leader_ended = gt_process_stat_leader_exited(&stat);
     return gt_root_list(root, path);
 }
 

@@ -72,18 +72,18 @@ int gt_membership_update(struct gt_membership *membership, struct gt_events *eve
 
 /* `pid` is no member, and never was, nor is the helper that forked it, if it executes the same program. `is_awaited`: its parent is a
  * member, to whom the kernel hands its CPU time. */
-void gt_membership_disown(struct gt_membership *membership, pid_t pid, bool is_awaited);
+void gt_membership_exclude(struct gt_membership *membership, pid_t pid, bool is_awaited);
 /* CPU time, ns, that such processes have left to members, as far as their records have come. */
-uint64_t gt_membership_disowned_cpu(const struct gt_membership *membership);
+uint64_t gt_membership_excluded_cpu(const struct gt_membership *membership);
 /* From now on every member's tasks are marked in `events`, so that those may be narrowed. */
 void gt_membership_mark(struct gt_membership *membership, struct gt_events *events);
 /* What the records tell of the members that were seen from their fork to their end, added up; `peak_rss` says nothing. */
 const struct gt_exit_record *gt_membership_ended(const struct gt_membership *membership);
 /* Exit records come, too: members that have ended are kept a little for theirs. */
 void gt_membership_await_records(struct gt_membership *membership);
-/* From now on the roster hears of the members' events. It stays the caller's. */
-struct gt_roster;
-void gt_membership_listen(struct gt_membership *membership, struct gt_roster *roster);
+/* From now on the history hears of the members' events. The caller keeps owning it. */
+struct gt_process_history;
+void gt_membership_listen(struct gt_membership *membership, struct gt_process_history *history);
 
 struct gt_membership_counts gt_membership_counts(const struct gt_membership *membership);
 /* The numbers of the living members, in no order; returns how many there are, also when `capacity` is less. */

@@ -117,7 +117,7 @@ struct gt_outcome {
     struct gt_peak_fields peak[GT_FIXED_ROWS];    /* [scope], of DESCENDANTS and COMBINED */
     struct gt_counter_fields counter[GT_ENERGY_DEVICES];
     double platform_error;    /* joules by which GT_PLATFORM_ENERGY may be off; NaN: not known */
-    double peak_untold;       /* processes whose high-water marks are unknown, so that there is no upper bound */
+    double peak_missing_hwm;  /* processes whose high-water marks are unknown, so that there is no upper bound */
     double own_cpu_time;      /* the tracker's own cost, seconds */
     double slowest_sample;    /* seconds */
     uint64_t samples, missed; /* taken; ticks of the schedule that were missed */
@@ -127,8 +127,8 @@ struct gt_outcome {
     struct gt_package_figures package[GT_PACKAGES];
     size_t provenance_count;
     struct gt_provenance *provenance;
-    struct gt_lives lives; /* by name */
-    size_t rank_count;     /* below the tracker; recordings in CSV do not tell */
+    struct gt_process_records records; /* by name */
+    size_t rank_count;                 /* below the tracker; recordings in CSV do not tell */
     struct gt_local_rank *rank;
     uint64_t processes_not_listed; /* which were too many */
     bool has_detail;               /* the list was asked for */

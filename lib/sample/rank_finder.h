@@ -11,7 +11,7 @@ struct gt_rank_group {
     struct gt_local_rank figures; /* without its GPUs' names */
     char visible[256];            /* CUDA_VISIBLE_DEVICES; "": not told */
     double ended_cpu;             /* seconds of its processes whose parent is none of it */
-    uint64_t devices;             /* bits of the frame's: its processes have had memory there */
+    uint64_t devices;             /* bits of the snapshot's: its processes have had memory there */
     double utilization;           /* sum over readings */
     uint64_t readings;
 };

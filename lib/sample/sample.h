@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "sample/energy_reading.h"
-#include "sample/life.h"
+#include "sample/process_record.h"
 #include "schema/metric.h"
 
 struct gt_row {
@@ -28,9 +28,9 @@ struct gt_sample {
     size_t row_count;
     struct gt_row *row;
     struct gt_energy_reading energy;
-    size_t life_count;
+    size_t record_count;
     /* Of a list: the processes that came, got another name or ended since the last sample. */
-    const struct gt_life *life;
+    const struct gt_process_record *record;
 };
 
 enum { GT_FIXED_ROWS = 4 };

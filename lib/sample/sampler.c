@@ -25,19 +25,19 @@ static int open_driver(struct gt_sampler *sampler, struct gt_sampler_source *sou
 {
     int status = source->driver
                      ? 0
-                     : gt_driver_open(&source->driver, source->type, &sampler->collect, &sampler->frame, error);
+                     : gt_driver_open(&source->driver, source->type, &sampler->collect, &sampler->snapshot, error);
     if (status < 0)
         return status == -ENOMEM
                    ? status
                    : gt_unavailable(&source->availability, GT_BROKEN, NULL, "cannot start a thread for the driver");
-    return gt_driver_opened(&source->driver, seconds, &source->state, &sampler->frame, &source->availability, error);
+    return gt_driver_opened(&source->driver, seconds, &source->state, &sampler->snapshot, &source->availability, error);
 }
 
 static int open_source(struct gt_sampler *sampler, size_t number, double seconds, struct gt_error *error)
 {
     struct gt_sampler_source *source = &sampler->source[number];
     int status = source->type->calls_driver ? open_driver(sampler, source, seconds, error)
-                                            : source->type->open(&source->state, &sampler->collect, &sampler->frame,
+                                            : source->type->open(&source->state, &sampler->collect, &sampler->snapshot,
                                                                  &source->availability, error);
     if (status == -EINPROGRESS) {
         sampler->is_opening = true;
@@ -88,8 +88,8 @@ int gt_sampler_open_late(struct gt_sampler *sampler, struct gt_error *error)
     size_t before = count_settled(sampler);
     if (!sampler->is_opening)
         return 0;
-    int status = open_collectors(sampler, sampler->frame.is_last ? LAST_PATIENCE : 0, error);
-    if (sampler->frame.is_last)
+    int status = open_collectors(sampler, sampler->snapshot.is_last ? LAST_PATIENCE : 0, error);
+    if (sampler->snapshot.is_last)
         give_up_opening(sampler);
     return status < 0 ? status : count_settled(sampler) > before;
 }
@@ -146,12 +146,12 @@ static uint64_t now_in_ticks(void)
            (uint64_t)t.tv_nsec * (uint64_t)sysconf(_SC_CLK_TCK) / 1000000000u;
 }
 
-static int open_roster(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
+static int open_history(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
 {
-    int status = gt_roster_new(&sampler->roster, &sampler->root, options->names, options->launched, error);
-    sampler->account.roster = sampler->roster;
+    int status = gt_process_history_new(&sampler->history, &sampler->root, options->names, options->launched, error);
+    sampler->account.history = sampler->history;
     if (status >= 0 && sampler->finder.membership)
-        gt_membership_listen(sampler->finder.membership, sampler->roster);
+        gt_membership_listen(sampler->finder.membership, sampler->history);
     return status;
 }
 
@@ -192,7 +192,7 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
     if (status >= 0)
         status = gt_job_finder_open(&sampler->finder, &sampler->root, error);
     if (status >= 0 && options->names)
-        status = open_roster(sampler, options, error);
+        status = open_history(sampler, options, error);
     if (status >= 0)
         status = gt_job_finder_slurm(&sampler->finder, &sampler->root, options->slurm_job, options->mark, error);
     if (status < 0)
@@ -201,7 +201,7 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
 }
 
 /* VmHWM in bytes; 0 where it is not shown. */
-static double mark_of(const struct gt_sampler *sampler, pid_t pid)
+static double hwm_of(const struct gt_sampler *sampler, pid_t pid)
 {
     char text[4096];
     if (gt_root_read_process(&sampler->root, pid, "status", text, sizeof text) <= 0)
@@ -229,13 +229,13 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
     status = gt_tree_open(&sampler->tree, &sampler->root, options->pid, options->launched, error);
     if (status >= 0 && options->aside)
         gt_tree_keep_out(&sampler->tree, options->aside);
-    if (status >= 0 && sampler->roster && gt_roster_read(sampler->roster, &sampler->tree, now) < 0)
+    if (status >= 0 && sampler->history && gt_process_history_read(sampler->history, &sampler->tree, now) < 0)
         status = gt_error_system(error, ENOMEM, "names of the processes");
     const struct gt_events *events = sampler->finder.events;
     bool has_records = events &&
                        gt_events_fd(events, GT_EVENTS_RECORDS) >= 0; /* which tell the mark of the program alone */
     if (status >= 0 && options->launched && !has_records)
-        sampler->account.main_mark_held = mark_of(sampler, options->pid);
+        sampler->account.main_hwm_held = hwm_of(sampler, options->pid);
     if (status >= 0 && options->launched)
         status = gt_job_finder_look(&sampler->finder, &sampler->tree, &sampler->account,
                                     gt_clock_monotonic(&sampler->clock), error);
@@ -270,17 +270,17 @@ void gt_sampler_close(struct gt_sampler *sampler)
         else if (sampler->source[i].state)
             sampler->source[i].type->close(sampler->source[i].state);
     free(sampler->source);
-    free(sampler->frame.device);
-    free(sampler->frame.share);
-    free(sampler->frame.mark);
-    free(sampler->frame.past);
-    gt_packages_release(&sampler->frame, &sampler->topology);
+    free(sampler->snapshot.device);
+    free(sampler->snapshot.share);
+    free(sampler->snapshot.hwm);
+    free(sampler->snapshot.past);
+    gt_packages_release(&sampler->snapshot, &sampler->topology);
     gt_job_memory_close(sampler->memory);
     gt_group_memory_close(&sampler->group_memory);
     gt_rank_finder_close(&sampler->ranks);
     gt_tree_close(&sampler->tree);
     gt_job_finder_close(&sampler->finder);
-    gt_roster_free(sampler->roster);
+    gt_process_history_free(sampler->history);
     gt_root_close(&sampler->root);
     *sampler = (struct gt_sampler){.root.fd = -1};
 }
@@ -381,11 +381,11 @@ uint64_t gt_sampler_born(const struct gt_sampler *sampler)
 }
 
 /* Collectors are asked one after the other, and some take long. */
-static void note_time(struct gt_frame *frame, const struct gt_collector_type *type, int64_t now_ns)
+static void note_time(struct gt_snapshot *snapshot, const struct gt_collector_type *type, int64_t now_ns)
 {
     for (size_t k = 0; k < type->metric_count; k++)
-        if (!frame->owner[type->metrics[k]] || frame->owner[type->metrics[k]] == type)
-            frame->read_ns[type->metrics[k]] = now_ns;
+        if (!snapshot->owner[type->metrics[k]] || snapshot->owner[type->metrics[k]] == type)
+            snapshot->read_ns[type->metrics[k]] = now_ns;
 }
 
 /* Nothing asks its collector again, not even for a description. */
@@ -397,43 +397,43 @@ static void leave_driver(struct gt_sampler_source *source)
 
 static int collect(struct gt_sampler *sampler, struct gt_error *error)
 {
-    struct gt_frame *frame = &sampler->frame;
-    frame->process = sampler->tree.process;
-    frame->process_count = sampler->tree.count;
-    frame->share_count = frame->mark_count = 0;
-    gt_values_clear(frame->system);
-    gt_values_clear(frame->job);
-    memset(frame->doubt, 0, sizeof frame->doubt);
-    for (size_t i = 0; i < frame->device_count; i++) {
-        gt_values_clear(frame->device[i].value);
-        frame->device[i].is_resting = frame->device[i].is_old = frame->device[i].is_silent = false;
-        frame->device[i].doubt = 0;
-        frame->device[i].read_ns = 0;
+    struct gt_snapshot *snapshot = &sampler->snapshot;
+    snapshot->process = sampler->tree.process;
+    snapshot->process_count = sampler->tree.count;
+    snapshot->share_count = snapshot->hwm_count = 0;
+    gt_values_clear(snapshot->system);
+    gt_values_clear(snapshot->job);
+    memset(snapshot->doubt, 0, sizeof snapshot->doubt);
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        gt_values_clear(snapshot->device[i].value);
+        snapshot->device[i].is_resting = snapshot->device[i].is_old = snapshot->device[i].is_silent = false;
+        snapshot->device[i].doubt = 0;
+        snapshot->device[i].read_ns = 0;
     }
-    gt_packages_clear(frame);
-    if (frame->is_last && sampler->roster && gt_roster_past(sampler->roster, frame) < 0)
+    gt_packages_clear(snapshot);
+    if (snapshot->is_last && sampler->history && gt_process_history_past(sampler->history, snapshot) < 0)
         return gt_error_system(error, ENOMEM, "processes that have ended");
-    frame->monotonic_ns = gt_clock_monotonic(&sampler->clock);
-    frame->real_ns = frame->monotonic_ns + sampler->epoch_ns;
-    gt_frame_see_end(frame, &sampler->root);
+    snapshot->monotonic_ns = gt_clock_monotonic(&sampler->clock);
+    snapshot->real_ns = snapshot->monotonic_ns + sampler->epoch_ns;
+    gt_snapshot_see_end(snapshot, &sampler->root);
     for (size_t i = 0; i < sampler->ready_count; i++) {
         struct gt_sampler_source *source = &sampler->source[sampler->ready[i]];
         struct gt_error trouble;
         int64_t begin_ns = gt_clock_monotonic(&sampler->clock);
         trouble.code = 0;
         trouble.text[0] = '\0';
-        int status = source->driver ? gt_driver_collect(source->driver, frame, &trouble)
-                                    : source->type->collect(source->state, frame, &trouble);
+        int status = source->driver ? gt_driver_collect(source->driver, snapshot, &trouble)
+                                    : source->type->collect(source->state, snapshot, &trouble);
         if (status == -ENOMEM)
             return gt_error_set(error, ENOMEM, "%s", trouble.text[0] ? trouble.text : "no memory");
-        if (status == -ETIMEDOUT && frame->is_last)
+        if (status == -ETIMEDOUT && snapshot->is_last)
             leave_driver(source);
         if (status < 0 && trouble.text[0] && !sampler->trouble.code)
             sampler->trouble = trouble;
-        note_time(frame, source->type, (begin_ns + gt_clock_monotonic(&sampler->clock)) / 2);
+        note_time(snapshot, source->type, (begin_ns + gt_clock_monotonic(&sampler->clock)) / 2);
     }
-    sampler->platform_doubt += fabs(frame->doubt[GT_PLATFORM_ENERGY]);
-    frame->read_seconds = (double)(gt_clock_monotonic(&sampler->clock) - frame->monotonic_ns) / 1e9;
+    sampler->platform_doubt += fabs(snapshot->doubt[GT_PLATFORM_ENERGY]);
+    snapshot->read_seconds = (double)(gt_clock_monotonic(&sampler->clock) - snapshot->monotonic_ns) / 1e9;
     return 0;
 }
 
@@ -451,12 +451,12 @@ static void look_at_forks(struct gt_sampler *sampler)
 }
 
 /* A fork that is about to execute a program has its parent's memory. */
-static void note_mark(struct gt_sampler *sampler, const struct gt_process *process)
+static void note_hwm(struct gt_sampler *sampler, const struct gt_process *process)
 {
     bool is_copy = process->is_forked && !process->is_main && !process->is_worker;
     if (process->peak != GT_PEAK_NONE && !process->is_zombie && !is_copy)
-        gt_job_peak_seen(&sampler->finder.peak, process->peak, process->value[GT_RSS], process->mark,
-                         process->mark_before > 0);
+        gt_job_peak_seen(&sampler->finder.peak, process->peak, process->value[GT_RSS], process->hwm,
+                         process->hwm_before > 0);
 }
 
 static void open_group_memory(struct gt_sampler *sampler)
@@ -515,25 +515,26 @@ static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_err
 {
     if (gt_rank_finder_look(&sampler->ranks, &sampler->root, &sampler->tree) < 0)
         return gt_error_system(error, ENOMEM, "ranks of the processes");
-    if (sampler->roster && gt_roster_read(sampler->roster, &sampler->tree, gt_clock_monotonic(&sampler->clock)) < 0)
+    if (sampler->history &&
+        gt_process_history_read(sampler->history, &sampler->tree, gt_clock_monotonic(&sampler->clock)) < 0)
         return gt_error_system(error, ENOMEM, "names of the processes");
     gt_account_settle(&sampler->account, &sampler->tree);
     gt_job_finder_account(&sampler->finder, &sampler->tree, &sampler->account);
     gt_account_keep(&sampler->account, &sampler->tree);
-    sampler->frame.process = sampler->tree.process;
-    sampler->frame.process_count = sampler->tree.count;
+    sampler->snapshot.process = sampler->tree.process;
+    sampler->snapshot.process_count = sampler->tree.count;
     sampler->settled = sampler->tree.started;
     look_at_group(sampler);
     struct gt_group_reading group = read_group(sampler);
-    sampler->frame.job[GT_RAM_UNMAPPED] = NAN;
+    sampler->snapshot.job[GT_RAM_UNMAPPED] = NAN;
     if (sampler->group_memory.is_own)
-        sampler->frame.job[GT_RAM_UNMAPPED] = fmax(0, group.shmem - group.mapped);
-    gt_job_memory_update(sampler->memory, &sampler->frame, &group, sampler->group_memory.is_own, patience_ns);
+        sampler->snapshot.job[GT_RAM_UNMAPPED] = fmax(0, group.shmem - group.mapped);
+    gt_job_memory_update(sampler->memory, &sampler->snapshot, &group, sampler->group_memory.is_own, patience_ns);
     note_job(sampler, &group);
     gt_job_peak_reading(&sampler->finder.peak, GT_PEAK_DESCENDANTS,
                         gt_job_memory_scope(sampler->memory, GT_SCOPE_DESCENDANTS));
     for (size_t i = 0; i < sampler->tree.count; i++)
-        note_mark(sampler, sampler->tree.process[i]);
+        note_hwm(sampler, sampler->tree.process[i]);
     return 0;
 }
 
@@ -577,19 +578,19 @@ int gt_sampler_look(struct gt_sampler *sampler, struct gt_error *error)
     look_at_forks(sampler);
     for (size_t i = 0; i < sampler->tree.count; i++)
         gt_process_read(sampler->tree.process[i], &sampler->root);
-    sampler->frame.process = sampler->tree.process;
-    sampler->frame.process_count = sampler->tree.count;
+    sampler->snapshot.process = sampler->tree.process;
+    sampler->snapshot.process_count = sampler->tree.count;
     return settle(sampler, LOOK_PATIENCE_NS, error);
 }
 
 void gt_sampler_read_last(struct gt_sampler *sampler)
 {
-    sampler->frame.is_last = true;
+    sampler->snapshot.is_last = true;
     gt_sampler_poll(sampler);
     for (size_t i = 0; i < sampler->source_count; i++) {
         struct gt_sampler_source *source = &sampler->source[i];
         if (source->state && source->type->lags && !source->driver)
-            source->type->collect(source->state, &sampler->frame, NULL);
+            source->type->collect(source->state, &sampler->snapshot, NULL);
     }
 }
 
@@ -607,8 +608,8 @@ int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_all_processes 
 void gt_sampler_settle_machine(struct gt_sampler *sampler)
 {
     gt_account_settle(&sampler->account, &sampler->tree);
-    sampler->frame.process = sampler->tree.process;
-    sampler->frame.process_count = sampler->tree.count;
+    sampler->snapshot.process = sampler->tree.process;
+    sampler->snapshot.process_count = sampler->tree.count;
 }
 
 void gt_sampler_reaped(struct gt_sampler *sampler, pid_t pid, const struct rusage *usage)

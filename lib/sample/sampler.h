@@ -5,11 +5,10 @@
 #include "collect/collector.h"
 #include "collect/topology.h"
 #include "sample/account.h"
-#include "sample/all_processes.h"
 #include "sample/driver.h"
 #include "sample/job_finder.h"
 #include "sample/rank_finder.h"
-#include "sample/roster.h"
+#include "sample/process_history.h"
 #include "sample/sample.h"
 #include "sample/job_memory.h"
 #include "sample/tree.h"
@@ -27,12 +26,12 @@ struct gt_sampler {
     struct gt_clock clock;
     double platform_doubt; /* joules that the platform's counter may have counted unseen, in all readings */
     int64_t epoch_ns; /* the time of day minus the monotonic clock, as of the open: setting the clock moves no sample */
-    struct gt_frame frame;
+    struct gt_snapshot snapshot;
     struct gt_topology topology;
     struct gt_tree tree;
     uint64_t settled; /* tree.started when all processes were last read */
     struct gt_job_finder finder;
-    struct gt_roster *roster; /* NULL without names */
+    struct gt_process_history *history; /* NULL without names */
     struct gt_account account;
     struct gt_rank_finder ranks;
     struct gt_sampler_source *source;
@@ -71,10 +70,10 @@ struct gt_sampler_options {
 /* Follow a process and open the collectors. -ESRCH: there is no such process; -EACCES, -EPERM: it may not be read; -ENOTSUP: it is
  * of another PID namespace; -ENOMEM; -EINVAL names an option. Collectors that fail are no error: source[].availability tells. */
 int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error);
-/* While `is_opening`: take in drivers that were opened meanwhile; with frame.is_last those that are not are left behind. Returns 1 where
+/* While `is_opening`: take in drivers that were opened meanwhile; with snapshot.is_last those that are not are left behind. Returns 1 where
  * devices or sources may have changed, else 0, or a negative errno as of opening. */
 int gt_sampler_open_late(struct gt_sampler *sampler, struct gt_error *error);
-/* Read everything into sampler->frame, waiting at most `patience_ns` for the kernel's sums over the processes' memory. Vanished processes
+/* Read everything into sampler->snapshot, waiting up to `patience_ns` for the kernel's sums over the processes' memory. Vanished processes
  * are settled and dropped. Returns 0, -ENOMEM, or the error with which the processes cannot be listed; what a collector cannot read goes to
  * sampler->trouble. */
 int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error);

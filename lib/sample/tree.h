@@ -52,4 +52,17 @@ int gt_process_younger_first(const void *a, const void *b);
 /* Drop the members that are marked is_gone. */
 void gt_tree_drop_gone(struct gt_tree *tree);
 
+/* ---- All processes of a machine ------------------------------------------------------------------------------------ */
+
+/* Every process of the machine that this user may see; the kernel's own threads are none. */
+/* All zero before the first search. */
+struct gt_all_processes {
+    struct gt_map kernel; /* threads of the kernel, not to be looked at again for a while */
+    int64_t renewed_ns;
+};
+
+/* Add to the tree what has come up since the last search. 0, -ENOMEM, or why /proc cannot be listed. */
+int gt_all_processes_find(struct gt_all_processes *processes, struct gt_tree *tree, int64_t now_ns);
+void gt_all_processes_release(struct gt_all_processes *processes);
+
 #endif

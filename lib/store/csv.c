@@ -1,7 +1,7 @@
 /* Recordings as CSV. Lines 1 and 2 hold the names and values of the static data, line 3 the names of columns, and each
  * further line a sample; all end in \r\n. Our static data come after gpu_tracker's own. The outcome follows them in fields of
  * fixed width, which are blank until the recording is finished. GPUs and processes go to NAME.gpus.csv and NAME.processes.csv, which
- * begin with a line of columns. The list of processes is NAME.process_list.csv: see gt_life_fields. */
+ * begin with a line of columns. The list of processes is NAME.process_list.csv: see gt_process_record_fields. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -80,7 +80,7 @@ struct output {
 struct csv_writer {
     struct output data;
     struct output detail[GT_DETAIL_COUNT];
-    struct output lives;
+    struct output records;
     bool has_detail;
     off_t outcome_at;
     struct gt_buffer line;
@@ -120,16 +120,16 @@ static void append_fields(struct gt_buffer *out, const struct gt_field *fields, 
 }
 
 /* The list of processes: rows are appended while it is written; a finished one has each process once. */
-static void csv_lives_header(struct gt_buffer *out)
+static void csv_process_record_header(struct gt_buffer *out)
 {
-    append_field_names(out, gt_life_fields, gt_life_field_count);
+    append_field_names(out, gt_process_record_fields, gt_process_record_field_count);
     end_line(out);
 }
 
-static void csv_lives_rows(struct gt_buffer *out, const struct gt_life *life, size_t count)
+static void csv_process_record_rows(struct gt_buffer *out, const struct gt_process_record *record, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        append_fields(out, gt_life_fields, gt_life_field_count, &life[i]);
+        append_fields(out, gt_process_record_fields, gt_process_record_field_count, &record[i]);
         end_line(out);
     }
 }
@@ -244,7 +244,7 @@ static void close_output(struct output *output, bool unwanted)
 static void release(struct csv_writer *writer, bool unwanted)
 {
     close_output(&writer->data, unwanted);
-    close_output(&writer->lives, unwanted);
+    close_output(&writer->records, unwanted);
     for (size_t i = 0; i < GT_DETAIL_COUNT; i++)
         close_output(&writer->detail[i], unwanted);
     gt_buffer_release(&writer->line);
@@ -295,15 +295,15 @@ static int csv_create(void **ret, const struct gt_store_options *options, const 
     struct csv_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
         return gt_error_system(error, ENOMEM, "%s", options->path);
-    writer->data.fd = writer->lives.fd = writer->detail[0].fd = writer->detail[1].fd = -1;
+    writer->data.fd = writer->records.fd = writer->detail[0].fd = writer->detail[1].fd = -1;
     writer->has_detail = options->detail;
     int status = create_data(writer, options, machine, error);
     for (size_t i = 0; !status && options->detail && i < GT_DETAIL_COUNT; i++)
         status = create_detail(writer, options, i, error);
     if (!status && options->detail) {
         gt_buffer_clear(&writer->line);
-        csv_lives_header(&writer->line);
-        status = open_beside(&writer->lives, options, GT_LIFE_SUFFIX, &writer->line, error);
+        csv_process_record_header(&writer->line);
+        status = open_beside(&writer->records, options, GT_PROCESS_RECORD_SUFFIX, &writer->line, error);
     }
     if (status < 0)
         release(writer, true);
@@ -378,10 +378,10 @@ static int csv_write(void *state, const struct gt_sample *sample, struct gt_erro
     int status = 0;
     for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
         status = write_detail(writer, i, sample, error);
-    if (!status && sample->life_count) {
+    if (!status && sample->record_count) {
         gt_buffer_clear(&writer->line);
-        csv_lives_rows(&writer->line, sample->life, sample->life_count);
-        status = write_lines(&writer->lives, &writer->line, error);
+        csv_process_record_rows(&writer->line, sample->record, sample->record_count);
+        status = write_lines(&writer->records, &writer->line, error);
     }
     if (status < 0) {
         csv_flush(writer, NULL);
@@ -418,11 +418,11 @@ static int csv_finish(void *state, const struct gt_outcome *outcome, bool whole,
         gt_error_system(error, -status, "%s", writer->data.path);
     if (!status && outcome && writer->has_detail) { /* a row for each process, instead of those that were appended */
         gt_buffer_clear(text);
-        csv_lives_header(text);
-        csv_lives_rows(text, outcome->lives.life, outcome->lives.count);
-        status = text->failed ? text->failed : gt_new_file_write(writer->lives.path, text->data, text->length);
+        csv_process_record_header(text);
+        csv_process_record_rows(text, outcome->records.record, outcome->records.count);
+        status = text->failed ? text->failed : gt_new_file_write(writer->records.path, text->data, text->length);
         if (status < 0)
-            gt_error_system(error, -status, "%s", writer->lives.path);
+            gt_error_system(error, -status, "%s", writer->records.path);
     }
     release(writer, false);
     return status;
@@ -624,13 +624,13 @@ static int check_static(const struct static_data *data, const char *path, struct
 
 /* ---- Reading: the list of processes ------------------------------------------------------------------------------------ */
 
-/* `fields` are those of gt_life_fields, or negative. */
-static int read_life(char **texts, const int *fields, size_t count, const struct table *table, struct gt_life *ret,
-                     struct gt_error *error)
+/* `fields` are those of gt_process_record_fields, or negative. */
+static int read_record(char **texts, const int *fields, size_t count, const struct table *table,
+                       struct gt_process_record *ret, struct gt_error *error)
 {
-    gt_life_init(ret);
+    gt_process_record_init(ret);
     for (size_t i = 0; i < count; i++) {
-        const struct gt_field *field = fields[i] < 0 ? NULL : &gt_life_fields[fields[i]];
+        const struct gt_field *field = fields[i] < 0 ? NULL : &gt_process_record_fields[fields[i]];
         double value = NAN;
         if (!field)
             continue;
@@ -646,15 +646,15 @@ static int read_life(char **texts, const int *fields, size_t count, const struct
 }
 
 /* A row that was not finished at the end, because the writer was killed or is at work, is left out; so is a text without its last quote. */
-static int read_lives(struct table *table, struct gt_lives *ret, struct gt_error *error)
+static int read_records(struct table *table, struct gt_process_records *ret, struct gt_error *error)
 {
     enum { MOST = 32 };
-    struct gt_life life;
+    struct gt_process_record record;
     char **texts;
     size_t count, columns = table->header_count < MOST ? table->header_count : MOST;
     int status, fields[MOST];
     for (size_t i = 0; i < columns; i++)
-        fields[i] = gt_field_find(gt_life_fields, gt_life_field_count, table->header[i]);
+        fields[i] = gt_field_find(gt_process_record_fields, gt_process_record_field_count, table->header[i]);
     while (columns && (status = gt_csv_next(table->csv, &texts, &count, NULL)) != 0 && status != -EBADMSG) {
         if (status < 0)
             return gt_error_system(error, -status, "%s", table->path);
@@ -663,8 +663,8 @@ static int read_lives(struct table *table, struct gt_lives *ret, struct gt_error
         if (count != table->header_count)
             return gt_error_set(error, EINVAL, "%s, line %llu: %zu fields where the columns are %zu", table->path,
                                 (unsigned long long)gt_csv_line(table->csv), count, table->header_count);
-        status = read_life(texts, fields, columns, table, &life, error);
-        if (status >= 0 && gt_lives_add(ret, &life) < 0)
+        status = read_record(texts, fields, columns, table, &record, error);
+        if (status >= 0 && gt_process_records_add(ret, &record) < 0)
             status = gt_error_system(error, ENOMEM, "%s", table->path);
         if (status < 0)
             return status;
@@ -673,10 +673,10 @@ static int read_lives(struct table *table, struct gt_lives *ret, struct gt_error
 }
 
 /* Read the list beside the recording, if there is one. The last of several rows of a process counts. */
-static int csv_lives_read(struct gt_lives *ret, const char *recording, struct gt_error *error)
+static int csv_process_records_read(struct gt_process_records *ret, const char *recording, struct gt_error *error)
 {
     char path[PATH_MAX];
-    if (gt_store_path_beside(path, sizeof path, recording, GT_LIFE_SUFFIX) < 0 || access(path, F_OK) < 0)
+    if (gt_store_path_beside(path, sizeof path, recording, GT_PROCESS_RECORD_SUFFIX) < 0 || access(path, F_OK) < 0)
         return 0;
     struct table *table = calloc(1, sizeof *table);
     if (!table)
@@ -685,8 +685,8 @@ static int csv_lives_read(struct gt_lives *ret, const char *recording, struct gt
     if (!status) /* whose first line may be unfinished */
         status = keep_line(table, &table->header, &table->header_count, NULL);
     if (status > 0)
-        status = read_lives(table, ret, error);
-    if (status >= 0 && gt_lives_unify(ret) < 0)
+        status = read_records(table, ret, error);
+    if (status >= 0 && gt_process_records_unify(ret) < 0)
         status = gt_error_system(error, ENOMEM, "%s", path);
     close_table(table);
     free(table);
@@ -734,7 +734,7 @@ static int csv_open(void **ret, const char *path, struct gt_recorded *recorded, 
     if (!status)
         status = read_head(&recording->table[GT_TABLE_SAMPLES], recorded, error);
     if (!status)
-        status = csv_lives_read(&recorded->outcome.lives, path, error);
+        status = csv_process_records_read(&recorded->outcome.records, path, error);
     if (status < 0)
         csv_close(recording);
     else

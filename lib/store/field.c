@@ -94,7 +94,7 @@ const struct gt_field gt_outcome_fields[] = {
     FIELD(gt_outcome, "exit_status", exit_status, INTEGER, INT),
     FIELD(gt_outcome, "descendants_ram_peak_private", peak[GT_SCOPE_DESCENDANTS].private_bytes, NUMBER, DOUBLE),
     FIELD(gt_outcome, "combined_ram_peak_private", peak[GT_SCOPE_COMBINED].private_bytes, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "ram_peak_untold", peak_untold, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "ram_peak_untold", peak_missing_hwm, NUMBER, DOUBLE),
     COUNTER_FIELDS("cpu", GT_ENERGY_CPU),
     COUNTER_FIELDS("dram", GT_ENERGY_DRAM),
     COUNTER_FIELDS("gpu", GT_ENERGY_GPU),
@@ -119,20 +119,20 @@ const struct gt_field gt_outcome_fields[] = {
 };
 const size_t gt_outcome_field_count = sizeof gt_outcome_fields / sizeof *gt_outcome_fields;
 
-const struct gt_field gt_life_fields[] = {
-    FIELD(gt_life, "number", number, INTEGER, UINT64),
-    FIELD(gt_life, "pid", pid, INTEGER, KNOWN_PID),
-    FIELD(gt_life, "parent", parent, INTEGER, KNOWN_PID),
-    FIELD(gt_life, "start", start, INTEGER, TICKS),
-    FIELD(gt_life, "name", name, TEXT, TEXT),
-    FIELD(gt_life, "command", command, TEXT, TEXT),
-    FIELD(gt_life, "began", begin, NUMBER, DOUBLE),
-    FIELD(gt_life, "ended", end, NUMBER, DOUBLE),
-    FIELD(gt_life, "ram_peak", ram_peak, NUMBER, DOUBLE),
-    FIELD(gt_life, "cpu_time", cpu_time, NUMBER, DOUBLE),
-    FIELD(gt_life, "rank", rank, INTEGER, FROM_ONE),
+const struct gt_field gt_process_record_fields[] = {
+    FIELD(gt_process_record, "number", number, INTEGER, UINT64),
+    FIELD(gt_process_record, "pid", pid, INTEGER, KNOWN_PID),
+    FIELD(gt_process_record, "parent", parent, INTEGER, KNOWN_PID),
+    FIELD(gt_process_record, "start", start, INTEGER, TICKS),
+    FIELD(gt_process_record, "name", name, TEXT, TEXT),
+    FIELD(gt_process_record, "command", command, TEXT, TEXT),
+    FIELD(gt_process_record, "began", begin, NUMBER, DOUBLE),
+    FIELD(gt_process_record, "ended", end, NUMBER, DOUBLE),
+    FIELD(gt_process_record, "ram_peak", ram_peak, NUMBER, DOUBLE),
+    FIELD(gt_process_record, "cpu_time", cpu_time, NUMBER, DOUBLE),
+    FIELD(gt_process_record, "rank", rank, INTEGER, FROM_ONE),
 };
-const size_t gt_life_field_count = sizeof gt_life_fields / sizeof *gt_life_fields;
+const size_t gt_process_record_field_count = sizeof gt_process_record_fields / sizeof *gt_process_record_fields;
 
 const struct gt_field gt_local_rank_fields[] = {
     FIELD(gt_local_rank, "rank", rank, INTEGER, INT),
@@ -242,15 +242,15 @@ int gt_machine_field_read(struct gt_machine *machine, const struct gt_field *fie
     return 0;
 }
 
-void gt_life_init(struct gt_life *life)
+void gt_process_record_init(struct gt_process_record *record)
 {
-    *life = (struct gt_life){.begin = NAN, .end = NAN, .ram_peak = NAN, .cpu_time = NAN};
+    *record = (struct gt_process_record){.begin = NAN, .end = NAN, .ram_peak = NAN, .cpu_time = NAN};
 }
 
 void gt_outcome_init(struct gt_outcome *outcome)
 {
     *outcome = (struct gt_outcome){.elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN};
-    outcome->peak_untold = outcome->platform_error = NAN;
+    outcome->peak_missing_hwm = outcome->platform_error = NAN;
     outcome->events = (struct gt_kernel_events){NAN, NAN, NAN, NAN, 0, NAN, "", false, NAN};
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         gt_values_clear(outcome->value[scope]);
@@ -327,7 +327,7 @@ void gt_recorded_release(struct gt_recorded *recorded)
     free(recorded->machine.gpu);
     free(recorded->outcome.provenance);
     free(recorded->outcome.rank);
-    gt_lives_release(&recorded->outcome.lives);
+    gt_process_records_release(&recorded->outcome.records);
 }
 
 int gt_recording_version_check(double version, const char *path, struct gt_error *error)

@@ -21,14 +21,14 @@ extern const size_t gt_machine_field_count;
 /* Fields of a struct gt_outcome, without its values. The first is "complete". */
 extern const struct gt_field gt_outcome_fields[];
 extern const size_t gt_outcome_field_count;
-/* Fields of a struct gt_life: the columns of the list of processes, in SQLite the table "process", in CSV the file NAME.process_list.csv.
+/* Fields of a process record: the columns of the list of processes, in SQLite the table "process", in CSV the file NAME.process_list.csv.
  * A process may have several rows, of which the last counts; a finished recording has one of each. Base units. */
-#define GT_LIFE_TABLE "process"
-#define GT_LIFE_SUFFIX ".process_list"
-extern const struct gt_field gt_life_fields[];
-extern const size_t gt_life_field_count;
+#define GT_PROCESS_RECORD_TABLE "process"
+#define GT_PROCESS_RECORD_SUFFIX ".process_list"
+extern const struct gt_field gt_process_record_fields[];
+extern const size_t gt_process_record_field_count;
 /* Clear it: nothing is known. */
-void gt_life_init(struct gt_life *life);
+void gt_process_record_init(struct gt_process_record *record);
 
 /* Fields of a struct gt_local_rank: the columns of the table "ranks" in SQLite, which is there when there are ranks below the tracker. */
 #define GT_RANKS_TABLE "ranks"
@@ -50,7 +50,7 @@ int gt_machine_field_read(struct gt_machine *machine, const struct gt_field *fie
 /* A reader knows this of a recording before its first sample. */
 struct gt_recorded {
     struct gt_machine machine;
-    struct gt_outcome outcome; /* its lives are there without an outcome, too */
+    struct gt_outcome outcome; /* its process records are there without an outcome, too */
     bool has_outcome;
 };
 

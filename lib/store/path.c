@@ -246,7 +246,7 @@ int gt_store_place(struct gt_new_file *file, const char *path, bool replace, str
 
 const char *gt_store_part(size_t index)
 {
-    static const char *const others[] = {GT_LIFE_SUFFIX, GT_BLOCKS_SUFFIX};
+    static const char *const others[] = {GT_PROCESS_RECORD_SUFFIX, GT_BLOCKS_SUFFIX};
     if (index < GT_DETAIL_COUNT)
         return gt_details[index].suffix;
     index -= GT_DETAIL_COUNT;

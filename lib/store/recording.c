@@ -100,9 +100,9 @@ const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recordi
     return recording->recorded.has_outcome ? &recording->recorded.outcome : NULL;
 }
 
-const struct gt_lives *gt_recording_lives(const struct gt_recording *recording)
+const struct gt_process_records *gt_recording_process_records(const struct gt_recording *recording)
 {
-    return &recording->recorded.outcome.lives;
+    return &recording->recorded.outcome.records;
 }
 
 int64_t gt_recording_clock_set(const struct gt_machine *machine, int64_t epoch_ns)

@@ -17,30 +17,30 @@ enum { ROW_HEAD = offsetof(struct gt_row, value), MOST_OF_ROW = sizeof(struct gt
 
 struct head {
     int64_t real_ns, monotonic_ns;
-    size_t rows, lives;
+    size_t rows, records;
 };
 
-static int reserve(struct gt_sample_copy *copy, size_t rows, size_t lives)
+static int reserve(struct gt_sample_copy *copy, size_t rows, size_t records)
 {
     int status = GT_GROW_TO(copy->sample.row, copy->capacity, rows);
     if (status >= 0)
-        status = GT_GROW_TO(copy->life, copy->life_capacity, lives);
-    copy->sample.life = copy->life;
+        status = GT_GROW_TO(copy->record, copy->record_capacity, records);
+    copy->sample.record = copy->record;
     return status;
 }
 
 int gt_sample_copy_set(struct gt_sample_copy *copy, const struct gt_sample *sample)
 {
-    if (reserve(copy, sample->row_count, sample->life_count) < 0)
+    if (reserve(copy, sample->row_count, sample->record_count) < 0)
         return -ENOMEM;
     copy->sample.real_ns = sample->real_ns;
     copy->sample.monotonic_ns = sample->monotonic_ns;
     copy->sample.row_count = sample->row_count;
-    copy->sample.life_count = sample->life_count;
+    copy->sample.record_count = sample->record_count;
     copy->sample.energy = sample->energy;
     memcpy(copy->sample.row, sample->row, sample->row_count * sizeof *sample->row);
-    if (sample->life_count)
-        memcpy(copy->life, sample->life, sample->life_count * sizeof *sample->life);
+    if (sample->record_count)
+        memcpy(copy->record, sample->record, sample->record_count * sizeof *sample->record);
     return 0;
 }
 
@@ -57,7 +57,7 @@ struct gt_row *gt_sample_copy_add(struct gt_sample_copy *copy, enum gt_scope sco
 void gt_sample_copy_release(struct gt_sample_copy *copy)
 {
     free(copy->sample.row);
-    free(copy->life);
+    free(copy->record);
     *copy = (struct gt_sample_copy){0};
 }
 
@@ -101,17 +101,17 @@ static const char *get_row(const char *at, struct gt_row *row)
 
 int gt_sample_batch_add(struct gt_sample_batch *batch, const struct gt_sample *sample)
 {
-    struct head head = {sample->real_ns, sample->monotonic_ns, sample->row_count, sample->life_count};
-    size_t lives = head.lives * sizeof *sample->life;
-    if (GT_GROW_TO(batch->bytes, batch->capacity, batch->length + sizeof head + head.rows * MOST_OF_ROW + lives) < 0)
+    struct head head = {sample->real_ns, sample->monotonic_ns, sample->row_count, sample->record_count};
+    size_t records = head.records * sizeof *sample->record;
+    if (GT_GROW_TO(batch->bytes, batch->capacity, batch->length + sizeof head + head.rows * MOST_OF_ROW + records) < 0)
         return -ENOMEM;
     if (!batch->count++)
         batch->first_ns = sample->monotonic_ns;
     char *at = put(batch->bytes + batch->length, &head, sizeof head);
     for (size_t i = 0; i < head.rows; i++)
         at = put_row(at, &sample->row[i]);
-    if (lives)
-        at = put(at, sample->life, lives);
+    if (records)
+        at = put(at, sample->record, records);
     batch->length = (size_t)(at - batch->bytes);
     return 0;
 }
@@ -146,16 +146,16 @@ int gt_sample_batch_take(struct gt_sample_batch *batch, struct gt_sample_copy *r
     if (batch->taken == batch->length)
         return 0;
     const char *at = get(batch->bytes + batch->taken, &head, sizeof head);
-    if (reserve(ret, head.rows, head.lives) < 0)
+    if (reserve(ret, head.rows, head.records) < 0)
         return -ENOMEM;
     sample->real_ns = head.real_ns;
     sample->monotonic_ns = head.monotonic_ns;
     sample->row_count = head.rows;
-    sample->life_count = head.lives;
+    sample->record_count = head.records;
     for (size_t i = 0; i < head.rows; i++)
         at = get_row(at, &sample->row[i]);
-    if (head.lives)
-        at = get(at, ret->life, head.lives * sizeof *ret->life);
+    if (head.records)
+        at = get(at, ret->record, head.records * sizeof *ret->record);
     batch->taken = (size_t)(at - batch->bytes);
     return 1;
 }

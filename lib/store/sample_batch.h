@@ -6,12 +6,12 @@
 
 #include "sample/sample.h"
 
-/* A sample that owns its rows and lives. Its capacity only grows. */
+/* A sample that owns its rows and process records. Its capacity only grows. */
 struct gt_sample_copy {
-    struct gt_sample sample; /* its lives are those below */
+    struct gt_sample sample; /* its process records are those below */
     size_t capacity;
-    struct gt_life *life;
-    size_t life_capacity;
+    struct gt_process_record *record;
+    size_t record_capacity;
 };
 
 /* Copy a sample. Returns 0 or -ENOMEM. */

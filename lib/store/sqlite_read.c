@@ -198,12 +198,12 @@ static void take_fields(sqlite3_stmt *statement, const struct gt_field *fields, 
     }
 }
 
-static int take_life(sqlite3_stmt *statement, struct gt_recorded *recorded)
+static int take_record(sqlite3_stmt *statement, struct gt_recorded *recorded)
 {
-    struct gt_life life;
-    gt_life_init(&life);
-    take_fields(statement, gt_life_fields, gt_life_field_count, &life);
-    return gt_lives_add(&recorded->outcome.lives, &life);
+    struct gt_process_record record;
+    gt_process_record_init(&record);
+    take_fields(statement, gt_process_record_fields, gt_process_record_field_count, &record);
+    return gt_process_records_add(&recorded->outcome.records, &record);
 }
 
 static int take_rank(sqlite3_stmt *statement, struct gt_recorded *recorded)
@@ -236,7 +236,7 @@ static int sqlite_read_fields(sqlite3 *database, const char *path, struct gt_rec
         {"final", "SELECT scope, metric, value FROM final", take_final},
         {"package", "SELECT package, key, value FROM package", take_package},
         {GT_RANKS_TABLE, "SELECT * FROM " GT_RANKS_TABLE, take_rank},
-        {GT_LIFE_TABLE, "SELECT * FROM " GT_LIFE_TABLE, take_life},
+        {GT_PROCESS_RECORD_TABLE, "SELECT * FROM " GT_PROCESS_RECORD_TABLE, take_record},
         {"provenance", "SELECT scope, metric, exactness, source, note FROM provenance", take_provenance},
     };
     if (!gt_sqlite_has_table(database, "static_data"))

@@ -29,7 +29,7 @@ struct sqlite_writer {
     struct gt_error problem; /* the first error; nothing is done after it */
     struct output data;
     struct output detail[GT_DETAIL_COUNT];
-    sqlite3_stmt *lives;   /* with names */
+    sqlite3_stmt *records; /* with names */
     sqlite3_stmt *minutes; /* NULL: no minute was over yet */
     struct gt_minute minute;
     bool has_detail, has_names, in_transaction;
@@ -100,15 +100,16 @@ static void insert_fields(struct sqlite_writer *writer, sqlite3_stmt *insert, co
 }
 
 /* A row replaces an earlier one of the same number. Names that are not known are NULL. */
-static void insert_lives(struct sqlite_writer *writer, const struct gt_life *life, size_t count)
+static void insert_records(struct sqlite_writer *writer, const struct gt_process_record *record, size_t count)
 {
-    for (size_t k = 0; writer->lives && k < count; k++) {
-        for (size_t i = 0; i < gt_life_field_count; i++)
-            if (gt_life_fields[i].kind == GT_FIELD_TEXT && !*gt_field_text(&gt_life_fields[i], &life[k]))
-                sqlite3_bind_null(writer->lives, (int)i + 1);
+    for (size_t k = 0; writer->records && k < count; k++) {
+        for (size_t i = 0; i < gt_process_record_field_count; i++)
+            if (gt_process_record_fields[i].kind == GT_FIELD_TEXT &&
+                !*gt_field_text(&gt_process_record_fields[i], &record[k]))
+                sqlite3_bind_null(writer->records, (int)i + 1);
             else
-                bind_field(writer->lives, (int)i + 1, &gt_life_fields[i], &life[k]);
-        step(writer, writer->lives);
+                bind_field(writer->records, (int)i + 1, &gt_process_record_fields[i], &record[k]);
+        step(writer, writer->records);
     }
 }
 
@@ -174,7 +175,8 @@ static void create_tables(struct sqlite_writer *writer, const struct gt_machine 
         create_output(writer, &writer->detail[i].columns, gt_details[i].table, "");
     }
     if (writer->has_names)
-        create_fields(writer, GT_LIFE_TABLE, gt_life_fields, gt_life_field_count, " PRIMARY KEY");
+        create_fields(writer, GT_PROCESS_RECORD_TABLE, gt_process_record_fields, gt_process_record_field_count,
+                      " PRIMARY KEY");
     run(writer, schema);
     insert_machine(writer, machine);
     run(writer, "COMMIT");
@@ -183,7 +185,7 @@ static void create_tables(struct sqlite_writer *writer, const struct gt_machine 
 static void close_database(struct sqlite_writer *writer)
 {
     sqlite3_stmt **const statements[] = {&writer->data.insert, &writer->detail[0].insert, &writer->detail[1].insert,
-                                         &writer->lives, &writer->minutes};
+                                         &writer->records, &writer->minutes};
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
         sqlite3_finalize(*statements[i]);
         *statements[i] = NULL;
@@ -231,7 +233,7 @@ static void reopen(struct sqlite_writer *writer, const struct stat *file)
     for (size_t i = 0; writer->has_detail && i < GT_DETAIL_COUNT; i++)
         writer->detail[i].insert = prepare(writer, "INSERT", gt_details[i].table, writer->detail[i].columns.count);
     if (writer->has_names)
-        writer->lives = prepare(writer, "REPLACE", GT_LIFE_TABLE, gt_life_field_count);
+        writer->records = prepare(writer, "REPLACE", GT_PROCESS_RECORD_TABLE, gt_process_record_field_count);
 }
 
 /* Let the file appear, and go on in it. After any error nothing of it is left. */
@@ -379,7 +381,7 @@ int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error
     writer->in_transaction = true;
     for (size_t i = 0; writer->has_detail && !writer->is_full && i < GT_DETAIL_COUNT; i++)
         write_detail(writer, i, sample);
-    insert_lives(writer, sample->life, sample->life_count);
+    insert_records(writer, sample->record, sample->record_count);
     if (gt_minute_is_over(&writer->minute, sample->real_ns))
         write_minute(writer);
     gt_minute_begin_sample(&writer->minute, sample->real_ns);
@@ -481,9 +483,9 @@ static void write_outcome(struct sqlite_writer *writer, const struct gt_outcome 
     if (outcome->rank_count)
         insert_ranks(writer, outcome);
     insert_provenance(writer, outcome);
-    if (writer->lives)
-        run(writer, "DELETE FROM " GT_LIFE_TABLE);
-    insert_lives(writer, outcome->lives.life, outcome->lives.count);
+    if (writer->records)
+        run(writer, "DELETE FROM " GT_PROCESS_RECORD_TABLE);
+    insert_records(writer, outcome->records.record, outcome->records.count);
     insert_outcome(writer, outcome);
     run(writer, "COMMIT");
 }

@@ -71,7 +71,7 @@ const struct gt_machine *gt_recording_machine(const struct gt_recording *recordi
 /* Returns the outcome; NULL when the file has none (an original's file, or a killed tracker's). CSV files hold no provenance. */
 const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recording);
 /* Returns the processes that the job had, for a recording with detail, also an unfinished one. */
-const struct gt_lives *gt_recording_lives(const struct gt_recording *recording);
+const struct gt_process_records *gt_recording_process_records(const struct gt_recording *recording);
 /* Returns the nanoseconds by which the clock of this machine was set since it began a recording whose time of day is `epoch_ns` ahead of
  * the monotonic clock: times of its samples do not follow. 0 for a recording of another machine or boot. */
 int64_t gt_recording_clock_set(const struct gt_machine *machine, int64_t epoch_ns);

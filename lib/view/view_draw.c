@@ -126,7 +126,7 @@ static void left_text(char *text, size_t size, const struct gt_view_picture *pic
     *text = '\0';
     bool is_told = is_followed_progress(picture) && (model->is_past || model->state == GT_VIEW_RUNNING);
     if (*progress->name && !is_told && picture->grid.columns >= NARROW) {
-        gt_life_shorten(name, sizeof name, progress->name);
+        gt_shorten(name, sizeof name, progress->name);
         size_t used = (size_t)snprintf(text, size, "  %s %llu of %llu", name, (unsigned long long)progress->done,
                                        (unsigned long long)progress->total);
         text += used;
@@ -149,7 +149,7 @@ static bool follow_text(char *text, size_t size, const struct gt_view_picture *p
     if (model->is_past)
         used = (size_t)snprintf(text, size, "at %s  ", gt_human_clock(at, model->at));
     *style = GT_VIEW_BOLD;
-    gt_life_shorten(name, sizeof name, block->name);
+    gt_shorten(name, sizeof name, block->name);
     used += (size_t)snprintf(text + used, size - used, "%s, call %llu", name,
                              (unsigned long long)(block->calls + block->running));
     if (is_followed_progress(picture))

@@ -6,7 +6,7 @@
 
 #include "aggregate/course.h"
 #include "blocks/block_progress.h"
-#include "sample/life.h"
+#include "sample/process_record.h"
 #include "sample/machine.h"
 #include "store/store.h"
 
@@ -36,10 +36,10 @@ struct gt_view_gpu {
 
 struct gt_view_process {
     pid_t pid;
-    char name[GT_LIFE_NAME], command[GT_LIFE_COMMAND]; /* "": not known */
+    char name[GT_PROCESS_RECORD_NAME], command[GT_PROCESS_RECORD_COMMAND]; /* "": not known */
     double cpu, cpu_time, ram, peak, gpu_ram, threads, read, written,
         age;        /* cpu: NaN when it has ended; cpu_time: only then */
-    unsigned depth; /* as struct gt_life_place has it */
+    unsigned depth; /* as struct gt_process_tree_row has it */
     uint64_t open;
 };
 
@@ -48,7 +48,7 @@ enum { GT_VIEW_LAST_CALLS = 10, GT_VIEW_CALLS = 512 };
 struct gt_view_block {
     char name[96];
     unsigned depth, running;   /* calls that are open now */
-    uint64_t open;             /* as struct gt_life_place has it */
+    uint64_t open;             /* as struct gt_process_tree_row has it */
     uint64_t calls;            /* that have ended */
     double now;                /* seconds since the latest open call began; NaN: none is open */
     double total, least, most; /* seconds; of calls that have ended */

@@ -190,8 +190,9 @@ static char *time_text(char *text, double seconds)
 
 static void draw_block(const struct gt_view_table *table, int row, const struct gt_view_block *block)
 {
-    char text[GT_HUMAN_SIZE], name[GT_LIFE_BRANCH_SIZE + sizeof block->name], branch[GT_LIFE_BRANCH_SIZE];
-    gt_life_branch(branch, &(struct gt_life_place){0, block->depth, block->open});
+    char text[GT_HUMAN_SIZE], name[GT_PROCESS_TREE_BRANCH_SIZE + sizeof block->name],
+        branch[GT_PROCESS_TREE_BRANCH_SIZE];
+    gt_process_tree_branch(branch, &(struct gt_process_tree_row){0, block->depth, block->open});
     snprintf(name, sizeof name, "%s%s", branch, block->name);
     gt_view_field(table, row, BLOCK_NAME, block->running ? GT_VIEW_BOLD : GT_VIEW_PLAIN, name);
     gt_view_field(table, row, BLOCK_NOW, GT_VIEW_BOLD, block->running ? time_text(text, block->now) : "");
@@ -316,7 +317,7 @@ typedef char *write_figure(char *ret, double value);
 static void draw_process(const struct gt_view_table *table, int row, const struct gt_view_process *process)
 {
     const struct gt_view_picture *picture = table->picture;
-    char text[GT_HUMAN_SIZE], branch[GT_LIFE_BRANCH_SIZE] = "", name[sizeof branch + GT_LIFE_COMMAND];
+    char text[GT_HUMAN_SIZE], branch[GT_PROCESS_TREE_BRANCH_SIZE] = "", name[sizeof branch + GT_PROCESS_RECORD_COMMAND];
     const bool is_live = !picture->model->has_ended_processes;
     write_figure *bytes = picture->choice->is_binary ? gt_human_binary : gt_human_bytes;
     const struct {
@@ -340,7 +341,7 @@ static void draw_process(const struct gt_view_table *table, int row, const struc
     const char *own_name = *process->name ? process->name : "?";
     bool shows_command = *process->command && (picture->choice->shows_command || width >= 40 || !*process->name);
     if (!picture->choice->is_flat)
-        gt_life_branch(branch, &(struct gt_life_place){0, process->depth, process->open});
+        gt_process_tree_branch(branch, &(struct gt_process_tree_row){0, process->depth, process->open});
     snprintf(name, sizeof name, "%s%s", branch, shows_command ? process->command : own_name);
     gt_view_field(table, row, PROCESS_NAME, GT_VIEW_PLAIN, name);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)

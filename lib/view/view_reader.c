@@ -101,45 +101,45 @@ static void find_parents(struct reading *reading)
     }
 }
 
-/* Blocks of the model in the order in which they first began, as lives for the drawing of a tree. */
-static int order(struct reading *reading, struct gt_life_place **place)
+/* Blocks of the model in the order in which they first began, as process records for the drawing of a tree. */
+static int order(struct reading *reading, struct gt_process_tree_row **place)
 {
-    struct gt_lives lives = {0};
+    struct gt_process_records records = {0};
     int status = 0;
     for (size_t i = 0; !status && i < reading->calls->count; i++) {
         const struct gt_interval *call = &reading->calls->interval[i];
         uint32_t parent = reading->parent[call->name];
         if (reading->number[call->name] != GT_MAP_ABSENT)
             continue;
-        struct gt_life life = {.number = lives.count,
-                               .pid = (pid_t)call->name + 1,
-                               .parent = parent == GT_MAP_ABSENT ? 0 : (pid_t)parent + 1,
-                               .begin = call->start};
-        reading->number[call->name] = (uint32_t)lives.count;
-        status = gt_lives_add(&lives, &life);
+        struct gt_process_record record = {.number = records.count,
+                                           .pid = (pid_t)call->name + 1,
+                                           .parent = parent == GT_MAP_ABSENT ? 0 : (pid_t)parent + 1,
+                                           .begin = call->start};
+        reading->number[call->name] = (uint32_t)records.count;
+        status = gt_process_records_add(&records, &record);
     }
     if (!status)
-        status = gt_life_tree(place, &lives);
-    struct gt_view_block *block = calloc(lives.count + 1, sizeof *block);
+        status = gt_process_tree(place, &records);
+    struct gt_view_block *block = calloc(records.count + 1, sizeof *block);
     reading->model->block = block;
     status = block ? status : -ENOMEM;
-    for (size_t i = 0; !status && i < lives.count; i++) {
-        const struct gt_life *life = &lives.life[(*place)[i].life];
+    for (size_t i = 0; !status && i < records.count; i++) {
+        const struct gt_process_record *record = &records.record[(*place)[i].record];
         block[i] = (struct gt_view_block){
             .depth = (*place)[i].depth, .open = (*place)[i].open, .now = NAN, .least = NAN, .most = NAN};
-        gt_life_shorten(block[i].name, sizeof block[i].name,
-                        gt_strings_text(&reading->list->names, (size_t)life->pid - 1));
-        reading->number[life->pid - 1] = (uint32_t)i;
+        gt_shorten(block[i].name, sizeof block[i].name,
+                   gt_strings_text(&reading->list->names, (size_t)record->pid - 1));
+        reading->number[record->pid - 1] = (uint32_t)i;
     }
-    reading->model->block_count = status < 0 ? 0 : lives.count;
-    gt_lives_release(&lives);
+    reading->model->block_count = status < 0 ? 0 : records.count;
+    gt_process_records_release(&records);
     return status;
 }
 
 static int fill(struct reading *reading)
 {
     size_t names = reading->list->names.count;
-    struct gt_life_place *place = NULL;
+    struct gt_process_tree_row *place = NULL;
     reading->number = malloc((names + 1) * sizeof *reading->number);
     reading->parent = malloc((names + 1) * sizeof *reading->parent);
     int status = reading->number && reading->parent ? 0 : -ENOMEM;
@@ -338,7 +338,7 @@ static int set_up(struct gt_view_reader *reader, const struct gt_machine *machin
     gt_view_take_limits(model, machine);
     for (size_t i = 0; i < machine->gpu_length; i++) {
         model->gpu[i] = (struct gt_view_gpu){"", NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-        gt_life_shorten(model->gpu[i].name, sizeof model->gpu[i].name, machine->gpu[i].name);
+        gt_shorten(model->gpu[i].name, sizeof model->gpu[i].name, machine->gpu[i].name);
         model->gpu[i].capacity = machine->gpu[i].memory > 0 ? machine->gpu[i].memory : NAN;
     }
     gt_view_forget_figures(model);
@@ -448,62 +448,64 @@ static void fill_process(struct gt_view_process *process, const struct gt_row *r
     process->written = row->value[GT_WRITTEN_BYTES];
 }
 
-/* A list with a life for each process of the last sample, in the same order. */
-static int live_now(struct gt_lives *ret, const struct gt_view_reader *reader, const struct gt_lives *lives)
+/* A list with a record for each process of the last sample, in the same order. */
+static int live_now(struct gt_process_records *ret, const struct gt_view_reader *reader,
+                    const struct gt_process_records *records)
 {
     const struct gt_sample *sample = &reader->sample.sample;
     for (size_t i = 0; i < sample->row_count; i++) {
         const struct gt_row *row = &sample->row[i];
-        struct gt_life life = {.pid = row->pid, .parent = row->parent, .begin = NAN};
+        struct gt_process_record record = {.pid = row->pid, .parent = row->parent, .begin = NAN};
         if (row->scope != GT_SCOPE_PROCESS)
             continue;
-        for (size_t k = 0; k < lives->count; k++)
-            if (lives->life[k].pid == row->pid && (!lives->life[k].start || lives->life[k].start == row->start))
-                life = lives->life[k];
-        life.number = i; /* where its figures are */
-        if (gt_lives_add(ret, &life) < 0)
+        for (size_t k = 0; k < records->count; k++)
+            if (records->record[k].pid == row->pid &&
+                (!records->record[k].start || records->record[k].start == row->start))
+                record = records->record[k];
+        record.number = i; /* where its figures are */
+        if (gt_process_records_add(ret, &record) < 0)
             return -ENOMEM;
     }
     return 0;
 }
 
-static int take_processes(struct gt_view_reader *reader, const struct gt_lives *lives)
+static int take_processes(struct gt_view_reader *reader, const struct gt_process_records *records)
 {
     struct gt_view_model *model = &reader->model;
-    struct gt_lives now = {0};
-    struct gt_life_place *place = NULL;
-    model->has_ended_processes = model->state == GT_VIEW_ENDED && !model->is_past && lives->count > 0;
-    int status = model->has_ended_processes ? 0 : live_now(&now, reader, lives);
-    for (size_t i = 0; !status && model->has_ended_processes && i < lives->count; i++)
-        status = gt_lives_add(&now, &lives->life[i]);
-    gt_lives_sort(&now);
+    struct gt_process_records now = {0};
+    struct gt_process_tree_row *place = NULL;
+    model->has_ended_processes = model->state == GT_VIEW_ENDED && !model->is_past && records->count > 0;
+    int status = model->has_ended_processes ? 0 : live_now(&now, reader, records);
+    for (size_t i = 0; !status && model->has_ended_processes && i < records->count; i++)
+        status = gt_process_records_add(&now, &records->record[i]);
+    gt_process_records_sort(&now);
     if (!status)
-        status = gt_life_tree(&place, &now);
+        status = gt_process_tree(&place, &now);
     free(model->process);
     model->process = calloc(now.count + 1, sizeof *model->process);
     model->process_count = model->process && !status ? now.count : 0;
     for (size_t i = 0; i < model->process_count; i++) {
-        const struct gt_life *life = &now.life[place[i].life];
+        const struct gt_process_record *record = &now.record[place[i].record];
         struct gt_view_process *process = &model->process[i];
-        *process = (struct gt_view_process){.pid = life->pid,
+        *process = (struct gt_view_process){.pid = record->pid,
                                             .depth = place[i].depth,
                                             .open = place[i].open,
-                                            .cpu_time = life->cpu_time,
-                                            .peak = life->ram_peak,
+                                            .cpu_time = record->cpu_time,
+                                            .peak = record->ram_peak,
                                             .cpu = NAN,
                                             .ram = NAN,
                                             .gpu_ram = NAN,
                                             .threads = NAN,
                                             .read = NAN,
                                             .written = NAN};
-        memcpy(process->name, life->name, sizeof process->name);
-        memcpy(process->command, life->command, sizeof process->command);
-        process->age = (model->has_ended_processes && !isnan(life->end) ? life->end : model->at) - life->begin;
+        memcpy(process->name, record->name, sizeof process->name);
+        memcpy(process->command, record->command, sizeof process->command);
+        process->age = (model->has_ended_processes && !isnan(record->end) ? record->end : model->at) - record->begin;
         if (!model->has_ended_processes)
-            fill_process(process, &reader->sample.sample.row[life->number]);
+            fill_process(process, &reader->sample.sample.row[record->number]);
     }
     free(place);
-    gt_lives_release(&now);
+    gt_process_records_release(&now);
     return status < 0 || !model->process ? -ENOMEM : 0;
 }
 
@@ -630,10 +632,10 @@ int gt_view_reader_update(struct gt_view_reader *reader, double until, int64_t n
         status = read_samples(reader, recording, until, error);
     if (status >= 0) {
         const struct gt_outcome *outcome = gt_recording_outcome(recording);
-        const struct gt_lives *lives = gt_recording_lives(recording);
+        const struct gt_process_records *records = gt_recording_process_records(recording);
         take_state(reader, outcome, now_ns - gt_recording_clock_set(gt_recording_machine(recording), reader->epoch_ns));
         take_end(reader, outcome, until);
-        int taken = take_processes(reader, lives);
+        int taken = take_processes(reader, records);
         reader->model.has_detail = reader->model.process_count;
         status = taken < 0 ? gt_error_system(error, ENOMEM, "%s", reader->path) : status;
     }

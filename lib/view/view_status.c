@@ -77,7 +77,7 @@ static void write_parts(char part[PARTS][PART_SIZE], const struct gt_view_model 
         snprintf(part[2], PART_SIZE, isnan(model->cores) || is_short ? "  cpu %s" : "  cpu %s of %.3g",
                  gt_human_number(first, model->cpu), model->cores);
     gpu_text(part[3], model);
-    gt_life_shorten(name, sizeof name, model->progress.name);
+    gt_shorten(name, sizeof name, model->progress.name);
     if (*name)
         snprintf(part[4], PART_SIZE, "  %s %llu/%llu", name, (unsigned long long)model->progress.done,
                  (unsigned long long)model->progress.total);

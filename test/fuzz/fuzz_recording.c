@@ -21,11 +21,11 @@ static void link_to(const char *name, int fd)
         abort();
 }
 
-static void check_lives(const struct gt_lives *lives)
+static void check_records(const struct gt_process_records *records)
 {
-    for (size_t i = 0; i < lives->count; i++)
-        if (strlen(lives->life[i].name) >= sizeof lives->life[i].name || lives->life[i].pid < 0 ||
-            (i && lives->life[i].number <= lives->life[i - 1].number))
+    for (size_t i = 0; i < records->count; i++)
+        if (strlen(records->record[i].name) >= sizeof records->record[i].name || records->record[i].pid < 0 ||
+            (i && records->record[i].number <= records->record[i - 1].number))
             abort();
 }
 
@@ -34,7 +34,7 @@ static void read_all(const char *path)
     struct gt_recording *recording;
     if (gt_recording_open(&recording, path, NULL) < 0)
         return;
-    check_lives(gt_recording_lives(recording));
+    check_records(gt_recording_process_records(recording));
     gt_recording_detail(recording, true);
     const struct gt_sample *sample;
     int status;

@@ -42,7 +42,7 @@ void gpu_machine_begin(struct gpu_machine *machine)
                                                    .pid = 1,
                                                    .period = 1,
                                                    .library = machine->libraries};
-    machine->frame.process = machine->processes;
+    machine->snapshot.process = machine->processes;
 }
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
@@ -55,10 +55,10 @@ void gpu_machine_end(struct gpu_machine *machine)
 {
     if (machine->state)
         machine->type->close(machine->state);
-    free(machine->frame.device);
-    free(machine->frame.share);
-    free(machine->frame.mark);
-    gt_packages_release(&machine->frame, &machine->topology);
+    free(machine->snapshot.device);
+    free(machine->snapshot.share);
+    free(machine->snapshot.hwm);
+    gt_packages_release(&machine->snapshot, &machine->topology);
     gt_root_close(&machine->root);
     assert_int_equal(nftw(machine->path, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
@@ -118,7 +118,7 @@ void gpu_machine_remove(struct gpu_machine *machine, const char *path)
 void gpu_machine_process(struct gpu_machine *machine, pid_t pid)
 {
     char path[64];
-    size_t i = machine->frame.process_count++;
+    size_t i = machine->snapshot.process_count++;
     assert_true(i < GPU_MACHINE_PROCESSES);
     machine->process[i] = (struct gt_process){.pid = pid, .start = (uint64_t)pid, .is_main = i == 0};
     machine->processes[i] = &machine->process[i];
@@ -157,7 +157,7 @@ enum gt_source_state gpu_machine_open(struct gpu_machine *machine, const struct 
 {
     machine->type = type;
     assert_int_equal(
-        type->open(&machine->state, &machine->options, &machine->frame, &machine->availability, &machine->error), 0);
+        type->open(&machine->state, &machine->options, &machine->snapshot, &machine->availability, &machine->error), 0);
     assert_int_equal(machine->state != NULL, machine->availability.state == GT_READY);
     return machine->availability.state;
 }
@@ -181,34 +181,34 @@ int gpu_machine_collect(struct gpu_machine *machine, double seconds)
 {
     machine->real_ns += (int64_t)(seconds * 1e9);
     machine->monotonic_ns += (int64_t)(seconds * 1e9);
-    machine->frame.real_ns = machine->real_ns;
-    machine->frame.share_count = machine->frame.mark_count = 0;
+    machine->snapshot.real_ns = machine->real_ns;
+    machine->snapshot.share_count = machine->snapshot.hwm_count = 0;
     machine->error = (struct gt_error){0};
-    for (size_t i = 0; i < machine->frame.device_count; i++)
-        gt_values_clear(machine->frame.device[i].value);
-    return machine->type->collect(machine->state, &machine->frame, &machine->error);
+    for (size_t i = 0; i < machine->snapshot.device_count; i++)
+        gt_values_clear(machine->snapshot.device[i].value);
+    return machine->type->collect(machine->state, &machine->snapshot, &machine->error);
 }
 
 double gpu_machine_system(struct gpu_machine *machine, double seconds, enum gt_metric_id metric)
 {
-    gt_values_clear(machine->frame.system);
+    gt_values_clear(machine->snapshot.system);
     assert_int_equal(gpu_machine_collect(machine, seconds), 0);
-    return machine->frame.system[metric];
+    return machine->snapshot.system[metric];
 }
 
 double gpu_machine_device(const struct gpu_machine *machine, int device, enum gt_metric_id metric)
 {
-    assert_true((size_t)device < machine->frame.device_count);
-    return machine->frame.device[device].value[metric];
+    assert_true((size_t)device < machine->snapshot.device_count);
+    return machine->snapshot.device[device].value[metric];
 }
 
 double gpu_machine_share(const struct gpu_machine *machine, int device, pid_t pid, enum gt_metric_id metric)
 {
     double value = NAN;
     int found = 0;
-    for (size_t i = 0; i < machine->frame.share_count; i++)
-        if (machine->frame.share[i].device == device && machine->frame.share[i].pid == pid) {
-            value = machine->frame.share[i].value[metric];
+    for (size_t i = 0; i < machine->snapshot.share_count; i++)
+        if (machine->snapshot.share[i].device == device && machine->snapshot.share[i].pid == pid) {
+            value = machine->snapshot.share[i].value[metric];
             found++;
         }
     assert_true(found <= 1);

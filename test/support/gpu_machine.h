@@ -13,7 +13,7 @@ struct gpu_machine {
     struct gt_clock clock;
     int64_t real_ns, monotonic_ns;
     int64_t call_ns; /* what each look at the monotonic clock takes: driver calls seem slow */
-    struct gt_frame frame;
+    struct gt_snapshot snapshot;
     struct gt_topology topology;
     struct gt_process process[GPU_MACHINE_PROCESSES];
     struct gt_process *processes[GPU_MACHINE_PROCESSES];
@@ -47,9 +47,9 @@ void gpu_machine_library(struct gpu_machine *machine, const char *name, const ch
 enum gt_source_state gpu_machine_open(struct gpu_machine *machine, const struct gt_collector_type *type);
 /* Step the fake library to frame `number`. */
 void gpu_machine_step(const struct gpu_machine *machine, const char *file, int number);
-/* Let `seconds` pass and take one frame. */
+/* Let `seconds` pass and take one snapshot. */
 int gpu_machine_collect(struct gpu_machine *machine, double seconds);
-/* The same, and what that frame says of the whole machine. */
+/* The same, and what that snapshot says of the whole machine. */
 double gpu_machine_system(struct gpu_machine *machine, double seconds, enum gt_metric_id metric);
 
 double gpu_machine_device(const struct gpu_machine *machine, int device, enum gt_metric_id metric);

@@ -101,7 +101,7 @@ double trial_at(const double sum[TRIAL_MS + 1], double seconds)
 
 struct reader {
     struct gt_attribution attribution;
-    struct gt_frame frame;
+    struct gt_snapshot snapshot;
     struct gt_device device;
     struct gt_share share;
     struct gt_process process, *processes[1];
@@ -131,20 +131,20 @@ static void take_sample(struct trial *trial, struct reader *reader, double t)
         first_job = job;
     }
     int64_t now = START + (int64_t)llround(t * 1e9) + 1;
-    struct gt_frame *frame = &reader->frame;
+    struct gt_snapshot *snapshot = &reader->snapshot;
     gt_energy_reading_clear(&trial->reading);
-    gt_values_clear(frame->system);
-    frame->monotonic_ns = now;
-    frame->read_seconds = later;
-    frame->system[GT_CPU_ENERGY] = cpu - first_cpu;
+    gt_values_clear(snapshot->system);
+    snapshot->monotonic_ns = now;
+    snapshot->read_seconds = later;
+    snapshot->system[GT_CPU_ENERGY] = cpu - first_cpu;
     reader->device.value[GT_GPU_ENERGY] = gpu - first_gpu;
-    gt_attribution_cover(&reader->attribution, frame);
+    gt_attribution_cover(&reader->attribution, snapshot);
     gt_attribute_cpu(&reader->attribution, cpu - first_cpu,
                      (struct gt_cpu_use){.at_ns = now,
                                          .busy = floor((ticks - first_ticks) / TICK + 0.5) * TICK,
                                          .job = job - first_job,
                                          .late = later});
-    assert_int_equal(gt_attribute_gpus(&reader->attribution, frame, &reader->tree), 0);
+    assert_int_equal(gt_attribute_gpus(&reader->attribution, snapshot, &reader->tree), 0);
     trial->reading.cpu_time = job - first_job;
     gt_attribution_read(&reader->attribution, &trial->reading);
     assert_int_equal(gt_energy_curve_add(&trial->curve, t, &trial->reading), 0);
@@ -167,10 +167,10 @@ static void begin(struct trial *trial, struct reader *reader)
     reader->share.pid = JOB_PID;
     reader->process.pid = JOB_PID;
     reader->processes[0] = &reader->process;
-    reader->frame.device = &reader->device;
-    reader->frame.device_count = 1;
-    reader->frame.share = &reader->share;
-    reader->frame.share_count = 1;
+    reader->snapshot.device = &reader->device;
+    reader->snapshot.device_count = 1;
+    reader->snapshot.share = &reader->share;
+    reader->snapshot.share_count = 1;
     reader->tree = (struct gt_tree){.process = reader->processes, .count = 1};
     assert_int_equal(gt_map_put(&reader->tree.places, JOB_PID, 0), 0);
     gt_energy_curve_init(&trial->curve, &trial->machine);

@@ -47,7 +47,7 @@ static void reads_every_state(void **state)
     (void)state;
     assert_int_equal(open_amdsmi(CARD "energy 1000000 15.3\nframe\ndevice 0\nenergy 2000000 15.3\n"), GT_READY);
     assert_string_equal(machine.availability.source, "AMD SMI (libamdsmi.so)");
-    const struct gt_device *device = &machine.frame.device[0];
+    const struct gt_device *device = &machine.snapshot.device[0];
     assert_string_equal(device->name, "Fake MI300X");
     assert_string_equal(device->uuid, "ee-0001");
     assert_string_equal(device->pci, "0000:c3:00.0");
@@ -93,7 +93,7 @@ static void tells_errors_at_the_end(void **state)
     open_amdsmi(CARD "replays 1\nframe\ndevice 0\nreplays 2\n");
     gpu_machine_collect(&machine, 1);
     gpu_machine_step(&machine, "amdsmi", 1);
-    machine.frame.is_last = true;
+    machine.snapshot.is_last = true;
     gpu_machine_collect(&machine, 1);
     assert_true(value(0, GT_GPU_PCIE_REPLAYS) == 2);
     assert_true(isnan(value(0, GT_GPU_ECC_CORRECTED)));
@@ -211,8 +211,8 @@ static void figures_that_are_not_available(void **state)
 {
     (void)state;
     open_amdsmi("device 0\nbdf 1 2 3 0\nactivity n/a 65535\npower n/a n/a\nvram 0 0\ntemperature 1 61\n");
-    assert_string_equal(machine.frame.device[0].uuid, "pci-0001:02:03.0");
-    assert_true(isnan(machine.frame.device[0].memory));
+    assert_string_equal(machine.snapshot.device[0].uuid, "pci-0001:02:03.0");
+    assert_true(isnan(machine.snapshot.device[0].memory));
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
     assert_true(isnan(value(0, GT_GPU_UTILIZATION)) && isnan(value(0, GT_GPU_MEMORY_UTILIZATION)));
     assert_true(isnan(value(0, GT_GPU_POWER)) && isnan(value(0, GT_GPU_ENERGY)));
@@ -285,7 +285,7 @@ static void power_stands_in_where_a_counter_was_set_back(void **state)
     gpu_machine_step(&machine, "amdsmi", 1);
     gpu_machine_collect(&machine, 1);
     assert_close(value(0, GT_GPU_ENERGY), 300, 1e-6);
-    assert_true(machine.frame.device[0].doubt == 0);
+    assert_true(machine.snapshot.device[0].doubt == 0);
 }
 
 static void a_package_is_not_added_to_its_cores(void **state)
@@ -296,10 +296,10 @@ static void a_package_is_not_added_to_its_cores(void **state)
                                "frame\ndevice 0\nenergy 290000000 1\n";
     for (int has_other = 0; has_other < 2; has_other++) {
         char text[300];
-        machine.frame.owner[GT_CPU_ENERGY] = has_other ? &other : NULL;
-        machine.frame.device_count = 0;
+        machine.snapshot.owner[GT_CPU_ENERGY] = has_other ? &other : NULL;
+        machine.snapshot.device_count = 0;
         assert_int_equal(open_amdsmi(data), GT_READY);
-        assert_ptr_equal(machine.frame.owner[GT_CPU_ENERGY], has_other ? &other : machine.type);
+        assert_ptr_equal(machine.snapshot.owner[GT_CPU_ENERGY], has_other ? &other : machine.type);
         gpu_machine_collect(&machine, 1);
         gpu_machine_step(&machine, "amdsmi", 1);
         gpu_machine_collect(&machine, 1);
@@ -336,7 +336,7 @@ static void expect_rows(const char *row)
              "row %s\n" CARD "process 100 11000000 0 0\nprocess 200 22000000 0 0\nprocess 999 5 0 0\n", row);
     assert_int_equal(open_amdsmi(data), GT_READY);
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
-    assert_int_equal(machine.frame.share_count, 2);
+    assert_int_equal(machine.snapshot.share_count, 2);
     assert_true(gpu_machine_share(&machine, 0, 100, GT_GPU_RAM) == 11e6);
     assert_true(gpu_machine_share(&machine, 0, 200, GT_GPU_RAM) == 22e6);
     assert_true(isnan(gpu_machine_share(&machine, 0, 200, GT_GPU_UTILIZATION))); /* no engine time is counted */
@@ -372,7 +372,7 @@ static void unknown_process_rows(void **state)
     char text[200];
     open_amdsmi("row 100 24\n" CARD "process 100 11 0 0\nprocess 200 22 0 0\n");
     gpu_machine_collect(&machine, 1);
-    assert_int_equal(machine.frame.share_count, 0);
+    assert_int_equal(machine.snapshot.share_count, 0);
     machine.type->describe(machine.state, text, sizeof text);
     assert_string_equal(text, "the library lists processes in an unknown form");
 }
@@ -412,8 +412,8 @@ static void processors_that_are_no_gpus_are_left_out(void **state)
     (void)state;
     open_amdsmi("device 0\ntype 2\n"
                 "device 1\nuuid ee-0002\ntype 1\n");
-    assert_int_equal(machine.frame.device_count, 1);
-    assert_string_equal(machine.frame.device[0].uuid, "ee-0002");
+    assert_int_equal(machine.snapshot.device_count, 1);
+    assert_string_equal(machine.snapshot.device[0].uuid, "ee-0002");
 }
 
 /* The pace is 10 s by then. */
@@ -426,10 +426,10 @@ static void the_last_reading_is_always_taken(void **state)
         gpu_machine_collect(&machine, 0.5);
     gpu_machine_step(&machine, "amdsmi", 1);
     gpu_machine_collect(&machine, 0.01);
-    assert_true(machine.frame.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 55);
-    machine.frame.is_last = true;
+    assert_true(machine.snapshot.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 55);
+    machine.snapshot.is_last = true;
     gpu_machine_collect(&machine, 0.01);
-    assert_true(!machine.frame.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 80);
+    assert_true(!machine.snapshot.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 80);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, gpu_machine_teardown)

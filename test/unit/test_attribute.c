@@ -156,7 +156,7 @@ struct sockets {
     struct gt_placement placement;
     struct gt_process process;
     struct gt_process *list[1];
-    struct gt_frame frame;
+    struct gt_snapshot snapshot;
     struct gt_tree tree;
 };
 
@@ -166,9 +166,9 @@ static struct sockets *sockets(double first_busy, double second_busy, double on_
     static struct sockets all;
     const double busy[2] = {first_busy, second_busy}, on[2] = {on_first, on_second};
     all = (struct sockets){.placement.is_known = true, .process.placement = &all.placement, .list = {&all.process}};
-    all.frame = (struct gt_frame){.package = all.package, .package_count = 2, .monotonic_ns = START + GT_SECOND};
+    all.snapshot = (struct gt_snapshot){.package = all.package, .package_count = 2, .monotonic_ns = START + GT_SECOND};
     all.tree = (struct gt_tree){.process = all.list, .count = 1};
-    all.frame.system[GT_CPU_ENERGY] = 20;
+    all.snapshot.system[GT_CPU_ENERGY] = 20;
     for (int i = 0; i < 2; i++) {
         all.package[i] = (struct gt_package){.number = i, .cpus = 4};
         all.package[i].value[GT_CPU_ENERGY] = 10;
@@ -180,7 +180,7 @@ static struct sockets *sockets(double first_busy, double second_busy, double on_
 
 static void charge(const struct sockets *both, double job, double first, double second)
 {
-    assert_int_equal(gt_attribute_packages(&attribution, &both->frame, &both->tree, job), 0);
+    assert_int_equal(gt_attribute_packages(&attribution, &both->snapshot, &both->tree, job), 0);
     assert_close(attribution.package[0].cpu.energy.job, first, 1e-9);
     assert_close(attribution.package[1].cpu.energy.job, second, 1e-9);
     assert_close(sum_of_parts(&attribution.energy[GT_ENERGY_CPU]), 20, 1e-9);
@@ -291,27 +291,27 @@ static int end_board(void **state)
 static void add_devices(struct board *board, int count)
 {
     for (int i = 0; i < count; i++)
-        assert_non_null(gt_frame_device(&board->machine.frame));
+        assert_non_null(gt_snapshot_device(&board->machine.snapshot));
 }
 
 static void use(struct board *board, int device, pid_t pid, double sm)
 {
-    struct gt_share *share = gt_frame_share(&board->machine.frame, device, pid);
+    struct gt_share *share = gt_snapshot_share(&board->machine.snapshot, device, pid);
     assert_non_null(share);
     share->value[GT_GPU_UTILIZATION] = sm;
 }
 
 static void gpus(struct board *board, double seconds)
 {
-    board->machine.frame.monotonic_ns = START + (int64_t)(seconds * 1e9);
-    assert_int_equal(gt_attribute_gpus(&attribution, &board->machine.frame, &board->tree), 0);
-    board->machine.frame.share_count = 0;
+    board->machine.snapshot.monotonic_ns = START + (int64_t)(seconds * 1e9);
+    assert_int_equal(gt_attribute_gpus(&attribution, &board->machine.snapshot, &board->tree), 0);
+    board->machine.snapshot.share_count = 0;
 }
 
 static void set_energy(struct board *board, int device, double joules, double utilization)
 {
-    board->machine.frame.device[device].value[GT_GPU_ENERGY] = joules;
-    board->machine.frame.device[device].value[GT_GPU_UTILIZATION] = utilization;
+    board->machine.snapshot.device[device].value[GT_GPU_ENERGY] = joules;
+    board->machine.snapshot.device[device].value[GT_GPU_UTILIZATION] = utilization;
 }
 
 static void a_gpu_of_ones_own_is_charged_whole(void **state)
@@ -384,12 +384,12 @@ static void users_between_two_readings_of_the_counter_count(void **state)
     add_devices(board, 1);
     set_energy(board, 0, 0, 0);
     gpus(board, 1);
-    board->machine.frame.device[0].is_old = true;
+    board->machine.snapshot.device[0].is_old = true;
     use(board, 0, OURS, 0.9);
     gpus(board, 2);
     gpus(board, 3); /* it has ended */
     expect(GT_ENERGY_GPU, 0, 0, 0, 0);
-    board->machine.frame.device[0].is_old = false;
+    board->machine.snapshot.device[0].is_old = false;
     set_energy(board, 0, 900, 0.4);
     gpus(board, 10);
     expect(GT_ENERGY_GPU, 900, 0, 0, 0);
@@ -408,7 +408,7 @@ static void users_of_a_slice_use_its_board(void **state)
 {
     struct board *board = *state;
     add_devices(board, 2);
-    board->machine.frame.device[1].parent = 0;
+    board->machine.snapshot.device[1].parent = 0;
     set_energy(board, 0, 300, NAN);
     use(board, 1, OURS, NAN);
     gpus(board, 1);

@@ -11,19 +11,19 @@
 
 #include "collect/gpu/gpu.h"
 
-static void add(struct gt_frame *frame, const char *uuid, const char *brand, int index)
+static void add(struct gt_snapshot *snapshot, const char *uuid, const char *brand, int index)
 {
-    struct gt_device *device = gt_frame_device(frame);
+    struct gt_device *device = gt_snapshot_device(snapshot);
     assert_non_null(device);
     snprintf(device->uuid, sizeof device->uuid, "%s", uuid);
     snprintf(device->brand, sizeof device->brand, "%s", brand);
     device->index = index;
 }
 
-static void add_slice(struct gt_frame *frame, const char *uuid, int parent, int gpu_instance)
+static void add_slice(struct gt_snapshot *snapshot, const char *uuid, int parent, int gpu_instance)
 {
-    add(frame, uuid, "nvidia", 0);
-    struct gt_device *device = &frame->device[frame->device_count - 1];
+    add(snapshot, uuid, "nvidia", 0);
+    struct gt_device *device = &snapshot->device[snapshot->device_count - 1];
     device->parent = parent;
     device->gpu_instance = gpu_instance;
     device->compute_instance = 0;
@@ -31,39 +31,39 @@ static void add_slice(struct gt_frame *frame, const char *uuid, int parent, int 
 
 static int setup(void **state)
 {
-    struct gt_frame *frame = calloc(1, sizeof *frame);
-    add(frame, "GPU-11111111-aaaa", "nvidia", 0);
-    add(frame, "GPU-11112222-bbbb", "nvidia", 1);
-    add_slice(frame, "MIG-99999999-cccc", 1, 7);
-    add_slice(frame, "MIG-88888888-dddd", 1, 9);
-    add(frame, "pci-0000:03:00.0", "amd", 2);
-    *state = frame;
+    struct gt_snapshot *snapshot = calloc(1, sizeof *snapshot);
+    add(snapshot, "GPU-11111111-aaaa", "nvidia", 0);
+    add(snapshot, "GPU-11112222-bbbb", "nvidia", 1);
+    add_slice(snapshot, "MIG-99999999-cccc", 1, 7);
+    add_slice(snapshot, "MIG-88888888-dddd", 1, 9);
+    add(snapshot, "pci-0000:03:00.0", "amd", 2);
+    *state = snapshot;
     return 0;
 }
 
 static int teardown(void **state)
 {
-    struct gt_frame *frame = *state;
-    free(frame->device);
-    free(frame);
+    struct gt_snapshot *snapshot = *state;
+    free(snapshot->device);
+    free(snapshot);
     return 0;
 }
 
 /* "10110": which devices are selected. */
-static void expect(struct gt_frame *frame, const char *list, const char *selected)
+static void expect(struct gt_snapshot *snapshot, const char *list, const char *selected)
 {
     char got[16] = "";
     struct gt_error error = {0};
-    assert_int_equal(gt_device_select(frame, list, &error), 0);
-    for (size_t i = 0; i < frame->device_count; i++)
-        strcat(got, frame->device[i].selected ? "1" : "0");
+    assert_int_equal(gt_device_select(snapshot, list, &error), 0);
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        strcat(got, snapshot->device[i].selected ? "1" : "0");
     assert_string_equal(got, selected);
 }
 
-static void refused(struct gt_frame *frame, const char *list, const char *part)
+static void refused(struct gt_snapshot *snapshot, const char *list, const char *part)
 {
     struct gt_error error = {0};
-    assert_int_equal(gt_device_select(frame, list, &error), -EINVAL);
+    assert_int_equal(gt_device_select(snapshot, list, &error), -EINVAL);
     assert_non_null(strstr(error.text, part));
 }
 
@@ -98,24 +98,24 @@ static void selects_all_when_blank(void **state)
 
 static void names_what_is_wrong(void **state)
 {
-    struct gt_frame *frame = *state;
-    expect(frame, "0", "10000");
-    refused(frame, "0,GPU-1111", "\"GPU-1111\" fits more than one");
-    refused(frame, "7", "\"7\" is not there; known: GPU-11111111-aaaa, ");
-    refused(frame, "1111", "\"1111\" is not there");
-    refused(frame, "0,,1", "a name is missing");
-    refused(frame, "1,", "a name is missing");
-    refused(frame, "MIG-GPU-11112222-bbbb/9/1", "is not there");
-    assert_true(frame->device[0].selected);
-    assert_false(frame->device[1].selected);
-    refused(&(struct gt_frame){0}, "0", "known: none");
+    struct gt_snapshot *snapshot = *state;
+    expect(snapshot, "0", "10000");
+    refused(snapshot, "0,GPU-1111", "\"GPU-1111\" fits more than one");
+    refused(snapshot, "7", "\"7\" is not there; known: GPU-11111111-aaaa, ");
+    refused(snapshot, "1111", "\"1111\" is not there");
+    refused(snapshot, "0,,1", "a name is missing");
+    refused(snapshot, "1,", "a name is missing");
+    refused(snapshot, "MIG-GPU-11112222-bbbb/9/1", "is not there");
+    assert_true(snapshot->device[0].selected);
+    assert_false(snapshot->device[1].selected);
+    refused(&(struct gt_snapshot){0}, "0", "known: none");
 }
 
 static void refuses_index_of_two_brands(void **state)
 {
-    struct gt_frame *frame = *state;
-    frame->device[4].index = 0;
-    refused(frame, "0", "fits more than one");
+    struct gt_snapshot *snapshot = *state;
+    snapshot->device[4].index = 0;
+    refused(snapshot, "0", "fits more than one");
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)

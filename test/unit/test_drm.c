@@ -100,8 +100,8 @@ static void reads_an_amd_card(void **state)
     put_amdgpu();
     put("sys/class/drm/card1-HDMI-A-1", "status", "connected");
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_drm), GT_READY);
-    assert_int_equal(machine.frame.device_count, 1);
-    const struct gt_device *device = &machine.frame.device[0];
+    assert_int_equal(machine.snapshot.device_count, 1);
+    const struct gt_device *device = &machine.snapshot.device[0];
     assert_string_equal(device->uuid, "GPU-8f2ab1c3d4e5f607");
     assert_string_equal(device->brand, "amd");
     assert_string_equal(device->name, "amdgpu 0x1002 0x73bf");
@@ -125,9 +125,9 @@ static void reads_an_intel_card(void **state)
     (void)state;
     put_xe();
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_drm), GT_READY);
-    assert_string_equal(machine.frame.device[0].uuid, "pci-0000:00:02.0");
-    assert_string_equal(machine.frame.device[0].brand, "intel");
-    assert_true(isnan(machine.frame.device[0].memory));
+    assert_string_equal(machine.snapshot.device[0].uuid, "pci-0000:00:02.0");
+    assert_string_equal(machine.snapshot.device[0].brand, "intel");
+    assert_true(isnan(machine.snapshot.device[0].memory));
     gpu_machine_collect(&machine, 1);
     expect(value(0, GT_GPU_ENERGY), 0);
     expect(value(0, GT_GPU_CLOCK), 1850e6);
@@ -178,7 +178,7 @@ static void the_power_of_a_package_is_not_added_up(void **state)
         char path[80];
         put("sys/class/drm/card1/device/hwmon/hwmon4", files[i][0], files[i][1]);
         machine.type->close(machine.state);
-        machine.frame.device_count = 0;
+        machine.snapshot.device_count = 0;
         gpu_machine_open(&machine, &gt_collector_drm);
         gpu_machine_collect(&machine, 1);
         gpu_machine_collect(&machine, 1);
@@ -275,7 +275,7 @@ static void duplicated_and_inherited_descriptors_count_once(void **state)
     put_client(200, 6, AMD_CLIENT("8", "100000000", "500"));
     put_client(200, 7, AMD_CLIENT("9", "200000000", "500"));
     gpu_machine_collect(&machine, 1);
-    assert_int_equal(machine.frame.share_count, 2);
+    assert_int_equal(machine.snapshot.share_count, 2);
     expect(share(100, GT_GPU_RAM), 1000 * 1024);
     expect(share(100, GT_GPU_UTILIZATION), 0.5);
     expect(share(200, GT_GPU_RAM), 1000 * 1024);
@@ -333,7 +333,7 @@ static void other_files_and_other_cards_are_left_alone(void **state)
     put_client(100, 6, "");
     gpu_machine_file(&machine, "proc/200/fdinfo/0", AMD_CLIENT("7", "1", "1")); /* its descriptor is /dev/null */
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
-    assert_int_equal(machine.frame.share_count, 0);
+    assert_int_equal(machine.snapshot.share_count, 0);
 }
 
 static void processes_that_vanish_are_no_error(void **state)
@@ -343,11 +343,11 @@ static void processes_that_vanish_are_no_error(void **state)
     gpu_machine_open(&machine, &gt_collector_drm);
     put_client(100, 5, AMD_CLIENT("7", "1", "1"));
     gpu_machine_collect(&machine, 1);
-    assert_int_equal(machine.frame.share_count, 1);
+    assert_int_equal(machine.snapshot.share_count, 1);
     machine.process[1].pid = 4000; /* not in /proc */
     gpu_machine_remove(&machine, "proc/100/fdinfo/5");
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
-    assert_int_equal(machine.frame.share_count, 0);
+    assert_int_equal(machine.snapshot.share_count, 0);
 }
 
 static void a_card_of_another_collector_is_not_told_twice(void **state)
@@ -360,9 +360,9 @@ static void a_card_of_another_collector_is_not_told_twice(void **state)
     void *amd = machine.state;
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_drm), GT_READY);
     gt_collector_amd.close(amd);
-    assert_int_equal(machine.frame.device_count, 2);
-    assert_string_equal(machine.frame.device[0].uuid, "ee-1");
-    assert_string_equal(machine.frame.device[1].brand, "intel");
+    assert_int_equal(machine.snapshot.device_count, 2);
+    assert_string_equal(machine.snapshot.device[0].uuid, "ee-1");
+    assert_string_equal(machine.snapshot.device[1].brand, "intel");
 }
 
 static void brands_and_machines_without_a_card(void **state)
@@ -377,8 +377,8 @@ static void brands_and_machines_without_a_card(void **state)
     put_xe();
     machine.options.gpu_brand = "intel";
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_drm), GT_READY);
-    assert_int_equal(machine.frame.device_count, 1);
-    assert_string_equal(machine.frame.device[0].pci, "0000:00:02.0");
+    assert_int_equal(machine.snapshot.device_count, 1);
+    assert_string_equal(machine.snapshot.device[0].pci, "0000:00:02.0");
 }
 
 static void parses_without_overrunning(void **state)

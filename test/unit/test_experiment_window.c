@@ -48,7 +48,7 @@ static void take_reading(void)
 {
     struct gt_error error = {0};
     assert_int_equal(gt_sampler_read(&sampler, 0, &error), 0);
-    assert_int_equal(gt_attribute_gpus(&attribution, &sampler.frame, &sampler.tree), 0);
+    assert_int_equal(gt_attribute_gpus(&attribution, &sampler.snapshot, &sampler.tree), 0);
 }
 
 static void open_window(const struct gt_sampler_options *options, pid_t other)

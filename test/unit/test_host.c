@@ -22,15 +22,15 @@ static int begin(void **state)
 {
     static struct gpu_machine machine;
     gpu_machine_begin(&machine);
-    gt_values_clear(machine.frame.system);
-    gt_values_clear(machine.frame.job);
+    gt_values_clear(machine.snapshot.system);
+    gt_values_clear(machine.snapshot.job);
     *state = &machine;
     return 0;
 }
 
 static double system_value(const struct gpu_machine *machine, enum gt_metric_id metric)
 {
-    return machine->frame.system[metric];
+    return machine->snapshot.system[metric];
 }
 
 /* ---- memory and CPU ---- */
@@ -124,7 +124,7 @@ static void pressure_counts_from_the_start(void **state)
     gpu_machine_collect(machine, 0.1);
     assert_close(system_value(machine, GT_PRESSURE_CPU), 1.5, 1e-9);
     write_pressure(machine, "cpu", 2600000, 0);
-    machine->frame.is_last = true; /* and at the end */
+    machine->snapshot.is_last = true; /* and at the end */
     gpu_machine_collect(machine, 0.001);
     assert_close(system_value(machine, GT_PRESSURE_CPU), 1.6, 1e-9);
 }
@@ -148,24 +148,24 @@ static void network_counts_without_loopback(void **state)
     write_network(machine, 1000, 2000, false);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_network), GT_READY);
     gpu_machine_collect(machine, 1);
-    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 0, 0);
+    assert_close(machine->snapshot.system[GT_NETWORK_NAMESPACE_RECEIVED], 0, 0);
     write_network(machine, 1100, 2300, true); /* an interface made since counts in full */
     gpu_machine_collect(machine, 1);
-    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 600, 0);
-    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_SENT], 1000, 0);
+    assert_close(machine->snapshot.system[GT_NETWORK_NAMESPACE_RECEIVED], 600, 0);
+    assert_close(machine->snapshot.system[GT_NETWORK_NAMESPACE_SENT], 1000, 0);
     write_network(machine, 1100, 2300, false); /* and keeps what it had when it is gone */
     gpu_machine_collect(machine, 1);
-    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 600, 0);
+    assert_close(machine->snapshot.system[GT_NETWORK_NAMESPACE_RECEIVED], 600, 0);
     write_network(machine, 50, 10, false); /* made anew: counts from 0 */
     gpu_machine_collect(machine, 1);
-    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 650, 0);
-    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_SENT], 1010, 0);
+    assert_close(machine->snapshot.system[GT_NETWORK_NAMESPACE_RECEIVED], 650, 0);
+    assert_close(machine->snapshot.system[GT_NETWORK_NAMESPACE_SENT], 1010, 0);
     write_network(machine, 60, 10, false); /* read once a second at most, and at the end */
     gpu_machine_collect(machine, 0.1);
-    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 650, 0);
-    machine->frame.is_last = true;
+    assert_close(machine->snapshot.system[GT_NETWORK_NAMESPACE_RECEIVED], 650, 0);
+    machine->snapshot.is_last = true;
     gpu_machine_collect(machine, 0.1);
-    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 660, 0);
+    assert_close(machine->snapshot.system[GT_NETWORK_NAMESPACE_RECEIVED], 660, 0);
 }
 
 static void the_namespace_outlives_its_process(void **state)
@@ -174,7 +174,7 @@ static void the_namespace_outlives_its_process(void **state)
     int ready[2];
     char byte;
     struct gt_root root;
-    struct gt_frame frame = {0};
+    struct gt_snapshot snapshot = {0};
     struct gt_availability availability;
     void *collector;
     assert_int_equal(gt_root_open(&root, NULL, NULL), 0);
@@ -189,15 +189,15 @@ static void the_namespace_outlives_its_process(void **state)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     struct gt_topology topology = {0};
     struct gt_collect_options options = {.root = &root, .clock = &gt_clock_system, .topology = &topology, .pid = pid};
-    assert_int_equal(gt_collector_network.open(&collector, &options, &frame, &availability, NULL), 0);
+    assert_int_equal(gt_collector_network.open(&collector, &options, &snapshot, &availability, NULL), 0);
     assert_int_equal(availability.state, GT_READY);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    gt_values_clear(frame.job);
-    assert_int_equal(gt_collector_network.collect(collector, &frame, NULL), 0);
-    assert_false(isnan(frame.system[GT_NETWORK_NAMESPACE_RECEIVED]));
+    gt_values_clear(snapshot.job);
+    assert_int_equal(gt_collector_network.collect(collector, &snapshot, NULL), 0);
+    assert_false(isnan(snapshot.system[GT_NETWORK_NAMESPACE_RECEIVED]));
     if (byte == 'y')
-        assert_close(frame.system[GT_NETWORK_NAMESPACE_SENT], 0, 0);
+        assert_close(snapshot.system[GT_NETWORK_NAMESPACE_SENT], 0, 0);
     gt_collector_network.close(collector);
     gt_root_close(&root);
     close(ready[0]);

@@ -48,7 +48,7 @@ static void sockets_of_amd_are_added_and_not_their_cores(void **state)
     sensor(machine, 0, "energy2_input", "65000000");
     sensor(machine, 0, "energy3_input", "27000000");
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60 + 20, 1e-9);
-    assert_true(isnan(machine->frame.system[GT_CORE_ENERGY]));
+    assert_true(isnan(machine->snapshot.system[GT_CORE_ENERGY]));
     sensor(machine, 0, "energy2_input", "");
     assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
     sensor(machine, 0, "energy2_input", "66000000");
@@ -67,8 +67,8 @@ static void a_module_holds_grace_and_grace_its_cpu(void **state)
     assert_close(machine->availability.refresh, 0.05, 1e-9);
     grace_meter(machine, 1, "Grace Power Socket 0", "300000000");
     assert_close(gpu_machine_system(machine, 2, GT_CPU_ENERGY), 500 + 200, 1e-6);
-    assert_close(machine->frame.system[GT_CORE_ENERGY], 180, 1e-6);
-    assert_close(machine->frame.system[GT_PLATFORM_ENERGY], 1000, 1e-6);
+    assert_close(machine->snapshot.system[GT_CORE_ENERGY], 180, 1e-6);
+    assert_close(machine->snapshot.system[GT_PLATFORM_ENERGY], 1000, 1e-6);
     char text[200];
     machine->type->describe(machine->state, text, sizeof text);
     assert_non_null(strstr(text, "average of 0.05 s"));
@@ -90,8 +90,8 @@ static void meters_of_older_kernels_are_below_their_device(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
     assert_close(machine->availability.refresh, 0.05, 1e-9);
     assert_close(gpu_machine_system(machine, 2, GT_CPU_ENERGY), 400, 1e-6);
-    assert_close(machine->frame.system[GT_CORE_ENERGY], 180, 1e-6);
-    assert_close(machine->frame.system[GT_PLATFORM_ENERGY], 1000, 1e-6);
+    assert_close(machine->snapshot.system[GT_CORE_ENERGY], 180, 1e-6);
+    assert_close(machine->snapshot.system[GT_PLATFORM_ENERGY], 1000, 1e-6);
 }
 
 static void a_meter_of_a_battery_is_not_the_platform(void **state)
@@ -111,7 +111,7 @@ static void the_cpu_rail_stands_for_the_socket_where_there_is_no_other(void **st
     grace_meter(machine, 0, "CPU Power Socket 0", "90000000");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 90, 1e-6);
-    assert_true(isnan(machine->frame.system[GT_CORE_ENERGY]));
+    assert_true(isnan(machine->snapshot.system[GT_CORE_ENERGY]));
 }
 
 static void one_acpi_meter_is_the_platform_and_several_are_nothing(void **state)
@@ -127,7 +127,7 @@ static void one_acpi_meter_is_the_platform_and_several_are_nothing(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY), 1500, 1e-6);
     sensor(machine, 1, "name", "power_meter");
     sensor(machine, 1, "power1_average", "100000000");
-    machine->frame.owner[GT_PLATFORM_ENERGY] = NULL;
+    machine->snapshot.owner[GT_PLATFORM_ENERGY] = NULL;
     machine->type->close(machine->state);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_BROKEN);
 }
@@ -137,9 +137,9 @@ static void a_figure_that_another_has_is_left_to_it(void **state)
     struct gpu_machine *machine = *state;
     sensor(machine, 0, "name", "ibmaem");
     sensor(machine, 0, "energy1_input", "1000000");
-    assert_true(gt_frame_claim(&machine->frame, GT_PLATFORM_ENERGY, &gt_collector_battery));
+    assert_true(gt_snapshot_claim(&machine->snapshot, GT_PLATFORM_ENERGY, &gt_collector_battery));
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_ABSENT);
-    machine->frame.owner[GT_PLATFORM_ENERGY] = NULL;
+    machine->snapshot.owner[GT_PLATFORM_ENERGY] = NULL;
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
     assert_true(isnan(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY))); /* it stands still */
     sensor(machine, 0, "energy1_input", "301000000");
@@ -219,10 +219,10 @@ static void what_is_no_number_in_range_is_no_reading(void **state)
     }
     sensor(machine, 0, "energy1_input", "35000000");
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-9);
-    assert_close(machine->frame.doubt[GT_CPU_ENERGY], 0, 0);
+    assert_close(machine->snapshot.doubt[GT_CPU_ENERGY], 0, 0);
     sensor(machine, 0, "energy1_input", "18446744073709551615");
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-9);
-    assert_true(isinf(machine->frame.doubt[GT_CPU_ENERGY]));
+    assert_true(isinf(machine->snapshot.doubt[GT_CPU_ENERGY]));
 }
 
 /* A gap is made up for by what was measured around it only while it is short. */
@@ -235,15 +235,15 @@ static void power_that_was_not_told_for_long_is_not_made_up(void **state)
     assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
     grace_meter(machine, 0, "Grace Power Socket 0", "100000000");
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 200, 1e-6);
-    assert_close(machine->frame.doubt[GT_CPU_ENERGY], 0, 0);
+    assert_close(machine->snapshot.doubt[GT_CPU_ENERGY], 0, 0);
     grace_meter(machine, 0, "Grace Power Socket 0", "100x");
     for (int i = 0; i < 10; i++)
         assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
     grace_meter(machine, 0, "Grace Power Socket 0", "100000000");
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 200, 1e-6);
-    assert_true(isinf(machine->frame.doubt[GT_CPU_ENERGY]));
+    assert_true(isinf(machine->snapshot.doubt[GT_CPU_ENERGY]));
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 300, 1e-6);
-    assert_close(machine->frame.doubt[GT_CPU_ENERGY], 0, 0);
+    assert_close(machine->snapshot.doubt[GT_CPU_ENERGY], 0, 0);
 }
 
 static void a_battery_that_tells_nonsense_gave_no_reading(void **state)

@@ -650,7 +650,7 @@ static void peaks_come_from_high_water_marks_that_rise(void **state)
     assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_RAM_PEAK], 2990 * page); /* 10 pages are files, counted once */
     assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_RAM_PEAK_BOUND], 590000 * kib);
     write_two_with_marks(510000, 90000);
-    sampler.frame.is_last = true; /* so that all files are read */
+    sampler.snapshot.is_last = true; /* so that all files are read */
     assert_int_equal(gt_sampler_read(&sampler, 0, NULL), 0);
     assert_int_equal(gt_combine(&combiner, &sampler, &sample), 0);
     assert_near(sample.row[GT_SCOPE_MAIN].value[GT_RAM_PEAK], 510000 * kib);
@@ -658,7 +658,7 @@ static void peaks_come_from_high_water_marks_that_rise(void **state)
     assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_RAM_PEAK], 510000 * kib); /* what was beside it is not known */
     assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_RAM_PEAK_BOUND], 600000 * kib);
     assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_PROCESSES], 2);
-    assert_int_equal(sample.row_count, GT_FIXED_ROWS + sampler.frame.device_count + 2);
+    assert_int_equal(sample.row_count, GT_FIXED_ROWS + sampler.snapshot.device_count + 2);
     assert_int_equal(sample.row[sample.row_count - 1].pid, 101);
     gt_combine_release(&combiner);
     gt_sampler_close(&sampler);

@@ -29,7 +29,7 @@ struct job {
     struct gt_job_memory *memory;
     struct gt_process *process[MOST], *list[MOST]; /* all; those that live */
     size_t count;
-    struct gt_frame frame;
+    struct gt_snapshot snapshot;
 };
 
 static int64_t set_time(void *context)
@@ -42,7 +42,7 @@ static struct job *begin_with(enum gt_memory_method best)
     static struct job job;
     job = (struct job){.now_ns = GT_SECOND};
     job.clock = (struct gt_clock){.real = set_time, .monotonic = set_time, .context = &job};
-    job.frame.process = job.list;
+    job.snapshot.process = job.list;
     fake_proc_create(job.folder, &job.root);
     assert_int_equal(gt_job_memory_open(&job.memory, &job.root, &job.clock, best, NULL), 0);
     return &job;
@@ -103,17 +103,17 @@ static struct gt_process *add(struct job *job, struct gt_process *parent, double
     process->alone_ns = process->is_forked;
     set(job, process, anonymous, files, 0);
     assert_int_equal(gt_job_memory_meet(job->memory, process, parent), 0);
-    job->list[job->frame.process_count++] = job->process[job->count++] = process;
+    job->list[job->snapshot.process_count++] = job->process[job->count++] = process;
     return process;
 }
 
 static void end(struct job *job, const struct gt_process *process)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < job->frame.process_count; i++)
+    for (size_t i = 0; i < job->snapshot.process_count; i++)
         if (job->list[i] != process)
             job->list[kept++] = job->list[i];
-    job->frame.process_count = kept;
+    job->snapshot.process_count = kept;
 }
 
 /* What smaps_rollup says of a process. */
@@ -138,7 +138,7 @@ static void show_rollup(const struct job *job, const struct gt_process *process,
 
 static void update_by(struct job *job, const struct gt_group_reading *group, bool is_own)
 {
-    assert_int_equal(gt_job_memory_update(job->memory, &job->frame, group, is_own, PATIENCE), 0);
+    assert_int_equal(gt_job_memory_update(job->memory, &job->snapshot, group, is_own, PATIENCE), 0);
 }
 
 /* So much later that another reading may be made. */
@@ -723,7 +723,7 @@ static double some(double most)
 
 static void change(struct job *job, double faults[MOST])
 {
-    for (size_t i = 0; i < job->frame.process_count; i++) {
+    for (size_t i = 0; i < job->snapshot.process_count; i++) {
         struct gt_process *process = job->list[i];
         faults[process->pid - MAIN] += some(200);
         set(job, process, some(500), some(50), faults[process->pid - MAIN]);
@@ -749,7 +749,7 @@ static void whatever_happens_parts_and_whole_agree(void **state)
             bool is_forked = rand() % 4;
             add(job, is_forked ? parent : NULL, is_forked ? parent->value[GT_RSS] / MB : some(100), some(20));
             change(job, faults);
-            if (rand() % 4 == 0 && job->frame.process_count > 1)
+            if (rand() % 4 == 0 && job->snapshot.process_count > 1)
                 end(job, job->list[1]);
             double anonymous = some(2000) * MB, mapped = some(100) * MB, usage = anonymous + mapped + some(10) * MB;
             struct gt_group_reading group = {anonymous, mapped, NAN, usage, usage + some(100) * MB};
@@ -784,8 +784,8 @@ static double measure(enum scenario_kind kind, size_t megabytes)
         process[i]->alone_ns = i > 0;
         assert_int_equal(gt_job_memory_meet(memory, process[i], i ? process[0] : NULL), 0);
     }
-    struct gt_frame frame = {.process = process, .process_count = scenario.count};
-    assert_int_equal(gt_job_memory_update(memory, &frame, NULL, false, PATIENCE), 0);
+    struct gt_snapshot snapshot = {.process = process, .process_count = scenario.count};
+    assert_int_equal(gt_job_memory_update(memory, &snapshot, NULL, false, PATIENCE), 0);
     double ret = gt_job_memory_scope(memory, GT_SCOPE_COMBINED)->ram;
     gt_job_memory_close(memory);
     for (size_t i = 0; i < scenario.count; i++)

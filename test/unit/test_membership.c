@@ -309,7 +309,7 @@ static void a_storm_needs_no_more_room(void **state)
 }
 
 /* A sampler is forked by a helper that ends; both turn out to be no part of the job. */
-static void what_is_disowned_has_never_been(void **state)
+static void what_is_excluded_has_never_been(void **state)
 {
     struct job *job = *state;
     fork_of(job, 100, 101);
@@ -318,23 +318,23 @@ static void what_is_disowned_has_never_been(void **state)
     thread_of(job, 102, 103);
     exit_of(job, 101, 101);
     expect(job, 2, 3);
-    gt_membership_disown(job->membership, 102, false);
+    gt_membership_exclude(job->membership, 102, false);
     expect(job, 1, 1);
     struct gt_membership_counts counts = gt_membership_counts(job->membership);
     assert_int_equal(counts.started, 1);
     assert_int_equal(counts.processes_peak, 1);
     fork_of(job, 102, 104); /* its children are nobody's */
     expect(job, 1, 1);
-    assert_int_equal(gt_membership_disowned_cpu(job->membership), 0);
+    assert_int_equal(gt_membership_excluded_cpu(job->membership), 0);
     record_of(job, 101, 101, 7000, 1 << 20); /* the helper's, whom the main process waits for */
-    assert_int_equal(gt_membership_disowned_cpu(job->membership), 7000);
+    assert_int_equal(gt_membership_excluded_cpu(job->membership), 7000);
     record_of(job, 102, 102, 9000, 1 << 20);
-    assert_int_equal(gt_membership_disowned_cpu(job->membership), 7000);
+    assert_int_equal(gt_membership_excluded_cpu(job->membership), 7000);
     assert_close(gt_job_peak_most(&job->peak, GT_PEAK_COMBINED), 0, 0);
 }
 
-/* The main process gets its threads before and after a helper's life; then the sampler and its helper are disowned. */
-static void what_was_reached_without_the_disowned_stays(void **state)
+/* The main process gets its threads before and after a helper's life; then the sampler and its helper are excluded. */
+static void what_was_reached_without_the_excluded_stays(void **state)
 {
     struct job *job = *state;
     thread_of(job, 100, 110);
@@ -344,11 +344,11 @@ static void what_was_reached_without_the_disowned_stays(void **state)
         thread_of(job, 100, thread);
     fork_of(job, 100, 102);
     exit_of(job, 102, 102);
-    gt_membership_disown(job->membership, 101, false);
+    gt_membership_exclude(job->membership, 101, false);
     struct gt_membership_counts counts = gt_membership_counts(job->membership);
     assert_int_equal(counts.main_threads_peak, 6);
     assert_int_equal(counts.threads_peak, 7);
-    gt_membership_disown(job->membership, 102, false);
+    gt_membership_exclude(job->membership, 102, false);
     counts = gt_membership_counts(job->membership);
     assert_int_equal(counts.threads_peak, 6);
     assert_int_equal(counts.descendant_threads_peak, 0);
@@ -386,8 +386,8 @@ int main(void)
         MADE_UP(what_the_tracker_is_given_for_a_child_is_a_member),
         MADE_UP(a_fork_older_than_the_seed_changes_nothing),
         MADE_UP(a_storm_needs_no_more_room),
-        MADE_UP(what_is_disowned_has_never_been),
-        MADE_UP(what_was_reached_without_the_disowned_stays),
+        MADE_UP(what_is_excluded_has_never_been),
+        MADE_UP(what_was_reached_without_the_excluded_stays),
         MADE_UP(threads_of_each_scope_have_their_peak),
     };
     return cmocka_run_group_tests_name("membership", tests, NULL, NULL);

@@ -129,17 +129,17 @@ static void a_file_is_followed_while_it_grows(void **state)
     snprintf(name, sizeof name, "%s", path_of(machine, "meter.csv"));
     machine->options.power_meter = name;
     assert_int_equal(gpu_machine_open(machine, &gt_collector_meter), GT_READY);
-    gt_values_clear(machine->frame.system);
+    gt_values_clear(machine->snapshot.system);
     assert_int_equal(gpu_machine_collect(machine, 1), 0);
-    assert_true(isnan(machine->frame.system[GT_WALL_ENERGY]));
+    assert_true(isnan(machine->snapshot.system[GT_WALL_ENERGY]));
     append(machine, "time,watts\n1700000000,100\n1700000001,100\n170000");
     assert_int_equal(gpu_machine_collect(machine, 0), 0);
-    assert_close(machine->frame.system[GT_WALL_ENERGY], 100, 1e-6);
+    assert_close(machine->snapshot.system[GT_WALL_ENERGY], 100, 1e-6);
     append(machine, "0002,200\nnonsense\n1700000003,200\n");
     assert_int_equal(gpu_machine_collect(machine, 2), -EINVAL); /* one warning, and the rest counts */
     assert_non_null(strstr(machine->error.text, "line 5"));
-    assert_close(machine->frame.system[GT_WALL_ENERGY], 100 + 150 + 200, 1e-6);
-    assert_close(machine->frame.system[GT_WALL_POWER], 200, 1e-6);
+    assert_close(machine->snapshot.system[GT_WALL_ENERGY], 100 + 150 + 200, 1e-6);
+    assert_close(machine->snapshot.system[GT_WALL_POWER], 200, 1e-6);
     append(machine, "more nonsense\n");
     assert_int_equal(gpu_machine_collect(machine, 0), 0);
 }
@@ -235,17 +235,17 @@ static void nothing_is_estimated_unasked_or_where_a_counter_is(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_estimate), GT_ABSENT);
     machine->options.cpu_tdp = 80;
     gpu_machine_file(machine, "sys/devices/system/cpu/online", "0-3\n");
-    assert_true(gt_frame_claim(&machine->frame, GT_CPU_ENERGY, &gt_collector_meter));
+    assert_true(gt_snapshot_claim(&machine->snapshot, GT_CPU_ENERGY, &gt_collector_meter));
     assert_int_equal(gpu_machine_open(machine, &gt_collector_estimate), GT_ABSENT);
     assert_non_null(strstr(machine->availability.reason, "a counter has"));
-    machine->frame.owner[GT_CPU_ENERGY] = NULL;
+    machine->snapshot.owner[GT_CPU_ENERGY] = NULL;
     assert_int_equal(gpu_machine_open(machine, &gt_collector_estimate), GT_READY);
     assert_non_null(strstr(machine->availability.source, "estimated"));
-    gt_values_clear(machine->frame.system);
-    machine->frame.system[GT_CPU_TIME] = 2; /* of 4 cores for a second */
+    gt_values_clear(machine->snapshot.system);
+    machine->snapshot.system[GT_CPU_TIME] = 2; /* of 4 cores for a second */
     assert_int_equal(gpu_machine_collect(machine, 1), 0);
-    assert_close(machine->frame.system[GT_CPU_ENERGY], 80 * 0.75, 1e-6);
-    assert_true(isnan(machine->frame.system[GT_DRAM_ENERGY]));
+    assert_close(machine->snapshot.system[GT_CPU_ENERGY], 80 * 0.75, 1e-6);
+    assert_true(isnan(machine->snapshot.system[GT_DRAM_ENERGY]));
 }
 
 int main(void)

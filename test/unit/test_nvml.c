@@ -47,7 +47,7 @@ static void reads_every_state(void **state)
     (void)state;
     assert_int_equal(open_with("nvml", "version 12.550.54\ndriver 550.54\n" BOARD("0", "a")), GT_READY);
     assert_string_equal(machine.availability.source, "NVML 12.550.54, driver 550.54 (libnvml.so)");
-    const struct gt_device *device = &machine.frame.device[0];
+    const struct gt_device *device = &machine.snapshot.device[0];
     assert_string_equal(device->uuid, "GPU-aaaa");
     assert_string_equal(device->name, "Fake H100");
     assert_string_equal(device->brand, "nvidia");
@@ -105,7 +105,7 @@ static int run_counter(double joules, double last)
     for (int i = 0; i <= 20; i++) {
         gpu_machine_step(&machine, "nvml", i);
         warnings += gpu_machine_collect(&machine, 1) == -EIO;
-        doubted += machine.frame.device[0].doubt;
+        doubted += machine.snapshot.device[0].doubt;
         double now = value(0, GT_GPU_ENERGY);
         assert_true(now >= before && now <= 400.0 * i);
         before = now;
@@ -232,8 +232,8 @@ static void memory_falls_back_and_may_be_missing(void **state)
                                          "device 2\nuuid GPU-zero\nmemory 0 0 0\n");
     gpu_machine_collect(&machine, 1);
     assert_true(value(0, GT_GPU_RAM) == 1.5e9); /* the older function adds what is reserved */
-    assert_true(isnan(machine.frame.device[1].memory) && isnan(value(1, GT_GPU_RAM)));
-    assert_true(isnan(machine.frame.device[2].memory) && isnan(value(2, GT_GPU_RAM)));
+    assert_true(isnan(machine.snapshot.device[1].memory) && isnan(value(1, GT_GPU_RAM)));
+    assert_true(isnan(machine.snapshot.device[2].memory) && isnan(value(2, GT_GPU_RAM)));
 }
 
 static void utilization_above_100_is_no_reading(void **state)
@@ -252,7 +252,7 @@ static void a_module_is_not_added_to_its_cpu(void **state)
     (void)state;
     char text[300];
     static const struct gt_collector_type other;
-    machine.frame.owner[GT_CPU_ENERGY] = &other;
+    machine.snapshot.owner[GT_CPU_ENERGY] = &other;
     open_with("nvml", "device 0\nuuid GPU-a\nfield 186 1 500000\nenergy 1000\n"
                       "device 1\nuuid GPU-b\nfield 186 0 300000\nfield 186 1 500000\nenergy 1000\n"
                       "frame\ndevice 0\nenergy 501000\ndevice 1\nenergy 501000\n");
@@ -301,7 +301,8 @@ static void chooses_the_scope_of_power(void **state)
     assert_true(fabs(value(1, GT_GPU_ENERGY) - 90) < 1e-6);
     assert_true(fabs(value(2, GT_GPU_ENERGY) - 500) < 1e-6);
     assert_true(isnan(value(3, GT_GPU_ENERGY)));
-    assert_ptr_equal(machine.frame.owner[GT_CPU_ENERGY], machine.type); /* its CPU is in the module's: none is added */
+    assert_ptr_equal(machine.snapshot.owner[GT_CPU_ENERGY],
+                     machine.type); /* its CPU is in the module's: none is added */
     machine.type->describe(machine.state, text, sizeof text);
     assert_string_equal(
         text, "energy is power added up; power may be the driver's 1 s average; power is of the module, CPU included");
@@ -341,15 +342,15 @@ static void takes_long_rings_of_samples(void **state)
 static void slices_are_devices_with_a_parent(void **state)
 {
     (void)state;
-    machine.frame.process_count = 0;
+    machine.snapshot.process_count = 0;
     gpu_machine_process(&machine, 100);
     open_with("nvml",
               BOARD("0", "a") "mig 1\nprocess 0 100 n/a 1 0\nprocess 0 200 n/a 2 0\n"
                               "device 0.0\nuuid MIG-one\nname Slice\ninstance 1 0\nmemory 20000000000 0 3000000\n"
                               "process 0 100 2000000 1 0\n"
                               "device 0.3\nuuid MIG-two\ninstance 2 0\nmemory 10000000000 0 4000000\n");
-    assert_int_equal(machine.frame.device_count, 3);
-    const struct gt_device *slice = &machine.frame.device[2];
+    assert_int_equal(machine.snapshot.device_count, 3);
+    const struct gt_device *slice = &machine.snapshot.device[2];
     assert_string_equal(slice->uuid, "MIG-two");
     assert_int_equal(slice->parent, 0);
     assert_int_equal(slice->gpu_instance, 2);
@@ -361,7 +362,7 @@ static void slices_are_devices_with_a_parent(void **state)
     assert_true(value(0, GT_GPU_POWER) == 350.5);
     assert_true(gpu_machine_share(&machine, 1, 100, GT_GPU_RAM) == 2e6);
     assert_true(isnan(gpu_machine_share(&machine, 1, 100, GT_GPU_UTILIZATION)));
-    assert_int_equal(machine.frame.share_count, 1); /* the board's own list says the same again */
+    assert_int_equal(machine.snapshot.share_count, 1); /* the board's own list says the same again */
 }
 
 static void slices_without_lists_take_the_boards(void **state)
@@ -420,7 +421,7 @@ static void missing_functions_cost_only_their_metrics(void **state)
 {
     (void)state;
     assert_int_equal(open_with("nvml_minimal", BOARD("0", "a")), GT_READY);
-    assert_int_equal(machine.frame.device_count, 1);
+    assert_int_equal(machine.snapshot.device_count, 1);
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
     for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
         assert_true(metric == GT_GPU_LOST ? value(0, metric) == 0 : isnan(value(0, metric)));
@@ -451,7 +452,7 @@ static void other_brands_and_wrong_paths(void **state)
     assert_non_null(strstr(machine.availability.reason, "/nowhere/libnvml.so"));
     machine.options.gpu_brand = "amd";
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_nvml), GT_ABSENT);
-    assert_int_equal(machine.frame.device_count, 0);
+    assert_int_equal(machine.snapshot.device_count, 0);
 }
 
 /* Driver calls that take 10 ms may not come more often than a part of a core allows: 10 samples a second for 20 s. */
@@ -486,10 +487,10 @@ static void the_last_reading_is_always_taken(void **state)
         gpu_machine_collect(&machine, 0.5);
     gpu_machine_step(&machine, "nvml", 1);
     gpu_machine_collect(&machine, 0.5);
-    assert_true(machine.frame.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 41);
-    machine.frame.is_last = true;
+    assert_true(machine.snapshot.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 41);
+    machine.snapshot.is_last = true;
     gpu_machine_collect(&machine, 0.5);
-    assert_true(!machine.frame.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 80);
+    assert_true(!machine.snapshot.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 80);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, gpu_machine_teardown)

@@ -88,7 +88,7 @@ static void they_are_read_once_a_minute_and_at_the_end(void **state)
     assert_int_equal(gpu_machine_collect(&machine, 3), 0);
     assert_close(gpu_machine_device(&machine, 0, GT_GPU_ECC_UNCORRECTED), 2, 0);
     gpu_machine_step(&machine, "nvml", 0);
-    machine.frame.is_last = true;
+    machine.snapshot.is_last = true;
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
     assert_close(gpu_machine_device(&machine, 0, GT_GPU_ECC_UNCORRECTED), 1, 0);
 }

@@ -62,7 +62,7 @@ static void expect_rows(const char *file, const char *row_size)
              row_size);
     open_with(file, data);
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
-    assert_int_equal(machine.frame.share_count, 3);
+    assert_int_equal(machine.snapshot.share_count, 3);
     assert_true(share(100, GT_GPU_RAM) == 11e6);
     assert_true(share(200, GT_GPU_RAM) == 22e6);
     assert_true(share(300, GT_GPU_RAM) == 33e6);
@@ -104,7 +104,7 @@ static void unknown_rows_are_not_guessed(void **state)
     open_with("nvml_v3",
               "row_size 28\n" BOARD "process 0 100 11000000\nprocess 0 200 22000000\nprocess 0 300 33000000\n");
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
-    assert_int_equal(machine.frame.share_count, 0);
+    assert_int_equal(machine.snapshot.share_count, 0);
     expect_text("unknown form");
 }
 
@@ -114,7 +114,7 @@ static void a_process_in_two_lists_counts_once(void **state)
     open_with("nvml",
               BOARD "process 0 100 5000000\nprocess 1 100 5000000\nprocess 2 200 6000000\nprocess 1 300 7000000\n");
     gpu_machine_collect(&machine, 1);
-    assert_int_equal(machine.frame.share_count, 3);
+    assert_int_equal(machine.snapshot.share_count, 3);
     assert_true(share(100, GT_GPU_RAM) == 5e6);
     assert_true(share(200, GT_GPU_RAM) == 6e6);
     assert_true(share(300, GT_GPU_RAM) == 7e6);
@@ -125,7 +125,7 @@ static void memory_that_is_not_available(void **state)
     (void)state;
     open_with("nvml_v2", BOARD "process 0 100 n/a\nprocess 0 200 n/a\nprocess 1 200 9000000\n");
     gpu_machine_collect(&machine, 1);
-    assert_int_equal(machine.frame.share_count, 2);
+    assert_int_equal(machine.snapshot.share_count, 2);
     assert_true(isnan(share(100, GT_GPU_RAM)));
     assert_true(share(200, GT_GPU_RAM) == 9e6);
 }
@@ -148,7 +148,7 @@ static void many_processes(void **state)
     open_with("nvml_v2", data);
     free(data);
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
-    assert_int_equal(machine.frame.share_count, COUNT + 1);
+    assert_int_equal(machine.snapshot.share_count, COUNT + 1);
     assert_true(share(100, GT_GPU_RAM) == 123);
     assert_true(share(999 + COUNT, GT_GPU_RAM) == 999 + COUNT);
 }
@@ -245,7 +245,7 @@ static void one_number_of_two_containers_is_nobody(void **state)
     gpu_machine_file(&machine, "proc/300/status", "Name:\tjob\nNSpid:\t300\t45\n");
     open_with("nvml", BOARD "process 0 45 4000000\n");
     gpu_machine_collect(&machine, 1);
-    assert_int_equal(machine.frame.share_count, 0);
+    assert_int_equal(machine.snapshot.share_count, 0);
     expect_text("no visible process");
 }
 
@@ -257,7 +257,7 @@ static void container_tracker_gets_host_numbers(void **state)
     open_with("nvml", BOARD "process 0 300 4000000\n");
     gpu_machine_collect(&machine, 1);
     assert_true(share(200, GT_GPU_RAM) == 4e6);
-    assert_int_equal(machine.frame.share_count, 1);
+    assert_int_equal(machine.snapshot.share_count, 1);
     expect_text("the only process of the job that holds the device");
 }
 
@@ -267,7 +267,7 @@ static void container_with_two_strange_numbers_is_not_guessed(void **state)
     gpu_machine_link(&machine, "proc/200/fd/5", "/dev/nvidia0");
     open_with("nvml", BOARD "process 0 4500 4000000\nprocess 0 4600 5000000\n");
     gpu_machine_collect(&machine, 1);
-    assert_int_equal(machine.frame.share_count, 0);
+    assert_int_equal(machine.snapshot.share_count, 0);
     expect_text("no visible process");
 }
 
@@ -291,11 +291,11 @@ static void processes_come_and_go(void **state)
     assert_true(share(100, GT_GPU_RAM) == 1e6);
     gpu_machine_step(&machine, "nvml", 1);
     gpu_machine_collect(&machine, 1);
-    assert_int_equal(machine.frame.share_count, 1);
+    assert_int_equal(machine.snapshot.share_count, 1);
     assert_true(share(200, GT_GPU_RAM) == 2e6);
     gpu_machine_step(&machine, "nvml", 2);
     gpu_machine_collect(&machine, 1);
-    assert_int_equal(machine.frame.share_count, 0);
+    assert_int_equal(machine.snapshot.share_count, 0);
 }
 
 #define ON_HOST(function) cmocka_unit_test_setup_teardown(function, setup_on_host, gpu_machine_teardown)
@@ -305,17 +305,17 @@ static void processes_come_and_go(void **state)
 
 static double bound_of(pid_t pid)
 {
-    for (size_t i = 0; i < machine.frame.mark_count; i++)
-        if (machine.frame.mark[i].pid == pid)
-            return machine.frame.mark[i].bound;
+    for (size_t i = 0; i < machine.snapshot.hwm_count; i++)
+        if (machine.snapshot.hwm[i].pid == pid)
+            return machine.snapshot.hwm[i].bound;
     return NAN;
 }
 
-static double mark_of(pid_t pid)
+static double hwm_of(pid_t pid)
 {
-    for (size_t i = 0; i < machine.frame.mark_count; i++)
-        if (machine.frame.mark[i].pid == pid)
-            return machine.frame.mark[i].bytes;
+    for (size_t i = 0; i < machine.snapshot.hwm_count; i++)
+        if (machine.snapshot.hwm[i].pid == pid)
+            return machine.snapshot.hwm[i].bytes;
     return NAN;
 }
 
@@ -323,7 +323,7 @@ static void expect_marks(double a, double b, double c)
 {
     const double expected[] = {a, b, c};
     for (int i = 0; i < 3; i++) {
-        double found = mark_of(100 * (i + 1));
+        double found = hwm_of(100 * (i + 1));
         if (!(found == expected[i] || (isnan(found) && isnan(expected[i]))))
             fail_msg("process %d: %g instead of %g", 100 * (i + 1), found, expected[i]);
     }
@@ -332,7 +332,7 @@ static void expect_marks(double a, double b, double c)
 static enum gt_source_state accounting_state(void)
 {
     struct gt_availability found;
-    gt_nvml_survey_marks(machine.state, &found);
+    gt_nvml_survey_hwms(machine.state, &found);
     assert_true(found.state != GT_DENIED || strstr(found.remedy, "nvidia-smi -am 1"));
     return found.state;
 }
@@ -367,7 +367,7 @@ static void marks_of_the_job(void **state)
     assert_int_equal(accounting_state(), GT_READY);
     gpu_machine_collect(&machine, 1);
     expect_marks(5000, 2500, NAN);
-    assert_true(isnan(mark_of(400)));
+    assert_true(isnan(hwm_of(400)));
     assert_true(share(100, GT_GPU_RAM) == 1000);
 }
 
@@ -382,7 +382,7 @@ static void marks_of_processes_that_ended(void **state)
     expect_marks(NAN, NAN, NAN); /* it may be of the time before */
     assert_true(bound_of(100) == 5000);
     gpu_machine_step(&machine, "nvml", 1);
-    machine.frame.process_count = 0;
+    machine.snapshot.process_count = 0;
     gpu_machine_collect(&machine, 0.001);
     expect_marks(8000, NAN, NAN);
     gpu_machine_collect(&machine, 1);
@@ -398,7 +398,7 @@ static void marks_of_processes_between_two_lists(void **state)
     gpu_machine_collect(&machine, 1);
     expect_marks(NAN, NAN, NAN);
     gpu_machine_step(&machine, "nvml", 1);
-    machine.frame.is_last = true;
+    machine.snapshot.is_last = true;
     gpu_machine_collect(&machine, 0.001);
     expect_marks(4000, NAN, NAN);
 }

@@ -43,7 +43,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < machine.frame.process_count; i++)
+    for (size_t i = 0; i < machine.snapshot.process_count; i++)
         gt_placement_free(machine.process[i].placement);
     gpu_machine_end(&machine);
     return 0;
@@ -51,7 +51,7 @@ static int end(void **state)
 
 static void declare(void)
 {
-    assert_int_equal(gt_packages_declare(&machine.frame, &machine.topology, (int[]){FIRST, SECOND}, 2), 0);
+    assert_int_equal(gt_packages_declare(&machine.snapshot, &machine.topology, (int[]){FIRST, SECOND}, 2), 0);
 }
 
 /* ---- busy time --------------------------------------------------------------------------------------------------- */
@@ -73,10 +73,10 @@ static void stat(const int ticks[4])
 static void expect_busy(double first, double second)
 {
     double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
-    gt_packages_clear(&machine.frame);
+    gt_packages_clear(&machine.snapshot);
     gpu_machine_collect(&machine, 1);
-    assert_close(machine.frame.package[0].value[GT_CPU_TIME], first * tick, 1e-9);
-    assert_close(machine.frame.package[1].value[GT_CPU_TIME], second * tick, 1e-9);
+    assert_close(machine.snapshot.package[0].value[GT_CPU_TIME], first * tick, 1e-9);
+    assert_close(machine.snapshot.package[1].value[GT_CPU_TIME], second * tick, 1e-9);
 }
 
 static void each_package_has_the_busy_time_of_its_cpus(void **state)
@@ -88,8 +88,8 @@ static void each_package_has_the_busy_time_of_its_cpus(void **state)
     expect_busy(0, 0);
     stat((int[]){110, 205, 301, 402});
     expect_busy(15, 3);
-    assert_int_equal(machine.frame.package[0].cpus, 2);
-    assert_close(machine.frame.system[GT_CPU_TIME], 18.0 / (double)sysconf(_SC_CLK_TCK), 1e-9);
+    assert_int_equal(machine.snapshot.package[0].cpus, 2);
+    assert_close(machine.snapshot.system[GT_CPU_TIME], 18.0 / (double)sysconf(_SC_CLK_TCK), 1e-9);
 }
 
 static void a_cpu_that_was_offline_goes_on_where_it_was(void **state)
@@ -101,10 +101,10 @@ static void a_cpu_that_was_offline_goes_on_where_it_was(void **state)
     stat((int[]){100, 200, 310, -1});
     gpu_machine_remove(&machine, "sys/devices/system/cpu/cpu3/topology/physical_package_id");
     expect_busy(0, 10);
-    assert_int_equal(machine.frame.package[1].cpus, 1);
+    assert_int_equal(machine.snapshot.package[1].cpus, 1);
     stat((int[]){101, 200, 320, 404});
     expect_busy(1, 24);
-    assert_int_equal(machine.frame.package[1].cpus, 2);
+    assert_int_equal(machine.snapshot.package[1].cpus, 2);
 }
 
 static void a_cpu_that_is_new_counts_from_then_on(void **state)
@@ -126,11 +126,11 @@ static void cpus_of_unknown_package_make_the_machine_one(void **state)
     gpu_machine_remove(&machine, "sys/devices/system/cpu/cpu3/topology/physical_package_id");
     stat((int[]){100, 200, 300, 400});
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_host), GT_READY);
-    assert_int_equal(machine.frame.package_count, 0);
+    assert_int_equal(machine.snapshot.package_count, 0);
     assert_string_equal(machine.topology.why_no_packages, "the system does not tell on which package each CPU is");
     stat((int[]){110, 200, 300, 400});
     gpu_machine_collect(&machine, 1);
-    assert_close(machine.frame.system[GT_CPU_TIME], 10.0 / (double)sysconf(_SC_CLK_TCK), 1e-9);
+    assert_close(machine.snapshot.system[GT_CPU_TIME], 10.0 / (double)sysconf(_SC_CLK_TCK), 1e-9);
     machine.type->close(machine.state);
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_placement), GT_ABSENT);
     assert_string_equal(machine.availability.reason, machine.topology.why_no_packages);
@@ -142,7 +142,7 @@ static void a_package_without_cpus_makes_the_machine_one(void **state)
     declare();
     stat((int[]){100, 200, -1, -1});
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_host), GT_READY);
-    assert_int_equal(machine.frame.package_count, 0);
+    assert_int_equal(machine.snapshot.package_count, 0);
 }
 
 static void a_source_that_adds_packages_up_is_told_of(void **state)
@@ -150,7 +150,7 @@ static void a_source_that_adds_packages_up_is_told_of(void **state)
     (void)state;
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_placement), GT_ABSENT);
     assert_string_equal(machine.topology.why_no_packages, "");
-    assert_true(gt_frame_claim(&machine.frame, GT_CPU_ENERGY, &gt_collector_host));
+    assert_true(gt_snapshot_claim(&machine.snapshot, GT_CPU_ENERGY, &gt_collector_host));
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_placement), GT_ABSENT);
     assert_string_equal(machine.topology.why_no_packages, "the source of their energy adds them up");
     topology(2, FIRST);
@@ -202,7 +202,7 @@ static struct gt_process *job(double threads)
 {
     learn();
     gpu_machine_process(&machine, PID);
-    machine.frame.process = machine.processes;
+    machine.snapshot.process = machine.processes;
     machine.processes[0]->value[GT_THREADS] = threads;
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_placement), GT_READY);
     return machine.processes[0];
@@ -210,7 +210,7 @@ static struct gt_process *job(double threads)
 
 static void collect(double seconds)
 {
-    machine.frame.monotonic_ns = machine.monotonic_ns + (int64_t)(seconds * 1e9);
+    machine.snapshot.monotonic_ns = machine.monotonic_ns + (int64_t)(seconds * 1e9);
     assert_int_equal(gpu_machine_collect(&machine, seconds), 0);
 }
 
@@ -299,7 +299,7 @@ static void time_from_before_tracking_is_left_out(void **state)
 {
     (void)state;
     struct gt_process *process = job(1);
-    process->ledger.own_base = 100;
+    process->baseline.own_base = 100;
     thread(PID, 3, 10000, "0-3");
     use(process, 100, 0, 0, 0);
     use(process, 101, 0, 1, 0);

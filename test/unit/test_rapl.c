@@ -55,10 +55,10 @@ static void two_sockets_are_added_and_each_has_its_memory(void **state)
     set(machine, "intel-rapl:1", 29000000);
     set(machine, "intel-rapl:1:0", 2800000);
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30 + 20, 1e-9);
-    assert_close(machine->frame.system[GT_DRAM_ENERGY], 4 + 2, 1e-9);
-    assert_close(machine->frame.system[GT_CORE_ENERGY], 29, 1e-9);
-    assert_close(machine->frame.system[GT_UNCORE_ENERGY], 0.8, 1e-9);
-    assert_true(isnan(machine->frame.system[GT_PLATFORM_ENERGY]));
+    assert_close(machine->snapshot.system[GT_DRAM_ENERGY], 4 + 2, 1e-9);
+    assert_close(machine->snapshot.system[GT_CORE_ENERGY], 29, 1e-9);
+    assert_close(machine->snapshot.system[GT_UNCORE_ENERGY], 0.8, 1e-9);
+    assert_true(isnan(machine->snapshot.system[GT_PLATFORM_ENERGY]));
 }
 
 static void each_package_has_its_own_counters_and_parts(void **state)
@@ -71,9 +71,9 @@ static void each_package_has_its_own_counters_and_parts(void **state)
     zone(machine, "intel-rapl:2:0", "dram", 800000);
     zone(machine, "intel-rapl:3", "psys", 0);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    assert_int_equal(machine->frame.package_count, 2);
-    assert_int_equal(machine->frame.package[0].number, 2);
-    assert_int_equal(machine->frame.package[1].number, 5);
+    assert_int_equal(machine->snapshot.package_count, 2);
+    assert_int_equal(machine->snapshot.package[0].number, 2);
+    assert_int_equal(machine->snapshot.package[1].number, 5);
     set(machine, "intel-rapl:0", 11000000);
     set(machine, "intel-rapl:0:0", 3200000);
     set(machine, "intel-rapl:1", 402000000);
@@ -81,7 +81,7 @@ static void each_package_has_its_own_counters_and_parts(void **state)
     set(machine, "intel-rapl:2:0", 1800000);
     set(machine, "intel-rapl:3", 50000000);
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 32, 1e-9);
-    const struct gt_package *package = machine->frame.package;
+    const struct gt_package *package = machine->snapshot.package;
     assert_close(package[0].value[GT_CPU_ENERGY], 12, 1e-9);
     assert_close(package[1].value[GT_CPU_ENERGY], 20, 1e-9);
     assert_close(package[0].value[GT_DRAM_ENERGY], 3, 1e-9);
@@ -95,7 +95,7 @@ static void one_package_is_not_told_apart(void **state)
     zone(machine, "intel-rapl:0", "package-0-die-0", 1000000);
     zone(machine, "intel-rapl:1", "package-0-die-1", 400000000);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    assert_int_equal(machine->frame.package_count, 0);
+    assert_int_equal(machine->snapshot.package_count, 0);
     assert_string_equal(machine->topology.why_no_packages, "");
 }
 
@@ -108,7 +108,7 @@ static void the_platform_is_not_added_to_the_packages_in_it(void **state)
     set(machine, "intel-rapl:0", 10000000);
     set(machine, "intel-rapl:1", 25000000);
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
-    assert_close(machine->frame.system[GT_PLATFORM_ENERGY], 25, 1e-9);
+    assert_close(machine->snapshot.system[GT_PLATFORM_ENERGY], 25, 1e-9);
 }
 
 static void a_platform_that_each_package_shows_counts_once(void **state)
@@ -124,12 +124,12 @@ static void a_platform_that_each_package_shows_counts_once(void **state)
     set(machine, "intel-rapl:2", 20000000);
     set(machine, "intel-rapl:3", 45000000);
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-9);
-    assert_close(machine->frame.system[GT_PLATFORM_ENERGY], 45, 1e-9);
+    assert_close(machine->snapshot.system[GT_PLATFORM_ENERGY], 45, 1e-9);
 }
 
 static double doubt_of(const struct gpu_machine *machine)
 {
-    return machine->frame.doubt[GT_CPU_ENERGY];
+    return machine->snapshot.doubt[GT_CPU_ENERGY];
 }
 
 static void a_counter_that_was_set_back_says_that_it_lost_something(void **state)
@@ -145,7 +145,7 @@ static void a_counter_that_was_set_back_says_that_it_lost_something(void **state
     assert_true(isinf(doubt_of(machine)));
     set(machine, "intel-rapl:0", 13000000);
     gpu_machine_system(machine, 1, GT_CPU_ENERGY);
-    machine->frame.doubt[GT_CPU_ENERGY] = NAN;
+    machine->snapshot.doubt[GT_CPU_ENERGY] = NAN;
     gpu_machine_system(machine, 1, GT_CPU_ENERGY);
     assert_close(doubt_of(machine), 0, 0);
 }
@@ -223,13 +223,13 @@ static void readings_too_far_apart_are_told(void **state)
     gpu_machine_system(machine, 500, GT_CPU_ENERGY);
     machine->type->describe(machine->state, text, sizeof text);
     assert_null(strstr(text, "unseen"));
-    assert_close(machine->frame.doubt[GT_CPU_ENERGY], 0, 1e-9);
+    assert_close(machine->snapshot.doubt[GT_CPU_ENERGY], 0, 1e-9);
     set(machine, "intel-rapl:0", 140000000000);
     gpu_machine_system(machine, 600, GT_CPU_ENERGY);
-    assert_close(machine->frame.doubt[GT_CPU_ENERGY], 0, 1e-9);
+    assert_close(machine->snapshot.doubt[GT_CPU_ENERGY], 0, 1e-9);
     set(machine, "intel-rapl:0", 170000000000);
     gpu_machine_system(machine, 600, GT_CPU_ENERGY);
-    assert_close(machine->frame.doubt[GT_CPU_ENERGY], (double)RANGE / 1e6, 1e-6);
+    assert_close(machine->snapshot.doubt[GT_CPU_ENERGY], (double)RANGE / 1e6, 1e-6);
     machine->type->describe(machine->state, text, sizeof text);
     assert_non_null(strstr(text, "1 readings were so far apart that a counter may have gone round unseen"));
 }
@@ -440,7 +440,7 @@ static void one_package_that_cannot_be_read_leaves_no_part_of_a_sum(void **state
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     set(machine, "intel-rapl:0:0", 3000000);
     assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
-    assert_close(machine->frame.system[GT_DRAM_ENERGY], 2, 1e-9);
+    assert_close(machine->snapshot.system[GT_DRAM_ENERGY], 2, 1e-9);
 }
 
 static void amd_packages_have_no_memory(void **state)
@@ -452,7 +452,7 @@ static void amd_packages_have_no_memory(void **state)
     set(machine, "intel-rapl:0", 65000000);
     set(machine, "intel-rapl:0:0", 40000000);
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 65, 1e-9);
-    assert_true(isnan(machine->frame.system[GT_DRAM_ENERGY]));
+    assert_true(isnan(machine->snapshot.system[GT_DRAM_ENERGY]));
 }
 
 static void no_counter_is_absent_and_nothing_is_guessed(void **state)
@@ -497,8 +497,8 @@ static void a_counter_that_stands_still_has_no_figure(void **state)
     assert_true(isnan(gpu_machine_system(machine, 0.001, GT_CPU_ENERGY)));
     set(machine, "intel-rapl:0", 5010000);
     assert_close(gpu_machine_system(machine, 0.001, GT_CPU_ENERGY), 0.01, 1e-9);
-    assert_true(isnan(machine->frame.system[GT_DRAM_ENERGY]));
-    assert_close(machine->frame.system[GT_UNCORE_ENERGY], 0, 0); /* a graphics unit may sleep */
+    assert_true(isnan(machine->snapshot.system[GT_DRAM_ENERGY]));
+    assert_close(machine->snapshot.system[GT_UNCORE_ENERGY], 0, 0); /* a graphics unit may sleep */
     gpu_machine_system(machine, 1, GT_CPU_ENERGY);
     char text[200];
     machine->type->explain(machine->state, GT_DRAM_ENERGY, text, sizeof text);
@@ -519,7 +519,7 @@ static void a_platform_below_its_packages_is_left_out(void **state)
     gpu_machine_system(machine, 1, GT_CPU_ENERGY);
     set(machine, "intel-rapl:1", 900000000);
     assert_true(isnan(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY)));
-    assert_close(machine->frame.system[GT_CPU_ENERGY], 40, 1e-9);
+    assert_close(machine->snapshot.system[GT_CPU_ENERGY], 40, 1e-9);
     char text[200];
     machine->type->explain(machine->state, GT_PLATFORM_ENERGY, text, sizeof text);
     assert_non_null(strstr(text, "less than"));

@@ -101,7 +101,7 @@ static void events_of_each_package_are_added(void **state)
     count(machine, PLATFORM, 0, 9 + 100);
     count(machine, PLATFORM, 4, 9 + 100);
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 70, 1e-6);
-    assert_close(machine->frame.system[GT_PLATFORM_ENERGY], 100, 1e-6);
+    assert_close(machine->snapshot.system[GT_PLATFORM_ENERGY], 100, 1e-6);
 }
 
 static void dies_of_amd_read_one_counter(void **state)

@@ -17,7 +17,7 @@ enum { ROWS = GT_FIXED_ROWS + 3, LIVES = 2 };
 
 struct moment {
     struct gt_row row[ROWS];
-    struct gt_life life[LIVES];
+    struct gt_process_record record[LIVES];
     struct gt_sample sample;
 };
 
@@ -34,14 +34,14 @@ static void fill(struct moment *moment, int number)
     }
     for (int id = 0; id < GT_METRIC_COUNT; id++)
         moment->row[ROWS - 1].value[id] = NAN;
-    strcpy(moment->life[0].name, "first");
-    moment->life[1] = (struct gt_life){.number = (uint64_t)number, .pid = 7};
+    strcpy(moment->record[0].name, "first");
+    moment->record[1] = (struct gt_process_record){.number = (uint64_t)number, .pid = 7};
     moment->sample = (struct gt_sample){.real_ns = number,
                                         .monotonic_ns = number * GT_SECOND / 10,
                                         .row_count = ROWS - (size_t)(number % 2),
                                         .row = moment->row,
-                                        .life_count = (size_t)(number % (LIVES + 1)),
-                                        .life = moment->life};
+                                        .record_count = (size_t)(number % (LIVES + 1)),
+                                        .record = moment->record};
 }
 
 static void assert_same(const struct gt_sample *is, const struct gt_sample *was)
@@ -57,9 +57,9 @@ static void assert_same(const struct gt_sample *is, const struct gt_sample *was)
             else
                 assert_memory_equal(&is->row[i].value[id], &was->row[i].value[id], sizeof(double));
     }
-    assert_int_equal(is->life_count, was->life_count);
-    for (size_t i = 0; i < was->life_count; i++)
-        assert_memory_equal(&is->life[i], &was->life[i], sizeof was->life[i]);
+    assert_int_equal(is->record_count, was->record_count);
+    for (size_t i = 0; i < was->record_count; i++)
+        assert_memory_equal(&is->record[i], &was->record[i], sizeof was->record[i]);
 }
 
 static void they_come_back_as_they_were(void **state)

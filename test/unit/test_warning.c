@@ -102,12 +102,12 @@ static void test_out_of_memory(void **state)
         .oom_kills = 1, .largest_pid = 4712, .largest_ram = 15.7e9, .largest_name = "python", .largest_is_gone = true};
     assert_string_equal(said(&run, "out_of_memory"),
                         "the kernel killed python (pid 4712, 15.7 GB) at the limit of 16.0 GB");
-    struct gt_life life[] = {{.pid = 4712, .name = "sh", .ram_peak = 17e9},
-                             {.pid = 4712, .name = "python", .ram_peak = 16e9}};
-    run.outcome.lives = (struct gt_lives){.life = life, .count = 2};
+    struct gt_process_record record[] = {{.pid = 4712, .name = "sh", .ram_peak = 17e9},
+                                         {.pid = 4712, .name = "python", .ram_peak = 16e9}};
+    run.outcome.records = (struct gt_process_records){.record = record, .count = 2};
     assert_string_equal(said(&run, "out_of_memory"),
                         "the kernel killed python (pid 4712, 16.0 GB) at the limit of 16.0 GB");
-    run.outcome.lives = (struct gt_lives){0};
+    run.outcome.records = (struct gt_process_records){0};
     run.outcome.events.largest_is_gone = false; /* another one was killed */
     assert_string_equal(said(&run, "out_of_memory"), "the kernel killed a process at the limit of 16.0 GB");
     run.outcome.events = (struct gt_kernel_events){.oom_kills = 0};

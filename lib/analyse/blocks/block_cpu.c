@@ -17,7 +17,7 @@ enum { DEEPEST = 64 };
 /* The processes of the recording, by number. */
 struct listed {
     pid_t pid;
-    const struct gt_life *life;
+    const struct gt_process_record *record;
 };
 
 struct list {
@@ -64,11 +64,11 @@ static int by_pid(const void *a, const void *b)
 static bool is_accounting(const struct gt_outcome *outcome)
 {
     double sum = 0, all = outcome->value[GT_SCOPE_COMBINED][GT_CPU_TIME];
-    for (size_t i = 0; i < outcome->lives.count; i++) {
-        const struct gt_life *life = &outcome->lives.life[i];
-        if (isnan(life->begin) || isnan(life->end))
+    for (size_t i = 0; i < outcome->records.count; i++) {
+        const struct gt_process_record *record = &outcome->records.record[i];
+        if (isnan(record->begin) || isnan(record->end))
             return false;
-        sum += isnan(life->cpu_time) ? 0 : life->cpu_time;
+        sum += isnan(record->cpu_time) ? 0 : record->cpu_time;
     }
     return !outcome->processes_not_listed && sum >= all - SLACK;
 }
@@ -77,30 +77,30 @@ static int make_list(struct list *ret, const struct gt_block_analysis *analysis)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
     *ret = (struct list){0};
-    if (!outcome || !outcome->complete || isnan(analysis->origin) || !outcome->lives.count)
+    if (!outcome || !outcome->complete || isnan(analysis->origin) || !outcome->records.count)
         return 0;
     ret->is_accounting = is_accounting(outcome);
-    ret->process = calloc(outcome->lives.count, sizeof *ret->process);
+    ret->process = calloc(outcome->records.count, sizeof *ret->process);
     if (!ret->process)
         return -ENOMEM;
-    for (size_t i = 0; i < outcome->lives.count; i++)
-        ret->process[ret->count++] = (struct listed){outcome->lives.life[i].pid, &outcome->lives.life[i]};
+    for (size_t i = 0; i < outcome->records.count; i++)
+        ret->process[ret->count++] = (struct listed){outcome->records.record[i].pid, &outcome->records.record[i]};
     qsort(ret->process, ret->count, sizeof *ret->process, by_pid);
     return 0;
 }
 
-static const struct gt_life *life_of(const struct list *list, int64_t pid)
+static const struct gt_process_record *record_of(const struct list *list, int64_t pid)
 {
     struct listed key = {.pid = (pid_t)pid};
     if (!list->count)
         return NULL;
     const struct listed *found = bsearch(&key, list->process, list->count, sizeof key, by_pid);
-    return found ? found->life : NULL;
+    return found ? found->record : NULL;
 }
 
-static bool is_known(const struct gt_life *life)
+static bool is_known(const struct gt_process_record *record)
 {
-    return life && !isnan(life->begin) && !isnan(life->end) && !isnan(life->cpu_time);
+    return record && !isnan(record->begin) && !isnan(record->end) && !isnan(record->cpu_time);
 }
 
 /* ---- who calls, and who was started ---- */
@@ -113,15 +113,15 @@ static const struct gt_process_total *caller_of(const struct block *block, int64
     return NULL;
 }
 
-static bool is_started_by_callers(const struct block *block, const struct list *list, const struct gt_life *life,
-                                  pid_t main)
+static bool is_started_by_callers(const struct block *block, const struct list *list,
+                                  const struct gt_process_record *record, pid_t main)
 {
     if (caller_of(block, main))
         return true;
-    for (int i = 0; life && i < DEEPEST; i++) {
-        if (caller_of(block, life->parent))
+    for (int i = 0; record && i < DEEPEST; i++) {
+        if (caller_of(block, record->parent))
             return true;
-        life = life->parent > 0 ? life_of(list, life->parent) : NULL;
+        record = record->parent > 0 ? record_of(list, record->parent) : NULL;
     }
     return false;
 }
@@ -131,8 +131,8 @@ static double of_children(const struct gt_block_analysis *analysis, const struct
                           const struct gt_process_total *caller)
 {
     bool is_main = caller->process == analysis->machine.pid;
-    const struct gt_life *life = life_of(list, caller->process);
-    double own = life ? life->cpu_time : is_main ? final_cpu_time(analysis, GT_SCOPE_MAIN) : NAN;
+    const struct gt_process_record *record = record_of(list, caller->process);
+    double own = record ? record->cpu_time : is_main ? final_cpu_time(analysis, GT_SCOPE_MAIN) : NAN;
     double above = caller->cpu_covered - own;
     return above > SLACK ? above : 0;
 }
@@ -155,28 +155,29 @@ static double overlap(const struct block *block, double begin, double end)
     return sum;
 }
 
-static void add_life(struct others *others, const struct block *block, const struct gt_life *life, double origin)
+static void add_record(struct others *others, const struct block *block, const struct gt_process_record *record,
+                       double origin)
 {
-    double length = life->end - life->begin, inside = overlap(block, origin + life->begin, origin + life->end);
+    double length = record->end - record->begin, inside = overlap(block, origin + record->begin, origin + record->end);
     double slack = fmin(SLACK, length / 2);
-    if (!(life->cpu_time > 0) || !is_known(life) || !(inside > slack))
+    if (!(record->cpu_time > 0) || !is_known(record) || !(inside > slack))
         return;
-    others->most += life->cpu_time;
+    others->most += record->cpu_time;
     if (inside >= length - slack) {
-        others->sum += life->cpu_time;
-        others->least += life->cpu_time;
+        others->sum += record->cpu_time;
+        others->least += record->cpu_time;
     } else
-        others->sum += life->cpu_time * inside / length;
+        others->sum += record->cpu_time * inside / length;
 }
 
-static struct others add_lives(const struct gt_block_analysis *analysis, const struct block *block,
-                               const struct list *list)
+static struct others add_records(const struct gt_block_analysis *analysis, const struct block *block,
+                                 const struct list *list)
 {
     struct others others = {0};
     for (size_t i = 0; i < list->count; i++) {
-        const struct gt_life *life = list->process[i].life;
-        if (!caller_of(block, life->pid) && is_started_by_callers(block, list, life, analysis->machine.pid))
-            add_life(&others, block, life, analysis->origin);
+        const struct gt_process_record *record = list->process[i].record;
+        if (!caller_of(block, record->pid) && is_started_by_callers(block, list, record, analysis->machine.pid))
+            add_record(&others, block, record, analysis->origin);
     }
     return others;
 }
@@ -218,7 +219,7 @@ static bool are_callers_listed(const struct gt_block_analysis *analysis, const s
                                const struct list *list)
 {
     for (size_t i = 0; i < block->callers; i++)
-        if (block->caller[i].process != analysis->machine.pid && !is_known(life_of(list, block->caller[i].process)))
+        if (block->caller[i].process != analysis->machine.pid && !is_known(record_of(list, block->caller[i].process)))
             return list->is_accounting;
     return list->count;
 }
@@ -230,7 +231,7 @@ static double others_of(const struct gt_block_analysis *analysis, size_t number,
     double by_samples = sampled_others(analysis, number, block, cpu);
     cpu->known = GT_CPU_EXACT;
     if (are_callers_listed(analysis, block, list)) {
-        struct others others = add_lives(analysis, block, list);
+        struct others others = add_records(analysis, block, list);
         if (others.most > others.least || !list->is_accounting)
             cpu->known = isnan(by_samples) && !list->is_accounting ? GT_CPU_AT_LEAST : GT_CPU_ESTIMATED;
         if (only_main && !isnan(by_samples))
@@ -292,7 +293,7 @@ static int know_clocks(struct gt_block_analysis *analysis, const struct reading 
         if (is_same && !is_last && now->time - since->time < grain)
             continue;
         bool is_main = since->process == analysis->machine.pid;
-        if (is_same && (is_main || !is_known(life_of(list, since->process)))) /* the others have their lives */
+        if (is_same && (is_main || !is_known(record_of(list, since->process)))) /* the others have their records */
             status = gt_cpu_split_know(is_main ? &analysis->main_cpu : &analysis->descendants_cpu, since->time,
                                        now->time, now->seconds - since->seconds);
         from = i;
@@ -301,14 +302,14 @@ static int know_clocks(struct gt_block_analysis *analysis, const struct reading 
 }
 
 /* The list has each process with its own clock at its end. */
-static int know_lives(struct gt_block_analysis *analysis, const struct list *list)
+static int know_records(struct gt_block_analysis *analysis, const struct list *list)
 {
     int status = 0;
     for (size_t i = 0; i < list->count && status == 0; i++) {
-        const struct gt_life *life = list->process[i].life;
-        if (life->pid != analysis->machine.pid && is_known(life))
-            status = gt_cpu_split_know(&analysis->descendants_cpu, analysis->origin + life->begin,
-                                       analysis->origin + life->end, life->cpu_time);
+        const struct gt_process_record *record = list->process[i].record;
+        if (record->pid != analysis->machine.pid && is_known(record))
+            status = gt_cpu_split_know(&analysis->descendants_cpu, analysis->origin + record->begin,
+                                       analysis->origin + record->end, record->cpu_time);
     }
     return status;
 }
@@ -476,7 +477,7 @@ int gt_block_cpu_count(struct gt_block_analysis *analysis)
         status = reading ? know_clocks(analysis, reading, readings, &list) : -ENOMEM;
     free(reading);
     if (status == 0 && analysis->has_clocks)
-        status = know_lives(analysis, &list);
+        status = know_records(analysis, &list);
     if (status == 0)
         status = count_all(analysis, &list);
     free(list.process);

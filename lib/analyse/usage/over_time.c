@@ -181,36 +181,36 @@ void gt_over_time_add(const struct gt_over_time *recording, struct gt_node *page
 enum { SHOWN = 40 };
 
 struct bar {
-    const struct gt_life *life;
+    const struct gt_process_record *record;
     double begin, end; /* seconds from the first sample */
 };
 
 static int by_length(const void *a, const void *b)
 {
     const struct bar *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(y->end - y->begin, x->end - x->begin), GT_ORDER(x->life->number, y->life->number));
+    return GT_ORDER_BY(GT_ORDER(y->end - y->begin, x->end - x->begin), GT_ORDER(x->record->number, y->record->number));
 }
 
 static int by_begin(const void *a, const void *b)
 {
     const struct bar *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->begin, y->begin), GT_ORDER(x->life->number, y->life->number));
+    return GT_ORDER_BY(GT_ORDER(x->begin, y->begin), GT_ORDER(x->record->number, y->record->number));
 }
 
-/* Times of lives count from the beginning of the tracking, those of charts from the first sample. */
+/* Times of processes count from the beginning of the tracking, those of charts from the first sample. */
 static size_t find_bars(const struct gt_usage *usage, struct bar *bars)
 {
-    const struct gt_lives *lives = &usage->outcome->lives;
+    const struct gt_process_records *records = &usage->outcome->records;
     int64_t start = usage->machine->start_real_ns, first = usage->summary->first_real_ns;
     double shift = start > 0 && first > start ? (double)(first - start) / 1e9 : 0;
     double last = (double)(usage->summary->last_real_ns - first) / 1e9;
     size_t count = 0;
-    for (size_t i = 0; i < lives->count; i++) {
-        const struct gt_life *life = &lives->life[i];
-        double begin = isnan(life->begin) ? 0 : fmax(life->begin - shift, 0);
-        double end = isnan(life->end) ? last : life->end - shift;
+    for (size_t i = 0; i < records->count; i++) {
+        const struct gt_process_record *record = &records->record[i];
+        double begin = isnan(record->begin) ? 0 : fmax(record->begin - shift, 0);
+        double end = isnan(record->end) ? last : record->end - shift;
         if (end > begin)
-            bars[count++] = (struct bar){life, begin, end};
+            bars[count++] = (struct bar){record, begin, end};
     }
     return count;
 }
@@ -222,8 +222,8 @@ static void add_bars(struct gt_node *page, const struct bar *bars, size_t count,
     gt_node_flags(series, GT_ONLY_PEOPLE | GT_LANES);
     for (size_t i = 0; i < count; i++) {
         char key[24], name[80];
-        snprintf(key, sizeof key, "%lld", (long long)bars[i].life->pid);
-        snprintf(name, sizeof name, "%s", *bars[i].life->name ? bars[i].life->name : key);
+        snprintf(key, sizeof key, "%lld", (long long)bars[i].record->pid);
+        snprintf(name, sizeof name, "%s", *bars[i].record->name ? bars[i].record->name : key);
         int lane = gt_series_line(series, key, name);
         gt_series_lane_band(series, lane, name, bars[i].begin, bars[i].end);
     }
@@ -231,8 +231,8 @@ static void add_bars(struct gt_node *page, const struct bar *bars, size_t count,
 
 void gt_process_lanes_add(const struct gt_usage *usage, struct gt_node *page)
 {
-    size_t lives = usage->outcome->lives.count;
-    struct bar *bars = lives > 1 ? malloc(lives * sizeof *bars) : NULL;
+    size_t records = usage->outcome->records.count;
+    struct bar *bars = records > 1 ? malloc(records * sizeof *bars) : NULL;
     size_t count = bars ? find_bars(usage, bars) : 0, shown = count < SHOWN ? count : SHOWN;
     if (count > 1) {
         qsort(bars, count, sizeof *bars, by_length);

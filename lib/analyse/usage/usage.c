@@ -7,7 +7,7 @@
 
 #include "analyse/display.h"
 #include "analyse/energy.h"
-#include "sample/life.h"
+#include "sample/process_record.h"
 #include "schema/unit.h"
 
 /* ---- the sections of the original's report ---- */
@@ -209,7 +209,7 @@ static bool add_bracket(const struct gt_usage *usage, struct gt_node *bracket, e
 /* In words, for people: what the values above rest on. */
 static void explain_bracket(const struct gt_usage *usage, struct gt_node *section, bool is_bracket)
 {
-    double unknown = usage->outcome->peak_untold;
+    double unknown = usage->outcome->peak_missing_hwm;
     gt_node_flags(gt_report_count(section, "untold_processes", "Processes without a high-water mark", unknown, NULL),
                   GT_ONLY_DATA);
     if (is_bracket)
@@ -513,23 +513,23 @@ static void add_process_columns(const struct gt_usage *usage, struct gt_table *t
     gt_table_column(table, "command", "Command", GT_CELL_TEXT, NULL);
 }
 
-static void add_process(const struct gt_usage *usage, struct gt_table *table, const struct gt_life *life,
+static void add_process(const struct gt_usage *usage, struct gt_table *table, const struct gt_process_record *record,
                         const char *branch)
 {
-    char name[GT_LIFE_BRANCH_SIZE + GT_LIFE_NAME];
-    snprintf(name, sizeof name, "%s%s", branch, *life->name ? life->name : "?");
-    gt_table_integer(table, life->pid);
-    gt_integer_if(table, life->parent, life->parent);
-    GT_CELLS(table, *life->name || *branch ? name : NULL, life->begin, life->end, life->ram_peak / usage->ram_unit,
-             life->cpu_time, *life->command ? life->command : NULL);
+    char name[GT_PROCESS_TREE_BRANCH_SIZE + GT_PROCESS_RECORD_NAME];
+    snprintf(name, sizeof name, "%s%s", branch, *record->name ? record->name : "?");
+    gt_table_integer(table, record->pid);
+    gt_integer_if(table, record->parent, record->parent);
+    GT_CELLS(table, *record->name || *branch ? name : NULL, record->begin, record->end,
+             record->ram_peak / usage->ram_unit, record->cpu_time, *record->command ? record->command : NULL);
 }
 
 /* People see whose child each is. */
-static int add_process_tree(const struct gt_usage *usage, struct gt_node *root, const struct gt_lives *sorted)
+static int add_process_tree(const struct gt_usage *usage, struct gt_node *root, const struct gt_process_records *sorted)
 {
-    struct gt_life_place *place;
-    char branch[GT_LIFE_BRANCH_SIZE];
-    int status = gt_life_tree(&place, sorted);
+    struct gt_process_tree_row *place;
+    char branch[GT_PROCESS_TREE_BRANCH_SIZE];
+    int status = gt_process_tree(&place, sorted);
     if (status < 0)
         return status;
     struct gt_table *table = gt_report_table(root, "process_tree", "Each process");
@@ -537,8 +537,8 @@ static int add_process_tree(const struct gt_usage *usage, struct gt_node *root, 
     gt_table_flags(table, GT_ONLY_PEOPLE | (is_long ? GT_NOT_IN_TEXT : 0));
     add_process_columns(usage, table);
     for (size_t i = 0; i < sorted->count; i++) {
-        gt_life_branch(branch, &place[i]);
-        add_process(usage, table, &sorted->life[place[i].life], branch);
+        gt_process_tree_branch(branch, &place[i]);
+        add_process(usage, table, &sorted->record[place[i].record], branch);
     }
     free(place);
     return 0;
@@ -546,24 +546,24 @@ static int add_process_tree(const struct gt_usage *usage, struct gt_node *root, 
 
 static int add_process_list(const struct gt_usage *usage, struct gt_node *root)
 {
-    struct gt_lives sorted = {0};
-    const struct gt_lives *lives = &usage->outcome->lives;
+    struct gt_process_records sorted = {0};
+    const struct gt_process_records *records = &usage->outcome->records;
     int status = 0;
-    if (!lives->count)
+    if (!records->count)
         return 0;
-    for (size_t i = 0; !status && i < lives->count; i++)
-        status = gt_lives_add(&sorted, &lives->life[i]);
-    gt_lives_sort(&sorted);
+    for (size_t i = 0; !status && i < records->count; i++)
+        status = gt_process_records_add(&sorted, &records->record[i]);
+    gt_process_records_sort(&sorted);
     struct gt_table *table = gt_report_table(root, "process_list", "Each process");
     gt_table_flags(table, GT_ONLY_DATA);
     add_process_columns(usage, table);
     for (size_t i = 0; !status && i < sorted.count; i++)
-        add_process(usage, table, &sorted.life[i], "");
+        add_process(usage, table, &sorted.record[i], "");
     status = status < 0 ? status : add_process_tree(usage, root, &sorted);
     if (usage->outcome->processes_not_listed)
         gt_report_integer(root, "processes_not_listed", "Further processes",
                           (int64_t)usage->outcome->processes_not_listed, NULL);
-    gt_lives_release(&sorted);
+    gt_process_records_release(&sorted);
     return status;
 }
 

@@ -369,23 +369,24 @@ static void add_energy(const struct gt_usage *usage, struct gt_node *brief)
 }
 
 /* The largest process but those that are named already; NULL: there is none. */
-static const struct gt_life *next_largest(const struct gt_lives *lives, const struct gt_life *const *named,
-                                          size_t count)
+static const struct gt_process_record *next_largest(const struct gt_process_records *records,
+                                                    const struct gt_process_record *const *named, size_t count)
 {
-    const struct gt_life *largest = NULL;
-    for (size_t i = 0; i < lives->count; i++) {
-        const struct gt_life *life = &lives->life[i];
+    const struct gt_process_record *largest = NULL;
+    for (size_t i = 0; i < records->count; i++) {
+        const struct gt_process_record *record = &records->record[i];
         bool is_named = false;
         for (size_t k = 0; k < count; k++)
-            is_named |= named[k] == life;
-        if (!is_named && *life->name && life->ram_peak > (largest ? largest->ram_peak : 0))
-            largest = life;
+            is_named |= named[k] == record;
+        if (!is_named && *record->name && record->ram_peak > (largest ? largest->ram_peak : 0))
+            largest = record;
     }
     return largest;
 }
 
 /* Each has all of the pages that it shares, as forked workers do with their parent: then the two are more than the job. */
-static bool have_shared(const struct gt_usage *usage, const struct gt_life *one, const struct gt_life *other)
+static bool have_shared(const struct gt_usage *usage, const struct gt_process_record *one,
+                        const struct gt_process_record *other)
 {
     bool is_at_one_time = !(one->begin >= other->end) && !(other->begin >= one->end); /* NaN: it lives */
     double peak = gt_usage_peak(usage);
@@ -395,9 +396,9 @@ static bool have_shared(const struct gt_usage *usage, const struct gt_life *one,
 
 static void name_largest(const struct gt_usage *usage, char *words, size_t size)
 {
-    const struct gt_life *named[NAMED];
+    const struct gt_process_record *named[NAMED];
     size_t count = 0;
-    while (count < NAMED && (named[count] = next_largest(&usage->outcome->lives, named, count))) {
+    while (count < NAMED && (named[count] = next_largest(&usage->outcome->records, named, count))) {
         char amount[GT_HUMAN_SIZE];
         append(words, size, "%s%s %s", count ? ", " : "", named[count]->name,
                gt_human_bytes(amount, named[count]->ram_peak));

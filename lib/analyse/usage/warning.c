@@ -75,7 +75,7 @@ static void write_shares(char *text, size_t size, const struct gt_strings *names
         int name = take_largest(seconds, names->count);
         if (name < 0 || seconds[name] < 0.005 * elapsed)
             return;
-        gt_life_shorten(shown, sizeof shown, gt_strings_text(names, (size_t)name));
+        gt_shorten(shown, sizeof shown, gt_strings_text(names, (size_t)name));
         if (sum > 1.02 * elapsed)
             gt_human_seconds(amount, seconds[name]);
         else
@@ -99,7 +99,7 @@ static void describe_blocks(struct gt_block_brief *ret, const struct gt_interval
     if (seconds)
         write_shares(ret->shares, sizeof ret->shares, names, seconds, elapsed);
     if (last)
-        gt_life_shorten(ret->unfinished, sizeof ret->unfinished, gt_strings_text(names, last->name));
+        gt_shorten(ret->unfinished, sizeof ret->unfinished, gt_strings_text(names, last->name));
     free(seconds);
 }
 
@@ -156,13 +156,13 @@ static void say_where(const struct gt_usage *usage, char *text, size_t size)
 static double victim_peak(const struct gt_usage *usage)
 {
     const struct gt_kernel_events *events = &usage->outcome->events;
-    const struct gt_lives *lives = &usage->outcome->lives;
+    const struct gt_process_records *records = &usage->outcome->records;
     double peak = events->largest_ram;
     if (events->largest_pid == usage->machine->pid)
         peak = fmax(peak, gt_usage_scope_peak(usage, GT_SCOPE_MAIN));
-    for (size_t i = 0; i < lives->count; i++)
-        if (lives->life[i].pid == events->largest_pid && !strcmp(lives->life[i].name, events->largest_name))
-            peak = fmax(peak, lives->life[i].ram_peak);
+    for (size_t i = 0; i < records->count; i++)
+        if (records->record[i].pid == events->largest_pid && !strcmp(records->record[i].name, events->largest_name))
+            peak = fmax(peak, records->record[i].ram_peak);
     return peak;
 }
 

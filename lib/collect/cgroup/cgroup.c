@@ -15,7 +15,7 @@
 #include "base/number.h"
 #include "base/root.h"
 #include "collect/collector.h"
-#include "collect/cgroup/cgroup_place.h"
+#include "collect/cgroup/control_group.h"
 
 /* Enabling controllers below a version 2 group that was given to the tracker alone.
  *
@@ -461,10 +461,10 @@ void gt_cgroup_sweep(const struct gt_root *root, const struct gt_cgroup_place *o
 
 static const enum gt_metric_id metrics[] = {GT_CGROUP_RAM, GT_CGROUP_RAM_PEAK};
 
-static int open_group(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int open_group(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                       struct gt_availability *availability, struct gt_error *error)
 {
-    (void)frame;
+    (void)snapshot;
     (void)error;
     *ret = NULL;
     *availability = (struct gt_availability){.state = GT_READY, .source = "control group of the job"};
@@ -483,12 +483,12 @@ static int open_group(void **ret, const struct gt_collect_options *options, stru
     return 0;
 }
 
-static int collect(void *state, struct gt_frame *frame, struct gt_error *error)
+static int collect(void *state, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     (void)error;
-    if (!frame->is_last)
-        frame->job[GT_CGROUP_RAM] = cgroup_read_one(state, GT_CGROUP_FIGURE_MEMORY);
-    frame->job[GT_CGROUP_RAM_PEAK] = cgroup_read_one(state, GT_CGROUP_FIGURE_MEMORY_PEAK);
+    if (!snapshot->is_last)
+        snapshot->job[GT_CGROUP_RAM] = cgroup_read_one(state, GT_CGROUP_FIGURE_MEMORY);
+    snapshot->job[GT_CGROUP_RAM_PEAK] = cgroup_read_one(state, GT_CGROUP_FIGURE_MEMORY_PEAK);
     return 0;
 }
 

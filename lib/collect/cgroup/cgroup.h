@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "collect/cgroup/cgroup_place.h"
+#include "collect/cgroup/control_group.h"
 #include "collect/collector.h"
 
 enum gt_cgroup_figure {

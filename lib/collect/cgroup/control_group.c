@@ -1,14 +1,192 @@
 #include "collect/cgroup/control_group.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/map.h"
-#include "collect/cgroup/cgroup_place.h"
 #include "collect/process/process_file.h"
+
+/* ---- The place of a process -------------------------------------------------------------------------------------- */
+
+static const char *const controllers[GT_CGROUP_HIERARCHIES] = {[GT_CGROUP_UNIFIED] = "",
+                                                               [GT_CGROUP_MEMORY] = "memory",
+                                                               [GT_CGROUP_CPUACCT] = "cpuacct",
+                                                               [GT_CGROUP_PIDS] = "pids"};
+
+/* "memory" is in "rw,memory" and in "cpu,memory", not in "memory_recursiveprot". */
+bool gt_cgroup_lists(const char *list, const char *controller)
+{
+    size_t length = strlen(controller);
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
+        if (!strncmp(at, controller, length) && (at[length] == ',' || !at[length]))
+            return true;
+    return false;
+}
+
+/* Spaces and the like stand in mountinfo as backslash and three octal digits. */
+static void unescape(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++, to++) {
+        unsigned code;
+        if (*from == '\\' && sscanf(from + 1, "%3o", &code) == 1) {
+            *to = (char)code;
+            from += 3;
+        } else {
+            *to = *from;
+        }
+    }
+    *to = '\0';
+}
+
+/* Returns what follows `root` in `group` ("/docker/x" and "/docker/x/y": "/y"); NULL when it does not lie below. */
+static const char *below(const char *root, const char *group)
+{
+    size_t length = strlen(root);
+    if (length == 1 && *root == '/')
+        return group;
+    if (strncmp(group, root, length) || (group[length] && group[length] != '/'))
+        return NULL;
+    return group + length;
+}
+
+static bool leaves_view(const char *group)
+{
+    const char *suffix = strstr(group, " (deleted)");
+    return !strncmp(group, "/..", 3) || (suffix && !suffix[10]);
+}
+
+/* The line is "31 23 0:28 ROOT POINT OPTIONS [TAGS] - TYPE SOURCE OPTIONS". */
+bool gt_cgroup_mount_read(struct gt_cgroup_mount *ret, char *line)
+{
+    char *field[5], *rest = line;
+    for (size_t i = 0; i < 5; i++) {
+        field[i] = strsep(&rest, " ");
+        if (!rest)
+            return false;
+    }
+    char *source = strstr(rest, " - ");
+    if (!source)
+        return false;
+    source += 3;
+    const char *type = strsep(&source, " ");
+    bool is_unified = !strcmp(type, "cgroup2");
+    if (!source || (!is_unified && strcmp(type, "cgroup") != 0))
+        return false;
+    const char *options = source + strcspn(source, " ");
+    *ret = (struct gt_cgroup_mount){is_unified, options + (*options == ' '), field[3], field[4]};
+    unescape(field[3]);
+    unescape(field[4]);
+    return true;
+}
+
+static void place_group(struct gt_cgroup_place *place, enum gt_cgroup_hierarchy hierarchy,
+                        const struct gt_cgroup_mount *mount, const char *group)
+{
+    const char *rest = leaves_view(group) ? NULL : below(mount->group, group);
+    char *path = place->path[hierarchy];
+    if (!rest || *path)
+        return;
+    int length = snprintf(path, GT_CGROUP_PATH, "%s%s", mount->point + 1, rest);
+    if (length >= GT_CGROUP_PATH)
+        *path = '\0';
+    else if (length > 0 && path[length - 1] == '/')
+        path[length - 1] = '\0';
+}
+
+bool gt_cgroup_line_read(struct gt_cgroup_line *ret, const char *text)
+{
+    size_t length = strcspn(text, "\n");
+    const char *list = memchr(text, ':', length);
+    const char *path = list ? memchr(list + 1, ':', length - (size_t)(list + 1 - text)) : NULL;
+    if (!path || path[1] != '/' || (size_t)(path - list) > sizeof ret->controllers)
+        return false;
+    snprintf(ret->controllers, sizeof ret->controllers, "%.*s", (int)(path - list - 1), list + 1);
+    ret->path = path + 1;
+    ret->length = length - (size_t)(path + 1 - text);
+    return true;
+}
+
+/* The group of a hierarchy in the text of /proc/PID/cgroup, into `group`. */
+static bool find_group(const char *text, enum gt_cgroup_hierarchy hierarchy, char *group, size_t size, bool *schedules)
+{
+    for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        struct gt_cgroup_line line;
+        if (!gt_cgroup_line_read(&line, at) || line.length >= size)
+            continue;
+        if (hierarchy == GT_CGROUP_UNIFIED ? *line.controllers
+                                           : !gt_cgroup_lists(line.controllers, controllers[hierarchy]))
+            continue;
+        snprintf(group, size, "%.*s", (int)line.length, line.path);
+        *schedules = gt_cgroup_lists(line.controllers, "cpu");
+        return true;
+    }
+    return false;
+}
+
+static void place_all(struct gt_cgroup_place *place, char *mounts, const char *groups)
+{
+    for (char *line; (line = strsep(&mounts, "\n"));) {
+        struct gt_cgroup_mount mount;
+        if (!gt_cgroup_mount_read(&mount, line))
+            continue;
+        for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++) {
+            char group[GT_CGROUP_PATH];
+            bool shown = i == GT_CGROUP_UNIFIED
+                             ? mount.is_unified
+                             : !mount.is_unified && gt_cgroup_lists(mount.controllers, controllers[i]);
+            if (shown && find_group(groups, (enum gt_cgroup_hierarchy)i, group, sizeof group, &place->schedules[i]))
+                place_group(place, (enum gt_cgroup_hierarchy)i, &mount, group);
+        }
+    }
+}
+
+/* A whole file of unknown length, at most 1 MB; the caller frees. */
+static int read_all(const struct gt_root *root, const char *path, char **ret)
+{
+    enum { LARGEST = 1 << 20 };
+    for (size_t size = 16384;; size *= 4) {
+        char *text = malloc(size);
+        ssize_t length = text ? gt_root_read(root, path, text, size) : -ENOMEM;
+        if (length >= 0 && ((size_t)length + 1 < size || size >= LARGEST)) {
+            *ret = text;
+            return 0;
+        }
+        free(text);
+        if (length < 0)
+            return (int)length;
+    }
+}
+
+int gt_cgroup_locate(struct gt_cgroup_place *ret, const struct gt_root *root, pid_t pid, struct gt_error *error)
+{
+    char path[64], groups[4096];
+    char *mounts = NULL;
+    memset(ret, 0, sizeof *ret);
+    snprintf(path, sizeof path, "proc/%d/cgroup", (int)pid);
+    ssize_t length = gt_root_read(root, path, groups, sizeof groups);
+    if (length < 0)
+        return gt_error_system(error, (int)-length, "/%s", path);
+    int result = read_all(root, "proc/self/mountinfo", &mounts);
+    if (result == -ENOENT) {
+        snprintf(path, sizeof path, "proc/%d/mountinfo", (int)pid);
+        result = read_all(root, path, &mounts);
+    }
+    if (result < 0)
+        return gt_error_system(error, -result, "mounts of control groups");
+    place_all(ret, mounts, groups);
+    free(mounts);
+    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
+        if (*ret->path[i])
+            return 0;
+    return gt_error_set(error, ENOENT, "process %d has no control group in reach", (int)pid);
+}
+
+/* ---- The group that limits a process ------------------------------------------------------------------------------ */
 
 static const char *const controller_names[GT_CONTROLLERS] = {"memory", "cpu"};
 
@@ -29,7 +207,7 @@ static void take_line(struct gt_control_group group[GT_CONTROLLERS], const char 
 
 /* Only the part of the hierarchy below `mount->group` is visible, at the mount point. A group outside it cannot be reached; in
  * a container that sees its own group as the mount point, that is the group meant. */
-static void place(struct gt_control_group *group, const struct gt_cgroup_mount *mount)
+static void place_controller(struct gt_control_group *group, const struct gt_cgroup_mount *mount)
 {
     char path[sizeof group->path];
     size_t length = strcmp(mount->group, "/") ? strlen(mount->group) : 0;
@@ -44,15 +222,15 @@ static void place(struct gt_control_group *group, const struct gt_cgroup_mount *
 }
 
 /* The first mount that shows a hierarchy counts. */
-static void place_all(struct gt_control_group group[GT_CONTROLLERS], bool is_placed[GT_CONTROLLERS],
-                      const struct gt_cgroup_mount *mount)
+static void place_controllers(struct gt_control_group group[GT_CONTROLLERS], bool is_placed[GT_CONTROLLERS],
+                              const struct gt_cgroup_mount *mount)
 {
     for (int i = 0; i < GT_CONTROLLERS; i++) {
         bool is_its = group[i].version == (mount->is_unified ? 2 : 1) &&
                       (mount->is_unified || gt_cgroup_lists(mount->controllers, controller_names[i]));
         if (is_placed[i] || !is_its)
             continue;
-        place(&group[i], mount);
+        place_controller(&group[i], mount);
         is_placed[i] = true;
     }
 }
@@ -68,7 +246,7 @@ static void find_places(const struct gt_root *root, pid_t pid, struct gt_control
                                     .size = sizeof buffer};
     while (reader.fd >= 0 && gt_line_reader_next(&reader, &line) > 0)
         if (gt_cgroup_mount_read(&mount, line))
-            place_all(group, is_placed, &mount);
+            place_controllers(group, is_placed, &mount);
     for (int i = 0; i < GT_CONTROLLERS; i++)
         if (!is_placed[i] || !*group[i].path)
             group[i].version = 0;
@@ -129,4 +307,69 @@ ssize_t gt_control_group_read(const struct gt_root *root, const struct gt_contro
     char path[sizeof group->path + 64];
     snprintf(path, sizeof path, "%s/%s", group->path, name);
     return gt_root_read(root, path, text, size);
+}
+
+/* ---- The memory of a group ---------------------------------------------------------------------------------------- */
+
+/* The number after `key` at the beginning of a line, or NaN. */
+static double number_after(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *line = text; line; line = strchr(line, '\n'), line += line ? 1 : 0)
+        if (!strncmp(line, key, length) && line[length] == ' ')
+            return (double)strtoull(line + length + 1, NULL, 10);
+    return NAN;
+}
+
+static int open_counter(const struct gt_group_memory *memory, const char *second, const char *first)
+{
+    char path[sizeof memory->group.path + 64];
+    if (!memory->group.version)
+        return -1;
+    snprintf(path, sizeof path, "%s/%s", memory->group.path, memory->group.version == 2 ? second : first);
+    return gt_root_open_file(memory->root, path);
+}
+
+void gt_group_memory_open(struct gt_group_memory *memory, const struct gt_root *root, pid_t pid, const char *own_path)
+{
+    struct gt_control_group group[GT_CONTROLLERS];
+    gt_control_groups_find(root, pid, group);
+    *memory = (struct gt_group_memory){.root = root, .group = group[GT_CONTROLLER_MEMORY], .is_open = true};
+    memory->is_own = memory->group.version && *own_path && !strcmp(own_path, memory->group.path);
+    memory->stat = open_counter(memory, "memory.stat", "memory.stat");
+    memory->usage = memory->is_own ? open_counter(memory, "memory.current", "memory.usage_in_bytes") : -1;
+    memory->peak = memory->is_own ? open_counter(memory, "memory.peak", "memory.max_usage_in_bytes") : -1;
+}
+
+void gt_group_memory_close(struct gt_group_memory *memory)
+{
+    const int fd[] = {memory->stat, memory->usage, memory->peak};
+    for (size_t i = 0; memory->is_open && i < sizeof fd / sizeof *fd; i++)
+        if (fd[i] >= 0)
+            close(fd[i]);
+    *memory = (struct gt_group_memory){0};
+}
+
+static double read_counter(int fd)
+{
+    char text[64];
+    return fd >= 0 && gt_root_reread_piece(fd, text, sizeof text) > 0 ? (double)strtoull(text, NULL, 10) : NAN;
+}
+
+/* Version 1 has one sum for the group and another, "total_", that includes the groups below it. */
+struct gt_group_reading gt_group_memory_read(const struct gt_group_memory *memory)
+{
+    struct gt_group_reading ret = {NAN, NAN, NAN, NAN, NAN};
+    char text[8192];
+    bool is_second = memory->group.version == 2;
+    if (!memory->is_open)
+        return ret;
+    ret.usage = read_counter(memory->usage);
+    if (memory->stat < 0 || gt_root_reread_piece(memory->stat, text, sizeof text) <= 0)
+        return ret;
+    ret.anonymous = number_after(text, is_second ? "anon" : "total_rss");
+    ret.mapped = number_after(text, is_second ? "file_mapped" : "total_mapped_file");
+    ret.shmem = number_after(text, is_second ? "shmem" : "total_shmem");
+    ret.peak = read_counter(memory->peak);
+    return ret;
 }

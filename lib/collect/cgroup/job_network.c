@@ -125,10 +125,10 @@ static int refuse(struct gt_availability *availability, int status)
                           "the kernel counts no packets of control groups so (Linux 5.7): %s", strerror(-status));
 }
 
-static int network_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int network_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                         struct gt_availability *availability, struct gt_error *error)
 {
-    (void)frame;
+    (void)snapshot;
     *ret = NULL;
     *availability = (struct gt_availability){.source = "packets of the job's control group, counted by BPF"};
     int group = options->cgroup ? gt_cgroup_directory(options->cgroup) : -1;
@@ -150,13 +150,13 @@ static int network_open(void **ret, const struct gt_collect_options *options, st
     return 0;
 }
 
-static int network_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+static int network_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     (void)error;
     const struct state *state = opaque;
     for (int i = 0; i < DIRECTIONS; i++)
         if (state->link[i] >= 0)
-            frame->job[metrics[i]] = (double)__atomic_load_n(&state->bytes[i], __ATOMIC_RELAXED);
+            snapshot->job[metrics[i]] = (double)__atomic_load_n(&state->bytes[i], __ATOMIC_RELAXED);
     return 0;
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/cgroup/cgroup_place.h"
+#include "collect/cgroup/control_group.h"
 
 enum { PERIOD_NS = 100000000, DEPTH = 4, ENVIRONMENT_SIZE = 256 * 1024, LIST_SIZE = 64 * 1024 };
 

@@ -208,11 +208,12 @@ static int explain(struct gt_availability *availability, const char *path, int s
 }
 
 /* Only what no collector before could read. */
-static void claim(struct state *state, struct gt_frame *frame)
+static void claim(struct state *state, struct gt_snapshot *snapshot)
 {
     bool any = false;
     for (int k = 0; k < GT_RELAY_FIGURES; k++) {
-        state->is_wanted[k] = state->last.has[k] && gt_frame_claim(frame, gt_relay_metrics[k], &gt_collector_relay);
+        state->is_wanted[k] = state->last.has[k] &&
+                              gt_snapshot_claim(snapshot, gt_relay_metrics[k], &gt_collector_relay);
         any |= state->is_wanted[k];
     }
     if (!any)
@@ -220,7 +221,7 @@ static void claim(struct state *state, struct gt_frame *frame)
     state->again_ns = any ? 0 : INT64_MAX;
 }
 
-static int relay_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int relay_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                       struct gt_availability *availability, struct gt_error *error)
 {
     const char *given = gt_collect_library(options, "energy-relay"), *path = given ? given : GT_ENERGY_RELAY_SOCKET;
@@ -251,7 +252,7 @@ static int relay_open(void **ret, const struct gt_collect_options *options, stru
                      gt_metrics[gt_relay_metrics[k]].name);
     }
     snprintf(availability->source, sizeof availability->source, "energy relay at %.100s", path);
-    claim(state, frame);
+    claim(state, snapshot);
     *ret = state;
     return 0;
 }
@@ -272,7 +273,7 @@ static void advance(struct state *state, const struct gt_relay_answer *answer)
     state->last.instance = answer->instance;
 }
 
-static int relay_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+static int relay_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     (void)error;
     struct state *state = opaque;
@@ -291,8 +292,8 @@ static int relay_collect(void *opaque, struct gt_frame *frame, struct gt_error *
     for (int k = 0; k < GT_RELAY_FIGURES; k++)
         if (state->is_wanted[k] && answer.has[k]) {
             /* A counter that does not move measures nothing. */
-            frame->system[gt_relay_metrics[k]] = state->joules[k] > 0 ? state->joules[k] : NAN;
-            frame->doubt[gt_relay_metrics[k]] = state->is_anew ? INFINITY : 0;
+            snapshot->system[gt_relay_metrics[k]] = state->joules[k] > 0 ? state->joules[k] : NAN;
+            snapshot->doubt[gt_relay_metrics[k]] = state->is_anew ? INFINITY : 0;
         }
     return 0;
 }

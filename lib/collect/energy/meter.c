@@ -434,10 +434,10 @@ static void meter_close(void *opaque)
     free(state);
 }
 
-static int meter_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int meter_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                       struct gt_availability *availability, struct gt_error *error)
 {
-    (void)frame;
+    (void)snapshot;
     *ret = NULL;
     *availability = (struct gt_availability){.source = "external power meter", .refresh = NAN};
     if (!options->power_meter)
@@ -458,15 +458,15 @@ static int meter_open(void **ret, const struct gt_collect_options *options, stru
     return 0;
 }
 
-static int meter_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+static int meter_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     struct state *state = opaque;
     int status = gt_meter_read(state->meter, error);
     int64_t now_ns = gt_clock_real(state->clock); /* as in the lines of the meter */
     double joules = gt_meter_joules(state->meter, state->begin_ns, now_ns);
-    frame->system[GT_WALL_POWER] = gt_meter_watts(state->meter, now_ns);
+    snapshot->system[GT_WALL_POWER] = gt_meter_watts(state->meter, now_ns);
     if (!isnan(joules))
-        frame->system[GT_WALL_ENERGY] = state->joules = fmax(state->joules, joules);
+        snapshot->system[GT_WALL_ENERGY] = state->joules = fmax(state->joules, joules);
     return status;
 }
 

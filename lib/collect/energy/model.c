@@ -252,7 +252,7 @@ struct state {
     double cpu_joules;
 };
 
-static int estimate_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int estimate_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                          struct gt_availability *availability, struct gt_error *error)
 {
     *ret = NULL;
@@ -266,9 +266,10 @@ static int estimate_open(void **ret, const struct gt_collect_options *options, s
     state->clock = options->clock;
     state->cores = gt_capacity_cores(options->root);
     state->since_ns = state->open_ns = gt_clock_monotonic(options->clock);
-    bool is_used = status >= 0 && state->cores > 0 && gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_estimate);
+    bool is_used = status >= 0 && state->cores > 0 &&
+                   gt_snapshot_claim(snapshot, GT_CPU_ENERGY, &gt_collector_estimate);
     if (status >= 0 && state->cores > 0 && !isnan(state->model.dram_watts))
-        is_used |= gt_frame_claim(frame, GT_DRAM_ENERGY, &gt_collector_estimate);
+        is_used |= gt_snapshot_claim(snapshot, GT_DRAM_ENERGY, &gt_collector_estimate);
     if (is_used) {
         snprintf(availability->source, sizeof availability->source, GT_ESTIMATED_SOURCE " by use of the CPU: %s",
                  state->model.name);
@@ -281,22 +282,22 @@ static int estimate_open(void **ret, const struct gt_collect_options *options, s
                                        "a counter has the energy of the processors: the model is not used");
 }
 
-static int estimate_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+static int estimate_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     (void)error;
     struct state *state = opaque;
-    double busy = frame->system[GT_CPU_TIME];
+    double busy = snapshot->system[GT_CPU_TIME];
     int64_t now_ns = gt_clock_monotonic(state->clock), elapsed_ns = now_ns - state->since_ns;
-    if (!isnan(busy) && (elapsed_ns >= STRETCH_NS || (frame->is_last && elapsed_ns > 0))) {
+    if (!isnan(busy) && (elapsed_ns >= STRETCH_NS || (snapshot->is_last && elapsed_ns > 0))) {
         double seconds = (double)elapsed_ns / 1e9;
         state->cpu_joules += gt_model_watts(&state->model, (busy - state->busy) / (seconds * state->cores)) * seconds;
         state->busy = busy;
         state->since_ns = now_ns;
     }
-    if (frame->owner[GT_CPU_ENERGY] == &gt_collector_estimate && state->since_ns > state->open_ns)
-        frame->system[GT_CPU_ENERGY] = state->cpu_joules;
-    if (frame->owner[GT_DRAM_ENERGY] == &gt_collector_estimate)
-        frame->system[GT_DRAM_ENERGY] = state->model.dram_watts * (double)(now_ns - state->open_ns) / 1e9;
+    if (snapshot->owner[GT_CPU_ENERGY] == &gt_collector_estimate && state->since_ns > state->open_ns)
+        snapshot->system[GT_CPU_ENERGY] = state->cpu_joules;
+    if (snapshot->owner[GT_DRAM_ENERGY] == &gt_collector_estimate)
+        snapshot->system[GT_DRAM_ENERGY] = state->model.dram_watts * (double)(now_ns - state->open_ns) / 1e9;
     return 0;
 }
 

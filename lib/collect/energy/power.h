@@ -20,7 +20,7 @@ struct gt_power_integral {
 /* Returns joules since the first reading, by the trapezoidal rule. For watts that are NaN it returns NaN, and the next reading covers a
  * short gap. */
 double gt_power_integrate(struct gt_power_integral *integral, int64_t now_ns, double watts);
-/* Returns the doubt as a frame has it, and clears it. */
+/* Returns the doubt as a snapshot has it, and clears it. */
 double gt_power_doubt(struct gt_power_integral *integral);
 
 /* An energy counter of a driver: joules since the driver was loaded. A drop means that it was loaded again. */
@@ -33,7 +33,7 @@ struct gt_energy_counter {
 
 /* Returns joules since the first reading. For NaN it returns NaN, and the counter goes on at the next reading. */
 double gt_energy_counter_read(struct gt_energy_counter *counter, double joules);
-/* Returns the doubt as a frame has it: INFINITY where the counter was set back since the last call, else 0. */
+/* Returns the doubt as a snapshot has it: INFINITY where the counter was set back since the last call, else 0. */
 double gt_energy_counter_doubt(struct gt_energy_counter *counter);
 
 /* A counter held against the power of the same device. Some counters stand still, some count in a wrong unit. */
@@ -69,7 +69,7 @@ void gt_gpu_meter_init(struct gt_gpu_meter *meter);
 double gt_gpu_meter_read(struct gt_gpu_meter *meter, int64_t now_ns, double joules, double watts);
 /* The device sleeps and draws nothing; counter and power are compared anew once it is awake. */
 void gt_gpu_meter_rest(struct gt_gpu_meter *meter, int64_t now_ns);
-/* Returns the doubt as a frame has it since the last call: also the joules by which counter and power have come to disagree. */
+/* Returns the doubt as a snapshot has it since the last call: also the joules by which counter and power have come to disagree. */
 double gt_gpu_meter_doubt(struct gt_gpu_meter *meter);
 /* Returns -EIO with a sentence once the counter is taken as wrong, and again when it is used though it is off by more than a quarter;
  * else 0. */

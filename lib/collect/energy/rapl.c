@@ -196,7 +196,7 @@ struct state {
     int from[GT_RAPL_DOMAINS];       /* the source of the value; -1: none has moved yet */
     double carried[GT_RAPL_DOMAINS]; /* joules, where the source was changed: the value does not step back */
     double package_carried[GT_RAPL_DOMAINS][GT_PACKAGES];
-    int package_count, package[GT_PACKAGES]; /* as found; the frame may have given them up */
+    int package_count, package[GT_PACKAGES]; /* as found; the snapshot may have given them up */
     const struct gt_clock *clock;
     const struct gt_root *root;
     int64_t open_ns, reopen_ns; /* when those that fail may be opened anew */
@@ -224,11 +224,11 @@ static bool must_know_now(const struct gt_collect_options *options)
 }
 
 /* Claim what some source can read. */
-static bool claim(struct state *state, struct gt_frame *frame, struct gt_availability *availability)
+static bool claim(struct state *state, struct gt_snapshot *snapshot, struct gt_availability *availability)
 {
     bool used[GT_RAPL_INTERFACES] = {false}, any = false;
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
-        if (any_has(&state->zones, domain) && gt_frame_claim(frame, domain_metrics[domain], &gt_collector_rapl)) {
+        if (any_has(&state->zones, domain) && gt_snapshot_claim(snapshot, domain_metrics[domain], &gt_collector_rapl)) {
             for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
                 used[interface] |= gt_rapl_has(&state->zones, interface, domain);
             any = true;
@@ -240,7 +240,7 @@ static bool claim(struct state *state, struct gt_frame *frame, struct gt_availab
                                        count++ ? " and " : "", gt_rapl_sources[interface].name);
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++) {
         length = strlen(availability->reason);
-        if (frame->owner[domain_metrics[domain]] != &gt_collector_rapl)
+        if (snapshot->owner[domain_metrics[domain]] != &gt_collector_rapl)
             snprintf(availability->reason + length, sizeof availability->reason - length, "%s%s",
                      length ? ", " : "without ", gt_metrics[domain_metrics[domain]].name);
     }
@@ -264,19 +264,19 @@ static int explain_none(const struct gt_rapl_zones *zones, const struct gt_root 
 }
 
 /* A single package is not declared. */
-static int find_packages(struct state *state, struct gt_frame *frame, struct gt_topology *topology)
+static int find_packages(struct state *state, struct gt_snapshot *snapshot, struct gt_topology *topology)
 {
     state->package_count = gt_rapl_packages(&state->zones, state->package);
     if (state->package_count > 1)
-        return gt_packages_declare(frame, topology, state->package, state->package_count);
+        return gt_packages_declare(snapshot, topology, state->package, state->package_count);
     if (state->package_count < 0)
-        gt_packages_forget(frame, topology,
+        gt_packages_forget(snapshot, topology,
                            state->package_count == -E2BIG ? "too many processor packages"
                                                           : "an energy counter does not tell its package");
     return 0;
 }
 
-static int rapl_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int rapl_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                      struct gt_availability *availability, struct gt_error *error)
 {
     *ret = NULL;
@@ -297,14 +297,14 @@ static int rapl_open(void **ret, const struct gt_collect_options *options, struc
         gt_rapl_read(&state->zones, gt_clock_monotonic(options->clock));
         gt_rapl_drop_dead(&state->zones);
     }
-    if (!claim(state, frame, availability)) {
+    if (!claim(state, snapshot, availability)) {
         availability->reason[0] = '\0';
         snprintf(availability->source, sizeof availability->source, "RAPL");
         explain_none(&state->zones, options->root, availability);
         rapl_close(state);
         return 0;
     }
-    if (frame->owner[GT_CPU_ENERGY] == &gt_collector_rapl && find_packages(state, frame, options->topology) < 0) {
+    if (snapshot->owner[GT_CPU_ENERGY] == &gt_collector_rapl && find_packages(state, snapshot, options->topology) < 0) {
         rapl_close(state);
         return gt_error_system(error, ENOMEM, "rapl collector");
     }
@@ -362,15 +362,15 @@ static double figure(struct state *state, int domain)
 }
 
 /* The packages' parts of a value of the machine. */
-static void show_packages(const struct state *state, int domain, struct gt_frame *frame)
+static void show_packages(const struct state *state, int domain, struct gt_snapshot *snapshot)
 {
-    for (size_t i = 0; i < frame->package_count; i++)
-        frame->package[i].value[domain_metrics[domain]] = gt_rapl_package_total(&state->zones, state->from[domain],
-                                                                                domain, state->package[i]) +
-                                                          state->package_carried[domain][i];
+    for (size_t i = 0; i < snapshot->package_count; i++)
+        snapshot->package[i].value[domain_metrics[domain]] = gt_rapl_package_total(&state->zones, state->from[domain],
+                                                                                   domain, state->package[i]) +
+                                                             state->package_carried[domain][i];
 }
 
-static int rapl_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+static int rapl_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     (void)error;
     struct state *state = opaque;
@@ -381,11 +381,11 @@ static int rapl_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
         state->reopen_ns = now + REOPEN_NS;
     }
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
-        if (frame->owner[domain_metrics[domain]] == &gt_collector_rapl) {
-            frame->system[domain_metrics[domain]] = figure(state, domain);
-            if (!isnan(frame->system[domain_metrics[domain]])) {
-                show_packages(state, domain, frame);
-                frame->doubt[domain_metrics[domain]] = gt_rapl_doubt(&state->zones, state->from[domain], domain);
+        if (snapshot->owner[domain_metrics[domain]] == &gt_collector_rapl) {
+            snapshot->system[domain_metrics[domain]] = figure(state, domain);
+            if (!isnan(snapshot->system[domain_metrics[domain]])) {
+                show_packages(state, domain, snapshot);
+                snapshot->doubt[domain_metrics[domain]] = gt_rapl_doubt(&state->zones, state->from[domain], domain);
             }
         }
     if (!state->is_compared && age >= COMPARE_NS) {

@@ -97,7 +97,7 @@ bool gt_rapl_is_denied(const struct gt_rapl_zones *zones, enum gt_rapl_interface
 /* Close the counters that have not moved since the first reading: virtual machines show such. Real ones move at each of their
  * refreshes of 1 ms, but for that of a graphics unit that sleeps. Those that could not be read are left: nothing is known of them yet. */
 void gt_rapl_drop_dead(struct gt_rapl_zones *zones);
-/* Returns the joules that a domain may have missed since the last call, as a frame has it. One that does not move while others do misses
+/* Returns the joules that a domain may have missed since the last call, as a snapshot has it. One that does not move while others do misses
  * something as well. */
 double gt_rapl_doubt(struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
 /* Close the counters of each domain that are not of its source; -1: it has none yet. */

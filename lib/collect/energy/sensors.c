@@ -213,12 +213,12 @@ static void hwmon_close(void *opaque)
     free(state);
 }
 
-static bool claim(struct state *state, struct gt_frame *frame)
+static bool claim(struct state *state, struct gt_snapshot *snapshot)
 {
     bool any = false;
     for (int i = 0; i < state->count; i++) {
         struct sensor *sensor = &state->sensor[i];
-        if (sensor->metric != GT_METRIC_COUNT && gt_frame_claim(frame, sensor->metric, &gt_collector_hwmon))
+        if (sensor->metric != GT_METRIC_COUNT && gt_snapshot_claim(snapshot, sensor->metric, &gt_collector_hwmon))
             any = true;
         else
             sensor->metric = GT_METRIC_COUNT;
@@ -257,7 +257,7 @@ static void find_sensors(struct state *state, const struct gt_root *root)
         closedir(listing);
 }
 
-static int hwmon_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int hwmon_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                       struct gt_availability *availability, struct gt_error *error)
 {
     *ret = NULL;
@@ -269,7 +269,7 @@ static int hwmon_open(void **ret, const struct gt_collect_options *options, stru
     state->interval = NAN;
     find_sensors(state, options->root);
     sort_out(state);
-    if (!claim(state, frame)) {
+    if (!claim(state, snapshot)) {
         explain_none(state, availability);
         hwmon_close(state);
         return 0;
@@ -282,14 +282,14 @@ static int hwmon_open(void **ret, const struct gt_collect_options *options, stru
     return 0;
 }
 
-static int hwmon_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+static int hwmon_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     (void)error;
     struct state *state = opaque;
     int64_t now_ns = gt_clock_monotonic(state->clock);
     for (int i = 0; i < METRICS; i++)
-        if (frame->owner[metrics[i]] == &gt_collector_hwmon)
-            frame->system[metrics[i]] = total(state, metrics[i], now_ns, &frame->doubt[metrics[i]]);
+        if (snapshot->owner[metrics[i]] == &gt_collector_hwmon)
+            snapshot->system[metrics[i]] = total(state, metrics[i], now_ns, &snapshot->doubt[metrics[i]]);
     return 0;
 }
 
@@ -411,7 +411,7 @@ static void find_batteries(struct battery *state)
         closedir(listing);
 }
 
-static int battery_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int battery_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                         struct gt_availability *availability, struct gt_error *error)
 {
     *ret = NULL;
@@ -428,7 +428,7 @@ static int battery_open(void **ret, const struct gt_collect_options *options, st
     else if (isnan(watts))
         gt_unavailable(availability, GT_ABSENT, NULL,
                        "the machine runs on mains, of which its battery tells nothing, or the battery tells no power");
-    else if (!gt_frame_claim(frame, GT_PLATFORM_ENERGY, &gt_collector_battery))
+    else if (!gt_snapshot_claim(snapshot, GT_PLATFORM_ENERGY, &gt_collector_battery))
         gt_unavailable(availability, GT_ABSENT, NULL, "the platform's energy is counted by another source");
     if (availability->state != GT_READY) {
         free(state);
@@ -439,16 +439,16 @@ static int battery_open(void **ret, const struct gt_collect_options *options, st
     return 0;
 }
 
-static int battery_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+static int battery_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     (void)error;
     struct battery *state = opaque;
     bool is_on_mains;
     double watts = draw(state, &is_on_mains);
     state->was_on_mains |= is_on_mains;
-    frame->system[GT_PLATFORM_ENERGY] = gt_power_integrate(&state->integral, gt_clock_monotonic(state->clock),
-                                                           state->was_on_mains ? NAN : watts);
-    frame->doubt[GT_PLATFORM_ENERGY] = gt_power_doubt(&state->integral);
+    snapshot->system[GT_PLATFORM_ENERGY] = gt_power_integrate(&state->integral, gt_clock_monotonic(state->clock),
+                                                              state->was_on_mains ? NAN : watts);
+    snapshot->doubt[GT_PLATFORM_ENERGY] = gt_power_doubt(&state->integral);
     return 0;
 }
 

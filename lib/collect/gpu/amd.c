@@ -122,14 +122,14 @@ static const struct gt_symbol symbols[] = {
 static const char *const files[] = {
     "libamd_smi.so", "libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24", "/opt/rocm/lib/libamd_smi.so", NULL};
 
-static struct amd_card *add_card(struct amd *amd, struct gt_frame *frame)
+static struct amd_card *add_card(struct amd *amd, struct gt_snapshot *snapshot)
 {
     struct amd_card *card = GT_GROW_BY_ONE(amd->card, amd->card_count);
-    struct gt_device *device = card ? gt_frame_device(frame) : NULL;
+    struct gt_device *device = card ? gt_snapshot_device(snapshot) : NULL;
     if (!device)
         return NULL;
     *card = (struct amd_card){.handle = NULL};
-    gt_gpu_begin(&card->gpu, frame);
+    gt_gpu_begin(&card->gpu, snapshot);
     memset(card->residency, 0xff, sizeof card->residency);
     snprintf(device->brand, sizeof device->brand, "amd");
     snprintf(device->name, sizeof device->name, "AMD GPU");
@@ -152,7 +152,7 @@ static void describe_device(const struct amd *amd, const struct amd_card *card, 
         device->memory = (double)bytes;
 }
 
-static int list_socket(struct amd *amd, void *socket, struct gt_frame *frame)
+static int list_socket(struct amd *amd, void *socket, struct gt_snapshot *snapshot)
 {
     void *processor[MOST_PROCESSORS];
     uint32_t count = MOST_PROCESSORS;
@@ -163,18 +163,19 @@ static int list_socket(struct amd *amd, void *socket, struct gt_frame *frame)
         CALL(type, processor[i], &type);
         if (type != AMDSMI_TYPE_GPU && type != AMDSMI_TYPE_APU)
             continue;
-        struct amd_card *card = add_card(amd, frame);
+        struct amd_card *card = add_card(amd, snapshot);
         if (!card)
             return -ENOMEM;
         card->handle = processor[i];
         /* The power of an APU is that of its package, cores included, which is not added to a value of the cores. */
-        card->gpu.is_left_out = type == AMDSMI_TYPE_APU && !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_amd);
-        describe_device(amd, card, &frame->device[card->gpu.device]);
+        card->gpu.is_left_out = type == AMDSMI_TYPE_APU &&
+                                !gt_snapshot_claim(snapshot, GT_CPU_ENERGY, &gt_collector_amd);
+        describe_device(amd, card, &snapshot->device[card->gpu.device]);
     }
     return 0;
 }
 
-static int list(struct amd *amd, struct gt_frame *frame)
+static int list(struct amd *amd, struct gt_snapshot *snapshot)
 {
     void *socket[MOST_SOCKETS];
     uint32_t count = MOST_SOCKETS;
@@ -182,7 +183,7 @@ static int list(struct amd *amd, struct gt_frame *frame)
     if (amd->call.sockets(&count, socket) != AMD_SUCCESS)
         return 0;
     for (uint32_t i = 0; i < count && i < MOST_SOCKETS && status == 0; i++)
-        status = list_socket(amd, socket[i], frame);
+        status = list_socket(amd, socket[i], snapshot);
     return status;
 }
 
@@ -337,11 +338,11 @@ static void read_card(const struct amd *amd, struct amd_card *card, const char *
 }
 
 /* While a card sleeps it has no values and draws nothing. */
-static void find_sleepers(struct amd *amd, const struct gt_frame *frame)
+static void find_sleepers(struct amd *amd, const struct gt_snapshot *snapshot)
 {
     for (size_t i = 0; i < amd->card_count; i++) {
         struct amd_card *card = &amd->card[i];
-        card->gpu.is_asleep = gt_pci_is_asleep(amd->pids.root, frame->device[card->gpu.device].pci);
+        card->gpu.is_asleep = gt_pci_is_asleep(amd->pids.root, snapshot->device[card->gpu.device].pci);
         if (!card->gpu.is_asleep)
             continue;
         card->rows.count = 0;
@@ -349,14 +350,14 @@ static void find_sleepers(struct amd *amd, const struct gt_frame *frame)
     }
 }
 
-static bool read_values(struct amd *amd, const struct gt_frame *frame)
+static bool read_values(struct amd *amd, const struct gt_snapshot *snapshot)
 {
     int64_t begin_ns = gt_clock_monotonic(amd->clock);
-    if (!gt_rate_limit_due(&amd->values, frame, begin_ns))
+    if (!gt_rate_limit_due(&amd->values, snapshot, begin_ns))
         return false;
     for (size_t i = 0; i < amd->card_count; i++)
         if (!amd->card[i].gpu.is_asleep)
-            read_card(amd, &amd->card[i], frame->device[amd->card[i].gpu.device].pci);
+            read_card(amd, &amd->card[i], snapshot->device[amd->card[i].gpu.device].pci);
     gt_rate_limit_spent(&amd->values, begin_ns, gt_clock_monotonic(amd->clock));
     return true;
 }
@@ -452,28 +453,28 @@ static void compare_rows(struct amd_card *card, const struct amd_rows *fresh, in
     }
 }
 
-static int read_card_rows(struct amd *amd, struct amd_card *card, const struct gt_frame *frame)
+static int read_card_rows(struct amd *amd, struct amd_card *card, const struct gt_snapshot *snapshot)
 {
     struct amd_rows fresh = {0};
     int64_t now_ns = gt_clock_monotonic(amd->clock);
     int status = read_rows(amd, card, &fresh);
     compare_rows(card, &fresh, now_ns);
-    gt_gpu_pids_resolve(&amd->pids, frame, NULL, fresh.row, fresh.count, sizeof *fresh.row);
+    gt_gpu_pids_resolve(&amd->pids, snapshot, NULL, fresh.row, fresh.count, sizeof *fresh.row);
     free(card->rows.row);
     card->rows = fresh;
     card->rows_ns = now_ns;
     return status;
 }
 
-static int read_lists(struct amd *amd, const struct gt_frame *frame)
+static int read_lists(struct amd *amd, const struct gt_snapshot *snapshot)
 {
     int64_t begin_ns = gt_clock_monotonic(amd->clock);
     int status = 0;
-    if (!gt_rate_limit_due(&amd->lists, frame, begin_ns))
+    if (!gt_rate_limit_due(&amd->lists, snapshot, begin_ns))
         return 0;
     for (size_t i = 0; i < amd->card_count && status == 0; i++)
         if (!amd->card[i].gpu.is_asleep)
-            status = read_card_rows(amd, &amd->card[i], frame);
+            status = read_card_rows(amd, &amd->card[i], snapshot);
     gt_rate_limit_spent(&amd->lists, begin_ns, gt_clock_monotonic(amd->clock));
     return status;
 }
@@ -606,7 +607,7 @@ static bool load(struct amd *amd, const struct gt_collect_options *options, stru
 }
 
 /* Returns 0, ready or not: see the availability; or -ENOMEM. */
-static int begin(struct amd *amd, const struct gt_collect_options *options, struct gt_frame *frame,
+static int begin(struct amd *amd, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                  struct gt_availability *availability)
 {
     struct amdsmi_version version = {0};
@@ -625,7 +626,7 @@ static int begin(struct amd *amd, const struct gt_collect_options *options, stru
     }
     if (CALL(version, &version) == AMD_SUCCESS)
         amd->version = version.first == 23 && version.second >= 4 ? 24 : version.first;
-    if (list(amd, frame) < 0)
+    if (list(amd, snapshot) < 0)
         return -ENOMEM;
     if (amd->card_count == 0)
         gt_unavailable(availability, GT_ABSENT, NULL, "no AMD GPU");
@@ -655,7 +656,7 @@ static void amd_explain(const void *state, enum gt_metric_id metric, char *text,
     snprintf(text, size, "%s", metric == GT_CPU_ENERGY ? "it is part of the energy of the GPU's package" : "");
 }
 
-static int amd_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int amd_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                     struct gt_availability *availability, struct gt_error *error)
 {
     *ret = NULL;
@@ -668,7 +669,7 @@ static int amd_open(void **ret, const struct gt_collect_options *options, struct
     amd->clock = options->clock;
     amd->values.share = amd->lists.share = 0.005; /* of a core: together 1 % */
     gt_gpu_pids_open(&amd->pids, options->root);
-    int status = begin(amd, options, frame, availability);
+    int status = begin(amd, options, snapshot, availability);
     if (status < 0 || availability->state != GT_READY) {
         amd_close(amd);
         return status < 0 ? gt_error_set(error, ENOMEM, "AMD SMI: no memory") : 0;
@@ -678,12 +679,12 @@ static int amd_open(void **ret, const struct gt_collect_options *options, struct
     return 0;
 }
 
-static int publish_card(struct amd_card *card, struct gt_frame *frame, bool is_new)
+static int publish_card(struct amd_card *card, struct gt_snapshot *snapshot, bool is_new)
 {
-    gt_gpu_publish(&card->gpu, frame, &gt_collector_amd, is_new);
+    gt_gpu_publish(&card->gpu, snapshot, &gt_collector_amd, is_new);
     for (size_t i = 0; i < card->rows.count; i++) {
         const struct amd_row *row = &card->rows.row[i];
-        struct gt_share *share = row->id.pid ? gt_frame_share(frame, card->gpu.device, row->id.pid) : NULL;
+        struct gt_share *share = row->id.pid ? gt_snapshot_share(snapshot, card->gpu.device, row->id.pid) : NULL;
         if (row->id.pid && !share)
             return -ENOMEM;
         if (!share)
@@ -695,19 +696,19 @@ static int publish_card(struct amd_card *card, struct gt_frame *frame, bool is_n
     return 0;
 }
 
-static int amd_collect(void *state, struct gt_frame *frame, struct gt_error *error)
+static int amd_collect(void *state, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     struct amd *amd = state;
     int warning = 0;
-    find_sleepers(amd, frame);
-    bool is_new = read_values(amd, frame);
-    read_health(amd, frame->is_last);
-    int status = read_lists(amd, frame);
+    find_sleepers(amd, snapshot);
+    bool is_new = read_values(amd, snapshot);
+    read_health(amd, snapshot->is_last);
+    int status = read_lists(amd, snapshot);
     for (size_t i = 0; i < amd->card_count && status == 0; i++) {
         struct amd_card *card = &amd->card[i];
-        status = publish_card(card, frame, is_new);
+        status = publish_card(card, snapshot, is_new);
         if (!warning)
-            warning = gt_gpu_meter_report(&card->gpu.meter, &frame->device[card->gpu.device], error);
+            warning = gt_gpu_meter_report(&card->gpu.meter, &snapshot->device[card->gpu.device], error);
     }
     return status < 0 ? gt_error_set(error, ENOMEM, "AMD SMI: no memory") : warning;
 }

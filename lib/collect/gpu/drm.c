@@ -363,7 +363,7 @@ static void name_device(const struct drm *drm, const struct drm_card *card, int 
 }
 
 /* Add "card<number>" unless its driver is not one of ours, its brand is not wanted, or another collector has it. */
-static int add_card(struct drm *drm, int number, const struct gt_collect_options *options, struct gt_frame *frame)
+static int add_card(struct drm *drm, int number, const struct gt_collect_options *options, struct gt_snapshot *snapshot)
 {
     struct drm_card *card = &drm->card[drm->card_count];
     char text[1024], driver[32] = "", pci[16] = "";
@@ -378,15 +378,15 @@ static int add_card(struct drm *drm, int number, const struct gt_collect_options
     for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
         if (!strcmp(drivers[i].name, driver))
             card->driver = &drivers[i];
-    if (!card->driver || !gt_brand_wanted(options, card->driver->brand) || gt_pci_known(frame, pci))
+    if (!card->driver || !gt_brand_wanted(options, card->driver->brand) || gt_pci_known(snapshot, pci))
         return 0;
     int index = 0;
-    for (size_t i = 0; i < frame->device_count; i++)
-        index += !strcmp(frame->device[i].brand, card->driver->brand);
-    struct gt_device *device = gt_frame_device(frame);
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        index += !strcmp(snapshot->device[i].brand, card->driver->brand);
+    struct gt_device *device = gt_snapshot_device(snapshot);
     if (!device)
         return -ENOMEM;
-    gt_gpu_begin(&card->gpu, frame);
+    gt_gpu_begin(&card->gpu, snapshot);
     device->index = index;
     snprintf(device->brand, sizeof device->brand, "%s", card->driver->brand);
     snprintf(device->pci, sizeof device->pci, "%s", pci);
@@ -435,7 +435,7 @@ static void drm_close(void *state)
     free(drm);
 }
 
-static int drm_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int drm_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                     struct gt_availability *availability, struct gt_error *error)
 {
     int number[DRM_MOST_CARDS], status = 0;
@@ -451,7 +451,7 @@ static int drm_open(void **ret, const struct gt_collect_options *options, struct
     drm->lists.share = 0.006; /* of a core: together 1 % */
     int found = find_cards(drm->root, number);
     for (int i = 0; i < found && status == 0; i++)
-        status = add_card(drm, number[i], options, frame);
+        status = add_card(drm, number[i], options, snapshot);
     if (status == 0 && drm->card_count > 0) {
         availability->state = GT_READY;
         *ret = drm;
@@ -464,11 +464,11 @@ static int drm_open(void **ret, const struct gt_collect_options *options, struct
     return status < 0 ? gt_error_set(error, ENOMEM, "DRM: no memory") : 0;
 }
 
-static int find_card(const struct drm *drm, const struct gt_frame *frame, const struct drm_client *client)
+static int find_card(const struct drm *drm, const struct gt_snapshot *snapshot, const struct drm_client *client)
 {
     int found = -1, count = 0;
     for (size_t i = 0; i < drm->card_count; i++) {
-        const char *pci = frame->device[drm->card[i].gpu.device].pci;
+        const char *pci = snapshot->device[drm->card[i].gpu.device].pci;
         bool fits = client->pci[0] ? !strcmp(client->pci, pci)
                                    : !pci[0] && !strcmp(client->driver, drm->card[i].driver->name);
         if (fits) {
@@ -487,7 +487,7 @@ static struct drm_client *find_client(const struct drm_clients *clients, const s
     return NULL;
 }
 
-static int read_process(struct drm *drm, const struct gt_frame *frame, pid_t pid)
+static int read_process(struct drm *drm, const struct gt_snapshot *snapshot, pid_t pid)
 {
     char path[64], text[8192];
     struct drm_clients *clients = &drm->clients;
@@ -506,7 +506,7 @@ static int read_process(struct drm *drm, const struct gt_frame *frame, pid_t pid
         if (gt_root_read(drm->root, path, text, sizeof text) < 0 || !gt_drm_parse(text, &client))
             continue;
         client.pid = pid;
-        client.card = find_card(drm, frame, &client);
+        client.card = find_card(drm, snapshot, &client);
         /* Duplicated and inherited descriptors are one client; it counts for the first process that has it. */
         if (client.card < 0 || find_client(clients, &client))
             continue;
@@ -520,18 +520,18 @@ static int read_process(struct drm *drm, const struct gt_frame *frame, pid_t pid
     return status;
 }
 
-static int read_clients(struct drm *drm, const struct gt_frame *frame)
+static int read_clients(struct drm *drm, const struct gt_snapshot *snapshot)
 {
     int64_t now_ns = gt_clock_monotonic(drm->clock);
     int status = 0;
-    if (!gt_rate_limit_due(&drm->lists, frame, now_ns))
+    if (!gt_rate_limit_due(&drm->lists, snapshot, now_ns))
         return 0;
     struct drm_clients old = drm->previous;
     drm->previous = drm->clients;
     drm->clients = old;
     drm->clients.count = 0;
-    for (size_t i = 0; i < frame->process_count && status == 0; i++)
-        status = read_process(drm, frame, frame->process[i]->pid);
+    for (size_t i = 0; i < snapshot->process_count && status == 0; i++)
+        status = read_process(drm, snapshot, snapshot->process[i]->pid);
     if (status == 0)
         status = GT_GROW_TO(drm->usage, drm->usage_capacity, drm->clients.count);
     if (status < 0) {
@@ -556,13 +556,13 @@ static void add_share(double *sum, double value, double most)
 
 extern const struct gt_collector_type gt_collector_drm;
 
-static int publish(struct drm *drm, struct gt_frame *frame, bool is_new)
+static int publish(struct drm *drm, struct gt_snapshot *snapshot, bool is_new)
 {
     for (size_t i = 0; i < drm->card_count; i++)
-        gt_gpu_publish(&drm->card[i].gpu, frame, &gt_collector_drm, is_new);
+        gt_gpu_publish(&drm->card[i].gpu, snapshot, &gt_collector_drm, is_new);
     for (size_t i = 0; i < drm->clients.count; i++) {
         const struct drm_client *client = &drm->clients.client[i];
-        struct gt_share *share = gt_frame_share(frame, drm->card[client->card].gpu.device, client->pid);
+        struct gt_share *share = gt_snapshot_share(snapshot, drm->card[client->card].gpu.device, client->pid);
         if (!share)
             return -ENOMEM;
         add_share(&share->value[GT_GPU_RAM], client->bytes, INFINITY);
@@ -573,19 +573,19 @@ static int publish(struct drm *drm, struct gt_frame *frame, bool is_new)
     return 0;
 }
 
-static int drm_collect(void *state, struct gt_frame *frame, struct gt_error *error)
+static int drm_collect(void *state, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     struct drm *drm = state;
     int64_t start = gt_clock_monotonic(drm->clock);
-    bool is_due = gt_rate_limit_due(&drm->values, frame, start);
+    bool is_due = gt_rate_limit_due(&drm->values, snapshot, start);
     if (is_due) {
         for (size_t i = 0; i < drm->card_count; i++)
             drm_read_card(drm, &drm->card[i]);
         gt_rate_limit_spent(&drm->values, start, gt_clock_monotonic(drm->clock));
     }
-    int status = read_clients(drm, frame);
+    int status = read_clients(drm, snapshot);
     if (status == 0)
-        status = publish(drm, frame, is_due);
+        status = publish(drm, snapshot, is_due);
     return status < 0 ? gt_error_set(error, ENOMEM, "DRM: no memory") : 0;
 }
 

@@ -19,9 +19,9 @@ enum { MAX_PID = 4194304 }; /* PID_MAX_LIMIT of the kernel */
 
 static const int64_t longest_wait_ns = 10 * GT_SECOND;
 
-bool gt_rate_limit_due(const struct gt_rate_limit *limit, const struct gt_frame *frame, int64_t now_ns)
+bool gt_rate_limit_due(const struct gt_rate_limit *limit, const struct gt_snapshot *snapshot, int64_t now_ns)
 {
-    return frame->is_last || now_ns >= limit->next_ns;
+    return snapshot->is_last || now_ns >= limit->next_ns;
 }
 
 void gt_rate_limit_spent(struct gt_rate_limit *limit, int64_t start_ns, int64_t end_ns)
@@ -92,17 +92,17 @@ bool gt_pci_is_asleep(const struct gt_root *root, const char *pci)
     return gt_root_read(root, path, status, sizeof status) > 0 && !strncmp(status, "suspend", strlen("suspend"));
 }
 
-bool gt_pci_known(const struct gt_frame *frame, const char *pci)
+bool gt_pci_known(const struct gt_snapshot *snapshot, const char *pci)
 {
-    for (size_t i = 0; i < frame->device_count; i++)
-        if (*pci && !strcasecmp(frame->device[i].pci, pci))
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (*pci && !strcasecmp(snapshot->device[i].pci, pci))
             return true;
     return false;
 }
 
-void gt_gpu_begin(struct gt_gpu_base *gpu, const struct gt_frame *frame)
+void gt_gpu_begin(struct gt_gpu_base *gpu, const struct gt_snapshot *snapshot)
 {
-    *gpu = (struct gt_gpu_base){.device = (int)frame->device_count - 1};
+    *gpu = (struct gt_gpu_base){.device = (int)snapshot->device_count - 1};
     gt_gpu_meter_init(&gpu->meter);
     gt_values_clear(gpu->value);
 }
@@ -119,9 +119,10 @@ double gt_gpu_energy(struct gt_gpu_base *gpu, int64_t now_ns, double joules, dou
     return gpu->is_left_out ? NAN : energy;
 }
 
-void gt_gpu_publish(struct gt_gpu_base *gpu, struct gt_frame *frame, const struct gt_collector_type *type, bool is_new)
+void gt_gpu_publish(struct gt_gpu_base *gpu, struct gt_snapshot *snapshot, const struct gt_collector_type *type,
+                    bool is_new)
 {
-    struct gt_device *device = &frame->device[gpu->device];
+    struct gt_device *device = &snapshot->device[gpu->device];
     for (size_t i = 0; i < type->metric_count; i++)
         device->value[type->metrics[i]] = gpu->value[type->metrics[i]];
     device->is_resting = gpu->is_asleep;
@@ -138,13 +139,13 @@ enum { MAX_NAME = 128 };
  * instance>", as drivers before R470 named slices. */
 enum fit { NO_FIT, PREFIX, EXACT, FITS };
 
-static enum fit fit_of(const struct gt_frame *frame, const struct gt_device *device, const char *name)
+static enum fit fit_of(const struct gt_snapshot *snapshot, const struct gt_device *device, const char *name)
 {
     char slice[MAX_NAME] = "";
     int64_t index;
     size_t length = strlen(name);
     if (device->parent >= 0 && device->gpu_instance >= 0)
-        snprintf(slice, sizeof slice, "MIG-%s/%d/%d", frame->device[device->parent].uuid, device->gpu_instance,
+        snprintf(slice, sizeof slice, "MIG-%s/%d/%d", snapshot->device[device->parent].uuid, device->gpu_instance,
                  device->compute_instance);
     if (!strcasecmp(device->uuid, name) || !strcasecmp(slice, name))
         return EXACT;
@@ -153,28 +154,28 @@ static enum fit fit_of(const struct gt_frame *frame, const struct gt_device *dev
     return strncasecmp(device->uuid, name, length) ? NO_FIT : PREFIX;
 }
 
-static int refuse(const struct gt_frame *frame, const char *name, const char *why, struct gt_error *error)
+static int refuse(const struct gt_snapshot *snapshot, const char *name, const char *why, struct gt_error *error)
 {
     char known[300] = "none";
     size_t used = 0;
-    for (size_t i = 0; i < frame->device_count && used < sizeof known - 1; i++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", frame->device[i].uuid);
+    for (size_t i = 0; i < snapshot->device_count && used < sizeof known - 1; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", snapshot->device[i].uuid);
     return gt_error_set(error, EINVAL, "GPU \"%.80s\" %s; known: %s", name, why, known);
 }
 
-static int find(const struct gt_frame *frame, const char *name, int *ret, struct gt_error *error)
+static int find(const struct gt_snapshot *snapshot, const char *name, int *ret, struct gt_error *error)
 {
     int count[FITS] = {0}, last[FITS] = {0};
-    for (size_t i = 0; i < frame->device_count; i++) {
-        enum fit fit = fit_of(frame, &frame->device[i], name);
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        enum fit fit = fit_of(snapshot, &snapshot->device[i], name);
         count[fit]++;
         last[fit] = (int)i;
     }
     enum fit best = count[EXACT] ? EXACT : PREFIX;
     if (!count[best])
-        return refuse(frame, name, "is not there", error);
+        return refuse(snapshot, name, "is not there", error);
     if (count[best] > 1)
-        return refuse(frame, name, "fits more than one device", error);
+        return refuse(snapshot, name, "fits more than one device", error);
     *ret = last[best];
     return 0;
 }
@@ -191,41 +192,41 @@ static const char *next_name(const char *list, char name[MAX_NAME])
     return rest;
 }
 
-static int choose(const struct gt_frame *frame, const char *text, bool *chosen, struct gt_error *error)
+static int choose(const struct gt_snapshot *snapshot, const char *text, bool *chosen, struct gt_error *error)
 {
     int status = 0;
     for (const char *list = text; list && status == 0;) {
         char name[MAX_NAME];
         int device = 0;
         list = next_name(list, name);
-        status = *name ? find(frame, name, &device, error)
+        status = *name ? find(snapshot, name, &device, error)
                        : gt_error_set(error, EINVAL, "GPU list \"%.100s\": a name is missing", text);
-        for (size_t i = 0; i < frame->device_count && status == 0; i++)
-            chosen[i] |= (int)i == device || frame->device[i].parent == device;
+        for (size_t i = 0; i < snapshot->device_count && status == 0; i++)
+            chosen[i] |= (int)i == device || snapshot->device[i].parent == device;
     }
     return status;
 }
 
-int gt_devices_named(const struct gt_frame *frame, const char *text, uint64_t *ret)
+int gt_devices_named(const struct gt_snapshot *snapshot, const char *text, uint64_t *ret)
 {
-    bool *chosen = calloc(frame->device_count + 1, sizeof *chosen);
-    int status = chosen ? choose(frame, text, chosen, NULL) : -ENOMEM;
+    bool *chosen = calloc(snapshot->device_count + 1, sizeof *chosen);
+    int status = chosen ? choose(snapshot, text, chosen, NULL) : -ENOMEM;
     *ret = 0;
-    for (size_t i = 0; status == 0 && i < frame->device_count && i < 64; i++)
+    for (size_t i = 0; status == 0 && i < snapshot->device_count && i < 64; i++)
         *ret |= (uint64_t)chosen[i] << i;
     free(chosen);
     return status;
 }
 
-int gt_device_select(struct gt_frame *frame, const char *text, struct gt_error *error)
+int gt_device_select(struct gt_snapshot *snapshot, const char *text, struct gt_error *error)
 {
     bool selects_all = !text || !text[strspn(text, " \t")];
-    bool *chosen = calloc(frame->device_count + 1, sizeof *chosen);
+    bool *chosen = calloc(snapshot->device_count + 1, sizeof *chosen);
     if (!chosen)
         return gt_error_set(error, ENOMEM, "selecting GPUs: no memory");
-    int status = selects_all ? 0 : choose(frame, text, chosen, error);
-    for (size_t i = 0; i < frame->device_count && status == 0; i++)
-        frame->device[i].selected = selects_all || chosen[i];
+    int status = selects_all ? 0 : choose(snapshot, text, chosen, error);
+    for (size_t i = 0; i < snapshot->device_count && status == 0; i++)
+        snapshot->device[i].selected = selects_all || chosen[i];
     free(chosen);
     return status;
 }
@@ -290,14 +291,14 @@ static bool has_namespace_pid(const struct gt_root *root, pid_t pid, unsigned wa
     return false;
 }
 
-static pid_t find_in_namespaces(const struct gt_gpu_pids *map, const struct gt_frame *frame, unsigned driver_pid)
+static pid_t find_in_namespaces(const struct gt_gpu_pids *map, const struct gt_snapshot *snapshot, unsigned driver_pid)
 {
     pid_t found = 0;
-    for (size_t i = 0; i < frame->process_count; i++)
-        if (has_namespace_pid(map->root, frame->process[i]->pid, driver_pid)) {
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        if (has_namespace_pid(map->root, snapshot->process[i]->pid, driver_pid)) {
             if (found)
                 return 0;
-            found = frame->process[i]->pid;
+            found = snapshot->process[i]->pid;
         }
     return found;
 }
@@ -307,12 +308,12 @@ static struct gt_pid_entry *entry_at(void *rows, size_t size, size_t number)
     return (void *)((char *)rows + number * size);
 }
 
-static pid_t find_only_holder(const struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file, void *rows,
-                              size_t count, size_t size)
+static pid_t find_only_holder(const struct gt_gpu_pids *map, const struct gt_snapshot *snapshot, const char *file,
+                              void *rows, size_t count, size_t size)
 {
     pid_t found = 0;
-    for (size_t i = 0; i < frame->process_count; i++) {
-        pid_t pid = frame->process[i]->pid;
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        pid_t pid = snapshot->process[i]->pid;
         bool is_placed = false;
         for (size_t k = 0; k < count && !is_placed; k++)
             is_placed = entry_at(rows, size, k)->pid == pid;
@@ -332,7 +333,7 @@ static void place(struct gt_gpu_pids *map, struct gt_pid_entry *entry, pid_t pid
         map->methods |= method;
 }
 
-void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file, void *rows,
+void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_snapshot *snapshot, const char *file, void *rows,
                          size_t count, size_t size)
 {
     struct gt_pid_entry *left = NULL;
@@ -342,14 +343,14 @@ void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, 
         if (!entry->pid)
             place(map, entry, find_same(map, file, entry->driver_pid), GT_PID_SAME);
         if (!entry->pid)
-            place(map, entry, find_in_namespaces(map, frame, entry->driver_pid), GT_PID_NAMESPACE);
+            place(map, entry, find_in_namespaces(map, snapshot, entry->driver_pid), GT_PID_NAMESPACE);
         if (!entry->pid) {
             left = entry;
             map->unknown++;
         }
     }
     if (map->unknown == 1 && file && !map->is_initial) {
-        place(map, left, find_only_holder(map, frame, file, rows, count, size), GT_PID_EXCLUSIVE);
+        place(map, left, find_only_holder(map, snapshot, file, rows, count, size), GT_PID_EXCLUSIVE);
         map->unknown = !left->pid;
     }
 }

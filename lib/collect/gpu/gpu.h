@@ -14,8 +14,8 @@ struct gt_rate_limit {
     int64_t first_ns; /* of the first call; 0: none yet */
 };
 
-/* The last reading of a frame series is always due. */
-bool gt_rate_limit_due(const struct gt_rate_limit *limit, const struct gt_frame *frame, int64_t now_ns);
+/* The last snapshot of a series is always due. */
+bool gt_rate_limit_due(const struct gt_rate_limit *limit, const struct gt_snapshot *snapshot, int64_t now_ns);
 void gt_rate_limit_spent(struct gt_rate_limit *limit, int64_t start_ns, int64_t end_ns);
 
 /* A driver writes lists of rows. The size of a row differs between driver versions that export the same function. */
@@ -57,7 +57,7 @@ struct gt_pid_entry {
 void gt_gpu_pids_open(struct gt_gpu_pids *map, const struct gt_root *root);
 /* Fill in `pid` where there is none, of rows of `size` bytes that begin with a struct gt_pid_entry. `file` is the device's,
  * "/dev/nvidia0"; NULL when it is not known. */
-void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file, void *rows,
+void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_snapshot *snapshot, const char *file, void *rows,
                          size_t count, size_t size);
 /* Write the methods that were needed: "as they are visible", "by NSpid", ... */
 void gt_gpu_pids_describe(const struct gt_gpu_pids *map, char *text, size_t size);
@@ -68,34 +68,35 @@ bool gt_brand_wanted(const struct gt_collect_options *options, const char *brand
 void gt_pci_name(char text[16], unsigned domain, unsigned bus, unsigned device, unsigned function);
 /* Returns true for a device that sleeps or is about to, false if that is unknown. A driver would wake it to answer; this wakes nothing. */
 bool gt_pci_is_asleep(const struct gt_root *root, const char *pci);
-/* Returns true where the frame already has the device at this address. */
-bool gt_pci_known(const struct gt_frame *frame, const char *pci);
+/* Returns true where the snapshot already has the device at this address. */
+bool gt_pci_known(const struct gt_snapshot *snapshot, const char *pci);
 
 /* What each collector knows of a GPU. */
 struct gt_gpu_base {
-    int device;       /* index in the frame */
+    int device;       /* index in the snapshot */
     bool is_asleep;   /* it is not asked anything: it has no values and draws nothing */
     bool is_left_out; /* its energy is that of a package or module whose CPU is counted by another source */
     struct gt_gpu_meter meter;
     double value[GT_METRIC_COUNT]; /* as last read */
 };
 
-/* Begins with the device that was added to the frame last. */
-void gt_gpu_begin(struct gt_gpu_base *gpu, const struct gt_frame *frame);
+/* Begins with the device that was added to the snapshot last. */
+void gt_gpu_begin(struct gt_gpu_base *gpu, const struct gt_snapshot *snapshot);
 /* Sets all values to NaN and the power to zero while it sleeps. */
 void gt_gpu_rest(struct gt_gpu_base *gpu, int64_t now_ns);
 /* Takes the counter, NaN where it has none, and the power. Returns joules. */
 double gt_gpu_energy(struct gt_gpu_base *gpu, int64_t now_ns, double joules, double watts);
 /* Publishes the metrics of the collector. */
-void gt_gpu_publish(struct gt_gpu_base *gpu, struct gt_frame *frame, const struct gt_collector_type *type, bool is_new);
+void gt_gpu_publish(struct gt_gpu_base *gpu, struct gt_snapshot *snapshot, const struct gt_collector_type *type,
+                    bool is_new);
 
 /* Select exactly the devices that `text` names, separated by commas: full UUIDs, UUID prefixes that fit one device only,
  * indices, "MIG-<uuid>" and the older "MIG-GPU-<uuid>/<gpu instance>/<compute instance>". A board that is named brings
  * its slices. NULL or blank selects all. -EINVAL names the part that fits no device, or more than one, and the known ones;
  * the selection is then unchanged. */
-int gt_device_select(struct gt_frame *frame, const char *text, struct gt_error *error);
+int gt_device_select(struct gt_snapshot *snapshot, const char *text, struct gt_error *error);
 /* Find the first 64 devices that such a list names, as bits. Returns 0, -EINVAL or -ENOMEM. */
-int gt_devices_named(const struct gt_frame *frame, const char *text, uint64_t *ret);
+int gt_devices_named(const struct gt_snapshot *snapshot, const char *text, uint64_t *ret);
 
 /* Returns true for errors that programs cause (NVIDIA's XID catalogue). All others may be the GPU's or its driver's. */
 bool gt_xid_is_of_program(double number);

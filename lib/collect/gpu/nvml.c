@@ -104,15 +104,15 @@ static void name_source(const struct nvml *nvml, char *text, size_t size)
              file ? file + 1 : nvml->library.path);
 }
 
-/* Append a device to the collector and to the frame; -ENOMEM or its index in nvml->gpu. */
-static int add_gpu(struct nvml *nvml, struct nvml_device *handle, struct gt_frame *frame)
+/* Append a device to the collector and to the snapshot; -ENOMEM or its index in nvml->gpu. */
+static int add_gpu(struct nvml *nvml, struct nvml_device *handle, struct gt_snapshot *snapshot)
 {
     struct nvml_gpu *gpu = GT_GROW_BY_ONE(nvml->gpu, nvml->gpu_count);
-    struct gt_device *device = gpu ? gt_frame_device(frame) : NULL;
+    struct gt_device *device = gpu ? gt_snapshot_device(snapshot) : NULL;
     if (!device)
         return -ENOMEM;
     *gpu = (struct nvml_gpu){.handle = handle, .parent = -1};
-    gt_gpu_begin(&gpu->gpu, frame);
+    gt_gpu_begin(&gpu->gpu, snapshot);
     snprintf(device->brand, sizeof device->brand, "nvidia");
     if (NVML_CALL(name, handle, device->name, sizeof device->name) != NVML_SUCCESS)
         snprintf(device->name, sizeof device->name, "NVIDIA GPU");
@@ -121,13 +121,13 @@ static int add_gpu(struct nvml *nvml, struct nvml_device *handle, struct gt_fram
     return (int)nvml->gpu_count++;
 }
 
-static int add_slice(struct nvml *nvml, size_t board, struct nvml_device *handle, struct gt_frame *frame)
+static int add_slice(struct nvml *nvml, size_t board, struct nvml_device *handle, struct gt_snapshot *snapshot)
 {
-    int index = add_gpu(nvml, handle, frame);
+    int index = add_gpu(nvml, handle, snapshot);
     if (index < 0)
         return index;
     struct nvml_gpu *slice = &nvml->gpu[index], *parent = &nvml->gpu[board];
-    struct gt_device *device = &frame->device[slice->gpu.device];
+    struct gt_device *device = &snapshot->device[slice->gpu.device];
     slice->parent = (int)board;
     slice->gpu_instance = slice->compute_instance = UINT32_MAX;
     parent->has_slices = true;
@@ -135,7 +135,7 @@ static int add_slice(struct nvml *nvml, size_t board, struct nvml_device *handle
     NVML_CALL(gpu_instance, handle, &slice->gpu_instance);
     NVML_CALL(compute_instance, handle, &slice->compute_instance);
     device->parent = parent->gpu.device;
-    device->index = frame->device[parent->gpu.device].index;
+    device->index = snapshot->device[parent->gpu.device].index;
     device->gpu_instance = (int)slice->gpu_instance;
     device->compute_instance = (int)slice->compute_instance;
     gt_nvml_memory(nvml, handle, &device->memory, &(double){0});
@@ -143,7 +143,7 @@ static int add_slice(struct nvml *nvml, size_t board, struct nvml_device *handle
     return 0;
 }
 
-static int add_slices(struct nvml *nvml, size_t board, struct gt_frame *frame)
+static int add_slices(struct nvml *nvml, size_t board, struct gt_snapshot *snapshot)
 {
     unsigned current = 0, pending = 0, most = 0;
     struct nvml_device *handle = nvml->gpu[board].handle, *slice;
@@ -153,19 +153,19 @@ static int add_slices(struct nvml *nvml, size_t board, struct gt_frame *frame)
     int status = 0;
     for (unsigned i = 0; i < most && i < MOST_DEVICES && status == 0; i++)
         if (NVML_CALL(mig_handle, handle, i, &slice) == NVML_SUCCESS)
-            status = add_slice(nvml, board, slice, frame);
+            status = add_slice(nvml, board, slice, snapshot);
     return status;
 }
 
-static int add_board(struct nvml *nvml, unsigned number, struct nvml_device *handle, struct gt_frame *frame)
+static int add_board(struct nvml *nvml, unsigned number, struct nvml_device *handle, struct gt_snapshot *snapshot)
 {
     struct nvml_pci pci;
     unsigned minor;
-    int index = add_gpu(nvml, handle, frame);
+    int index = add_gpu(nvml, handle, snapshot);
     if (index < 0)
         return index;
     struct nvml_gpu *gpu = &nvml->gpu[index];
-    struct gt_device *device = &frame->device[gpu->gpu.device];
+    struct gt_device *device = &snapshot->device[gpu->gpu.device];
     device->index = (int)number;
     if (NVML_CALL(pci, handle, &pci) == NVML_SUCCESS)
         gt_pci_name(device->pci, pci.domain, pci.bus, pci.device, 0);
@@ -176,12 +176,13 @@ static int add_board(struct nvml *nvml, unsigned number, struct nvml_device *han
     gt_nvml_memory(nvml, handle, &device->memory, &(double){0});
     gt_nvml_probe(nvml, gpu);
     /* Energy of a module contains its CPU, and is not added to a value of the CPU from another source. */
-    gpu->gpu.is_left_out = gpu->power == NVML_POWER_MODULE && !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_nvml);
-    return add_slices(nvml, (size_t)index, frame);
+    gpu->gpu.is_left_out = gpu->power == NVML_POWER_MODULE &&
+                           !gt_snapshot_claim(snapshot, GT_CPU_ENERGY, &gt_collector_nvml);
+    return add_slices(nvml, (size_t)index, snapshot);
 }
 
 /* 0, -ENODEV with the availability filled, or -ENOMEM. */
-static int add_devices(struct nvml *nvml, struct gt_frame *frame, struct gt_availability *availability)
+static int add_devices(struct nvml *nvml, struct gt_snapshot *snapshot, struct gt_availability *availability)
 {
     unsigned count = 0;
     int refusal = NVML_SUCCESS;
@@ -193,7 +194,7 @@ static int add_devices(struct nvml *nvml, struct gt_frame *frame, struct gt_avai
         result = nvml->call.handle_v2 ? nvml->call.handle_v2(i, &handle) : nvml->call.handle(i, &handle);
         if (result != NVML_SUCCESS)
             refusal = result;
-        else if (add_board(nvml, i, handle, frame) < 0)
+        else if (add_board(nvml, i, handle, snapshot) < 0)
             return -ENOMEM;
     }
     if (nvml->gpu_count == 0 && refusal != NVML_SUCCESS)
@@ -203,7 +204,7 @@ static int add_devices(struct nvml *nvml, struct gt_frame *frame, struct gt_avai
     return 0;
 }
 
-/* NVIDIA GPUs, one frame after the other. */
+/* NVIDIA GPUs, one snapshot after the other. */
 
 static const enum gt_metric_id metrics[] = {
     GT_GPU_RAM,
@@ -256,7 +257,7 @@ static void nvml_close(void *state)
         return;
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         free(nvml->gpu[i].rows.row);
-        gt_nvml_marks_release(&nvml->gpu[i].marks);
+        gt_nvml_hwms_release(&nvml->gpu[i].hwms);
     }
     if (nvml->events)
         nvml->call.events_free(nvml->events);
@@ -272,17 +273,17 @@ static void nvml_close(void *state)
 static void nvml_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
 {
     bool is_peak = metric == GT_GPU_RAM_PEAK || metric == GT_GPU_RAM_PEAK_BOUND;
-    struct gt_availability marks = {.reason = ""};
+    struct gt_availability hwms = {.reason = ""};
     if (is_peak)
-        gt_nvml_survey_marks(state, &marks);
+        gt_nvml_survey_hwms(state, &hwms);
     snprintf(text, size, "%s",
              metric == GT_CPU_ENERGY ? "it is part of the energy of the GPU's module"
              : !is_peak              ? ""
-             : marks.reason[0]       ? marks.reason
+             : hwms.reason[0]        ? hwms.reason
                                      : "the driver has no account of a process of the job");
 }
 
-static int nvml_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int nvml_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                      struct gt_availability *availability, struct gt_error *error)
 {
     *ret = NULL;
@@ -299,7 +300,7 @@ static int nvml_open(void **ret, const struct gt_collect_options *options, struc
     int status = load(nvml, options, availability);
     if (status == 0) {
         name_source(nvml, availability->source, sizeof availability->source);
-        status = add_devices(nvml, frame, availability);
+        status = add_devices(nvml, snapshot, availability);
     }
     if (status == 0) {
         availability->state = GT_READY;
@@ -318,7 +319,7 @@ static bool can_ask(const struct nvml_gpu *gpu)
 }
 
 /* Slices first: a board is asked for its processes where they have no lists. */
-static int read_lists(struct nvml *nvml, const struct gt_frame *frame)
+static int read_lists(struct nvml *nvml, const struct gt_snapshot *snapshot)
 {
     bool slices_have_lists = true;
     for (size_t i = 0; i < 2 * nvml->gpu_count; i++) {
@@ -326,7 +327,7 @@ static int read_lists(struct nvml *nvml, const struct gt_frame *frame)
         struct nvml_gpu *gpu = &nvml->gpu[i % nvml->gpu_count];
         if ((gpu->parent < 0) != is_board || !can_ask(gpu) || (gpu->has_slices && slices_have_lists))
             continue;
-        int status = gt_nvml_read_processes(nvml, gpu, frame);
+        int status = gt_nvml_read_processes(nvml, gpu, snapshot);
         if (status < 0)
             return status;
         slices_have_lists &= is_board || !gpu->lists_unsupported;
@@ -334,12 +335,13 @@ static int read_lists(struct nvml *nvml, const struct gt_frame *frame)
     return 0;
 }
 
-static void find_sleepers(struct nvml *nvml, const struct gt_frame *frame)
+static void find_sleepers(struct nvml *nvml, const struct gt_snapshot *snapshot)
 {
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
-        gpu->gpu.is_asleep = gpu->parent >= 0 ? nvml->gpu[gpu->parent].gpu.is_asleep
-                                              : gt_pci_is_asleep(nvml->pids.root, frame->device[gpu->gpu.device].pci);
+        gpu->gpu.is_asleep = gpu->parent >= 0
+                                 ? nvml->gpu[gpu->parent].gpu.is_asleep
+                                 : gt_pci_is_asleep(nvml->pids.root, snapshot->device[gpu->gpu.device].pci);
         if (!gpu->gpu.is_asleep)
             continue;
         gpu->rows.count = 0;
@@ -347,10 +349,10 @@ static void find_sleepers(struct nvml *nvml, const struct gt_frame *frame)
     }
 }
 
-static void read_samples(struct nvml *nvml, const struct gt_frame *frame)
+static void read_samples(struct nvml *nvml, const struct gt_snapshot *snapshot)
 {
     int64_t start = gt_clock_monotonic(nvml->clock);
-    bool is_due = gt_rate_limit_due(&nvml->samples, frame, start);
+    bool is_due = gt_rate_limit_due(&nvml->samples, snapshot, start);
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         gpu->gpu.value[GT_GPU_UTILIZATION_PEAK] = gpu->gpu.value[GT_GPU_POWER_PEAK] = NAN;
@@ -362,7 +364,7 @@ static void read_samples(struct nvml *nvml, const struct gt_frame *frame)
 }
 
 /* The health of a board stays known when it is lost. */
-static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
+static int publish(struct nvml *nvml, struct gt_snapshot *snapshot, bool is_new)
 {
     int status = 0;
     for (size_t i = 0; i < nvml->gpu_count && status == 0; i++) {
@@ -372,17 +374,17 @@ static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
                 gpu->gpu.value[metrics[m]] = NAN;
         gpu->gpu.value[GT_GPU_LOST] = gpu->parent < 0 ? gpu->is_lost : NAN;
         gpu->gpu.is_asleep &= !gpu->is_lost;
-        gt_gpu_publish(&gpu->gpu, frame, &gt_collector_nvml, is_new || gpu->is_lost);
+        gt_gpu_publish(&gpu->gpu, snapshot, &gt_collector_nvml, is_new || gpu->is_lost);
         if (!gpu->is_lost)
-            status = gt_nvml_publish_processes(nvml, gpu, frame);
+            status = gt_nvml_publish_processes(nvml, gpu, snapshot);
         if (status == 0)
-            status = gt_nvml_publish_marks(nvml, gpu, frame);
+            status = gt_nvml_publish_hwms(nvml, gpu, snapshot);
     }
     return status;
 }
 
 /* One report of all boards that have gone since the last one; their slices go with them. */
-static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct gt_error *error)
+static int report_lost(struct nvml *nvml, const struct gt_snapshot *snapshot, struct gt_error *error)
 {
     char names[400] = "";
     size_t used = 0, lost = 0;
@@ -392,7 +394,7 @@ static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct g
             gpu->is_lost = true;
         if (!gpu->is_lost || gpu->is_reported || gpu->parent >= 0)
             continue;
-        const struct gt_device *device = &frame->device[gpu->gpu.device];
+        const struct gt_device *device = &snapshot->device[gpu->gpu.device];
         gpu->is_reported = true;
         if (used < sizeof names)
             used += (size_t)snprintf(names + used, sizeof names - used, "%sGPU %d (%s, %s)", lost ? ", " : "",
@@ -405,31 +407,31 @@ static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct g
                         lost > 1 ? "their" : "its");
 }
 
-static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *error)
+static int nvml_collect(void *state, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     struct nvml *nvml = state;
-    find_sleepers(nvml, frame);
+    find_sleepers(nvml, snapshot);
     int64_t start = gt_clock_monotonic(nvml->clock);
-    bool is_new = gt_rate_limit_due(&nvml->values, frame, start);
+    bool is_new = gt_rate_limit_due(&nvml->values, snapshot, start);
     if (is_new) {
         gt_nvml_read(nvml);
         gt_rate_limit_spent(&nvml->values, start, gt_clock_monotonic(nvml->clock));
     }
     start = gt_clock_monotonic(nvml->clock);
-    bool is_due = gt_rate_limit_due(&nvml->lists, frame, start);
-    int status = is_due ? read_lists(nvml, frame) : 0;
+    bool is_due = gt_rate_limit_due(&nvml->lists, snapshot, start);
+    int status = is_due ? read_lists(nvml, snapshot) : 0;
     for (size_t i = 0; i < nvml->gpu_count && status == 0; i++)
-        status = gt_nvml_read_marks(nvml, &nvml->gpu[i], frame, is_due);
+        status = gt_nvml_read_hwms(nvml, &nvml->gpu[i], snapshot, is_due);
     nvml->collected_us = (uint64_t)gt_clock_real(nvml->clock) / 1000;
     if (is_due)
         gt_rate_limit_spent(&nvml->lists, start, gt_clock_monotonic(nvml->clock));
-    read_samples(nvml, frame);
-    gt_nvml_read_health(nvml, frame->is_last, is_new);
-    int warning = report_lost(nvml, frame, error);
+    read_samples(nvml, snapshot);
+    gt_nvml_read_health(nvml, snapshot->is_last, is_new);
+    int warning = report_lost(nvml, snapshot, error);
     for (size_t i = 0; i < nvml->gpu_count && warning == 0; i++)
-        warning = gt_gpu_meter_report(&nvml->gpu[i].gpu.meter, &frame->device[nvml->gpu[i].gpu.device], error);
+        warning = gt_gpu_meter_report(&nvml->gpu[i].gpu.meter, &snapshot->device[nvml->gpu[i].gpu.device], error);
     if (status == 0)
-        status = publish(nvml, frame, is_new);
+        status = publish(nvml, snapshot, is_new);
     return status < 0 ? gt_error_set(error, -status, "NVML: no memory") : warning;
 }
 

@@ -217,7 +217,7 @@ struct nvml_rows {
 };
 
 /* The driver's high-water mark of one process of the job on one device. */
-struct nvml_mark {
+struct nvml_hwm {
     pid_t pid;
     unsigned driver_pid;
     uint64_t since_us; /* us since 1970: the process began later, unless it was listed when it was met; 0: it was */
@@ -232,8 +232,8 @@ struct nvml_published {
     unsigned long long start_us;
 };
 
-struct nvml_marks {
-    struct nvml_mark *mark;
+struct nvml_hwms {
+    struct nvml_hwm *hwm;
     size_t count, capacity;
     struct gt_map number; /* by PID */
     struct nvml_published *published;
@@ -266,7 +266,7 @@ struct nvml_gpu {
     struct nvml_rows rows;
     bool reports_accounting; /* the driver says whether it is on, */
     bool has_accounting;     /* and it is */
-    struct nvml_marks marks;
+    struct nvml_hwms hwms;
     unsigned long long seen_process, seen_power, seen_utilization; /* us: newest sample that was taken */
 };
 
@@ -309,17 +309,17 @@ void gt_nvml_read(struct nvml *nvml);
 void gt_nvml_read_samples(struct nvml *nvml, struct nvml_gpu *gpu);
 
 /* List the processes of a device, and keep what was known of those that are still there: 0, -ENOMEM. */
-int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame);
-int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame);
+int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_snapshot *snapshot);
+int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_snapshot *snapshot);
 
 /* Keep up with the high-water marks of the job's processes on a device whose driver accounts for them: of those that live when `is_due`,
  * of the others at their end. 0 or -ENOMEM. */
-int gt_nvml_read_marks(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame, bool is_due);
-/* Publish them, those that ended for the last time; in the last frame those of frame->past, too, that no look met. 0 or -ENOMEM. */
-int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct gt_frame *frame);
-void gt_nvml_marks_release(struct nvml_marks *marks);
+int gt_nvml_read_hwms(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_snapshot *snapshot, bool is_due);
+/* Publish them, those that ended for the last time; in the last snapshot those of snapshot->past, too, that no look met. 0 or -ENOMEM. */
+int gt_nvml_publish_hwms(const struct nvml *nvml, struct nvml_gpu *gpu, struct gt_snapshot *snapshot);
+void gt_nvml_hwms_release(struct nvml_hwms *hwms);
 /* Tells whether the driver keeps such marks, and what would make it. `state` is the collector's, NULL when it is not open. */
-void gt_nvml_survey_marks(const void *state, struct gt_availability *ret);
+void gt_nvml_survey_hwms(const void *state, struct gt_availability *ret);
 
 /* Read the health of all boards: counters once a minute and at the end, XIDs with the other values. */
 void gt_nvml_read_health(struct nvml *nvml, bool is_last, bool is_new);

@@ -278,7 +278,7 @@ static void read_samples(struct nvml *nvml, struct nvml_gpu *gpu)
         gt_nvml_lost(gpu, result);
 }
 
-int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame)
+int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_snapshot *snapshot)
 {
     if (gpu->lists_unsupported)
         return 0;
@@ -292,7 +292,7 @@ int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct
     struct nvml_rows old = gpu->rows;
     gpu->rows = nvml->fresh;
     nvml->fresh = old;
-    gt_gpu_pids_resolve(&nvml->pids, frame, gpu->file[0] ? gpu->file : NULL, gpu->rows.row, gpu->rows.count,
+    gt_gpu_pids_resolve(&nvml->pids, snapshot, gpu->file[0] ? gpu->file : NULL, gpu->rows.row, gpu->rows.count,
                         sizeof *gpu->rows.row);
     if (gpu->parent < 0 && !gpu->has_slices && gpu->rows.count > 0)
         read_samples(nvml, gpu);
@@ -319,7 +319,7 @@ static void fill_utilization(const struct nvml_row *row, int64_t now, double val
     values[GT_GPU_DECODER] = is_current ? row->decoder / 100.0 : 0;
 }
 
-int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame)
+int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_snapshot *snapshot)
 {
     int64_t now = now_us(nvml);
     bool has_utilization = gpu->parent < 0 && !gpu->has_slices && !gpu->utilization_unsupported;
@@ -329,8 +329,8 @@ int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gp
             continue;
         bool is_again = i > 0 && row[-1].id.driver_pid == row->id.driver_pid;
         int device = slice_of(nvml, gpu, row);
-        struct gt_share *share = is_again ? gt_frame_share(frame, device, row->id.pid)
-                                          : gt_frame_add_share(frame, device, row->id.pid);
+        struct gt_share *share = is_again ? gt_snapshot_share(snapshot, device, row->id.pid)
+                                          : gt_snapshot_add_share(snapshot, device, row->id.pid);
         if (!share)
             return -ENOMEM;
         double bytes = share->value[GT_GPU_RAM];
@@ -347,42 +347,42 @@ int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gp
  * the NVML API reference. Switching it on is the administrator's. It knows processes that ended, too, by numbers that may be another's:
  * one is believed that was running when it was asked about first, or that began to use the device after its process was met. */
 
-static struct nvml_mark *find_mark(const struct nvml_marks *marks, pid_t pid)
+static struct nvml_hwm *find_hwm(const struct nvml_hwms *hwms, pid_t pid)
 {
-    uint32_t number = gt_map_get(&marks->number, (uint32_t)pid);
-    return number == GT_MAP_ABSENT ? NULL : &marks->mark[number];
+    uint32_t number = gt_map_get(&hwms->number, (uint32_t)pid);
+    return number == GT_MAP_ABSENT ? NULL : &hwms->hwm[number];
 }
 
-static struct nvml_mark *add_mark(struct nvml_marks *marks, pid_t pid)
+static struct nvml_hwm *add_hwm(struct nvml_hwms *hwms, pid_t pid)
 {
-    if (gt_map_put(&marks->number, (uint32_t)pid, (uint32_t)marks->count) < 0)
+    if (gt_map_put(&hwms->number, (uint32_t)pid, (uint32_t)hwms->count) < 0)
         return NULL;
-    struct nvml_mark *mark = GT_GROW_LIST(marks, mark);
-    if (mark)
-        *mark = (struct nvml_mark){.pid = pid, .bytes = NAN};
-    return mark;
+    struct nvml_hwm *hwm = GT_GROW_LIST(hwms, hwm);
+    if (hwm)
+        *hwm = (struct nvml_hwm){.pid = pid, .bytes = NAN};
+    return hwm;
 }
 
 /* Processes that are met. In a container only the lists have the number by which the driver knows one. */
-static int meet(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame)
+static int meet(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_snapshot *snapshot)
 {
-    struct nvml_marks *marks = &gpu->marks;
-    for (size_t i = 0; i < frame->process_count; i++) {
-        const struct gt_process *process = frame->process[i];
-        struct nvml_mark *mark = find_mark(marks, process->pid);
-        if (!mark && !(mark = add_mark(marks, process->pid)))
+    struct nvml_hwms *hwms = &gpu->hwms;
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        const struct gt_process *process = snapshot->process[i];
+        struct nvml_hwm *hwm = find_hwm(hwms, process->pid);
+        if (!hwm && !(hwm = add_hwm(hwms, process->pid)))
             return -ENOMEM;
-        mark->is_there = !process->is_zombie;
-        if (!mark->since_us)
-            mark->since_us = nvml->collected_us;
-        if (!mark->driver_pid && nvml->pids.is_initial)
-            mark->driver_pid = (unsigned)process->pid;
+        hwm->is_there = !process->is_zombie;
+        if (!hwm->since_us)
+            hwm->since_us = nvml->collected_us;
+        if (!hwm->driver_pid && nvml->pids.is_initial)
+            hwm->driver_pid = (unsigned)process->pid;
     }
     for (size_t i = 0; i < gpu->rows.count; i++) {
         const struct gt_pid_entry *id = &gpu->rows.row[i].id;
-        struct nvml_mark *mark = id->pid > 0 ? find_mark(marks, id->pid) : NULL;
-        if (mark)
-            mark->driver_pid = id->driver_pid;
+        struct nvml_hwm *hwm = id->pid > 0 ? find_hwm(hwms, id->pid) : NULL;
+        if (hwm)
+            hwm->driver_pid = id->driver_pid;
     }
     return 0;
 }
@@ -395,48 +395,48 @@ static bool is_listed(const struct nvml_gpu *gpu, unsigned driver_pid)
     return false;
 }
 
-static void read_account(struct nvml *nvml, struct nvml_gpu *gpu, struct nvml_mark *mark)
+static void read_account(struct nvml *nvml, struct nvml_gpu *gpu, struct nvml_hwm *hwm)
 {
     struct nvml_accounting account = {0};
-    int result = mark->driver_pid ? nvml->call.accounting(gpu->handle, mark->driver_pid, &account) : NVML_NOT_FOUND;
+    int result = hwm->driver_pid ? nvml->call.accounting(gpu->handle, hwm->driver_pid, &account) : NVML_NOT_FOUND;
     if (gt_nvml_lost(gpu, result) || result != NVML_SUCCESS || !account.most_bytes ||
         account.most_bytes == NVML_NOT_AVAILABLE)
         return;
-    bool is_it = mark->start_us
-                     ? account.start_us == mark->start_us
-                     : (account.is_running && is_listed(gpu, mark->driver_pid)) || account.start_us >= mark->since_us;
+    bool is_it = hwm->start_us
+                     ? account.start_us == hwm->start_us
+                     : (account.is_running && is_listed(gpu, hwm->driver_pid)) || account.start_us >= hwm->since_us;
     if (!is_it)
         return;
-    if (!mark->start_us && account.start_us < nvml->opened_us)
-        mark->before = (double)account.most_bytes;
-    mark->start_us = account.start_us;
-    mark->bytes = (double)account.most_bytes;
+    if (!hwm->start_us && account.start_us < nvml->opened_us)
+        hwm->before = (double)account.most_bytes;
+    hwm->start_us = account.start_us;
+    hwm->bytes = (double)account.most_bytes;
 }
 
-int gt_nvml_read_marks(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame, bool is_due)
+int gt_nvml_read_hwms(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_snapshot *snapshot, bool is_due)
 {
-    struct nvml_marks *marks = &gpu->marks;
+    struct nvml_hwms *hwms = &gpu->hwms;
     if (!gpu->has_accounting || gpu->gpu.is_asleep)
         return 0;
-    for (size_t i = 0; i < marks->count; i++)
-        marks->mark[i].is_there = false;
-    if (meet(nvml, gpu, frame) < 0)
+    for (size_t i = 0; i < hwms->count; i++)
+        hwms->hwm[i].is_there = false;
+    if (meet(nvml, gpu, snapshot) < 0)
         return -ENOMEM;
-    for (size_t i = 0; i < marks->count && !gpu->is_lost; i++)
-        if (!marks->mark[i].is_there || frame->is_last || (is_due && is_listed(gpu, marks->mark[i].driver_pid)))
-            read_account(nvml, gpu, &marks->mark[i]);
+    for (size_t i = 0; i < hwms->count && !gpu->is_lost; i++)
+        if (!hwms->hwm[i].is_there || snapshot->is_last || (is_due && is_listed(gpu, hwms->hwm[i].driver_pid)))
+            read_account(nvml, gpu, &hwms->hwm[i]);
     return 0;
 }
 
 /* ---- Processes that no look met ---------------------------------------------------------------------------------- */
 
-static bool was_published(const struct nvml_marks *marks, pid_t pid, unsigned long long start_us)
+static bool was_published(const struct nvml_hwms *hwms, pid_t pid, unsigned long long start_us)
 {
-    const struct nvml_mark *mark = find_mark(marks, pid);
-    if (mark && mark->start_us == start_us)
+    const struct nvml_hwm *hwm = find_hwm(hwms, pid);
+    if (hwm && hwm->start_us == start_us)
         return true;
-    for (size_t i = 0; i < marks->published_count; i++)
-        if (marks->published[i].pid == pid && marks->published[i].start_us == start_us)
+    for (size_t i = 0; i < hwms->published_count; i++)
+        if (hwms->published[i].pid == pid && hwms->published[i].start_us == start_us)
             return true;
     return false;
 }
@@ -449,19 +449,19 @@ static bool has_lived(const struct gt_clock *clock, const struct gt_past_process
 }
 
 static int publish_past(const struct nvml *nvml, const struct nvml_gpu *gpu, const struct gt_past_process *past,
-                        struct gt_frame *frame)
+                        struct gt_snapshot *snapshot)
 {
     struct nvml_accounting account = {0};
     if (nvml->call.accounting(gpu->handle, (unsigned)past->pid, &account) != NVML_SUCCESS || !account.most_bytes ||
         account.most_bytes == NVML_NOT_AVAILABLE || !has_lived(nvml->clock, past, account.start_us) ||
-        was_published(&gpu->marks, past->pid, account.start_us))
+        was_published(&gpu->hwms, past->pid, account.start_us))
         return 0;
-    struct gt_gpu_mark *mark = GT_GROW(frame, mark);
-    if (!mark)
+    struct gt_gpu_hwm *hwm = GT_GROW(snapshot, hwm);
+    if (!hwm)
         return -ENOMEM;
     double bytes = (double)account.most_bytes;
-    *mark = (struct gt_gpu_mark){gpu->gpu.device, past->pid, account.start_us < nvml->opened_us ? NAN : bytes, bytes,
-                                 true};
+    *hwm = (struct gt_gpu_hwm){gpu->gpu.device, past->pid, account.start_us < nvml->opened_us ? NAN : bytes, bytes,
+                               true};
     return 0;
 }
 
@@ -481,66 +481,66 @@ static int list_accounts(const struct nvml *nvml, const struct nvml_gpu *gpu, st
 }
 
 /* In containers the driver's number of a process that has ended is unknown. */
-static int find_past(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame)
+static int find_past(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_snapshot *snapshot)
 {
-    if (!frame->is_last || !frame->past_count || !nvml->call.accounting_pids || !nvml->pids.is_initial ||
+    if (!snapshot->is_last || !snapshot->past_count || !nvml->call.accounting_pids || !nvml->pids.is_initial ||
         !gpu->has_accounting || gpu->gpu.is_asleep || gpu->is_lost)
         return 0;
     struct gt_map accounts = {0};
     int status = list_accounts(nvml, gpu, &accounts);
-    for (size_t i = 0; status > 0 && i < frame->past_count; i++)
-        if (gt_map_get(&accounts, (uint32_t)frame->past[i].pid) != GT_MAP_ABSENT &&
-            publish_past(nvml, gpu, &frame->past[i], frame) < 0)
+    for (size_t i = 0; status > 0 && i < snapshot->past_count; i++)
+        if (gt_map_get(&accounts, (uint32_t)snapshot->past[i].pid) != GT_MAP_ABSENT &&
+            publish_past(nvml, gpu, &snapshot->past[i], snapshot) < 0)
             status = -ENOMEM;
     gt_map_release(&accounts);
     return status < 0 ? status : 0;
 }
 
 /* It has ended and is asked about no more. */
-static int note_published(struct nvml_marks *marks, const struct nvml_mark *mark)
+static int note_published(struct nvml_hwms *hwms, const struct nvml_hwm *hwm)
 {
-    struct nvml_published *published = isnan(mark->bytes) ? NULL : GT_GROW(marks, published);
+    struct nvml_published *published = isnan(hwm->bytes) ? NULL : GT_GROW(hwms, published);
     if (published)
-        *published = (struct nvml_published){mark->pid, mark->start_us};
-    return published || isnan(mark->bytes) ? 0 : -ENOMEM;
+        *published = (struct nvml_published){hwm->pid, hwm->start_us};
+    return published || isnan(hwm->bytes) ? 0 : -ENOMEM;
 }
 
-int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct gt_frame *frame)
+int gt_nvml_publish_hwms(const struct nvml *nvml, struct nvml_gpu *gpu, struct gt_snapshot *snapshot)
 {
-    struct nvml_marks *marks = &gpu->marks;
+    struct nvml_hwms *hwms = &gpu->hwms;
     size_t kept = 0;
-    if (find_past(nvml, gpu, frame) < 0)
+    if (find_past(nvml, gpu, snapshot) < 0)
         return -ENOMEM;
-    gt_map_clear(&marks->number);
-    for (size_t i = 0; i < marks->count; i++) {
-        struct nvml_mark *mark = &marks->mark[i];
-        struct gt_gpu_mark *published = isnan(mark->bytes) ? NULL : GT_GROW(frame, mark);
+    gt_map_clear(&hwms->number);
+    for (size_t i = 0; i < hwms->count; i++) {
+        struct nvml_hwm *hwm = &hwms->hwm[i];
+        struct gt_gpu_hwm *published = isnan(hwm->bytes) ? NULL : GT_GROW(snapshot, hwm);
         if (published)
-            *published = (struct gt_gpu_mark){gpu->gpu.device, mark->pid,
-                                              mark->bytes > mark->before ? mark->bytes : NAN, mark->bytes, false};
-        else if (!isnan(mark->bytes))
+            *published = (struct gt_gpu_hwm){gpu->gpu.device, hwm->pid, hwm->bytes > hwm->before ? hwm->bytes : NAN,
+                                             hwm->bytes, false};
+        else if (!isnan(hwm->bytes))
             return -ENOMEM;
-        if (!mark->is_there) {
-            if (note_published(marks, mark) < 0)
+        if (!hwm->is_there) {
+            if (note_published(hwms, hwm) < 0)
                 return -ENOMEM;
             continue;
         }
-        if (gt_map_put(&marks->number, (uint32_t)mark->pid, (uint32_t)kept) < 0)
+        if (gt_map_put(&hwms->number, (uint32_t)hwm->pid, (uint32_t)kept) < 0)
             return -ENOMEM;
-        marks->mark[kept++] = *mark;
+        hwms->hwm[kept++] = *hwm;
     }
-    marks->count = kept;
+    hwms->count = kept;
     return 0;
 }
 
-void gt_nvml_marks_release(struct nvml_marks *marks)
+void gt_nvml_hwms_release(struct nvml_hwms *hwms)
 {
-    free(marks->mark);
-    free(marks->published);
-    gt_map_release(&marks->number);
+    free(hwms->hwm);
+    free(hwms->published);
+    gt_map_release(&hwms->number);
 }
 
-void gt_nvml_survey_marks(const void *state, struct gt_availability *ret)
+void gt_nvml_survey_hwms(const void *state, struct gt_availability *ret)
 {
     const struct nvml *nvml = state;
     size_t boards = 0, on = 0;

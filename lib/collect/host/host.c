@@ -14,7 +14,7 @@
 #include "collect/collector.h"
 #include "collect/topology.h"
 
-/* Busy CPU time of the machine, and where the frame has packages, of each of them, from one reading of /proc/stat.
+/* Busy CPU time of the machine, and where the snapshot has packages, of each of them, from one reading of /proc/stat.
  *
  * A CPU that goes offline loses its line, and keeps its counter: what it had used until then is counted when it is back. One
  * that is new counts from its first reading on. */
@@ -104,33 +104,35 @@ static bool count_cpus(struct gt_cpu_stat *stat)
     return is_whole;
 }
 
-/* Forgets the frame's packages where it is not known on which every CPU is. -ENOMEM. */
-static int cpu_stat_open(struct gt_cpu_stat *stat, const struct gt_collect_options *options, struct gt_frame *frame)
+/* Forgets the snapshot's packages where it is not known on which every CPU is. -ENOMEM. */
+static int cpu_stat_open(struct gt_cpu_stat *stat, const struct gt_collect_options *options,
+                         struct gt_snapshot *snapshot)
 {
     *stat = (struct gt_cpu_stat){
-        .root = options->root, .topology = options->topology, .size = frame->package_count ? 16384 : FIRST_LINE};
+        .root = options->root, .topology = options->topology, .size = snapshot->package_count ? 16384 : FIRST_LINE};
     stat->fd = gt_root_open_file(options->root, "proc/stat");
     stat->text = malloc(stat->size);
     if (!stat->text)
         return -ENOMEM;
-    if (!frame->package_count)
+    if (!snapshot->package_count)
         return 0;
     bool is_whole = stat->fd >= 0 && read_text(stat) && count_cpus(stat);
-    for (size_t i = 0; i < frame->package_count; i++)
+    for (size_t i = 0; i < snapshot->package_count; i++)
         is_whole &= stat->cpus[i] > 0;
     if (is_whole)
         return 0;
-    gt_packages_forget(frame, stat->topology, "the system does not tell on which package each CPU is");
+    gt_packages_forget(snapshot, stat->topology, "the system does not tell on which package each CPU is");
     stat->size = FIRST_LINE;
     return 0;
 }
 
 /* Seconds since the machine started, NaN without. Counts the packages' time as well. */
-static double cpu_stat_read(struct gt_cpu_stat *stat, struct gt_frame *frame)
+static double cpu_stat_read(struct gt_cpu_stat *stat, struct gt_snapshot *snapshot)
 {
-    bool is_read = stat->fd >= 0 && (frame->package_count ? read_text(stat)
-                                                          : gt_root_reread_piece(stat->fd, stat->text, stat->size) > 0);
-    if (is_read && frame->package_count)
+    bool is_read = stat->fd >= 0 &&
+                   (snapshot->package_count ? read_text(stat)
+                                            : gt_root_reread_piece(stat->fd, stat->text, stat->size) > 0);
+    if (is_read && snapshot->package_count)
         count_cpus(stat);
     return is_read && !strncmp(stat->text, "cpu ", 4) ? busy_time(stat->text + 4) : NAN;
 }
@@ -188,7 +190,7 @@ static void host_close(void *opaque)
     free(state);
 }
 
-static int host_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int host_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                      struct gt_availability *availability, struct gt_error *error)
 {
     *ret = NULL;
@@ -199,11 +201,11 @@ static int host_open(void **ret, const struct gt_collect_options *options, struc
     state->read_ns = 0;
     gt_values_clear(state->last);
     state->meminfo = gt_root_open_file(options->root, "proc/meminfo");
-    if (cpu_stat_open(&state->stat, options, frame) < 0) {
+    if (cpu_stat_open(&state->stat, options, snapshot) < 0) {
         host_close(state);
         return gt_error_system(error, ENOMEM, "host collector");
     }
-    state->cpu_at_open = cpu_stat_read(&state->stat, frame);
+    state->cpu_at_open = cpu_stat_read(&state->stat, snapshot);
     if (state->meminfo < 0 && state->stat.fd < 0) {
         bool is_denied = state->meminfo == -EACCES;
         host_close(state);
@@ -214,21 +216,21 @@ static int host_open(void **ret, const struct gt_collect_options *options, struc
     return 0;
 }
 
-static int host_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+static int host_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     (void)error;
     struct state *state = opaque;
-    if (!state->read_ns || frame->monotonic_ns - state->read_ns >= PERIOD_NS) {
-        state->read_ns = frame->monotonic_ns;
+    if (!state->read_ns || snapshot->monotonic_ns - state->read_ns >= PERIOD_NS) {
+        state->read_ns = snapshot->monotonic_ns;
         read_memory(state);
-        state->last[GT_CPU_TIME] = cpu_stat_read(&state->stat, frame) - state->cpu_at_open;
+        state->last[GT_CPU_TIME] = cpu_stat_read(&state->stat, snapshot) - state->cpu_at_open;
     }
-    for (size_t i = 0; i < frame->package_count; i++) {
-        frame->package[i].cpus = state->stat.cpus[i];
-        frame->package[i].value[GT_CPU_TIME] = state->stat.busy[i];
+    for (size_t i = 0; i < snapshot->package_count; i++) {
+        snapshot->package[i].cpus = state->stat.cpus[i];
+        snapshot->package[i].value[GT_CPU_TIME] = state->stat.busy[i];
     }
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        frame->system[metrics[i]] = state->last[metrics[i]];
+        snapshot->system[metrics[i]] = state->last[metrics[i]];
     return 0;
 }
 
@@ -325,10 +327,10 @@ static int explain_pressure(struct gt_availability *availability, int result)
     return gt_unavailable(availability, GT_ABSENT, NULL, "this kernel has no /proc/pressure");
 }
 
-static int pressure_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int pressure_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                          struct gt_availability *availability, struct gt_error *error)
 {
-    (void)frame;
+    (void)snapshot;
     *ret = NULL;
     *availability = (struct gt_availability){.source = "/proc/pressure", .refresh = 1};
     struct pressure *state = malloc(sizeof *state);
@@ -348,18 +350,19 @@ static int pressure_open(void **ret, const struct gt_collect_options *options, s
     return 0;
 }
 
-static int pressure_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+static int pressure_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     (void)error;
     struct pressure *state = opaque;
     int64_t now = gt_clock_monotonic(state->clock);
-    if (frame->is_last || now - state->read_ns >= GT_COLLECT_SLOW_NS) {
+    if (snapshot->is_last || now - state->read_ns >= GT_COLLECT_SLOW_NS) {
         gt_values_clear(state->latest);
         read_totals(state, state->latest);
         state->read_ns = now;
     }
     for (size_t i = 0; i < sizeof pressure_metrics / sizeof *pressure_metrics; i++)
-        frame->system[pressure_metrics[i]] = state->latest[pressure_metrics[i]] - state->at_open[pressure_metrics[i]];
+        snapshot->system[pressure_metrics[i]] = state->latest[pressure_metrics[i]] -
+                                                state->at_open[pressure_metrics[i]];
     return 0;
 }
 
@@ -493,10 +496,10 @@ static void network_close(void *opaque)
     free(state);
 }
 
-static int network_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int network_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                         struct gt_availability *availability, struct gt_error *error)
 {
-    (void)frame;
+    (void)snapshot;
     *ret = NULL;
     *availability = (struct gt_availability){.source = "/proc/PID/net/dev", .refresh = 1};
     char path[64] = "proc/self/net/dev";
@@ -524,18 +527,18 @@ static int network_open(void **ret, const struct gt_collect_options *options, st
     return 0;
 }
 
-static int network_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+static int network_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     (void)error;
     struct network *state = opaque;
     int64_t now = gt_clock_monotonic(state->clock);
-    if (frame->is_last || now - state->read_ns >= GT_COLLECT_SLOW_NS) {
+    if (snapshot->is_last || now - state->read_ns >= GT_COLLECT_SLOW_NS) {
         if (read_interfaces(state) < 0)
             return 0;
         state->read_ns = now;
     }
-    frame->system[GT_NETWORK_NAMESPACE_RECEIVED] = state->received;
-    frame->system[GT_NETWORK_NAMESPACE_SENT] = state->sent;
+    snapshot->system[GT_NETWORK_NAMESPACE_RECEIVED] = state->received;
+    snapshot->system[GT_NETWORK_NAMESPACE_SENT] = state->sent;
     return 0;
 }
 

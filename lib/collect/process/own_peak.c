@@ -38,7 +38,7 @@ static double bytes_of(const char *status, const char *key)
     return line ? (double)strtoull(line + strlen(key), NULL, 10) * 1024 : NAN;
 }
 
-int gt_own_memory(double *ret_resident, double *ret_mark)
+int gt_own_memory(double *ret_resident, double *ret_hwm)
 {
     char text[8192];
     int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
@@ -49,22 +49,22 @@ int gt_own_memory(double *ret_resident, double *ret_mark)
     close(fd);
     text[length < 0 ? 0 : length] = '\0';
     *ret_resident = bytes_of(text, "\nVmRSS:");
-    *ret_mark = bytes_of(text, "\nVmHWM:");
+    *ret_hwm = bytes_of(text, "\nVmHWM:");
     return status;
 }
 
 /* Bytes, or negative errno. */
-static double read_mark(void)
+static double read_hwm(void)
 {
-    double resident, mark;
-    int status = gt_own_memory(&resident, &mark);
-    return status < 0 ? status : isnan(mark) ? -ENODATA : mark;
+    double resident, hwm;
+    int status = gt_own_memory(&resident, &hwm);
+    return status < 0 ? status : isnan(hwm) ? -ENODATA : hwm;
 }
 
-double gt_own_mark(void)
+double gt_own_hwm(void)
 {
-    double mark = read_mark();
-    return mark > 0 ? mark : INFINITY;
+    double hwm = read_hwm();
+    return hwm > 0 ? hwm : INFINITY;
 }
 
 static int set_back(void)
@@ -77,15 +77,15 @@ static int set_back(void)
     return result;
 }
 
-static void hand_out(double mark)
+static void hand_out(double hwm)
 {
     for (size_t i = 0; i < own.count; i++)
-        own.window[i].bytes = fmax(own.window[i].bytes, mark);
+        own.window[i].bytes = fmax(own.window[i].bytes, hwm);
 }
 
 static int begin(void)
 {
-    double before = read_mark();
+    double before = read_hwm();
     int result = before < 0 ? (int)before : GT_GROW_TO(own.window, own.capacity, own.count + 1);
     if (result == 0)
         result = set_back();
@@ -93,7 +93,7 @@ static int begin(void)
         return result;
     hand_out(before);
     own.last_number = own.last_number < 1 << 30 ? own.last_number + 1 : 1;
-    own.window[own.count++] = (struct window){own.last_number, fmax(0, read_mark())};
+    own.window[own.count++] = (struct window){own.last_number, fmax(0, read_hwm())};
     return own.last_number;
 }
 
@@ -111,13 +111,13 @@ double gt_own_peak_end(int window)
 {
     double bytes = NAN;
     pthread_mutex_lock(&own.lock);
-    double mark = read_mark();
-    if (mark >= 0)
-        hand_out(mark);
+    double hwm = read_hwm();
+    if (hwm >= 0)
+        hand_out(hwm);
     for (size_t i = 0; i < own.count; i++) {
         if (own.window[i].number != window)
             continue;
-        bytes = mark < 0 ? NAN : own.window[i].bytes;
+        bytes = hwm < 0 ? NAN : own.window[i].bytes;
         own.window[i] = own.window[--own.count];
         break;
     }

@@ -11,11 +11,11 @@
 
 /* Read the resident memory of the calling process now and its mark, in bytes; NaN where the kernel tells none. Returns 0 or negative
  * errno. */
-int gt_own_memory(double *ret_resident, double *ret_mark);
+int gt_own_memory(double *ret_resident, double *ret_hwm);
 /* Begin a window. Returns its number, above 0, or negative errno where the mark cannot be read or set back. */
 int gt_own_peak_begin(void);
 /* Returns the mark of the calling process now in bytes, or infinity where it cannot be read. */
-double gt_own_mark(void);
+double gt_own_hwm(void);
 /* End a window. Returns bytes, or NaN where there is no such window or the mark cannot be read. */
 double gt_own_peak_end(int window);
 

@@ -261,31 +261,31 @@ static struct gt_placement *placement_of(struct gt_process *process)
         return process->placement;
     process->placement = calloc(1, sizeof *process->placement);
     if (process->placement)
-        process->placement->seconds = process->ledger.own_base;
+        process->placement->seconds = process->baseline.own_base;
     return process->placement;
 }
 
 /* One that has not run since was nowhere: nothing is read for it. */
-static int place(const struct state *state, const struct gt_frame *frame, struct gt_process *process)
+static int place(const struct state *state, const struct gt_snapshot *snapshot, struct gt_process *process)
 {
     struct gt_placement *placement = placement_of(process);
     if (!placement)
         return -ENOMEM;
     double growth = fmax(0, process->value[GT_CPU_TIME] - placement->seconds);
     int64_t pause = LOOK_NS + (int64_t)placement->thread_count * THREAD_NS;
-    bool is_due = !placement->is_known || frame->monotonic_ns - placement->looked_ns >= pause;
+    bool is_due = !placement->is_known || snapshot->monotonic_ns - placement->looked_ns >= pause;
     int status = 0;
     memset(placement->recent, 0, sizeof placement->recent);
     memset(placement->recent_bound, 0, sizeof placement->recent_bound);
     memset(placement->recent_moved, 0, sizeof placement->recent_moved);
     placement->has_rested |= is_due && growth == 0;
     if (is_due && !process->is_gone && !process->is_zombie && (growth > 0 || !placement->is_known)) {
-        placement->looked_ns = frame->monotonic_ns;
+        placement->looked_ns = snapshot->monotonic_ns;
         status = look(placement, state->topology, state->root, process);
     }
     if (!placement->is_known || !(growth > 0))
         return status;
-    for (size_t i = 0; i < frame->package_count; i++) {
+    for (size_t i = 0; i < snapshot->package_count; i++) {
         placement->recent[i] = growth * placement->split[i];
         placement->recent_bound[i] = growth * placement->bound_split[i];
         placement->recent_moved[i] = growth * placement->moved_split[i];
@@ -294,32 +294,32 @@ static int place(const struct state *state, const struct gt_frame *frame, struct
     return status;
 }
 
-static int placement_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+static int placement_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     const struct state *state = opaque;
     int status = 0;
-    for (size_t i = 0; i < frame->process_count && frame->package_count; i++)
-        if (place(state, frame, frame->process[i]) < 0)
-            status = gt_error_system(error, ENOMEM, "threads of process %d", (int)frame->process[i]->pid);
+    for (size_t i = 0; i < snapshot->process_count && snapshot->package_count; i++)
+        if (place(state, snapshot, snapshot->process[i]) < 0)
+            status = gt_error_system(error, ENOMEM, "threads of process %d", (int)snapshot->process[i]->pid);
     return status;
 }
 
 /* RAPL says so itself. */
-static void look_for_packages(struct gt_frame *frame, const struct gt_collect_options *options)
+static void look_for_packages(struct gt_snapshot *snapshot, const struct gt_collect_options *options)
 {
-    const struct gt_collector_type *owner = frame->owner[GT_CPU_ENERGY];
-    if (!frame->package_count && owner && owner != &gt_collector_rapl && gt_packages_are_several(options->root))
-        gt_packages_forget(frame, options->topology, "the source of their energy adds them up");
+    const struct gt_collector_type *owner = snapshot->owner[GT_CPU_ENERGY];
+    if (!snapshot->package_count && owner && owner != &gt_collector_rapl && gt_packages_are_several(options->root))
+        gt_packages_forget(snapshot, options->topology, "the source of their energy adds them up");
 }
 
-static int placement_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int placement_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                           struct gt_availability *availability, struct gt_error *error)
 {
     *ret = NULL;
     *availability = (struct gt_availability){.source = "CPU affinity, /proc/PID/task/TID/stat"};
     const char *why = options->topology->why_no_packages;
-    look_for_packages(frame, options);
-    if (!frame->package_count)
+    look_for_packages(snapshot, options);
+    if (!snapshot->package_count)
         return gt_unavailable(availability, GT_ABSENT, NULL, "%s",
                               *why ? why : "no two processor packages have energy counters of their own");
     struct state *state = calloc(1, sizeof *state);

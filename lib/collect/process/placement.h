@@ -5,7 +5,7 @@
  * before. Looks are a tenth of a second apart at least, and more with many threads; until the next, and for threads that ended, the
  * process's time is divided as at the last. The sum over packages is the process's CPU time, which has a source of its own.
  *
- * Nothing of this is done on machines whose frame has no packages: a process then has no placement. */
+ * Nothing of this is done on machines whose snapshot has no packages: a process then has no placement. */
 #ifndef GT_COLLECT_PROCESS_PLACEMENT_H
 #define GT_COLLECT_PROCESS_PLACEMENT_H
 

@@ -15,6 +15,7 @@
 
 #include "base/number.h"
 #include "base/own_name.h"
+#include "base/system_calls.h"
 #include "collect/process/placement.h"
 
 struct gt_process_files {
@@ -26,8 +27,9 @@ struct gt_process_files {
     clockid_t clock;
     bool has_clock;
     bool may_read_io;
-    double cpu_at_threads;               /* CPU clock before threads were last counted */
-    double cpu_at_stat;                  /* the same of stat; NaN: not read, or without a clock */
+    bool stat_is_fresh;    /* stat was read for this sample already; only without a clock, which tells that otherwise */
+    double cpu_at_threads; /* CPU clock before threads were last counted */
+    double cpu_at_stat;    /* the same of stat; NaN: not read, or without a clock */
     double cpu_at_children;              /* the same of the children of all threads */
     double cpu_when_slow, rss_when_slow; /* as read before the last slow reading; NaN before the first */
 };
@@ -140,7 +142,7 @@ bool gt_process_stat_is_zombie(const struct gt_process_stat *stat)
     return first_has_ended(stat) && !(stat->threads > 1);
 }
 
-bool gt_process_stat_is_headless(const struct gt_process_stat *stat)
+bool gt_process_stat_leader_exited(const struct gt_process_stat *stat)
 {
     return first_has_ended(stat) && stat->threads > 1;
 }
@@ -151,12 +153,12 @@ static void apply_stat(struct gt_process *process, const struct gt_process_stat 
     process->parent = stat->parent;
     process->session = stat->session;
     process->is_zombie = gt_process_stat_is_zombie(stat);
-    process->is_headless = gt_process_stat_is_headless(stat);
+    process->leader_exited = gt_process_stat_leader_exited(stat);
     process->is_exiting = stat->is_exiting;
     if (process->is_forked && !stat->is_forked) { /* from now on its memory is its own program's */
         process->is_worker = false;
         process->alone_ns = 0;
-        process->value[GT_RAM_PEAK] = process->mark = NAN;
+        process->value[GT_RAM_PEAK] = process->hwm = NAN;
     }
     process->is_forked = stat->is_forked;
     memcpy(process->name, stat->name, sizeof process->name);
@@ -165,7 +167,7 @@ static void apply_stat(struct gt_process *process, const struct gt_process_stat 
     process->value[GT_MINOR_FAULTS] = stat->minor_faults;
     process->value[GT_MAJOR_FAULTS] = stat->major_faults;
     if (process->files->has_clock) {
-        process->value[GT_THREADS] = stat->threads - process->is_headless;
+        process->value[GT_THREADS] = stat->threads - process->leader_exited;
         process->files->cpu_at_threads = process->files->cpu_at_stat;
     }
     process->reaped[GT_CPU_TIME] = stat->reaped_cpu_time;
@@ -267,7 +269,7 @@ static void read_resident_of_others(struct gt_process *process)
 {
     char text[128];
     struct resident resident;
-    if (!process->is_headless || read_other_thread(process, "statm", statm_shows_memory, text, sizeof text) <= 0)
+    if (!process->leader_exited || read_other_thread(process, "statm", statm_shows_memory, text, sizeof text) <= 0)
         return;
     parse_resident(text, &resident);
     apply_resident(process, &resident);
@@ -332,7 +334,7 @@ int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t p
         close_kept(directory);
         return -ENOMEM;
     }
-    *process = (struct gt_process){.pid = pid, .files = files, .mark = NAN, .peak = UINT32_MAX};
+    *process = (struct gt_process){.pid = pid, .files = files, .hwm = NAN, .peak = UINT32_MAX};
     for (int id = 0; id < GT_PROCESS_METRICS; id++)
         process->value[id] = NAN;
     *files = (struct gt_process_files){
@@ -385,13 +387,15 @@ static void read_threads(struct gt_process *process)
     if (fd != process->files->task)
         close_kept(fd);
     if (status == 0 && task.st_nlink >= 2)
-        process->value[GT_THREADS] = (double)(task.st_nlink - 2) - process->is_headless;
+        process->value[GT_THREADS] = (double)(task.st_nlink - 2) - process->leader_exited;
 }
 
 int gt_process_read(struct gt_process *process, const struct gt_root *root)
 {
     struct resident resident;
+    bool stat_is_fresh = process->files->stat_is_fresh;
     double before = process->value[GT_CPU_TIME];
+    process->files->stat_is_fresh = false;
     read_clock(process); /* before statm: statm tells whether the number still was this process */
     ssize_t length = read_resident(process, &resident);
     if (length <= 0) {
@@ -406,8 +410,8 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
     if (status == 0)
         apply_resident(process, &resident);
     bool has_no_space = !resident.has_space && !process->is_zombie;
-    bool has_new_head = resident.has_space && process->is_headless; /* another thread has executed a program */
-    if (has_no_space || has_new_head || !process->files->has_clock)
+    bool has_new_head = resident.has_space && process->leader_exited; /* another thread has executed a program */
+    if (has_no_space || has_new_head || (!process->files->has_clock && !stat_is_fresh))
         read_stat(process);
     if (has_no_space)
         read_resident_of_others(process);
@@ -429,13 +433,13 @@ static double status_number(const char *text, const char *key)
 }
 
 /* A mark that is older than the tracking tells nothing until it rises; one that has fallen was set back meanwhile. */
-static void note_mark(struct gt_process *process, double mark)
+static void note_hwm(struct gt_process *process, double hwm)
 {
-    if (mark < process->mark)
-        process->mark_before = 0;
-    process->mark = mark;
-    if (mark > process->mark_before)
-        process->value[GT_RAM_PEAK] = fmax(mark, process->value[GT_RAM_PEAK]);
+    if (hwm < process->hwm)
+        process->hwm_before = 0;
+    process->hwm = hwm;
+    if (hwm > process->hwm_before)
+        process->value[GT_RAM_PEAK] = fmax(hwm, process->value[GT_RAM_PEAK]);
 }
 
 static bool status_shows_memory(const char *text)
@@ -445,10 +449,10 @@ static bool status_shows_memory(const char *text)
 
 static void note_memory(struct gt_process *process, const char *status)
 {
-    double mark = status_number(status, "\nVmHWM:") * 1024;
-    if (isnan(mark))
+    double hwm = status_number(status, "\nVmHWM:") * 1024;
+    if (isnan(hwm))
         return;
-    note_mark(process, mark);
+    note_hwm(process, hwm);
     process->value[GT_SWAP] = status_number(status, "\nVmSwap:") * 1024;
 }
 
@@ -461,7 +465,7 @@ static void read_status(struct gt_process *process)
     process->value[GT_INVOLUNTARY_SWITCHES] = status_number(text, "\nnonvoluntary_ctxt_switches:");
     if (isnan(process->value[GT_THREADS]))
         process->value[GT_THREADS] = status_number(text, "\nThreads:");
-    if (!process->is_headless || read_other_thread(process, "status", status_shows_memory, text, sizeof text) > 0)
+    if (!process->leader_exited || read_other_thread(process, "status", status_shows_memory, text, sizeof text) > 0)
         note_memory(process, text);
 }
 
@@ -473,8 +477,8 @@ static bool is_there(const char *text)
 static void read_io(struct gt_process *process)
 {
     char text[512];
-    ssize_t length = process->is_headless ? read_other_thread(process, "io", is_there, text, sizeof text)
-                                          : read_file(process, -1, "io", text, sizeof text);
+    ssize_t length = process->leader_exited ? read_other_thread(process, "io", is_there, text, sizeof text)
+                                            : read_file(process, -1, "io", text, sizeof text);
     if (!process->is_zombie && (length == -EACCES || length == -EPERM)) {
         process->files->may_read_io = false;
         process->is_denied = true;
@@ -493,7 +497,7 @@ enum { MOST_THREADS_ASKED = 256 };
 /* status counts the context switches of one thread: those of the others are added. */
 static void add_thread_switches(struct gt_process *process)
 {
-    double others = process->value[GT_THREADS] - !process->is_headless;
+    double others = process->value[GT_THREADS] - !process->leader_exited;
     if (!(others > 0) || others >= MOST_THREADS_ASKED)
         return;
     int fd = open_file(process, "task", O_DIRECTORY);
@@ -562,13 +566,17 @@ int gt_process_read_first(struct gt_process *process)
 
 int gt_process_read_faults(struct gt_process *process)
 {
-    return gt_process_has_rested(process) ? 0 : read_stat(process);
+    if (process->files->stat_is_fresh || gt_process_has_rested(process))
+        return 0;
+    int status = read_stat(process);
+    process->files->stat_is_fresh = status >= 0 && !process->files->has_clock;
+    return status;
 }
 
 /* vfork(2) lends the child the address space of its parent until it executes a program. */
 static bool shares_memory(const struct gt_process *process, const struct gt_process *parent, const struct gt_root *root)
 {
-    if (!root->is_machine || !parent || process->is_headless || parent->is_headless) /* their numbers show none */
+    if (!root->is_machine || !parent || process->leader_exited || parent->leader_exited) /* their numbers show none */
         return false;
     long order = syscall(SYS_kcmp, process->pid, parent->pid, KCMP_VM, 0, 0);
     if (order >= 0)
@@ -584,7 +592,7 @@ void gt_process_look_at_fork(struct gt_process *process, const struct gt_process
     int64_t age = now_ns - process->met_ns;
     if (!process->is_forked || (process->is_worker && age > YOUNG_NS))
         return;
-    if (!gt_process_has_rested(process) && read_stat(process) < 0)
+    if (gt_process_read_faults(process) < 0)
         return;
     if (!process->is_forked || process->is_worker)
         return;
@@ -602,11 +610,11 @@ bool gt_process_is_sampler(struct gt_process *process)
     char text[4096];
     if (process->is_sampler)
         return true;
-    if (!process->is_ours || process->is_known)
+    if (!process->is_ours || process->comm_checked)
         return false;
     ssize_t length = read_file(process, -1, "cmdline", text, sizeof text);
     const char *second = length > 0 ? text + strlen(text) + 1 : text;
-    process->is_known = length > 0 || process->is_zombie;
+    process->comm_checked = length > 0 || process->is_zombie;
     return length > 0 && second < text + length && !strcmp(second, GT_SAMPLER_WORD);
 }
 
@@ -680,7 +688,25 @@ int gt_process_children(struct gt_process *process, const struct gt_root *root, 
     count = read_children(fd, pids, count, capacity);
     if (fd != process->files->children)
         close(fd);
-    if (every_thread && process->value[GT_THREADS] + process->is_headless > 1)
+    if (every_thread && process->value[GT_THREADS] + process->leader_exited > 1)
         count = children_of_other_threads(process, pids, count, capacity);
     return (int)count;
+}
+
+int gt_pidfd_open(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+void gt_pidfd_survey(struct gt_availability *ret)
+{
+    *ret = (struct gt_availability){.state = GT_READY};
+    int fd = gt_pidfd_open(getpid());
+    snprintf(ret->source, sizeof ret->source, "pidfd (Linux 5.3)");
+    if (fd < 0)
+        gt_unavailable(ret, errno == ENOSYS ? GT_ABSENT : GT_DENIED, NULL,
+                       "%s: the end of a process that attach follows is seen at the next sample, not at once",
+                       strerror(errno));
+    else
+        close(fd);
 }

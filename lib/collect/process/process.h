@@ -31,7 +31,8 @@ bool gt_process_has_rested(const struct gt_process *process);
 bool gt_process_is_at_rest(const struct gt_process *process);
 /* Read all files but stat, of a process that was just opened. */
 int gt_process_read_first(struct gt_process *process);
-/* Read stat alone, for page faults, unless the process has rested. Returns a negative number where it has gone. */
+/* Read stat alone, for page faults, unless the process has rested. Without a CPU clock the next gt_process_read uses this reading, too.
+ * Returns a negative number where it has gone. */
 int gt_process_read_faults(struct gt_process *process);
 /* Find out at each look whether a forked process has become a worker, or another program. `parent` may be NULL. */
 void gt_process_look_at_fork(struct gt_process *process, const struct gt_process *parent, const struct gt_root *root,
@@ -66,8 +67,14 @@ struct gt_process_stat {
 int gt_process_parse_stat(const char *text, struct gt_process_stat *ret); /* -EINVAL */
 /* All its threads have ended; or the first one has, which stays as a zombie while others live. */
 bool gt_process_stat_is_zombie(const struct gt_process_stat *stat);
-bool gt_process_stat_is_headless(const struct gt_process_stat *stat);
+bool gt_process_stat_leader_exited(const struct gt_process_stat *stat);
 /* 0; -ESRCH and the like: it cannot be read. */
 int gt_process_stat_of(const struct gt_root *root, pid_t pid, struct gt_process_stat *ret);
+
+/* Report whether this kernel has pidfd, and what is later without. */
+void gt_pidfd_survey(struct gt_availability *ret);
+/* Returns a descriptor that becomes readable at the end of the process, or -1: the kernel has none (before Linux 5.3), forbids it, or
+ * the process is gone. */
+int gt_pidfd_open(pid_t pid);
 
 #endif

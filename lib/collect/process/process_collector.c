@@ -1,4 +1,4 @@
-/* The collector "proc": one reading of every process of the frame. */
+/* The collector "proc": one reading of every process of the snapshot. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ enum { SLOW_PERIOD_MS = 950 };
 struct state {
     const struct gt_root *root;
     int64_t slow_ns;  /* last time all files were read */
-    uint64_t members; /* who was in the frame then */
+    uint64_t members; /* who was in the snapshot then */
 };
 
 static const enum gt_metric_id metrics[] = {
@@ -32,10 +32,10 @@ static const enum gt_metric_id metrics[] = {
     GT_INVOLUNTARY_SWITCHES,
 };
 
-static int proc_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+static int proc_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                      struct gt_availability *availability, struct gt_error *error)
 {
-    (void)frame;
+    (void)snapshot;
     const struct gt_pid_namespace_fault *fault = gt_pid_namespace_fault(options->root);
     *ret = NULL;
     *availability = (struct gt_availability){.source = "/proc/PID/{statm,stat,status,io} and the process's CPU clock"};
@@ -49,38 +49,39 @@ static int proc_open(void **ret, const struct gt_collect_options *options, struc
     return 0;
 }
 
-/* A number for the processes of the frame: all, or those that were there at the last slow reading. */
-static uint64_t who(const struct gt_frame *frame, bool only_known)
+/* A number for the processes of the snapshot: all, or those that were there at the last slow reading. */
+static uint64_t who(const struct gt_snapshot *snapshot, bool only_known)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < frame->process_count; i++)
-        if (!only_known || frame->process[i]->is_counted)
-            sum += ((uint64_t)frame->process[i]->pid << 40 ^ frame->process[i]->start) * UINT64_C(0x9e3779b97f4a7c15);
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        if (!only_known || snapshot->process[i]->is_counted)
+            sum += ((uint64_t)snapshot->process[i]->pid << 40 ^ snapshot->process[i]->start) *
+                   UINT64_C(0x9e3779b97f4a7c15);
     return sum;
 }
 
 /* One that was there at the last slow reading has gone: then another may have a new parent. */
-static bool has_lost_one(struct state *state, const struct gt_frame *frame)
+static bool has_lost_one(struct state *state, const struct gt_snapshot *snapshot)
 {
-    bool is_lost = who(frame, true) != state->members;
-    state->members = who(frame, false);
-    for (size_t i = 0; i < frame->process_count; i++)
-        frame->process[i]->is_counted = true;
+    bool is_lost = who(snapshot, true) != state->members;
+    state->members = who(snapshot, false);
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        snapshot->process[i]->is_counted = true;
     return is_lost;
 }
 
 /* All files are read of those that have run, and of every process when one went. */
-static int proc_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+static int proc_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     struct state *state = opaque;
     (void)error;
-    bool slowly = frame->is_last || !state->slow_ns ||
-                  frame->monotonic_ns - state->slow_ns >= SLOW_PERIOD_MS * (GT_SECOND / 1000);
-    bool every = slowly && has_lost_one(state, frame);
+    bool slowly = snapshot->is_last || !state->slow_ns ||
+                  snapshot->monotonic_ns - state->slow_ns >= SLOW_PERIOD_MS * (GT_SECOND / 1000);
+    bool every = slowly && has_lost_one(state, snapshot);
     if (slowly)
-        state->slow_ns = frame->monotonic_ns;
-    for (size_t i = 0; i < frame->process_count; i++) {
-        struct gt_process *process = frame->process[i];
+        state->slow_ns = snapshot->monotonic_ns;
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        struct gt_process *process = snapshot->process[i];
         bool is_new = isnan(process->value[GT_RSS]);
         if (gt_process_read(process, state->root) == 0 && (slowly || is_new) &&
             (every || !gt_process_was_idle(process)))

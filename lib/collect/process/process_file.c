@@ -17,7 +17,7 @@ static pid_t task_with_memory(const struct gt_root *root, pid_t pid)
     struct gt_process_stat stat;
     snprintf(path, sizeof path, "proc/%d/statm", (int)pid);
     if (gt_root_read(root, path, text, sizeof text) <= 0 || *text != '0' || gt_process_stat_of(root, pid, &stat) < 0 ||
-        !gt_process_stat_is_headless(&stat))
+        !gt_process_stat_leader_exited(&stat))
         return pid;
     snprintf(path, sizeof path, "proc/%d/task", (int)pid);
     DIR *tasks = gt_root_list(root, path);

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "collect/process/process.h"
-#include "sample/roster.h"
+#include "sample/process_history.h"
 #include "support/fake_proc.h"
 #include "support/figures.h"
 #include "support/folder.h"
@@ -21,8 +21,8 @@ struct machine {
     char folder[64];
     struct gt_root root;
     struct gt_tree tree;
-    struct gt_roster *roster;
-    struct gt_lives lives;
+    struct gt_process_history *history;
+    struct gt_process_records records;
 };
 
 static int64_t now_ns; /* of the made-up clock */
@@ -52,15 +52,15 @@ static int begin(void **state)
     now_ns = 0;
     *state = &machine;
     return gt_tree_open(&machine.tree, &machine.root, 100, false, NULL) < 0 ||
-           gt_roster_new(&machine.roster, &machine.root, GT_ROSTER_MOST, false, NULL) < 0;
+           gt_process_history_new(&machine.history, &machine.root, GT_PROCESS_HISTORY_MOST, false, NULL) < 0;
 }
 
 static int finish(void **state)
 {
     struct machine *machine = *state;
-    gt_roster_free(machine->roster);
+    gt_process_history_free(machine->history);
     gt_tree_close(&machine->tree);
-    gt_lives_release(&machine->lives);
+    gt_process_records_release(&machine->records);
     fake_proc_destroy(machine->folder, &machine->root);
     return 0;
 }
@@ -69,27 +69,27 @@ static int finish(void **state)
 static void read_at(struct machine *machine, double seconds)
 {
     now_ns = (int64_t)(seconds * 1e9);
-    gt_roster_begin(machine->roster, 0);
+    gt_process_history_begin(machine->history, 0);
     gt_tree_discover(&machine->tree, true, now_ns + 100 * GT_SECOND);
     for (size_t i = 0; i < machine->tree.count; i++)
         gt_process_read_slowly(machine->tree.process[i]);
-    assert_int_equal(gt_roster_read(machine->roster, &machine->tree, now_ns), 0);
+    assert_int_equal(gt_process_history_read(machine->history, &machine->tree, now_ns), 0);
     gt_tree_drop_gone(&machine->tree);
 }
 
-static const struct gt_life *life(struct machine *machine, size_t number)
+static const struct gt_process_record *record_of(struct machine *machine, size_t number)
 {
-    gt_lives_release(&machine->lives);
-    assert_int_equal(gt_roster_lives(machine->roster, &machine->lives), 0);
-    assert_true(number < machine->lives.count);
-    assert_int_equal(machine->lives.life[number].number, number);
-    return &machine->lives.life[number];
+    gt_process_records_release(&machine->records);
+    assert_int_equal(gt_process_history_records(machine->history, &machine->records), 0);
+    assert_true(number < machine->records.count);
+    assert_int_equal(machine->records.record[number].number, number);
+    return &machine->records.record[number];
 }
 
 static void hear(struct machine *machine, struct gt_event event, bool has_ended)
 {
     event.tgid = event.tgid ? event.tgid : event.pid;
-    assert_int_equal(gt_roster_hear(machine->roster, &event, has_ended), 0);
+    assert_int_equal(gt_process_history_hear(machine->history, &event, has_ended), 0);
 }
 
 static void fork_at(struct machine *machine, pid_t pid, int64_t when_ns)
@@ -111,20 +111,20 @@ static void the_tree_alone_tells_names_and_ends(void **state)
     put_name(machine, 101, "worker\n", "./worker\0-n\0two words\0");
     read_at(machine, 1);
     read_at(machine, 2);
-    assert_string_equal(life(machine, 0)->name, "main");
-    assert_string_equal(life(machine, 1)->name, "worker");
-    assert_string_equal(life(machine, 1)->command, "./worker"); /* folder_put ends at the first NUL */
-    assert_int_equal(life(machine, 1)->pid, 101);
-    assert_int_equal(life(machine, 1)->parent, 99);
-    assert_close(life(machine, 1)->ram_peak, 3000 * 1024, 0);
-    assert_true(isnan(life(machine, 1)->end));
-    assert_true(isnan(life(machine, 1)->begin)); /* a stored machine does not tell when it was started */
+    assert_string_equal(record_of(machine, 0)->name, "main");
+    assert_string_equal(record_of(machine, 1)->name, "worker");
+    assert_string_equal(record_of(machine, 1)->command, "./worker"); /* folder_put ends at the first NUL */
+    assert_int_equal(record_of(machine, 1)->pid, 101);
+    assert_int_equal(record_of(machine, 1)->parent, 99);
+    assert_close(record_of(machine, 1)->ram_peak, 3000 * 1024, 0);
+    assert_true(isnan(record_of(machine, 1)->end));
+    assert_true(isnan(record_of(machine, 1)->begin)); /* a stored machine does not tell when it was started */
     fake_proc_remove(machine->folder, 101);
     read_at(machine, 3);
-    assert_close(life(machine, 1)->end, 3, 0);
-    assert_true(isnan(life(machine, 0)->end));
+    assert_close(record_of(machine, 1)->end, 3, 0);
+    assert_true(isnan(record_of(machine, 0)->end));
     read_at(machine, 4);
-    assert_close(life(machine, 1)->end, 3, 0);
+    assert_close(record_of(machine, 1)->end, 3, 0);
 }
 
 enum { LARGE = 70000, SMALL = 3000 }; /* KiB */
@@ -165,13 +165,13 @@ static void a_parents_memory_is_not_the_programs(void **state)
         read_at(machine, 1 + 10 * is_copied);
         process_of(machine, 101)->alone_ns = is_copied;
         read_at(machine, 2 + 10 * is_copied);
-        assert_true(isnan(life(machine, number)->ram_peak)); /* what it will be is not known yet */
+        assert_true(isnan(record_of(machine, number)->ram_peak)); /* what it will be is not known yet */
         show(machine, process, SMALL, false);
         read_at(machine, 3 + 10 * is_copied);
-        assert_close(life(machine, number)->ram_peak, SMALL * 1024, 0);
+        assert_close(record_of(machine, number)->ram_peak, SMALL * 1024, 0);
         fake_proc_remove(machine->folder, 101);
         read_at(machine, 4 + 10 * is_copied);
-        assert_close(life(machine, number)->ram_peak, SMALL * 1024, 0);
+        assert_close(record_of(machine, number)->ram_peak, SMALL * 1024, 0);
     }
 }
 
@@ -184,13 +184,13 @@ static void what_executes_unseen_has_its_own_memory(void **state)
     read_at(machine, 2);
     process_of(machine, 101)->is_worker = true;
     read_at(machine, 3);
-    assert_close(life(machine, 1)->ram_peak, LARGE * 1024, 0);
+    assert_close(record_of(machine, 1)->ram_peak, LARGE * 1024, 0);
     hear(machine, (struct gt_event){.kind = GT_EVENT_EXECUTE, .pid = 101}, false);
     exit_at(machine, 101, 3100 * MS);
     struct gt_event record = {.kind = GT_EVENT_RECORD, .pid = 101, .name = "sleep"};
     record.record.peak_rss = SMALL * 1024;
     hear(machine, record, true);
-    assert_close(life(machine, 1)->ram_peak, SMALL * 1024, 0);
+    assert_close(record_of(machine, 1)->ram_peak, SMALL * 1024, 0);
 }
 
 static void a_worker_has_what_it_was_forked_with_and_later_what_it_took(void **state)
@@ -202,10 +202,10 @@ static void a_worker_has_what_it_was_forked_with_and_later_what_it_took(void **s
     process_of(machine, 101)->value[GT_RSS] = LARGE * 1024; /* nearly all of it its parent's */
     show(machine, process, LARGE + 2 * SMALL, true);
     read_at(machine, 2);
-    assert_close(life(machine, 1)->ram_peak, (LARGE + 2 * SMALL) * 1024, 0);
+    assert_close(record_of(machine, 1)->ram_peak, (LARGE + 2 * SMALL) * 1024, 0);
     show(machine, process, SMALL, false);
     read_at(machine, 3);
-    assert_close(life(machine, 1)->ram_peak, 2 * SMALL * 1024, 0);
+    assert_close(record_of(machine, 1)->ram_peak, 2 * SMALL * 1024, 0);
 }
 
 static void a_fork_that_ends_as_one_has_its_memory(void **state)
@@ -218,7 +218,7 @@ static void a_fork_that_ends_as_one_has_its_memory(void **state)
     process->state = 'Z';
     show(machine, process, 0, true);
     read_at(machine, 3);
-    assert_close(life(machine, 1)->ram_peak, LARGE * 1024, 0);
+    assert_close(record_of(machine, 1)->ram_peak, LARGE * 1024, 0);
 }
 
 static void a_zombie_has_ended(void **state)
@@ -234,9 +234,9 @@ static void a_zombie_has_ended(void **state)
     put_name(machine, 101, "worker\n", "");
     read_at(machine, 2);
     read_at(machine, 3);
-    assert_close(life(machine, 1)->end, 2, 0);
-    assert_string_equal(life(machine, 1)->command, "./worker");
-    assert_int_equal(machine->lives.count, 2);
+    assert_close(record_of(machine, 1)->end, 2, 0);
+    assert_string_equal(record_of(machine, 1)->command, "./worker");
+    assert_int_equal(machine->records.count, 2);
 }
 
 static void the_last_name_counts(void **state)
@@ -250,19 +250,19 @@ static void the_last_name_counts(void **state)
     fake_proc_write(machine->folder, &process);
     put_name(machine, 101, "a\nb\n", "./program -x");
     read_at(machine, 1.1);
-    assert_string_equal(life(machine, 1)->name, "a\nb");
-    assert_string_equal(life(machine, 1)->command, "./program -x");
+    assert_string_equal(record_of(machine, 1)->name, "a\nb");
+    assert_string_equal(record_of(machine, 1)->command, "./program -x");
     put_name(machine, 101, "a\nb\n", "./program -y"); /* the same name again, later: other words */
     process.cpu_ticks = 7;
     fake_proc_write(machine->folder, &process);
     read_at(machine, 9);
-    assert_string_equal(life(machine, 1)->command, "./program -y");
+    assert_string_equal(record_of(machine, 1)->command, "./program -y");
     put_name(machine, 101, "unread\n", "unread"); /* no CPU time was used: nothing was executed */
     read_at(machine, 20);
-    assert_string_equal(life(machine, 1)->name, "a\nb");
+    assert_string_equal(record_of(machine, 1)->name, "a\nb");
     hear(machine, (struct gt_event){.kind = GT_EVENT_EXECUTE, .pid = 101}, false); /* but now something was */
     read_at(machine, 20.1);
-    assert_string_equal(life(machine, 1)->command, "unread");
+    assert_string_equal(record_of(machine, 1)->command, "unread");
 }
 
 static void a_number_used_again_is_another_process(void **state)
@@ -278,11 +278,11 @@ static void a_number_used_again_is_another_process(void **state)
     fake_proc_write(machine->folder, &process);
     put_name(machine, 101, "second\n", "second");
     read_at(machine, 3);
-    assert_string_equal(life(machine, 1)->name, "first");
-    assert_close(life(machine, 1)->end, 2, 0);
-    assert_string_equal(life(machine, 2)->name, "second");
-    assert_true(isnan(life(machine, 2)->end));
-    assert_int_equal(life(machine, 2)->start, 5000);
+    assert_string_equal(record_of(machine, 1)->name, "first");
+    assert_close(record_of(machine, 1)->end, 2, 0);
+    assert_string_equal(record_of(machine, 2)->name, "second");
+    assert_true(isnan(record_of(machine, 2)->end));
+    assert_int_equal(record_of(machine, 2)->start, 5000);
 }
 
 /* What the kernel tells of a process that no reading met. */
@@ -301,14 +301,14 @@ static void events_tell_of_short_processes(void **state)
     record.record = (struct gt_exit_record){.ran_ns = 1000000, .peak_rss = 6000};
     hear(machine, record, true);
     read_at(machine, 2);
-    const struct gt_life *short_life = life(machine, 1);
-    assert_string_equal(short_life->name, "ls");
-    assert_string_equal(short_life->command, "");
-    assert_int_equal(short_life->parent, 100);
-    assert_close(short_life->begin, 1.1, 1e-9);
-    assert_close(short_life->end, 1.25, 1e-9);
-    assert_close(short_life->cpu_time, 0.003, 1e-12);
-    assert_close(short_life->ram_peak, 6000, 0);
+    const struct gt_process_record *short_record = record_of(machine, 1);
+    assert_string_equal(short_record->name, "ls");
+    assert_string_equal(short_record->command, "");
+    assert_int_equal(short_record->parent, 100);
+    assert_close(short_record->begin, 1.1, 1e-9);
+    assert_close(short_record->end, 1.25, 1e-9);
+    assert_close(short_record->cpu_time, 0.003, 1e-12);
+    assert_close(short_record->ram_peak, 6000, 0);
 }
 
 /* A tick of the fake processes is 0.01 s. The second ends between two ticks, and the records of its threads may lack what it ran last. */
@@ -327,10 +327,10 @@ static void looks_and_records_together_tell_cpu_time(void **state)
         hear(machine, record, false);
     }
     exit_at(machine, 101, 2500 * MS);
-    assert_close(life(machine, 1)->cpu_time, 0.5, 1e-9);
+    assert_close(record_of(machine, 1)->cpu_time, 0.5, 1e-9);
     record.pid = 101;
     hear(machine, record, true);
-    assert_close(life(machine, 1)->cpu_time, 0.6, 1e-9);
+    assert_close(record_of(machine, 1)->cpu_time, 0.6, 1e-9);
 }
 
 /* Children of 100 that a look sees with 0.05 s. */
@@ -348,7 +348,7 @@ static void meet(struct machine *machine, pid_t first, pid_t last)
 
 static void check_cpu_time(struct machine *machine, size_t number, double expected)
 {
-    assert_close(life(machine, number)->cpu_time, expected, 1e-9);
+    assert_close(record_of(machine, number)->cpu_time, expected, 1e-9);
 }
 
 static void a_parent_tells_what_no_look_saw(void **state)
@@ -356,13 +356,13 @@ static void a_parent_tells_what_no_look_saw(void **state)
     struct machine *machine = *state;
     meet(machine, 101, 103);
     exit_at(machine, 101, 2500 * MS);
-    gt_roster_took_over(machine->roster, 100, 101, 0.3);
+    gt_process_history_took_over(machine->history, 100, 101, 0.3);
     check_cpu_time(machine, 1, 0.35);
     exit_at(machine, 102, 2700 * MS);
-    gt_roster_took_over(machine->roster, 100, 102, NAN);
+    gt_process_history_took_over(machine->history, 100, 102, NAN);
     check_cpu_time(machine, 2, 0.05);
     exit_at(machine, 103, 2900 * MS);
-    gt_roster_took_over(machine->roster, 100, 103, 0.02); /* clock ticks */
+    gt_process_history_took_over(machine->history, 100, 103, 0.02); /* clock ticks */
     check_cpu_time(machine, 3, 0.05);
 }
 
@@ -372,8 +372,8 @@ static void one_of_two_children_may_have_used_the_rest(void **state)
     meet(machine, 101, 102);
     exit_at(machine, 101, 2500 * MS);
     exit_at(machine, 102, 2500 * MS);
-    gt_roster_took_over(machine->roster, 100, 102, 0.3);
-    gt_roster_took_over(machine->roster, 100, 101, 0);
+    gt_process_history_took_over(machine->history, 100, 102, 0.3);
+    gt_process_history_took_over(machine->history, 100, 101, 0);
     check_cpu_time(machine, 1, 0.05);
     check_cpu_time(machine, 2, 0.05);
 }
@@ -386,7 +386,7 @@ static void a_childs_child_may_have_used_the_rest(void **state)
          false);
     exit_at(machine, 102, 2200 * MS);
     exit_at(machine, 101, 2500 * MS);
-    gt_roster_took_over(machine->roster, 100, 101, 0.3);
+    gt_process_history_took_over(machine->history, 100, 101, 0.3);
     check_cpu_time(machine, 1, 0.05);
 }
 
@@ -394,9 +394,9 @@ static void lost_forks_may_have_used_the_rest(void **state)
 {
     struct machine *machine = *state;
     meet(machine, 101, 101);
-    gt_roster_lost(machine->roster);
+    gt_process_history_lost(machine->history);
     exit_at(machine, 101, 2500 * MS);
-    gt_roster_took_over(machine->roster, 100, 101, 0.3);
+    gt_process_history_took_over(machine->history, 100, 101, 0.3);
     check_cpu_time(machine, 1, 0.05);
 }
 
@@ -407,9 +407,10 @@ static void what_was_used_before_tracking_is_not_told(void **state)
     fake_proc_write(machine->folder, &process);
     put_name(machine, 101, "shell\n", "sh");
     read_at(machine, 1);
-    process_of(machine, 101)->ledger = (struct gt_ledger){.base = {7}, .own_base = 0.2}; /* it had waited for others */
+    process_of(machine, 101)->baseline = (struct gt_usage_baseline){.base = {7},
+                                                                    .own_base = 0.2}; /* it had waited for others */
     read_at(machine, 2);
-    assert_close(life(machine, 1)->cpu_time, 0.3, 1e-9);
+    assert_close(record_of(machine, 1)->cpu_time, 0.3, 1e-9);
 }
 
 /* An ordinary user hears of forks and ends, and gets no records. */
@@ -420,14 +421,14 @@ static void what_is_not_told_is_missing(void **state)
     fork_at(machine, 200, 1100 * MS);
     exit_at(machine, 200, 1250 * MS);
     read_at(machine, 2);
-    const struct gt_life *short_life = life(machine, 1);
-    assert_string_equal(short_life->name, "");
-    assert_true(isnan(short_life->cpu_time) && isnan(short_life->ram_peak));
-    assert_close(short_life->end, 1.25, 1e-9);
+    const struct gt_process_record *short_record = record_of(machine, 1);
+    assert_string_equal(short_record->name, "");
+    assert_true(isnan(short_record->cpu_time) && isnan(short_record->ram_peak));
+    assert_close(short_record->end, 1.25, 1e-9);
     struct gt_event record = {
         .kind = GT_EVENT_RECORD, .pid = 200, .name = "x"}; /* too short for the scheduler's clock */
     hear(machine, record, true);
-    assert_true(isnan(life(machine, 1)->cpu_time));
+    assert_true(isnan(record_of(machine, 1)->cpu_time));
 }
 
 static void events_and_readings_are_of_one_process(void **state)
@@ -444,12 +445,12 @@ static void events_and_readings_are_of_one_process(void **state)
     hear(machine, record, true);
     fake_proc_remove(machine->folder, 101);
     read_at(machine, 3);
-    assert_int_equal(life(machine, 1)->start, 101);
-    assert_int_equal(machine->lives.count, 2);
-    assert_close(life(machine, 1)->begin, 1.5, 1e-9);
-    assert_close(life(machine, 1)->end, 2.5, 1e-9);
-    assert_string_equal(life(machine, 1)->name, "other"); /* it had executed that since, */
-    assert_string_equal(life(machine, 1)->command, "");   /* with words that nobody read */
+    assert_int_equal(record_of(machine, 1)->start, 101);
+    assert_int_equal(machine->records.count, 2);
+    assert_close(record_of(machine, 1)->begin, 1.5, 1e-9);
+    assert_close(record_of(machine, 1)->end, 2.5, 1e-9);
+    assert_string_equal(record_of(machine, 1)->name, "other"); /* it had executed that since, */
+    assert_string_equal(record_of(machine, 1)->command, "");   /* with words that nobody read */
 }
 
 static void a_fork_under_the_number_of_one_that_seems_to_live(void **state)
@@ -458,24 +459,24 @@ static void a_fork_under_the_number_of_one_that_seems_to_live(void **state)
     read_at(machine, 1);
     fork_at(machine, 200, 1100 * MS);
     fork_at(machine, 200, 1105 * MS); /* the first one's end was lost */
-    assert_close(life(machine, 1)->end, 1.105, 1e-9);
-    assert_close(life(machine, 2)->begin, 1.105, 1e-9);
-    assert_true(isnan(life(machine, 2)->end));
+    assert_close(record_of(machine, 1)->end, 1.105, 1e-9);
+    assert_close(record_of(machine, 2)->begin, 1.105, 1e-9);
+    assert_true(isnan(record_of(machine, 2)->end));
     read_at(machine, 2);
-    assert_close(life(machine, 2)->end, 2, 1e-9); /* no reading meets it */
+    assert_close(record_of(machine, 2)->end, 2, 1e-9); /* no reading meets it */
 }
 
-static size_t changes(struct machine *machine, const struct gt_life **ret)
+static size_t changes(struct machine *machine, const struct gt_process_record **ret)
 {
     size_t count;
-    assert_int_equal(gt_roster_changes(machine->roster, ret, &count), 0);
+    assert_int_equal(gt_process_history_changes(machine->history, ret, &count), 0);
     return count;
 }
 
 static void each_change_is_told_once(void **state)
 {
     struct machine *machine = *state;
-    const struct gt_life *changed;
+    const struct gt_process_record *changed;
     struct fake_process process = job(101, 5);
     read_at(machine, 1);
     assert_int_equal(changes(machine, &changed), 1);
@@ -491,8 +492,8 @@ static void each_change_is_told_once(void **state)
     read_at(machine, 3.1);
     assert_int_equal(changes(machine, &changed), 1);
     assert_string_equal(changed->name, "worker");
-    gt_roster_reaped(machine->roster, 101, 4 * GT_SECOND);
-    gt_roster_reaped(machine->roster, 12345, 4 * GT_SECOND);
+    gt_process_history_reaped(machine->history, 101, 4 * GT_SECOND);
+    gt_process_history_reaped(machine->history, 12345, 4 * GT_SECOND);
     assert_int_equal(changes(machine, &changed), 1);
     assert_close(changed->end, 4, 0);
     assert_int_equal(changes(machine, &changed), 0);
@@ -502,7 +503,7 @@ static void each_change_is_told_once(void **state)
 static void figures_that_grow_are_told_now_and_then(void **state)
 {
     struct machine *machine = *state;
-    const struct gt_life *changed;
+    const struct gt_process_record *changed;
     struct fake_process process = job(101, 5);
     process.peak_kib = SMALL;
     fake_proc_write(machine->folder, &process);
@@ -526,21 +527,21 @@ static void figures_that_grow_are_told_now_and_then(void **state)
 static void too_many_are_counted(void **state)
 {
     struct machine *machine = *state;
-    for (int i = 0; i < GT_ROSTER_MOST + 3; i++) {
+    for (int i = 0; i < GT_PROCESS_HISTORY_MOST + 3; i++) {
         fork_at(machine, 1000 + i, i * MS);
         exit_at(machine, 1000 + i, i * MS + 1);
     }
     read_at(machine, 1); /* the main process is one more, */
     read_at(machine, 2); /* once */
-    assert_int_equal(gt_roster_left_out(machine->roster), 4);
-    assert_int_equal(life(machine, GT_ROSTER_MOST - 1)->pid, 1000 + GT_ROSTER_MOST - 1);
-    assert_int_equal(machine->lives.count, GT_ROSTER_MOST);
+    assert_int_equal(gt_process_history_left_out(machine->history), 4);
+    assert_int_equal(record_of(machine, GT_PROCESS_HISTORY_MOST - 1)->pid, 1000 + GT_PROCESS_HISTORY_MOST - 1);
+    assert_int_equal(machine->records.count, GT_PROCESS_HISTORY_MOST);
 }
 
 static void check_short(const char *text, const char *expected)
 {
     char shortened[12];
-    gt_life_shorten(shortened, sizeof shortened, text);
+    gt_shorten(shortened, sizeof shortened, text);
     assert_string_equal(shortened, expected);
 }
 
@@ -557,23 +558,23 @@ static void texts_are_cut_between_characters(void **state)
 static void lists_are_unified_and_sorted(void **state)
 {
     (void)state;
-    static const struct gt_life rows[] = {
+    static const struct gt_process_record rows[] = {
         {.number = 2, .pid = 1, .begin = 5},   {.number = 0, .pid = 2, .begin = NAN},
         {.number = 2, .pid = 3, .begin = 4},   {.number = 1, .pid = 4, .begin = 4},
         {.number = 0, .pid = 5, .begin = NAN}, {.number = 3, .pid = 6, .begin = -1},
     };
-    struct gt_lives lives = {0};
+    struct gt_process_records records = {0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(gt_lives_add(&lives, &rows[i]), 0);
-    assert_int_equal(gt_lives_unify(&lives), 0);
-    assert_int_equal(lives.count, 4);
-    gt_lives_sort(&lives);
+        assert_int_equal(gt_process_records_add(&records, &rows[i]), 0);
+    assert_int_equal(gt_process_records_unify(&records), 0);
+    assert_int_equal(records.count, 4);
+    gt_process_records_sort(&records);
     static const pid_t expected[] = {6, 4, 3, 5};
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(lives.life[i].pid, expected[i]);
-    gt_lives_release(&lives);
-    assert_int_equal(gt_lives_unify(&lives), 0);
-    assert_int_equal(lives.count, 0);
+        assert_int_equal(records.record[i].pid, expected[i]);
+    gt_process_records_release(&records);
+    assert_int_equal(gt_process_records_unify(&records), 0);
+    assert_int_equal(records.count, 0);
 }
 
 int main(void)

@@ -19,13 +19,13 @@
 static const char *const names[] = {"a.csv", "a.sqlite"};
 enum { NAMES = 2 };
 
-/* As the roster tells them: first by what was known then, at the end all. */
-static const struct gt_life early[] = {
+/* As the process history reports them: first by what was known then, at the end all. */
+static const struct gt_process_record early[] = {
     {0, 4711, 4710, 123, "sh", "sh -c x", 0, NAN, NAN, NAN, 0},
     {1, 4712, 4711, 0, "", "", 0.5, NAN, NAN, NAN, 0},
     {9, 4719, 4711, 0, "other", "", 0.5, NAN, NAN, NAN, 0}, /* which is then found to be no part of the job */
 };
-static const struct gt_life final[] = {
+static const struct gt_process_record final[] = {
     {0, 4711, 4710, 123, "python3", "python3 \"a, b\".py\nsecond\xff", 0, NAN, 2048, 1.25, 1},
     {1, 4712, 4711, 0, "ls", "", 0.5, 0.625, 1024, NAN, 8},
     {2, 4713, 0, 0, "", "", -2.5, 0.75, NAN, NAN, 0},
@@ -39,17 +39,17 @@ static struct gt_store *open_with(const char *path, bool detail)
     if (gt_store_open(&store, &options, recorder_machine(true), &error) < 0)
         fail_msg("%s", error.text);
     struct gt_sample sample = *recorder_sample(0);
-    sample.life = early;
-    sample.life_count = detail ? 3 : 0;
+    sample.record = early;
+    sample.record_count = detail ? 3 : 0;
     recorder_send(store, &sample);
     return store;
 }
 
-static void record(const char *path)
+static void write_recording(const char *path)
 {
     struct gt_store *store = open_with(path, true);
     struct gt_outcome outcome = recorder_outcome(1);
-    outcome.lives = (struct gt_lives){.life = (struct gt_life *) final, .count = 3};
+    outcome.records = (struct gt_process_records){.record = (struct gt_process_record *) final, .count = 3};
     outcome.processes_not_listed = 7;
     assert_int_equal(gt_store_close(store, &outcome, NULL), 0);
 }
@@ -68,7 +68,8 @@ static void assert_same(double read, double written)
     assert_true(read == written || (isnan(read) && isnan(written)));
 }
 
-static void check_life(const struct gt_life *read, const struct gt_life *written, const char *command)
+static void check_record(const struct gt_process_record *read, const struct gt_process_record *written,
+                         const char *command)
 {
     assert_int_equal(read->number, written->number);
     assert_int_equal(read->pid, written->pid);
@@ -87,13 +88,13 @@ static void a_finished_recording_has_each_process_once(void **state)
 {
     (void)state;
     for (int i = 0; i < NAMES; i++) {
-        record(folder_path(names[i]));
+        write_recording(folder_path(names[i]));
         struct gt_recording *recording = opened(folder_path(names[i]));
-        const struct gt_lives *lives = gt_recording_lives(recording);
-        assert_int_equal(lives->count, 3);
-        check_life(&lives->life[0], &final[0], "python3 \"a, b\".py\nsecond\xef\xbf\xbd");
-        check_life(&lives->life[1], &final[1], NULL);
-        check_life(&lives->life[2], &final[2], NULL);
+        const struct gt_process_records *records = gt_recording_process_records(recording);
+        assert_int_equal(records->count, 3);
+        check_record(&records->record[0], &final[0], "python3 \"a, b\".py\nsecond\xef\xbf\xbd");
+        check_record(&records->record[1], &final[1], NULL);
+        check_record(&records->record[2], &final[2], NULL);
         assert_int_equal(gt_recording_outcome(recording)->processes_not_listed, 7);
         gt_recording_close(recording);
     }
@@ -115,17 +116,17 @@ static void an_unfinished_recording_has_what_was_known(void **state)
     for (int i = 0; i < NAMES; i++) {
         struct gt_store *store = open_with(folder_path(names[i]), true);
         struct gt_sample sample = *recorder_sample(1);
-        sample.life = &final[1];
-        sample.life_count = 1;
+        sample.record = &final[1];
+        sample.record_count = 1;
         recorder_send(store, &sample);
         assert_int_equal(gt_store_close(store, NULL, NULL), 0);
         struct gt_recording *recording = opened(folder_path(names[i]));
-        const struct gt_lives *lives = gt_recording_lives(recording);
+        const struct gt_process_records *records = gt_recording_process_records(recording);
         assert_null(gt_recording_outcome(recording));
-        assert_int_equal(lives->count, 3);
-        check_life(&lives->life[0], &early[0], NULL);
-        check_life(&lives->life[1], &final[1], NULL);
-        check_life(&lives->life[2], &early[2], NULL);
+        assert_int_equal(records->count, 3);
+        check_record(&records->record[0], &early[0], NULL);
+        check_record(&records->record[1], &final[1], NULL);
+        check_record(&records->record[2], &early[2], NULL);
         gt_recording_close(recording);
     }
 }
@@ -137,7 +138,7 @@ static void without_detail_there_is_no_list(void **state)
         struct gt_outcome outcome = recorder_outcome(1);
         assert_int_equal(gt_store_close(open_with(folder_path(names[i]), false), &outcome, NULL), 0);
         struct gt_recording *recording = opened(folder_path(names[i]));
-        assert_int_equal(gt_recording_lives(recording)->count, 0);
+        assert_int_equal(gt_recording_process_records(recording)->count, 0);
         gt_recording_close(recording);
     }
     assert_int_equal(folder_count(), 2);
@@ -153,14 +154,14 @@ static void an_old_list_is_kept_unless_told(void **state)
     assert_int_equal(gt_store_check(&options, NULL), 0);
 }
 
-static size_t lives_in(const char *list, int expected)
+static size_t records_in(const char *list, int expected)
 {
     struct gt_recording *recording = NULL;
     size_t count = 0;
     recorder_put(folder_path("a.process_list.csv"), list, strlen(list));
     assert_int_equal(gt_recording_open(&recording, folder_path("a.csv"), NULL), expected);
     if (recording)
-        count = gt_recording_lives(recording)->count;
+        count = gt_recording_process_records(recording)->count;
     gt_recording_close(recording);
     return count;
 }
@@ -169,15 +170,15 @@ static size_t lives_in(const char *list, int expected)
 static void odd_lists(void **state)
 {
     (void)state;
-    record(folder_path("a.csv"));
-    assert_int_equal(lives_in("", 0), 0);
-    assert_int_equal(lives_in("number,pid\n", 0), 0);
-    assert_int_equal(lives_in("pid,other,number\n1,x,0\n2,y,1\n", 0), 2);
-    assert_int_equal(lives_in("number,pid\n0,1\n1,2", 0), 1);
-    assert_int_equal(lives_in("number,command\n0,a\n1,\"torn", 0), 1);
-    assert_int_equal(lives_in("number,pid\n0,1\n1,x\n", -EINVAL), 0);
-    assert_int_equal(lives_in("number,pid\n0\n", -EINVAL), 0);
-    assert_int_equal(lives_in("number,pid\n-5,1e300\n1e300,-7\n", 0), 2);
+    write_recording(folder_path("a.csv"));
+    assert_int_equal(records_in("", 0), 0);
+    assert_int_equal(records_in("number,pid\n", 0), 0);
+    assert_int_equal(records_in("pid,other,number\n1,x,0\n2,y,1\n", 0), 2);
+    assert_int_equal(records_in("number,pid\n0,1\n1,2", 0), 1);
+    assert_int_equal(records_in("number,command\n0,a\n1,\"torn", 0), 1);
+    assert_int_equal(records_in("number,pid\n0,1\n1,x\n", -EINVAL), 0);
+    assert_int_equal(records_in("number,pid\n0\n", -EINVAL), 0);
+    assert_int_equal(records_in("number,pid\n-5,1e300\n1e300,-7\n", 0), 2);
 }
 
 static void check_report(const char *path, const char *format, const char *expected)
@@ -202,7 +203,7 @@ static void reports_list_them_in_order(void **state)
     (void)state;
     for (int i = 0; i < NAMES; i++) {
         const char *path = folder_path(names[i]);
-        record(path);
+        write_recording(path);
         check_report(
             path, "text",
             "Each process:\n"

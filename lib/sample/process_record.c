@@ -1,4 +1,4 @@
-#include "sample/life.h"
+#include "sample/process_record.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,74 +11,75 @@
 #include "base/number.h"
 #include "base/utf8.h"
 
-int gt_lives_add(struct gt_lives *lives, const struct gt_life *life)
+int gt_process_records_add(struct gt_process_records *records, const struct gt_process_record *record)
 {
-    struct gt_life *added = GT_GROW_LIST(lives, life);
+    struct gt_process_record *added = GT_GROW_LIST(records, record);
     if (!added)
         return -ENOMEM;
-    *added = *life;
+    *added = *record;
     return 0;
 }
 
 /* Of pointers into one array: what stood behind stays behind. */
 static int by_number_and_place(const void *a, const void *b)
 {
-    const struct gt_life *first = *(struct gt_life *const *)a, *second = *(struct gt_life *const *)b;
+    const struct gt_process_record *first = *(struct gt_process_record *const *)a,
+                                   *second = *(struct gt_process_record *const *)b;
     return first->number != second->number ? GT_ORDER(first->number, second->number) : GT_ORDER(first, second);
 }
 
 static int by_begin(const void *a, const void *b)
 {
-    const struct gt_life *first = a, *second = b;
+    const struct gt_process_record *first = a, *second = b;
     int unknown = isnan(first->begin) - isnan(second->begin);
     if (unknown || isnan(first->begin) || first->begin == second->begin)
         return unknown ? unknown : GT_ORDER(first->number, second->number);
     return first->begin < second->begin ? -1 : 1;
 }
 
-int gt_lives_unify(struct gt_lives *lives)
+int gt_process_records_unify(struct gt_process_records *records)
 {
-    size_t count = lives->count;
-    struct gt_life **sorted = malloc((count + 1) * sizeof *sorted);
-    struct gt_lives unified = {0};
+    size_t count = records->count;
+    struct gt_process_record **sorted = malloc((count + 1) * sizeof *sorted);
+    struct gt_process_records unified = {0};
     int status = sorted ? 0 : -ENOMEM;
     for (size_t i = 0; sorted && i < count; i++)
-        sorted[i] = &lives->life[i];
+        sorted[i] = &records->record[i];
     if (count > 1 && sorted)
         qsort(sorted, count, sizeof *sorted, by_number_and_place);
     for (size_t i = 0; !status && i < count; i++)
         if (i + 1 == count || sorted[i]->number != sorted[i + 1]->number)
-            status = gt_lives_add(&unified, sorted[i]);
+            status = gt_process_records_add(&unified, sorted[i]);
     free(sorted);
     if (status < 0) {
-        gt_lives_release(&unified);
+        gt_process_records_release(&unified);
         return status;
     }
-    gt_lives_release(lives);
-    *lives = unified;
+    gt_process_records_release(records);
+    *records = unified;
     return 0;
 }
 
-void gt_lives_sort(struct gt_lives *lives)
+void gt_process_records_sort(struct gt_process_records *records)
 {
-    if (lives->count > 1)
-        qsort(lives->life, lives->count, sizeof *lives->life, by_begin);
+    if (records->count > 1)
+        qsort(records->record, records->count, sizeof *records->record, by_begin);
 }
 
-void gt_lives_end(struct gt_lives *lives, double elapsed)
+void gt_process_records_end(struct gt_process_records *records, double elapsed)
 {
-    for (size_t i = 0; i < lives->count; i++) {
-        struct gt_life *life = &lives->life[i];
-        life->begin = life->begin > elapsed ? elapsed : life->begin;
-        life->end = life->end > elapsed ? elapsed : life->end;
+    for (size_t i = 0; i < records->count; i++) {
+        struct gt_process_record *record = &records->record[i];
+        record->begin = record->begin > elapsed ? elapsed : record->begin;
+        record->end = record->end > elapsed ? elapsed : record->end;
     }
 }
 
-double gt_lives_cpu(const struct gt_lives *lives)
+double gt_process_records_cpu(const struct gt_process_records *records)
 {
     double seconds = 0;
-    for (size_t i = 0; i < lives->count; i++)
-        seconds += isnan(lives->life[i].cpu_time) ? 0 : lives->life[i].cpu_time;
+    for (size_t i = 0; i < records->count; i++)
+        seconds += isnan(records->record[i].cpu_time) ? 0 : records->record[i].cpu_time;
     return seconds;
 }
 
@@ -86,29 +87,29 @@ double gt_lives_cpu(const struct gt_lives *lives)
 static const double REST_BYTES = 4e6;
 
 /* Weighs the end of a process. NaN: its CPU time is not known. */
-static double end_weight(const struct gt_life *life, pid_t main)
+static double end_weight(const struct gt_process_record *record, pid_t main)
 {
-    if (life->pid == main || isnan(life->end))
+    if (record->pid == main || isnan(record->end))
         return 0;
-    return isnan(life->cpu_time) ? NAN : REST_BYTES + fmax(0, life->ram_peak); /* fmax passes over NaN */
+    return isnan(record->cpu_time) ? NAN : REST_BYTES + fmax(0, record->ram_peak); /* fmax passes over NaN */
 }
 
-void gt_lives_share_ends(struct gt_lives *lives, pid_t main, double seconds)
+void gt_process_records_share_ends(struct gt_process_records *records, pid_t main, double seconds)
 {
     double sum = 0;
-    for (size_t i = 0; i < lives->count; i++)
-        sum += end_weight(&lives->life[i], main);
-    for (size_t i = 0; i < lives->count && sum > 0; i++)
-        lives->life[i].cpu_time += seconds * end_weight(&lives->life[i], main) / sum;
+    for (size_t i = 0; i < records->count; i++)
+        sum += end_weight(&records->record[i], main);
+    for (size_t i = 0; i < records->count && sum > 0; i++)
+        records->record[i].cpu_time += seconds * end_weight(&records->record[i], main) / sum;
 }
 
-void gt_lives_release(struct gt_lives *lives)
+void gt_process_records_release(struct gt_process_records *records)
 {
-    free(lives->life);
-    *lives = (struct gt_lives){0};
+    free(records->record);
+    *records = (struct gt_process_records){0};
 }
 
-void gt_life_shorten(char *ret, size_t size, const char *text)
+void gt_shorten(char *ret, size_t size, const char *text)
 {
     static const char ellipsis[] = "...";
     size_t length = strlen(text), room = length < size ? size - 1 : size - sizeof ellipsis, used = 0;
@@ -123,23 +124,23 @@ void gt_life_shorten(char *ret, size_t size, const char *text)
     strcpy(ret + used, text[used] ? ellipsis : "");
 }
 
-/* ---- Lives as a tree ---------------------------------------------------------------------------------------------- */
+/* ---- Processes as a tree ----------------------------------------------------------------------------------------- */
 
-/* Each life has its parent, its first child and its next sibling here; `count` stands for none, and for the root above all. */
+/* Each process has its parent, its first child and its next sibling here; `count` stands for none, and for the root above all. */
 struct links {
     size_t count;
     uint32_t *parent, *child, *next, *last;
 };
 
-static int find_parents(struct links *links, const struct gt_lives *sorted)
+static int find_parents(struct links *links, const struct gt_process_records *sorted)
 {
     struct gt_map known = {0};
     int status = 0;
     for (size_t i = 0; !status && i < links->count; i++) {
-        const struct gt_life *life = &sorted->life[i];
-        uint32_t parent = life->parent ? gt_map_get(&known, (uint32_t)life->parent) : GT_MAP_ABSENT;
+        const struct gt_process_record *record = &sorted->record[i];
+        uint32_t parent = record->parent ? gt_map_get(&known, (uint32_t)record->parent) : GT_MAP_ABSENT;
         links->parent[i] = parent == GT_MAP_ABSENT ? (uint32_t)links->count : parent;
-        status = gt_map_put(&known, (uint32_t)life->pid, (uint32_t)i);
+        status = gt_map_put(&known, (uint32_t)record->pid, (uint32_t)i);
     }
     gt_map_release(&known);
     return status;
@@ -165,14 +166,14 @@ static uint64_t bit(unsigned depth)
     return depth < 64 ? UINT64_C(1) << depth : 0;
 }
 
-static void walk(const struct links *links, struct gt_life_place *place)
+static void walk(const struct links *links, struct gt_process_tree_row *place)
 {
     uint32_t none = (uint32_t)links->count, at = links->child[none];
     unsigned depth = 0;
     uint64_t open = 0;
     for (size_t used = 0; at != none; used++) {
         open = links->next[at] == none ? open & ~bit(depth) : open | bit(depth);
-        place[used] = (struct gt_life_place){at, depth, open};
+        place[used] = (struct gt_process_tree_row){at, depth, open};
         if (links->child[at] != none) {
             at = links->child[at];
             depth++;
@@ -187,10 +188,10 @@ static void walk(const struct links *links, struct gt_life_place *place)
     }
 }
 
-int gt_life_tree(struct gt_life_place **ret, const struct gt_lives *sorted)
+int gt_process_tree(struct gt_process_tree_row **ret, const struct gt_process_records *sorted)
 {
     size_t count = sorted->count, room = count + 1;
-    struct gt_life_place *place = malloc(room * sizeof *place);
+    struct gt_process_tree_row *place = malloc(room * sizeof *place);
     uint32_t *memory = malloc(4 * room * sizeof *memory);
     struct links links = {count, memory, memory + room, memory + 2 * room, memory + 3 * room};
     int status = place && memory ? find_parents(&links, sorted) : -ENOMEM;
@@ -205,9 +206,9 @@ int gt_life_tree(struct gt_life_place **ret, const struct gt_lives *sorted)
     return status;
 }
 
-void gt_life_branch(char ret[GT_LIFE_BRANCH_SIZE], const struct gt_life_place *place)
+void gt_process_tree_branch(char ret[GT_PROCESS_TREE_BRANCH_SIZE], const struct gt_process_tree_row *place)
 {
-    unsigned depth = place->depth < GT_LIFE_BRANCH_DEPTH ? place->depth : GT_LIFE_BRANCH_DEPTH;
+    unsigned depth = place->depth < GT_PROCESS_TREE_DEPTH ? place->depth : GT_PROCESS_TREE_DEPTH;
     *ret = '\0';
     for (unsigned d = 1; d < depth; d++)
         strcat(ret, place->open & bit(d) ? "│ " : "  ");
