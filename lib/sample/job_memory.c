@@ -21,6 +21,7 @@ enum {
 static const int64_t SOONEST_NS = GT_SECOND / 20, PERIOD_NS = GT_SECOND - GT_SECOND / 20;
 static const double SPLIT =
     1 << 20; /* bytes by which files change before it is asked how much of them is shared memory */
+static const double FEW_MADE = 0.25;                /* of what processes map more: other jobs have made it */
 static const double CHANGE = 0.01;                  /* of a job's memory: files have changed by so much */
 static const double MUCH = 16 << 20, MUCH_OF = 0.1; /* bytes of faults, and part of the memory, that give a weight */
 static const double REUSED =
@@ -50,7 +51,7 @@ struct record {
     double kept_before, kept_weight; /* of its children, by pages that it wrote to: as above */
     double shmem, split_files;       /* the part of `files` that is shared memory, and `files` when that was read */
     bool is_split;                   /* the kernel shows that part */
-    double asked_shmem;              /* it, when the last reading was asked for */
+    double asked_regular;            /* the other part, when the last reading was asked for */
     double read_files, pss_files, private_files, read_faults, read_risen, read_fallen; /* at the last reading */
     double read_shmem, pss_shmem; /* the parts of read_files and pss_files that are shared memory */
     double own;                   /* anonymous bytes that it does not share with its parent */
@@ -73,6 +74,7 @@ struct task {
     bool is_asked, is_stopping;
     struct reading *reading;
     size_t count, capacity;
+    double shmem; /* of the machine, after the last process */
     int64_t used_ns;
 };
 
@@ -98,9 +100,8 @@ struct gt_job_memory {
     int64_t read_ns,
         allowed_ns;  /* when the last reading ended, and when the next may begin; before the first: the opening */
     double read_sum; /* bytes of files then */
-    /* Shared memory of the job's own group, or of the machine: now, when a reading was last asked for, and when the last
-     * one that has ended was; NaN: not known. */
-    double shmem, asked_shmem, read_shmem;
+    /* Shared memory of the job's own group, or of the machine: now, and at the end of the last reading; NaN: unknown. */
+    double shmem, read_shmem;
     bool is_shmem_of_group;
     bool has_changed; /* faults or resident sets, since it began */
 };
@@ -141,6 +142,7 @@ static void *run(void *opaque)
             stops = task->is_stopping;
             pthread_mutex_unlock(&memory->lock);
         }
+        task->shmem = read_machine(memory->root);
         task->used_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
         pthread_mutex_lock(&memory->lock);
         task->is_asked = false;
@@ -180,7 +182,7 @@ int gt_job_memory_open(struct gt_job_memory **ret, const struct gt_root *root, c
     memory->best = memory->method = best;
     memory->page = (double)sysconf(_SC_PAGESIZE);
     memory->beside = memory->peak = NAN;
-    memory->shmem = memory->asked_shmem = memory->read_shmem = read_machine(root);
+    memory->shmem = memory->read_shmem = read_machine(root);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -243,7 +245,7 @@ static void ask(struct gt_job_memory *memory)
     task->count = 0;
     for (size_t i = 0; i < memory->record_count; i++) {
         struct record *record = &memory->record[i];
-        record->asked_shmem = record->shmem;
+        record->asked_regular = record->files - record->shmem;
         if (record->lives && !record->is_denied && !record->shares_space)
             task->reading[task->count++] = (struct reading){
                 .id = record->id, .pid = record->pid, .start = record->start, .files = record->files};
@@ -251,7 +253,6 @@ static void ask(struct gt_job_memory *memory)
     qsort(task->reading, task->count, sizeof *task->reading, by_files);
     memory->is_reading = true;
     memory->has_changed = false;
-    memory->asked_shmem = memory->shmem;
     pthread_mutex_lock(&memory->lock);
     task->is_asked = true;
     pthread_cond_signal(&memory->wake);
@@ -546,7 +547,7 @@ static void learn_one(const struct gt_job_memory *memory, struct record *record,
     record->private_files = fmax(0, smaps->private_bytes - smaps->private_anonymous);
     record->pss_files = smaps->pss_files + smaps->pss_shmem;
     record->pss_shmem = record->is_split ? smaps->pss_shmem : 0;
-    record->read_shmem = fmin(record->asked_shmem, smaps->file_bytes);
+    record->read_shmem = record->is_split ? fmax(0, smaps->file_bytes - record->asked_regular) : 0;
     if (!(record->pss_files > 0)) /* before Linux 5.4 */
         record->pss_files = fmin(smaps->pss, smaps->file_bytes);
     if (!record->parent || record->has_children || isnan(smaps->faults))
@@ -627,7 +628,7 @@ static void learn(struct gt_job_memory *memory, int64_t now_ns)
         }
     }
     learn_kept(memory, total);
-    memory->read_shmem = memory->asked_shmem;
+    memory->read_shmem = memory->is_shmem_of_group ? memory->shmem : task->shmem;
     memory->read_ns = now_ns;
     memory->allowed_ns = now_ns + PAUSE * task->used_ns;
     memory->read_sum = 0;
@@ -713,7 +714,8 @@ static double sum_files(const struct gt_job_memory *memory, enum gt_scope scope)
         add_pages(&shmem, (struct pages){record->shmem, record->was_read ? record->read_shmem : 0, record->pss_shmem});
     }
     double made = memory->shmem - memory->read_shmem;
-    double grown = isnan(made) ? shmem.most_growth : fmin(shmem.growth, fmax(0, made));
+    bool is_by_others = !memory->is_shmem_of_group && made < FEW_MADE * shmem.growth;
+    double grown = isnan(made) ? shmem.most_growth : is_by_others ? 0 : fmin(shmem.growth, fmax(0, made));
     double most = memory->is_shmem_of_group || isnan(memory->shmem) ? shmem.all : fmin(shmem.all, memory->shmem);
     return between(files.shares + files.largest - files.largest_read, files.largest, files.all) +
            between(shmem.shares + grown, shmem.largest, fmax(most, shmem.largest));
@@ -833,7 +835,7 @@ static void read_shmem(struct gt_job_memory *memory, const struct gt_group_readi
     else if (sum > SPLIT || is_of_group != memory->is_shmem_of_group)
         memory->shmem = read_machine(memory->root);
     if (is_of_group != memory->is_shmem_of_group)
-        memory->asked_shmem = memory->read_shmem = is_of_group ? 0 : memory->shmem;
+        memory->read_shmem = is_of_group ? 0 : memory->shmem;
     memory->is_shmem_of_group = is_of_group;
 }
 
