@@ -2,7 +2,6 @@
 import glob
 import json
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
