@@ -69,7 +69,8 @@ static void sums_of_shares_are_what_was_constructed(void **state)
             continue;
         double truth = scenario_truth[kind].units * MEGABYTES * MB;
         double value = NAN;
-        for (int i = 0; i < 5 && !(fabs(value - truth) <= 0.02 * truth + SLACK); i++) /* others may share the libraries */
+        for (int i = 0; i < 5 && !(fabs(value - truth) <= 0.02 * truth + SLACK);
+             i++) /* others may share the libraries */
             value = add_up(kind, MEGABYTES).pss - add_up(kind, 0).pss;
         if (fabs(value - truth) > 0.02 * truth + SLACK)
             fail_msg("%s: %.2f MB, truth %.2f MB", scenario_truth[kind].name, value / MB, truth / MB);
