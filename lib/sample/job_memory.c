@@ -14,11 +14,12 @@
 #include "collect/process/process.h"
 
 enum {
-    PAUSE = 100,              /* after a reading, in times of what it took */
+    PAUSE = 100,              /* after readings, in times of what they took */
     STACK_BYTES = 256 * 1024, /* of the reading thread */
     FAULT_AROUND = 16,        /* pages of a file that one fault maps (fault_around_bytes of the kernel) */
 };
-static const int64_t SOONEST_NS = GT_SECOND / 20, PERIOD_NS = GT_SECOND - GT_SECOND / 20;
+static const int64_t SOONEST_NS = GT_SECOND / 20, LATER_NS = GT_SECOND / 5, PERIOD_NS = GT_SECOND - GT_SECOND / 20;
+static const int64_t SAVED_NS = 10 * GT_SECOND; /* pauses that a quiet time saves for later readings */
 static const double SPLIT =
     1 << 20; /* bytes by which files change before it is asked how much of them is shared memory */
 static const double FEW_MADE = 0.25;                /* of what processes map more: other jobs have made it */
@@ -36,7 +37,8 @@ struct record {
     bool is_settled;   /* not a fork that is about to execute a program */
     bool shares_space; /* of its parent (vfork) */
     bool is_denied;    /* its smaps_rollup may not be read */
-    bool was_read, is_seen, is_needed;
+    bool was_read;     /* its files */
+    bool is_seen, is_needed;
     double anonymous, files, faults;
     double risen, fallen; /* all that `anonymous` has grown, as far as faults explain it, and fallen */
     double carry;         /* growth at the last look that its faults did not explain */
@@ -97,13 +99,16 @@ struct gt_job_memory {
     pthread_mutex_t lock;
     pthread_cond_t wake, finished;
     struct task task;
-    int64_t read_ns,
-        allowed_ns;  /* when the last reading ended, and when the next may begin; before the first: the opening */
-    double read_sum; /* bytes of files then */
+    int64_t read_ns;                      /* when the last reading ended; before the first: the opening */
+    int64_t allowed_ns;                   /* when the next may begin */
+    double asked_sum, looked_sum;         /* bytes of files when it was asked for; at the last update */
+    int64_t agreed_ns;                    /* when the last reading ended whose files count */
+    double excess[GT_SCOPE_COMBINED + 1]; /* see gt_job_memory_excess */
     /* Shared memory of the job's own group, or of the machine: now, and at the end of the last reading; NaN: unknown. */
     double shmem, read_shmem;
     bool is_shmem_of_group;
-    bool has_changed; /* faults or resident sets, since it began */
+    bool is_confirmed; /* no reading is under way, or would correct the estimate */
+    bool has_changed;  /* faults or resident sets, since it began */
 };
 
 /* Bytes after a key of a text such as status and meminfo; NaN: it has none. */
@@ -178,7 +183,8 @@ int gt_job_memory_open(struct gt_job_memory **ret, const struct gt_root *root, c
         return gt_error_system(error, ENOMEM, "memory accounting");
     memory->root = root;
     memory->clock = clock;
-    memory->read_ns = gt_clock_monotonic(clock);
+    memory->read_ns = memory->agreed_ns = gt_clock_monotonic(clock);
+    memory->allowed_ns = memory->read_ns - SAVED_NS;
     memory->best = memory->method = best;
     memory->page = (double)sysconf(_SC_PAGESIZE);
     memory->beside = memory->peak = NAN;
@@ -243,8 +249,10 @@ static void ask(struct gt_job_memory *memory)
         (!memory->has_thread && start_thread(memory) < 0))
         return;
     task->count = 0;
+    memory->asked_sum = 0;
     for (size_t i = 0; i < memory->record_count; i++) {
         struct record *record = &memory->record[i];
+        memory->asked_sum += record->lives && !record->shares_space ? record->files : 0;
         record->asked_regular = record->files - record->shmem;
         if (record->lives && !record->is_denied && !record->shares_space)
             task->reading[task->count++] = (struct reading){
@@ -537,19 +545,23 @@ static double weigh(double confirmed, double expected, double memory, double bef
     return expected > fmax(MUCH, MUCH_OF * memory) ? between(confirmed / expected, 0, 1) : before;
 }
 
-static void learn_one(const struct gt_job_memory *memory, struct record *record, const struct gt_smaps *smaps)
+static void learn_files(struct record *record, const struct gt_smaps *smaps)
 {
     record->was_read = true;
     record->read_files = smaps->file_bytes;
-    record->read_risen = record->risen - fmax(0, record->anonymous - smaps->anonymous);
-    record->read_fallen = record->fallen - fmax(0, smaps->anonymous - record->anonymous);
-    record->read_faults = isnan(smaps->faults) ? record->faults : smaps->faults;
     record->private_files = fmax(0, smaps->private_bytes - smaps->private_anonymous);
     record->pss_files = smaps->pss_files + smaps->pss_shmem;
     record->pss_shmem = record->is_split ? smaps->pss_shmem : 0;
     record->read_shmem = record->is_split ? fmax(0, smaps->file_bytes - record->asked_regular) : 0;
     if (!(record->pss_files > 0)) /* before Linux 5.4 */
         record->pss_files = fmin(smaps->pss, smaps->file_bytes);
+}
+
+static void learn_anonymous(const struct gt_job_memory *memory, struct record *record, const struct gt_smaps *smaps)
+{
+    record->read_risen = record->risen - fmax(0, record->anonymous - smaps->anonymous);
+    record->read_fallen = record->fallen - fmax(0, smaps->anonymous - record->anonymous);
+    record->read_faults = isnan(smaps->faults) ? record->faults : smaps->faults;
     if (!record->parent || record->has_children || isnan(smaps->faults))
         return;
     struct record then = *record;
@@ -577,8 +589,6 @@ static void learn_kept(struct gt_job_memory *memory, double total)
     double alone, expected = 0, kept = total - sum_anonymous(memory, GT_SCOPE_COMBINED, &alone);
     for (size_t i = 0; i < memory->record_count; i++) {
         const struct record *record = &memory->record[i];
-        if (record->lives && (record->is_denied || !record->was_read) && !record->shares_space)
-            return;
         kept += record->lives ? fmin(record->kept, record->held) : 0; /* which is in the sum */
     }
     kept = fmax(0, kept);
@@ -611,10 +621,28 @@ static void learn_kept(struct gt_job_memory *memory, double total)
     estimate(memory);
 }
 
+/* Returns true if files were the same before, during and after a reading, or have changed for long. */
+static bool agrees(const struct gt_job_memory *memory, int64_t now_ns)
+{
+    double during = 0, now = 0, all = 0;
+    for (size_t i = 0; i < memory->task.count; i++)
+        during += memory->task.reading[i].status >= 0 ? memory->task.reading[i].smaps.file_bytes
+                                                      : memory->task.reading[i].files;
+    for (size_t i = 0; i < memory->record_count; i++) {
+        const struct record *record = &memory->record[i];
+        now += record->lives && !record->shares_space ? record->files : 0;
+        all += record->lives && !record->shares_space ? record->files + record->anonymous : 0;
+    }
+    bool is_still = fmax(fabs(now - memory->asked_sum), fabs(during - memory->asked_sum)) <= CHANGE * all;
+    return is_still || now_ns - memory->agreed_ns >= PERIOD_NS;
+}
+
 static void learn(struct gt_job_memory *memory, int64_t now_ns)
 {
     struct task *task = &memory->task;
     double total = 0;
+    size_t read = 0, living = 0;
+    bool has_files = agrees(memory, now_ns);
     memory->is_reading = false;
     for (size_t i = 0; i < task->count; i++) {
         const struct reading *one = &task->reading[i];
@@ -623,44 +651,85 @@ static void learn(struct gt_job_memory *memory, int64_t now_ns)
             continue;
         record->is_denied = one->status == -EACCES || one->status == -EPERM;
         if (one->status >= 0) {
-            learn_one(memory, record, &one->smaps);
+            if (has_files)
+                learn_files(record, &one->smaps);
+            learn_anonymous(memory, record, &one->smaps);
             total += one->smaps.pss - one->smaps.pss_files - one->smaps.pss_shmem;
+            read++;
         }
     }
-    learn_kept(memory, total);
-    memory->read_shmem = memory->is_shmem_of_group ? memory->shmem : task->shmem;
-    memory->read_ns = now_ns;
-    memory->allowed_ns = now_ns + PAUSE * task->used_ns;
-    memory->read_sum = 0;
     for (size_t i = 0; i < memory->record_count; i++)
-        if (memory->record[i].lives && !memory->record[i].shares_space)
-            memory->read_sum += memory->record[i].files;
+        living += memory->record[i].lives && !memory->record[i].shares_space;
+    if (read == living)
+        learn_kept(memory, total);
+    if (has_files) {
+        memory->read_shmem = memory->is_shmem_of_group ? memory->shmem : task->shmem;
+        memory->agreed_ns = now_ns;
+    }
+    memory->read_ns = now_ns;
+    if (memory->allowed_ns < now_ns - SAVED_NS)
+        memory->allowed_ns = now_ns - SAVED_NS;
+    memory->allowed_ns += PAUSE * task->used_ns;
 }
 
-/* Files are read when they changed, and what forked processes copied once a second, or when the estimate of it has
- * grown much. A short job of one process does without. */
-static bool is_due(const struct gt_job_memory *memory, int64_t now_ns)
+/* What a reading would correct. */
+struct need {
+    size_t living;
+    double files, all; /* bytes */
+    double estimated;  /* copies by forked processes since the last reading */
+    double dismissed;  /* faults that may be copies, too, and are taken for those of memory that is used again */
+    bool is_new, has_forked;
+};
+
+static struct need find_need(const struct gt_job_memory *memory)
 {
-    double files = 0, all = 0, estimated = 0;
-    size_t living = 0;
-    bool is_new = false, has_forked = false;
+    struct need need = {0};
     for (size_t i = 0; i < memory->record_count; i++) {
         const struct record *record = &memory->record[i];
+        bool is_fork = record->parent && record->is_settled;
         if (!record->lives || record->shares_space)
             continue;
-        living++;
-        files += record->files;
-        all += record->files + record->anonymous;
-        has_forked |= record->parent && record->is_settled;
-        estimated += record->parent && record->is_settled ? fmax(0, record->own - record->own_before) : 0;
-        is_new |= !record->was_read && !record->is_denied && record->is_settled;
+        need.living++;
+        need.files += record->files;
+        need.all += record->files + record->anonymous;
+        need.has_forked |= is_fork;
+        need.estimated += is_fork && !record->is_denied ? fmax(0, record->own - record->own_before) : 0;
+        need.dismissed += is_fork && !record->is_denied ? copied_bytes(memory, record) : 0;
+        need.is_new |= !record->was_read && !record->is_denied && record->is_settled;
     }
-    bool is_changed = fabs(files - memory->read_sum) > CHANGE * all;
-    bool is_time = has_forked && memory->has_changed && now_ns - memory->read_ns >= PERIOD_NS;
-    bool is_guessed = estimated > fmax(MUCH, MUCH_OF * all);
-    int64_t pause_ns = living > 1 ? SOONEST_NS : 4 * SOONEST_NS;
-    return memory->best != GT_MEMORY_RSS && now_ns >= memory->allowed_ns && now_ns - memory->read_ns >= pause_ns &&
-           (is_new || is_changed || is_guessed || is_time);
+    return need;
+}
+
+static bool is_much(const struct need *need, double bytes)
+{
+    return bytes > fmax(MUCH, MUCH_OF * need->all);
+}
+
+/* Returns true if an estimate has taken the place of what a reading would say. */
+static bool is_estimated(const struct gt_job_memory *memory, const struct need *need)
+{
+    bool has_files = need->is_new || fabs(need->files - memory->asked_sum) > CHANGE * need->all;
+    return need->living && memory->best != GT_MEMORY_RSS && (has_files || is_much(need, need->estimated));
+}
+
+/* Returns how long after a reading the next one is due. While files change, processes that are read in turn do not
+ * agree: the change is waited for. */
+static int64_t next_reading(const struct gt_job_memory *memory, const struct need *need)
+{
+    bool is_still = fabs(need->files - memory->looked_sum) <= CHANGE * need->all;
+    if (!need->living || memory->best == GT_MEMORY_RSS)
+        return INT64_MAX;
+    if (is_estimated(memory, need) && (is_still || is_much(need, need->estimated)))
+        return need->living > 1 ? SOONEST_NS : LATER_NS;
+    if (is_much(need, need->dismissed))
+        return LATER_NS;
+    return is_estimated(memory, need) || (need->has_forked && memory->has_changed) ? PERIOD_NS : INT64_MAX;
+}
+
+static bool is_due(const struct gt_job_memory *memory, int64_t now_ns)
+{
+    struct need need = find_need(memory);
+    return now_ns >= memory->allowed_ns && now_ns - memory->read_ns >= next_reading(memory, &need);
 }
 
 bool gt_job_memory_is_due(const struct gt_job_memory *memory)
@@ -839,6 +908,18 @@ static void read_shmem(struct gt_job_memory *memory, const struct gt_group_readi
     memory->is_shmem_of_group = is_of_group;
 }
 
+/* Learn from a reading that has ended. What the estimates before it were too high by is its excess. */
+static void finish(struct gt_job_memory *memory, const struct gt_group_reading *group, bool is_own, int64_t now_ns)
+{
+    count(memory, group, is_own);
+    for (int scope = 0; scope <= GT_SCOPE_COMBINED; scope++)
+        memory->excess[scope] += memory->scope[scope].ram;
+    learn(memory, now_ns);
+    count(memory, group, is_own);
+    for (int scope = 0; scope <= GT_SCOPE_COMBINED; scope++)
+        memory->excess[scope] -= memory->scope[scope].ram;
+}
+
 int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_snapshot *snapshot,
                          const struct gt_group_reading *group, bool is_own, int64_t patience_ns)
 {
@@ -846,20 +927,27 @@ int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_snapshot 
     follow(memory, snapshot);
     estimate(memory);
     read_shmem(memory, group, is_own);
+    if (memory->is_confirmed)
+        memset(memory->excess, 0, sizeof memory->excess);
     if (memory->is_reading && await(memory, 0))
-        learn(memory, now_ns);
+        finish(memory, group, is_own, now_ns);
     if (!memory->is_reading && is_due(memory, now_ns)) {
         ask(memory);
         if (memory->is_reading && await(memory, patience_ns))
-            learn(memory, now_ns);
+            finish(memory, group, is_own, now_ns);
     }
     count(memory, group, is_own);
+    struct need need = find_need(memory);
+    memory->is_confirmed = !memory->is_reading && !is_estimated(memory, &need);
+    memory->looked_sum = need.files;
     fill_processes(memory, snapshot);
     return 0;
 }
 
 void gt_job_memory_poll(struct gt_job_memory *memory, const struct gt_group_reading *group)
 {
+    if (memory->is_confirmed)
+        memset(memory->excess, 0, sizeof memory->excess);
     if (memory->method == GT_MEMORY_GROUP && !isnan(group->anonymous))
         count_by_group(memory, group);
 }
@@ -873,6 +961,16 @@ const struct gt_scope_memory *gt_job_memory_scope(const struct gt_job_memory *me
 double gt_job_memory_between(const struct gt_job_memory *memory)
 {
     return memory->between;
+}
+
+bool gt_job_memory_is_confirmed(const struct gt_job_memory *memory)
+{
+    return memory->is_confirmed;
+}
+
+double gt_job_memory_excess(const struct gt_job_memory *memory, enum gt_scope scope)
+{
+    return fmax(0, memory->excess[scope]);
 }
 
 double gt_job_memory_uncharged(const struct gt_job_memory *memory)

@@ -18,7 +18,9 @@
  *   of all, but no more than the kernel counts for the machine, or for the job's own group. Never less than what that group counts
  *   as mapped.
  *
- * Readings of smaps_rollup are made by a thread of their own. All processes are read in turn, then not again for 100 times as long. */
+ * Readings of smaps_rollup are made by a thread of their own. All processes are read in turn; over 10 s, readings take at most 1 % of a
+ * core. A reading during which files changed says nothing about files: one process was read before the change, another after. An
+ * estimate that rose since the last reading is confirmed or corrected by the next one. */
 #ifndef GT_SAMPLE_JOB_MEMORY_H
 #define GT_SAMPLE_JOB_MEMORY_H
 
@@ -61,6 +63,10 @@ const struct gt_scope_memory *gt_job_memory_scope(const struct gt_job_memory *me
 /* Returns what the whole job had between the last two readings of its own group, by the group's high-water mark: bytes; 0: no more than
  * at these readings. */
 double gt_job_memory_between(const struct gt_job_memory *memory);
+/* Returns true if the last update ended with an estimate that a reading of smaps_rollup would not correct. */
+bool gt_job_memory_is_confirmed(const struct gt_job_memory *memory);
+/* Returns the bytes by which readings found estimates since the last confirmed one too high. */
+double gt_job_memory_excess(const struct gt_job_memory *memory, enum gt_scope scope);
 /* Returns the most bytes of files in use that were charged to other groups, so that the job's own group does not count them. */
 double gt_job_memory_uncharged(const struct gt_job_memory *memory);
 /* Returns the method that the last update used, and whether it was an estimate by page faults. */

@@ -169,15 +169,34 @@ void gt_job_peak_raise(struct gt_job_peak *peak, int scope, double bytes)
     raise_scope(&peak->scope[scope], bytes);
 }
 
-void gt_job_peak_reading(struct gt_job_peak *peak, int scope, const struct gt_scope_memory *memory)
+static void keep_larger(struct gt_scope_peak *peak, struct gt_scope_peak other)
 {
-    if (memory->ram > peak->scope[scope].best)
-        peak->scope[scope] = (struct gt_scope_peak){.best = memory->ram, .private_bytes = memory->private_bytes};
+    if (other.best > peak->best)
+        *peak = other;
+}
+
+void gt_job_peak_reading(struct gt_job_peak *peak, int scope, const struct gt_scope_memory *memory, bool is_sample)
+{
+    struct gt_scope_peak now = {.best = memory->ram, .private_bytes = memory->private_bytes};
+    keep_larger(is_sample ? &peak->scope[scope] : &peak->pending[scope], now);
+}
+
+void gt_job_peak_confirm(struct gt_job_peak *peak, int scope, double excess)
+{
+    struct gt_scope_peak pending = peak->pending[scope];
+    pending.best -= excess;
+    pending.private_bytes = fmin(pending.private_bytes, pending.best);
+    keep_larger(&peak->scope[scope], pending);
+    peak->pending[scope] = (struct gt_scope_peak){0};
+    if (scope == GT_PEAK_COMBINED) {
+        peak->between = fmax(peak->between, peak->pending_between - excess);
+        peak->pending_between = 0;
+    }
 }
 
 void gt_job_peak_between(struct gt_job_peak *peak, double bytes)
 {
-    peak->between = fmax(peak->between, bytes); /* fmax passes over NaN */
+    peak->pending_between = fmax(peak->pending_between, bytes); /* fmax passes over NaN */
 }
 
 static void bound_hwm(struct gt_job_peak *peak, const struct gt_peak_member *member, double hwm)

@@ -1,6 +1,6 @@
 /* The largest memory that a job has had, of each scope.
  *
- *   best   the largest value of a reading, or the high-water mark of one process where that is more
+ *   best   the largest value of a sample or of a confirmed reading, or the high-water mark of one process where that is more
  *   most   high-water marks of the processes that lived together, added up: an upper bound
  * The kernel's exit records have the marks of all processes. Without them the marks of processes that ended between two readings are
  * unknown, and there is no bound. */
@@ -65,7 +65,9 @@ struct gt_peak_member; /* one process, living or not settled yet */
 
 /* All zero is that of a job that has not begun. */
 struct gt_job_peak {
-    struct gt_scope_peak scope[GT_PEAK_SCOPES]; /* of readings and settled processes */
+    struct gt_scope_peak scope[GT_PEAK_SCOPES];   /* of confirmed readings and settled processes */
+    struct gt_scope_peak pending[GT_PEAK_SCOPES]; /* of readings since */
+    double pending_between;
     struct gt_peak_bound bound[GT_PEAK_SCOPES];
     struct gt_peak_member *member;
     size_t member_count, member_capacity;
@@ -83,8 +85,10 @@ void gt_job_peak_release(struct gt_job_peak *peak);
 
 /* Begin a process, the first of them the main process. *ret is its handle. 0 or -ENOMEM. */
 int gt_job_peak_begin(struct gt_job_peak *peak, uint32_t *ret);
-/* Take in what a reading found in a scope. */
-void gt_job_peak_reading(struct gt_job_peak *peak, int scope, const struct gt_scope_memory *memory);
+/* Take in the estimate of a reading in a scope. It counts when it is confirmed, or at once where it is a sample. */
+void gt_job_peak_reading(struct gt_job_peak *peak, int scope, const struct gt_scope_memory *memory, bool is_sample);
+/* Count the readings of a scope since the last call, which were too high by `excess` bytes. */
+void gt_job_peak_confirm(struct gt_job_peak *peak, int scope, double excess);
 /* Raise the largest value of a scope by what another counter had between two readings. */
 void gt_job_peak_raise(struct gt_job_peak *peak, int scope, double bytes);
 /* Take in what the mark of the job's own group had between two readings. The marks of its processes limit their part of it; the rest was

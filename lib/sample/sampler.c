@@ -498,20 +498,29 @@ static struct gt_group_reading read_group(const struct gt_sampler *sampler)
                                  : gt_group_memory_read(&sampler->group_memory);
 }
 
+/* Take in the memory of a scope at a reading. */
+static void note_scope(struct gt_sampler *sampler, int which, enum gt_scope scope, bool is_sample)
+{
+    struct gt_job_peak *peak = &sampler->finder.peak;
+    gt_job_peak_reading(peak, which, gt_job_memory_scope(sampler->memory, scope), is_sample);
+    if (gt_job_memory_is_confirmed(sampler->memory))
+        gt_job_peak_confirm(peak, which, gt_job_memory_excess(sampler->memory, scope));
+}
+
 /* Take in what the whole job had at a reading of its group. */
-static void note_job(struct gt_sampler *sampler, const struct gt_group_reading *group)
+static void note_job(struct gt_sampler *sampler, const struct gt_group_reading *group, bool is_sample)
 {
     struct gt_job_peak *peak = &sampler->finder.peak;
     bool is_whole = sampler->group_memory.is_own && !sampler->has_left_group && group->peak > 0;
-    gt_job_peak_reading(peak, GT_PEAK_COMBINED, gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED));
     gt_job_peak_between(peak, gt_job_memory_between(sampler->memory));
     if (sampler->group_memory.is_own)
         sampler->unmapped = fmax(sampler->unmapped, group->shmem - group->mapped);
     peak->group = is_whole ? group->peak + gt_job_memory_uncharged(sampler->memory) : 0;
+    note_scope(sampler, GT_PEAK_COMBINED, GT_SCOPE_COMBINED, is_sample);
 }
 
 /* After the processes were read: who has gone, what they have together, the peak. */
-static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error)
+static int settle(struct gt_sampler *sampler, int64_t patience_ns, bool is_sample, struct gt_error *error)
 {
     if (gt_rank_finder_look(&sampler->ranks, &sampler->root, &sampler->tree) < 0)
         return gt_error_system(error, ENOMEM, "ranks of the processes");
@@ -530,9 +539,8 @@ static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_err
     if (sampler->group_memory.is_own)
         sampler->snapshot.job[GT_RAM_UNMAPPED] = fmax(0, group.shmem - group.mapped);
     gt_job_memory_update(sampler->memory, &sampler->snapshot, &group, sampler->group_memory.is_own, patience_ns);
-    note_job(sampler, &group);
-    gt_job_peak_reading(&sampler->finder.peak, GT_PEAK_DESCENDANTS,
-                        gt_job_memory_scope(sampler->memory, GT_SCOPE_DESCENDANTS));
+    note_job(sampler, &group, is_sample);
+    note_scope(sampler, GT_PEAK_DESCENDANTS, GT_SCOPE_DESCENDANTS, is_sample);
     for (size_t i = 0; i < sampler->tree.count; i++)
         note_hwm(sampler, sampler->tree.process[i]);
     return 0;
@@ -544,7 +552,7 @@ bool gt_sampler_poll(struct gt_sampler *sampler)
         return false;
     struct gt_group_reading group = read_group(sampler);
     gt_job_memory_poll(sampler->memory, &group);
-    note_job(sampler, &group);
+    note_job(sampler, &group, false);
     return true;
 }
 
@@ -555,7 +563,7 @@ int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_e
         look_at_forks(sampler);
     if (status >= 0)
         status = collect(sampler, error);
-    return status < 0 ? status : settle(sampler, patience_ns, error);
+    return status < 0 ? status : settle(sampler, patience_ns, true, error);
 }
 
 /* No process has begun, ended or run since all were read, so that nothing they have can have changed. */
@@ -580,13 +588,15 @@ int gt_sampler_look(struct gt_sampler *sampler, struct gt_error *error)
         gt_process_read(sampler->tree.process[i], &sampler->root);
     sampler->snapshot.process = sampler->tree.process;
     sampler->snapshot.process_count = sampler->tree.count;
-    return settle(sampler, LOOK_PATIENCE_NS, error);
+    return settle(sampler, LOOK_PATIENCE_NS, false, error);
 }
 
 void gt_sampler_read_last(struct gt_sampler *sampler)
 {
     sampler->snapshot.is_last = true;
     gt_sampler_poll(sampler);
+    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
+        gt_job_peak_confirm(&sampler->finder.peak, scope, 0);
     for (size_t i = 0; i < sampler->source_count; i++) {
         struct gt_sampler_source *source = &sampler->source[i];
         if (source->state && source->type->lags && !source->driver)

@@ -4,11 +4,16 @@
 
 enum { LOOK_SHARE = 200 };
 static const int64_t SOONEST_NS = GT_SECOND / 500, LOOK_NS = GT_SECOND / 20, SEARCH_NS = GT_SECOND / 10;
+static const int64_t SAVED_NS = 10 * GT_SECOND; /* pauses that a quiet time saves for later looks */
 
 void gt_schedule_start(struct gt_schedule *schedule, int64_t now_ns, int64_t period_ns, bool hears)
 {
-    *schedule = (struct gt_schedule){
-        .period_ns = period_ns, .sample_ns = now_ns, .reading_ns = now_ns, .hears = hears, .has_birth = true};
+    *schedule = (struct gt_schedule){.period_ns = period_ns,
+                                     .sample_ns = now_ns,
+                                     .reading_ns = now_ns,
+                                     .allowed_ns = now_ns - SAVED_NS,
+                                     .hears = hears,
+                                     .has_birth = true};
 }
 
 void gt_schedule_births(struct gt_schedule *schedule, uint64_t born)
@@ -83,6 +88,8 @@ enum gt_due gt_schedule_take(struct gt_schedule *schedule, int64_t now_ns)
 
 void gt_schedule_looked(struct gt_schedule *schedule, int64_t now_ns, int64_t used_ns)
 {
-    int64_t pause = used_ns * LOOK_SHARE;
-    schedule->quiet_until_ns = now_ns + (pause < SOONEST_NS ? SOONEST_NS : pause);
+    if (schedule->allowed_ns < now_ns - SAVED_NS)
+        schedule->allowed_ns = now_ns - SAVED_NS;
+    schedule->allowed_ns += used_ns * LOOK_SHARE;
+    schedule->quiet_until_ns = now_ns + SOONEST_NS > schedule->allowed_ns ? now_ns + SOONEST_NS : schedule->allowed_ns;
 }

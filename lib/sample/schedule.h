@@ -1,8 +1,8 @@
 /* The times of readings. Arithmetic only. Times are CLOCK_MONOTONIC, ns.
  *
  * A sample is taken at the period asked for; between samples that are far apart everything is read once a second. While a job has several
- * processes, which share memory, only their memory is read every 50 ms, or less often where that would take more than 0.5 % of a core;
- * then the job's own control group alone is read every 50 ms. */
+ * processes, which share memory, only their memory is read every 50 ms, or less often where that would take more than 0.5 % of a core over
+ * 10 s; then the job's own control group alone is read every 50 ms. */
 #ifndef GT_SAMPLE_SCHEDULE_H
 #define GT_SAMPLE_SCHEDULE_H
 
@@ -21,6 +21,7 @@ struct gt_schedule {
     int64_t period_ns;
     int64_t sample_ns, reading_ns; /* when they are due next */
     int64_t looked_ns, polled_ns;  /* the last times; any reading is a look, and any look a poll */
+    int64_t allowed_ns;            /* the next look, by the CPU time that looks used */
     int64_t quiet_until_ns;        /* no look before */
     bool hears;                    /* births are heard of as they happen; else they have to be looked for */
     bool has_birth, has_several, has_group;

@@ -526,8 +526,14 @@ static void new_processes_and_other_files_are_read_soon(void **state)
     show_rollup(job, one, (struct rollup){10, 10, 10, 40, 30, 30});
     set(job, one, 10, 40, 0);
     job->now_ns += GT_SECOND / 2;
+    update_by(job, NULL, false); /* files have changed, and may change on */
+    assert_close(ram(job, GT_SCOPE_COMBINED), 20 + 40 + 20, 1e-9);
+    assert_false(gt_job_memory_is_confirmed(job->memory));
+    job->now_ns += GT_SECOND / 20;
     update_by(job, NULL, false);
     assert_close(ram(job, GT_SCOPE_COMBINED), 70, 1e-9);
+    assert_true(gt_job_memory_is_confirmed(job->memory));
+    assert_close(gt_job_memory_excess(job->memory, GT_SCOPE_COMBINED), 10 * MB, 1e-9);
 }
 
 /* The child uses memory again and again: its faults bring new pages in the place of those that it gave back. */

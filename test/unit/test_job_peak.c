@@ -145,8 +145,8 @@ static void read_all(double descendants, double combined)
 {
     const struct gt_scope_memory below = {.ram = descendants, .private_bytes = descendants / 2},
                                  all = {.ram = combined, .private_bytes = combined / 2};
-    gt_job_peak_reading(&peak, GT_PEAK_DESCENDANTS, &below);
-    gt_job_peak_reading(&peak, GT_PEAK_COMBINED, &all);
+    gt_job_peak_reading(&peak, GT_PEAK_DESCENDANTS, &below, true);
+    gt_job_peak_reading(&peak, GT_PEAK_COMBINED, &all, true);
 }
 
 static void seen(uint32_t member, double rss, double mark)
@@ -171,6 +171,24 @@ static void the_largest_reading_counts(void **state)
     assert_close(gt_job_peak_best(&peak, GT_PEAK_COMBINED).private_bytes, 75, 0);
     assert_close(best(GT_PEAK_DESCENDANTS), 50, 0);
     assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 150, 0);
+}
+
+static void an_estimate_counts_when_it_is_confirmed_and_without_its_excess(void **state)
+{
+    (void)state;
+    const struct gt_scope_memory estimate = {.ram = 400, .private_bytes = 390}, lower = {.ram = 250};
+    born();
+    read_all(50, 150);
+    gt_job_peak_reading(&peak, GT_PEAK_COMBINED, &estimate, false);
+    gt_job_peak_between(&peak, 410);
+    assert_close(best(GT_PEAK_COMBINED), 150, 0);
+    gt_job_peak_confirm(&peak, GT_PEAK_COMBINED, 100);
+    assert_close(best(GT_PEAK_COMBINED), 300, 0);
+    assert_close(gt_job_peak_best(&peak, GT_PEAK_COMBINED).private_bytes, 300, 0);
+    assert_close(peak.between, 310, 0);
+    gt_job_peak_reading(&peak, GT_PEAK_COMBINED, &lower, false);
+    gt_job_peak_confirm(&peak, GT_PEAK_COMBINED, 0);
+    assert_close(best(GT_PEAK_COMBINED), 300, 0);
 }
 
 static void what_is_missing_raises_nothing(void **state)
@@ -285,6 +303,7 @@ static void marks_limit_what_the_group_had_between_two_readings(void **state)
     read_all(0, 10);
     seen(main, 10, 10);
     gt_job_peak_between(&peak, 600);
+    gt_job_peak_confirm(&peak, GT_PEAK_COMBINED, 0);
     assert_close(best(GT_PEAK_COMBINED), 10, 0);
     assert_close(gt_job_peak_unmapped(&peak), 590, 0);
     uint32_t one = born();
@@ -381,6 +400,7 @@ int main(void)
         TEST(processes_one_after_the_other_are_not_added_up),
         TEST(what_never_was_leaves_nothing),
         TEST(the_largest_reading_counts),
+        TEST(an_estimate_counts_when_it_is_confirmed_and_without_its_excess),
         TEST(what_is_missing_raises_nothing),
         TEST(a_spike_of_one_process_between_readings_counts_alone),
         TEST(the_main_process_is_no_descendant),

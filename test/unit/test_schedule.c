@@ -47,9 +47,14 @@ static void a_birth_brings_one_look_at_once(void **state)
     gt_schedule_births(&schedule, 1); /* the same one */
     assert_int_equal(gt_schedule_next(&schedule), 1000 * MS);
     gt_schedule_births(&schedule, 2);
-    assert_int_equal(gt_schedule_next(&schedule), 540 * MS); /* after 200 times the CPU time of the look before */
-    assert_int_equal(gt_schedule_take(&schedule, 539 * MS), GT_DUE_NOTHING);
-    assert_int_equal(gt_schedule_take(&schedule, 540 * MS), GT_DUE_LOOK);
+    assert_int_equal(gt_schedule_next(&schedule), 502 * MS);
+    assert_int_equal(gt_schedule_take(&schedule, 501 * MS), GT_DUE_NOTHING);
+    assert_int_equal(gt_schedule_take(&schedule, 502 * MS), GT_DUE_LOOK);
+    gt_schedule_looked(&schedule, 502 * MS, 51 * MS); /* 200 times that, less the 10 s that are saved at most */
+    gt_schedule_births(&schedule, 3);
+    gt_schedule_take(&schedule, 1000 * MS);
+    gt_schedule_births(&schedule, 4);
+    assert_int_equal(gt_schedule_next(&schedule), 500 * MS + (MS / 5 + 51 * MS) * 200 - 10000 * MS);
 }
 
 static void births_without_end_keep_to_the_budget(void **state)
@@ -58,14 +63,14 @@ static void births_without_end_keep_to_the_budget(void **state)
     struct gt_schedule schedule;
     int count[GT_DUE_SAMPLE + 1] = {0};
     gt_schedule_start(&schedule, 0, 1000 * MS, true);
-    for (int64_t now = 0; now < 1000 * MS; now += MS) {
+    for (int64_t now = 0; now < 20000 * MS; now += MS) {
         gt_schedule_births(&schedule, (uint64_t)(now / MS) + 1);
         if (gt_schedule_next(&schedule) > now)
             continue;
         count[gt_schedule_take(&schedule, now)]++;
-        gt_schedule_looked(&schedule, now, MS / 5); /* 0.5 % of a core: one each 40 ms */
+        gt_schedule_looked(&schedule, now, MS / 5); /* 0.5 % of a core: one each 40 ms, and 250 for 10 s before */
     }
-    assert_int_equal(count[GT_DUE_LOOK], 24);
+    assert_int_equal(count[GT_DUE_LOOK] + count[GT_DUE_READING] + count[GT_DUE_SAMPLE], 500 + 250);
 }
 
 static void a_look_that_costs_nothing_is_not_repeated_at_once(void **state)
@@ -93,13 +98,13 @@ static void a_single_process_brings_no_looks(void **state)
     assert_int_equal(count[GT_DUE_POLL], 0);
 }
 
-/* Counts of a second in which the job has several processes and a look takes `used_ns`. */
-static void run_several(int64_t period_ns, bool has_group, int64_t used_ns, int count[GT_DUE_SAMPLE + 1])
+/* Counts of a time in which the job has several processes and a look takes `used_ns`. */
+static void run_several(int64_t period_ns, int64_t end, bool has_group, int64_t used_ns, int count[GT_DUE_SAMPLE + 1])
 {
     struct gt_schedule schedule;
     gt_schedule_start(&schedule, 0, period_ns, true);
     gt_schedule_processes(&schedule, true, has_group);
-    for (int64_t now; (now = gt_schedule_next(&schedule)) < 1000 * MS;) {
+    for (int64_t now; (now = gt_schedule_next(&schedule)) < end;) {
         enum gt_due due = gt_schedule_take(&schedule, now);
         count[due]++;
         if (due >= GT_DUE_LOOK)
@@ -112,31 +117,30 @@ static void several_processes_are_looked_at_every_50_ms(void **state)
     (void)state;
     for (int has_group = 0; has_group < 2; has_group++) {
         int count[GT_DUE_SAMPLE + 1] = {0};
-        run_several(10000 * MS, has_group, MS / 5, count);
+        run_several(10000 * MS, 1000 * MS, has_group, MS / 5, count);
         assert_int_equal(count[GT_DUE_SAMPLE], 1);
         assert_int_equal(count[GT_DUE_LOOK], 19);
         assert_int_equal(count[GT_DUE_POLL], 0); /* any look reads the group, too */
     }
 }
 
-/* A look of 1 ms is made every 200 ms. */
+/* A look of 1 ms is made every 200 ms, and 50 looks at the beginning are saved from 10 s before. */
 static void looks_that_cost_more_are_rarer_and_the_group_is_polled_meanwhile(void **state)
 {
     (void)state;
-    int count[GT_DUE_SAMPLE + 1] = {0}, without[GT_DUE_SAMPLE + 1] = {0};
-    run_several(10000 * MS, true, MS, count);
-    assert_int_equal(count[GT_DUE_LOOK], 4);
-    assert_int_equal(count[GT_DUE_POLL], 15);
-    run_several(10000 * MS, false, MS, without);
-    assert_int_equal(without[GT_DUE_LOOK], 4);
-    assert_int_equal(without[GT_DUE_POLL], 0);
+    for (int has_group = 0; has_group < 2; has_group++) {
+        int count[GT_DUE_SAMPLE + 1] = {0};
+        run_several(10000 * MS, 20000 * MS, has_group, MS, count);
+        assert_int_equal(count[GT_DUE_LOOK] + count[GT_DUE_READING] + count[GT_DUE_SAMPLE], 100 + 50);
+        assert_in_range(count[GT_DUE_POLL], has_group ? 200 : 0, has_group ? 260 : 0);
+    }
 }
 
 static void samples_that_are_close_enough_need_no_looks(void **state)
 {
     (void)state;
     int count[GT_DUE_SAMPLE + 1] = {0};
-    run_several(50 * MS, true, 0, count);
+    run_several(50 * MS, 1000 * MS, true, 0, count);
     assert_int_equal(count[GT_DUE_SAMPLE], 20);
     assert_int_equal(count[GT_DUE_LOOK], 0);
     assert_int_equal(count[GT_DUE_POLL], 0);
