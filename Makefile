@@ -192,6 +192,16 @@ test: ready-for-tests
 test-long: ready-for-tests
 	@+$(PYTHON) tools/run-tests all --long
 
+# Then the tests that it skipped for a missing package, with all packages but those of test-frameworks.
+test-all: test
+	@$(MAKE) -s test-rest
+
+test-rest: ready-for-tests
+	@tools/install-dependencies clickhouse kokkos prometheus slurm others
+	@$(MAKE) -s build/original/installed build/chdb/installed build/examples/bin/installed
+	$(Q)build/examples/bin/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall .
+	@$(PYTHON) tools/run-tests rest
+
 # While Python packages are fetched, it compiles.
 ready-for-tests: build-dependencies
 	@$(MAKE) -s test-dependencies all

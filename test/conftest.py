@@ -35,6 +35,13 @@ def pytest_make_parametrize_id(val, argname):
     return f"{argname} of {len(val)} bytes" if isinstance(val, bytes) else None
 
 
+def pytest_terminal_summary(terminalreporter):
+    """List the tests that were skipped, and files skipped as a whole, in the file that TEST_SKIPPED names."""
+    if path := os.environ.get("TEST_SKIPPED"):
+        names = sorted({report.nodeid for report in terminalreporter.stats.get("skipped", [])})
+        pathlib.Path(path).write_text("".join(f"{name}\n" for name in names))
+
+
 @pytest.fixture(scope="session")
 def gpu_tracker():
     """Path of the program under test."""
