@@ -27,8 +27,7 @@ static void put_element(struct gt_buffer *out, const char *element, const char *
     if (!text || !*text)
         return;
     gt_buffer_printf(out, *class ? "<%s class=\"%s\">" : "<%s>", element, class);
-    gt_html_escape(out, text);
-    gt_buffer_printf(out, "</%s>", element);
+    gt_html(out, "%s</%s>", text, element);
 }
 
 static void put_page_title(struct gt_buffer *out, const struct gt_report *report)
@@ -94,24 +93,8 @@ static void put_cards(struct gt_buffer *out, const struct gt_node *brief)
 static void put_link(struct gt_buffer *out, const struct gt_report *report, const char *part)
 {
     const struct gt_node *node = part ? gt_node_find(&report->root, part) : NULL;
-    if (!node)
-        return;
-    gt_buffer_text(out, "; see <a href=\"#part-");
-    gt_html_escape(out, part);
-    gt_buffer_text(out, "\">");
-    gt_html_escape(out, node->title);
-    gt_buffer_text(out, "</a>");
-}
-
-static void put_detail(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *warning)
-{
-    const char *detail = gt_brief_detail(warning);
-    if (!detail)
-        return;
-    gt_buffer_text(out, "<span>");
-    gt_html_escape(out, detail);
-    put_link(out, report, gt_brief_part(warning));
-    gt_buffer_text(out, "</span>");
+    if (node)
+        gt_html(out, "; see <a href=\"#part-%s\">%s</a>", part, node->title);
 }
 
 static void put_warnings(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *brief)
@@ -121,9 +104,13 @@ static void put_warnings(struct gt_buffer *out, const struct gt_report *report, 
         return;
     gt_buffer_text(out, "<ul class=\"warnings\" aria-label=\"Warnings\">\n");
     for (; warning; warning = warning->next) {
-        gt_buffer_text(out, "<li>");
-        gt_html_escape(out, gt_brief_words(warning));
-        put_detail(out, report, warning);
+        const char *detail = gt_brief_detail(warning);
+        gt_html(out, "<li>%s", gt_brief_words(warning));
+        if (detail) {
+            gt_html(out, "<span>%s", detail);
+            put_link(out, report, gt_brief_part(warning));
+            gt_buffer_text(out, "</span>");
+        }
         gt_buffer_text(out, "</li>\n");
     }
     gt_buffer_text(out, "</ul>\n");
@@ -133,9 +120,7 @@ static void put_requests(struct gt_buffer *out, const struct gt_node *brief)
 {
     const struct gt_node *request = gt_brief_first_request(brief);
     for (; request; request = request->next) {
-        gt_buffer_text(out, "<p class=\"next\">");
-        gt_html_escape(out, gt_brief_words(request));
-        gt_buffer_char(out, ' ');
+        gt_html(out, "<p class=\"next\">%s ", gt_brief_words(request));
         put_element(out, "code", "request", gt_brief_detail(request));
         gt_buffer_text(out, "</p>\n");
     }
@@ -146,14 +131,11 @@ static void put_outcome(struct gt_buffer *out, const struct gt_report *report, c
 {
     static const char *const keys[] = {"host", "start"};
     const struct gt_node *run = gt_node_find(&report->root, "run");
-    gt_buffer_text(out, "<p>");
-    gt_html_escape(out, gt_brief_outcome(brief));
+    gt_html(out, "<p>%s", gt_brief_outcome(brief));
     for (int i = 0; run && i < 2; i++) {
         const struct gt_node *field = gt_node_find(run, keys[i]);
-        if (!field || !gt_node_text(field))
-            continue;
-        gt_buffer_text(out, " \xc2\xb7 ");
-        gt_html_escape(out, gt_node_text(field));
+        if (field && gt_node_text(field))
+            gt_html(out, " \xc2\xb7 %s", gt_node_text(field));
     }
     gt_buffer_text(out, "</p>");
 }
@@ -220,14 +202,11 @@ static void put_field(struct page *page, const struct gt_node *field)
     bool is_amount = !page->is_analysis && gt_human_text_amount(&value, field);
     if (!is_amount)
         gt_human_text_field(&value, page->report, field);
-    gt_buffer_text(page->out, "<tr><th scope=\"row\">");
-    gt_html_escape(page->out, field->title);
-    gt_buffer_printf(page->out, "</th><td%s", field->kind == GT_NODE_TEXT ? " class=\"t\"" : "");
+    gt_html(page->out, "<tr><th scope=\"row\">%s</th><td", field->title);
+    gt_buffer_text(page->out, field->kind == GT_NODE_TEXT ? " class=\"t\"" : "");
     if (is_amount)
         gt_page_exact(page->out, exact.data, *gt_node_display_unit(field) ? "" : gt_node_measure_of(field));
-    gt_buffer_char(page->out, '>');
-    gt_html_escape(page->out, value.data ? value.data : "");
-    gt_buffer_text(page->out, "</td></tr>\n");
+    gt_html(page->out, ">%s</td></tr>\n", value.data ? value.data : "");
     gt_buffer_release(&value);
     gt_buffer_release(&exact);
 }
@@ -255,29 +234,6 @@ static bool is_folded(const struct gt_node *list, const struct gt_node *node)
     return gt_node_flag_bits(list) & GT_LIST && node->kind == GT_NODE_SECTION && gt_node_seen(first->next);
 }
 
-static void put_title(struct page *page, const struct gt_node *node, int level)
-{
-    if (!*node->title)
-        return;
-    gt_buffer_printf(page->out, "<h%d>", level);
-    gt_html_escape(page->out, node->title);
-    gt_buffer_printf(page->out, "</h%d>\n", level);
-}
-
-/* What stands above may lead to parts of an analysis. */
-static void put_section_begin(struct page *page, const struct gt_node *node, int level)
-{
-    if (level != 2)
-        return;
-    gt_buffer_text(page->out, "<section");
-    if (page->is_analysis) {
-        gt_buffer_text(page->out, " id=\"part-");
-        gt_html_escape(page->out, node->key);
-        gt_buffer_char(page->out, '"');
-    }
-    gt_buffer_char(page->out, '>');
-}
-
 /* A row of few fields is a table; of more than a screen has room for, each has a line. */
 static bool is_row(const struct gt_node *section)
 {
@@ -292,9 +248,11 @@ static int put_part(struct page *page, const struct gt_node *list, const struct 
 {
     int status = 0;
     bool folds = level != 2 && is_folded(list, node);
-    put_section_begin(page, node, level);
+    if (level == 2) /* warnings above lead to parts of an analysis */
+        gt_html(page->out, page->is_analysis ? "<section id=\"part-%s\">" : "<section>", node->key);
     gt_buffer_text(page->out, folds ? "<details class=\"fold\"><summary>" : "");
-    put_title(page, node, level);
+    if (*node->title)
+        gt_html(page->out, "<h%d>%s</h%d>\n", level, node->title, level);
     gt_buffer_text(page->out, folds ? "</summary>\n" : "");
     if (node->kind == GT_NODE_TABLE || is_row(node))
         status = put_table(page, node, 1);
@@ -400,8 +358,8 @@ static void put_silent(struct page *page)
     for (; node; node = gt_node_seen(node->next)) {
         if (gt_node_flag_bits(node) & GT_NOT_ON_PAGE || !is_silent(page, node, 2))
             continue;
-        gt_buffer_text(page->out, begun ? ", " : "<p class=\"silent\">Zero or not measured (in JSON 0 or null): ");
-        gt_html_escape(page->out, node->title);
+        gt_html(page->out, begun ? ", %s" : "<p class=\"silent\">Zero or not measured (in JSON 0 or null): %s",
+                node->title);
         begun = true;
     }
     gt_buffer_text(page->out, begun ? "</p>\n" : "");
@@ -499,11 +457,8 @@ static void put_head(struct page *page)
     gt_buffer_text(page->out, "</title>\n<style>\n");
     gt_buffer_append(page->out, style.text, style.length);
     gt_buffer_text(page->out, "</style>\n</head>\n<body");
-    if (is_fed) {
-        gt_buffer_text(page->out, " data-feed=\"");
-        gt_html_escape(page->out, page->report->feed);
-        gt_buffer_char(page->out, '"');
-    }
+    if (is_fed)
+        gt_html(page->out, " data-feed=\"%s\"", page->report->feed);
     gt_buffer_text(page->out, ">\n");
 }
 
