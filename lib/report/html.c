@@ -24,7 +24,7 @@ static void put_type(struct gt_buffer *out, const char *type)
 
 static void put_element(struct gt_buffer *out, const char *element, const char *class, const char *text)
 {
-    if (!text || !*text)
+    if (!*text)
         return;
     gt_buffer_printf(out, *class ? "<%s class=\"%s\">" : "<%s>", element, class);
     gt_html(out, "%s</%s>", text, element);
@@ -33,17 +33,17 @@ static void put_element(struct gt_buffer *out, const char *element, const char *
 static void put_page_title(struct gt_buffer *out, const struct gt_report *report)
 {
     const struct gt_node *brief = gt_brief_of_report(report);
-    const struct gt_node *first = brief ? gt_brief_first_line(brief) : NULL;
+    const struct gt_node *first = brief ? gt_brief_first_of(brief, "lines") : NULL;
     if (!brief) {
         put_type(out, report->type);
         return;
     }
-    if (gt_brief_is_alarm(brief) || !first || !gt_brief_value(first))
-        gt_html_escape(out, gt_brief_outcome(brief));
+    if (gt_brief_is(brief, "alarm") || !first || !*gt_brief_text(first, "value"))
+        gt_html_escape(out, gt_brief_text(brief, "outcome"));
     else
-        gt_html_escape(out, gt_brief_value(first));
+        gt_html_escape(out, gt_brief_text(first, "value"));
     gt_buffer_text(out, " \xc2\xb7 ");
-    gt_chart_cut(out, gt_brief_title(brief), TITLE_LETTERS);
+    gt_chart_cut(out, gt_brief_text(brief, "title"), TITLE_LETTERS);
 }
 
 /* ---- cards ---- */
@@ -66,11 +66,11 @@ static void put_curve(struct gt_buffer *out, const struct gt_brief_curve *curve)
 static void put_card(struct gt_buffer *out, const struct gt_node *line)
 {
     struct gt_brief_curve curve;
-    const char *value = gt_brief_value(line);
-    gt_buffer_text(out, value ? "<li>" : "<li class=\"wide\">");
+    const char *value = gt_brief_text(line, "value");
+    gt_buffer_text(out, *value ? "<li>" : "<li class=\"wide\">");
     put_element(out, "span", "name", line->title);
     put_element(out, "b", "", value);
-    put_element(out, "span", "", gt_brief_words(line));
+    put_element(out, "span", "", gt_brief_text(line, "words"));
     if (gt_brief_curve(line, &curve))
         put_curve(out, &curve);
     gt_buffer_text(out, "</li>\n");
@@ -78,13 +78,11 @@ static void put_card(struct gt_buffer *out, const struct gt_node *line)
 
 static void put_cards(struct gt_buffer *out, const struct gt_node *brief)
 {
-    const struct gt_node *line = gt_brief_first_line(brief);
-    if (!line)
-        return;
-    gt_buffer_text(out, "<ul class=\"cards\">\n");
-    for (; line; line = line->next)
-        put_card(out, line);
-    gt_buffer_text(out, "</ul>\n");
+    const struct gt_node *line = gt_brief_first_of(brief, "lines");
+    gt_buffer_text(out, line ? "<ul class=\"cards\">\n" : "");
+    for (const struct gt_node *card = line; card; card = card->next)
+        put_card(out, card);
+    gt_buffer_text(out, line ? "</ul>\n" : "");
 }
 
 /* ---- sentences ---- */
@@ -92,23 +90,23 @@ static void put_cards(struct gt_buffer *out, const struct gt_node *brief)
 /* Leads to the part of the page with a key. */
 static void put_link(struct gt_buffer *out, const struct gt_report *report, const char *part)
 {
-    const struct gt_node *node = part ? gt_node_find(&report->root, part) : NULL;
+    const struct gt_node *node = *part ? gt_node_find(&report->root, part) : NULL;
     if (node)
         gt_html(out, "; see <a href=\"#part-%s\">%s</a>", part, node->title);
 }
 
 static void put_warnings(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *brief)
 {
-    const struct gt_node *warning = gt_brief_first_warning(brief);
+    const struct gt_node *warning = gt_brief_first_of(brief, "warnings");
     if (!warning)
         return;
     gt_buffer_text(out, "<ul class=\"warnings\" aria-label=\"Warnings\">\n");
     for (; warning; warning = warning->next) {
-        const char *detail = gt_brief_detail(warning);
-        gt_html(out, "<li>%s", gt_brief_words(warning));
-        if (detail) {
+        const char *detail = gt_brief_text(warning, "detail");
+        gt_html(out, "<li>%s", gt_brief_text(warning, "words"));
+        if (*detail) {
             gt_html(out, "<span>%s", detail);
-            put_link(out, report, gt_brief_part(warning));
+            put_link(out, report, gt_brief_text(warning, "part"));
             gt_buffer_text(out, "</span>");
         }
         gt_buffer_text(out, "</li>\n");
@@ -118,10 +116,10 @@ static void put_warnings(struct gt_buffer *out, const struct gt_report *report, 
 
 static void put_requests(struct gt_buffer *out, const struct gt_node *brief)
 {
-    const struct gt_node *request = gt_brief_first_request(brief);
+    const struct gt_node *request = gt_brief_first_of(brief, "requests");
     for (; request; request = request->next) {
-        gt_html(out, "<p class=\"next\">%s ", gt_brief_words(request));
-        put_element(out, "code", "request", gt_brief_detail(request));
+        gt_html(out, "<p class=\"next\">%s ", gt_brief_text(request, "words"));
+        put_element(out, "code", "request", gt_brief_text(request, "detail"));
         gt_buffer_text(out, "</p>\n");
     }
 }
@@ -131,7 +129,7 @@ static void put_outcome(struct gt_buffer *out, const struct gt_report *report, c
 {
     static const char *const keys[] = {"host", "start"};
     const struct gt_node *run = gt_node_find(&report->root, "run");
-    gt_html(out, "<p>%s", gt_brief_outcome(brief));
+    gt_html(out, "<p>%s", gt_brief_text(brief, "outcome"));
     for (int i = 0; run && i < 2; i++) {
         const struct gt_node *field = gt_node_find(run, keys[i]);
         if (field && gt_node_text(field))
@@ -149,8 +147,8 @@ static void put_page_head(struct gt_buffer *out, const struct gt_report *report)
         gt_buffer_text(out, "</h1>\n");
         return;
     }
-    gt_buffer_text(out, gt_brief_is_alarm(brief) ? "<header class=\"alarm\">" : "<header>");
-    put_element(out, "h1", "", gt_brief_title(brief));
+    gt_buffer_text(out, gt_brief_is(brief, "alarm") ? "<header class=\"alarm\">" : "<header>");
+    put_element(out, "h1", "", gt_brief_text(brief, "title"));
     put_outcome(out, report, brief);
     gt_buffer_text(out, "</header>\n");
     put_warnings(out, report, brief);

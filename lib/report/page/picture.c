@@ -326,7 +326,7 @@ static void put_picture(struct gt_buffer *out, const struct gt_report *report, c
     gt_buffer_printf(out, "<rect x=\"-%d\" width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", MARGIN, width, height);
     if (brief) {
         gt_buffer_printf(out, "<text class=\"head\" x=\"0\" y=\"%d\">", TITLE - 10);
-        gt_chart_cut(out, gt_brief_title(brief), (size_t)(layout.frame.width / HEAD_LETTER));
+        gt_chart_cut(out, gt_brief_text(brief, "title"), (size_t)(layout.frame.width / HEAD_LETTER));
         gt_buffer_text(out, "</text>\n");
     }
     put_charts(out, &layout, chosen, top);
