@@ -75,6 +75,18 @@ static void put_packed(struct data *data, const char *key, const struct gt_buffe
     gt_json_text(&data->json, text->data ? text->data : "");
 }
 
+static void put_double(struct data *data, const char *key, double value)
+{
+    gt_json_key(&data->json, key);
+    gt_json_double(&data->json, value);
+}
+
+static void put_count(struct data *data, const char *key, size_t value)
+{
+    gt_json_key(&data->json, key);
+    gt_json_integer(&data->json, (int64_t)value);
+}
+
 /* ---- lines ---- */
 
 static uint32_t number_of(const struct scale *scale, double value)
@@ -94,14 +106,6 @@ static struct scale scale_of(const struct gt_course_line *line, size_t spans)
             most = fmax(most, line->span[i].most);
         }
     return (struct scale){isfinite(least) ? least : 0, most > least ? (most - least) / GREATEST : 0};
-}
-
-static void put_scale(struct data *data, const struct scale *scale, double unit)
-{
-    gt_json_key(&data->json, "least");
-    gt_json_double(&data->json, scale->least / unit);
-    gt_json_key(&data->json, "step");
-    gt_json_double(&data->json, scale->step / unit);
 }
 
 static void put_spans(struct data *data, const struct gt_course *course, const struct gt_course_line *line,
@@ -211,9 +215,9 @@ static void put_line(struct data *data, const struct gt_node *series, size_t num
     } else {
         const struct gt_course_line *line = &course->line[of->course_line];
         struct scale scale = scale_of(line, course->spans);
-        gt_json_key(&data->json, "course");
-        gt_json_integer(&data->json, (int64_t)course_number);
-        put_scale(data, &scale, of->course_unit);
+        put_count(data, "course", course_number);
+        put_double(data, "least", scale.least / of->course_unit);
+        put_double(data, "step", scale.step / of->course_unit);
         if (has_few(course, line))
             put_few_samples(data, course, line);
         else
@@ -248,8 +252,7 @@ static void put_limit(struct data *data, struct gt_mark limit)
     gt_json_object_begin(&data->json);
     gt_json_key(&data->json, "name");
     put_name(data, limit.title);
-    gt_json_key(&data->json, "value");
-    gt_json_double(&data->json, limit.value);
+    put_double(data, "value", limit.value);
     gt_json_object_end(&data->json);
 }
 
@@ -276,8 +279,7 @@ static void put_chart(struct data *data, const struct gt_node *series)
     gt_json_bool(&data->json, flags & GT_PEAKS);
     gt_json_key(&data->json, "alike");
     gt_json_bool(&data->json, flags & GT_ALIKE);
-    gt_json_key(&data->json, "peak");
-    gt_json_double(&data->json, series->series.peak);
+    put_double(data, "peak", series->series.peak);
     put_limit(data, series->series.limit);
     put_bands(data, &series->series);
     gt_json_key(&data->json, "lines");
@@ -305,18 +307,12 @@ static void put_course(struct data *data, const struct gt_course *course)
     if (word)
         pack(&text, word, course->samples, 4);
     gt_json_object_begin(&data->json);
-    gt_json_key(&data->json, "spans");
-    gt_json_integer(&data->json, (int64_t)course->spans);
-    gt_json_key(&data->json, "span");
-    gt_json_double(&data->json, gt_course_span_length(course));
-    gt_json_key(&data->json, "seen");
-    gt_json_integer(&data->json, (int64_t)course->seen);
-    gt_json_key(&data->json, "last");
-    gt_json_double(&data->json, course->last);
-    gt_json_key(&data->json, "samples");
-    gt_json_integer(&data->json, (int64_t)course->samples);
-    gt_json_key(&data->json, "quantum");
-    gt_json_double(&data->json, quantum);
+    put_count(data, "spans", course->spans);
+    put_double(data, "span", gt_course_span_length(course));
+    put_count(data, "seen", course->seen);
+    put_double(data, "last", course->last);
+    put_count(data, "samples", course->samples);
+    put_double(data, "quantum", quantum);
     put_packed(data, "time", &text);
     gt_json_object_end(&data->json);
     gt_buffer_release(&text);
