@@ -182,14 +182,11 @@ static void put_chart(struct page *page, const struct gt_node *series, const str
 static int put_table(struct page *page, const struct gt_node *node, size_t count)
 {
     struct gt_grid grid;
-    bool are_alike = count > 1;
-    int status = are_alike
-                     ? gt_grid_init_alike(&grid, page->report, node, count, page->is_analysis ? 0 : GT_GRID_AMOUNTS)
-                     : gt_grid_init(&grid, page->report, node,
-                                    page->is_analysis ? GT_GRID_ALWAYS_BRIEF : GT_GRID_AMOUNTS | GT_GRID_BRIEF);
+    bool is_analysis = page->is_analysis && count == 1;
+    unsigned flags = is_analysis ? GT_GRID_ALWAYS_BRIEF : page->is_analysis ? 0 : GT_GRID_AMOUNTS | GT_GRID_BRIEF;
+    int status = gt_grid_init(&grid, page->report, node, count, flags);
     if (status == 0)
-        gt_page_table(page->out, &grid, are_alike ? NULL : gt_node_table(node),
-                      page->is_analysis && !are_alike ? GT_PAGE_TABLE_ANALYSIS : 0);
+        gt_page_table(page->out, &grid, gt_node_table(node), is_analysis ? GT_PAGE_TABLE_ANALYSIS : 0);
     return status;
 }
 

@@ -55,7 +55,7 @@ static void put_grid(struct gt_buffer *out, struct gt_grid *grid)
 static int put_table(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *node, size_t count)
 {
     struct gt_grid grid;
-    int status = count > 1 ? gt_grid_init_alike(&grid, report, node, count, 0) : gt_grid_init(&grid, report, node, 0);
+    int status = gt_grid_init(&grid, report, node, count, 0);
     if (status == 0)
         put_grid(out, &grid);
     return status;
