@@ -127,25 +127,13 @@ static void put_heading(struct page *page, const struct gt_node *brief, bool is_
 
 /* ---- Figures ----------------------------------------------------------------------------------------------------- */
 
-static void put_padded(struct page *page, const char *text, size_t columns)
+/* A text that is too wide stays whole, or is cut. */
+static void put_padded(struct page *page, const char *text, size_t columns, bool is_cut)
 {
     char *own = shown(page, text);
     size_t taken = own ? gt_text_columns(own) : 0;
-    gt_buffer_text(page->out, own ? own : "");
+    put_cut(page, own ? own : "", is_cut ? columns - 1 : SIZE_MAX);
     gt_put_spaces(page->out, taken < columns ? columns - taken : 1);
-    free(own);
-}
-
-/* Cut in the middle of the column, so that the ends of paths and names stay apart. */
-static void put_title(struct page *page, const char *title)
-{
-    char *own = shown(page, title);
-    size_t taken = own ? gt_text_columns(own) : 0;
-    if (taken < page->title)
-        gt_buffer_text(page->out, own ? own : "");
-    else
-        put_cut(page, own, page->title - 1);
-    gt_put_spaces(page->out, taken < page->title ? page->title - taken : 1);
     free(own);
 }
 
@@ -156,12 +144,12 @@ static void put_line(struct page *page, const struct gt_node *line)
     size_t indent = 2 + page->title + (*value ? VALUE : 0);
     bool has_curve = gt_brief_curve(line, &curve) && page->width > NARROW;
     gt_put_spaces(page->out, 2);
-    put_title(page, line->title);
+    put_padded(page, line->title, page->title, true);
     bool is_bare = *value && !has_curve && !*gt_brief_text(line, "words");
     if (is_bare)
         gt_buffer_text(page->out, value);
     else if (*value)
-        put_padded(page, value, VALUE);
+        put_padded(page, value, VALUE, false);
     if (has_curve) {
         gt_brief_draw(page->out, &curve, page->is_ascii);
         gt_put_spaces(page->out, GAP);
@@ -369,13 +357,13 @@ static void put_row(struct page *page, const struct columns *columns, const char
     gt_put_spaces(page->out, 2);
     put_cut(page, own ? own : "", columns->name);
     gt_put_spaces(page->out, (taken < columns->name ? columns->name - taken : 0) + 2);
-    put_padded(page, outcome, columns->outcome);
+    put_padded(page, outcome, columns->outcome, false);
     for (size_t i = 0; i < columns->count; i++) {
         const char *title = columns->title[i];
         const char *text = brief ? gt_brief_text(line_titled(brief, title), "value") : title;
         gt_put_spaces(page->out, 2);
         if (i + 1 < columns->count)
-            put_padded(page, text, columns->width[i]);
+            put_padded(page, text, columns->width[i], false);
         else
             gt_buffer_text(page->out, text);
     }
