@@ -163,7 +163,7 @@ struct page {
     struct gt_buffer *out;
     struct gt_chart_range x; /* of the charts that the page begins with, which share it */
     const struct gt_node *series[MOST_CHARTS];
-    struct gt_page_charts charts;
+    size_t charts;    /* also those beyond MOST_CHARTS */
     bool is_analysis; /* of traces */
     bool has_brief;   /* which says the most important, so that what says nothing may go */
 };
@@ -173,9 +173,9 @@ static void put_chart(struct page *page, const struct gt_node *series, const str
 {
     struct gt_chart_range x = {INFINITY, -INFINITY};
     gt_chart_widen(&x, series);
-    if (page->charts.count < MOST_CHARTS)
-        page->series[page->charts.count] = series;
-    gt_chart_write(page->out, series, (int)++page->charts.count, shared ? *shared : x);
+    if (page->charts < MOST_CHARTS)
+        page->series[page->charts] = series;
+    gt_chart_write(page->out, series, (int)++page->charts, shared ? *shared : x);
 }
 
 /* A node, or `count` sections that are alike, as one table. */
@@ -386,10 +386,10 @@ static void put_first_charts(struct page *page)
 
 /* ---- scripts ---- */
 
-static void put_digest(struct gt_buffer *out, struct gt_page_text script)
+static void put_digest(struct gt_buffer *out, const char *script)
 {
     uint8_t digest[GT_SHA256_SIZE];
-    gt_sha256(digest, script.text, script.length);
+    gt_sha256(digest, script, strlen(script));
     gt_buffer_text(out, " 'sha256-");
     gt_base64_append(out, digest, sizeof digest);
     gt_buffer_char(out, '\'');
@@ -409,19 +409,10 @@ static void put_policy(struct gt_buffer *out, bool is_fed)
     gt_buffer_text(out, is_fed ? "; connect-src 'self'\">\n" : "\">\n");
 }
 
-static void put_script(struct gt_buffer *out, struct gt_page_text script)
-{
-    gt_buffer_text(out, "<script>");
-    gt_buffer_append(out, script.text, script.length);
-    gt_buffer_text(out, "</script>\n");
-}
-
 static void put_data(struct page *page)
 {
-    page->charts.series = page->series;
-    if (page->charts.count > MOST_CHARTS)
-        page->charts.count = MOST_CHARTS;
-    gt_page_data(page->out, &page->charts, page->report->page_size);
+    size_t count = page->charts < MOST_CHARTS ? page->charts : MOST_CHARTS;
+    gt_page_data(page->out, page->series, count, page->report->page_size);
 }
 
 static void put_scripts(struct page *page)
@@ -431,15 +422,14 @@ static void put_scripts(struct page *page)
     gt_buffer_text(page->out, "<script type=\"application/json\" id=\"data\">");
     put_data(page);
     gt_buffer_text(page->out, "</script>\n");
-    if (page->charts.count)
-        put_script(page->out, gt_page_script(0));
-    put_script(page->out, gt_page_script(1));
+    if (page->charts)
+        gt_buffer_printf(page->out, "<script>%s</script>\n", gt_page_script(0));
+    gt_buffer_printf(page->out, "<script>%s</script>\n", gt_page_script(1));
 }
 
 /* Who has no scripts loads the page of a job that runs again and again. */
 static void put_head(struct page *page)
 {
-    struct gt_page_text style = gt_page_style();
     bool is_fed = page->report->feed;
     gt_buffer_text(page->out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     put_policy(page->out, is_fed);
@@ -449,9 +439,7 @@ static void put_head(struct page *page)
                                       : "<meta http-equiv=\"refresh\" content=\"5\">\n");
     gt_buffer_text(page->out, "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
     put_page_title(page->out, page->report);
-    gt_buffer_text(page->out, "</title>\n<style>\n");
-    gt_buffer_append(page->out, style.text, style.length);
-    gt_buffer_text(page->out, "</style>\n</head>\n<body");
+    gt_buffer_printf(page->out, "</title>\n<style>\n%s</style>\n</head>\n<body", gt_page_style());
     if (is_fed)
         gt_html(page->out, " data-feed=\"%s\"", page->report->feed);
     gt_buffer_text(page->out, ">\n");

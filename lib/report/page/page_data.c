@@ -333,7 +333,7 @@ static void escape(struct gt_buffer *out, const struct gt_buffer *json)
     }
 }
 
-void gt_page_data(struct gt_buffer *out, const struct gt_page_charts *charts, size_t size)
+void gt_page_data(struct gt_buffer *out, const struct gt_node *const series[], size_t count, size_t size)
 {
     struct gt_buffer json = {0};
     struct data data = {.size = size ? size : GT_PAGE_SIZE};
@@ -341,8 +341,8 @@ void gt_page_data(struct gt_buffer *out, const struct gt_page_charts *charts, si
     gt_json_object_begin(&data.json);
     gt_json_key(&data.json, "charts");
     gt_json_array_begin(&data.json);
-    for (size_t i = 0; i < charts->count; i++)
-        put_chart(&data, charts->series[i]);
+    for (size_t i = 0; i < count; i++)
+        put_chart(&data, series[i]);
     gt_json_array_end(&data.json);
     gt_json_key(&data.json, "courses");
     gt_json_array_begin(&data.json);
@@ -351,9 +351,9 @@ void gt_page_data(struct gt_buffer *out, const struct gt_page_charts *charts, si
     gt_json_array_end(&data.json);
     gt_json_key(&data.json, "samples");
     gt_json_array_begin(&data.json);
-    for (size_t i = 0; i < charts->count; i++)
-        for (size_t line = 0; line < charts->series[i]->series.lines; line++)
-            put_samples(&data, charts->series[i], i, line);
+    for (size_t i = 0; i < count; i++)
+        for (size_t line = 0; line < series[i]->series.lines; line++)
+            put_samples(&data, series[i], i, line);
     gt_json_array_end(&data.json);
     gt_json_object_end(&data.json);
     escape(out, &json);
@@ -377,30 +377,22 @@ EMBED(chart_library, DYGRAPHS)
 EMBED(own_script, "lib/report/page/page.js")
 #endif
 
-static struct gt_page_text text(const char *string)
+const char *gt_page_style(void)
 {
-    return (struct gt_page_text){string, strlen(string)};
+    return gt_page_style_sheet;
 }
 
-struct gt_page_text gt_page_style(void)
+const char *gt_page_script(int number)
 {
-    return text(gt_page_style_sheet);
-}
-
 #if __has_include(DYGRAPHS)
-struct gt_page_text gt_page_script(int number)
-{
-    return text(number == 0 ? gt_page_chart_library : gt_page_own_script);
-}
+    return number == 0 ? gt_page_chart_library : gt_page_own_script;
 #else
-struct gt_page_text gt_page_script(int number)
-{
     (void)number;
-    return text("");
-}
+    return "";
 #endif
+}
 
 bool gt_page_has_scripts(void)
 {
-    return gt_page_script(0).length > 0;
+    return *gt_page_script(0);
 }
