@@ -718,7 +718,7 @@ static void warn_of_ranks(struct gt_node *brief, const struct gt_job *job, const
 {
     struct odd_rank *odd = calloc(job->members + 1, sizeof *odd);
     size_t count = 0, named = NAMED, told = 0;
-    for (const struct gt_node *item = gt_brief_first_warning(brief); item; item = item->next)
+    for (const struct gt_node *item = gt_brief_first_of(brief, "warnings"); item; item = item->next)
         told++;
     named = told < named ? named - told : 1; /* the limit of a summary */
     for (size_t i = 0; i < job->members && odd; i++) {
