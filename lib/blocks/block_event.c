@@ -327,7 +327,7 @@ static int read_all(struct gt_block_event_list *list, struct gt_block_event_read
 static int add_file(struct gt_block_event_list *list, const char *path, struct gt_error *error)
 {
     char real[PATH_MAX];
-    bool has_real = gt_file_real_path(path, real) >= 0;
+    bool has_real = realpath(path, real) != NULL;
     const char *name = has_real ? real : path;
     bool known = has_real && gt_strings_find(&list->files, name, strlen(name)) >= 0;
     int64_t source = known ? -EINVAL : gt_strings_add(&list->files, name, strlen(name));

@@ -25,17 +25,11 @@ enum { PARTS = sizeof parts / sizeof *parts, PATH_SIZE = PATH_MAX + 300 };
 
 #define SENDER ".shipper" /* the lock of the sender */
 
-static const char *find_variable(const void *context, const char *name)
-{
-    (void)context;
-    return getenv(name);
-}
-
 /* The ranks of a launch share a name, also without a variable that has the job. */
 static void name_job(char *ret, size_t size)
 {
     struct gt_buffer launch = {0};
-    gt_rank_job_name(ret, size, &(struct gt_rank_environment){.find = find_variable, .pid = getpid()});
+    gt_rank_job_name(ret, size, &(struct gt_environment){.pid = getpid()});
     if (!*ret && gt_rank_job(&launch) > 0)
         snprintf(ret, size, "%s", launch.data);
     else if (!*ret)
