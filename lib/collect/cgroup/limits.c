@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "collect/host/capacity.h"
-#include "collect/process/process_file.h"
+#include "collect/process/memory.h"
 
 /* ---- Limits ------------------------------------------------------------------------------------------------------ */
 

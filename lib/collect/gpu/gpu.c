@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "collect/process/pid_namespace.h"
+#include "collect/process/process.h"
 #include "collect/remedy.h"
 
 enum { MAX_PID = 4194304 }; /* PID_MAX_LIMIT of the kernel */

@@ -7,6 +7,9 @@
 #ifndef GT_COLLECT_PROCESS_PROCESS_H
 #define GT_COLLECT_PROCESS_PROCESS_H
 
+#include <stdbool.h>
+
+#include "base/root.h"
 #include "collect/collector.h"
 
 /* Open `pid`. *ret gets its identity, NaN values and kept descriptors. Returns -ESRCH where it is gone, -EACCES and the like where /proc
@@ -76,5 +79,19 @@ void gt_pidfd_survey(struct gt_availability *ret);
 /* Returns a descriptor that becomes readable at the end of the process, or -1: the kernel has none (before Linux 5.3), forbids it, or
  * the process is gone. */
 int gt_pidfd_open(pid_t pid);
+
+/* In another PID namespace than that of /proc, system calls take other numbers of processes than /proc shows. */
+
+struct gt_pid_namespace_fault {
+    int code; /* ENOTSUP, or ENOENT without a /proc */
+    const char *reason, *remedy;
+};
+
+/* Returns true in the first PID namespace, whose numbers all processes of the machine have. */
+bool gt_pid_namespace_is_initial(const struct gt_root *root);
+/* Returns NULL on a stored machine, and where /proc is of this process's own PID namespace, and its children's. */
+const struct gt_pid_namespace_fault *gt_pid_namespace_fault(const struct gt_root *root);
+/* Returns 0, or the negative code with the reason and the remedy as an error. */
+int gt_pid_namespace_check(const struct gt_root *root, struct gt_error *error);
 
 #endif
