@@ -12,7 +12,7 @@
 #include "api/tracker.h"
 #include "base/clock.h"
 #include "base/grow.h"
-#include "collect/cgroup/limits.h"
+#include "collect/cgroup/control_group.h"
 #include "collect/host/capacity.h"
 #include "report/exposition.h"
 

@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "base/rank.h"
 #include "base/secret.h"
-#include "collect/cgroup/limits.h"
+#include "collect/cgroup/control_group.h"
 #include "collect/host/capacity.h"
 #include "record/recorder_state.h"
 #include "sample/cost.h"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "collect/cgroup/limits.h"
+#include "collect/cgroup/control_group.h"
 #include "collect/host/capacity.h"
 #include "record/machine.h"
 #include "support/folder.h"
