@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "collect/cgroup/control_group.h"
-#include "collect/host/capacity.h"
+#include "collect/host/host.h"
 #include "report/exposition.h"
 
 /* A job may use so much; NaN: no limit is known. */

@@ -12,7 +12,7 @@
 #include "base/rank.h"
 #include "base/secret.h"
 #include "collect/cgroup/control_group.h"
-#include "collect/host/capacity.h"
+#include "collect/host/host.h"
 #include "record/recorder_state.h"
 #include "sample/cost.h"
 #include "schema/unit.h"

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "collect/cgroup/control_group.h"
-#include "collect/host/capacity.h"
+#include "collect/host/host.h"
 #include "support/figures.h"
 #include "support/gpu_machine.h"
 

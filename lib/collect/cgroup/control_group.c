@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
-#include "collect/host/capacity.h"
+#include "collect/host/host.h"
 #include "collect/process/memory.h"
 
 /* ---- The place of a process -------------------------------------------------------------------------------------- */

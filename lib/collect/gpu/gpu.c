@@ -13,7 +13,7 @@
 
 #include "base/number.h"
 #include "collect/process/process.h"
-#include "collect/remedy.h"
+#include "collect/collector.h"
 
 enum { MAX_PID = 4194304 }; /* PID_MAX_LIMIT of the kernel */
 

@@ -10,7 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "collect/remedy.h"
+#include "collect/collector.h"
 #include "collect/process/events.h"
 
 static const struct gt_pid_namespace_fault
