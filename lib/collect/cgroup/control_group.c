@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/number.h"
 #include "collect/host/host.h"
 #include "collect/process/memory.h"
 
@@ -484,11 +485,6 @@ void gt_limit_cores(struct gt_limit *ret, const struct gt_root *root,
 
 /* ---- Events ------------------------------------------------------------------------------------------------------ */
 
-static double add_known(double sum, double value)
-{
-    return isnan(sum) ? value : isnan(value) ? sum : sum + value;
-}
-
 double gt_group_oom_kills(const struct gt_root *root, const struct gt_control_group *group)
 {
     char text[2048];
@@ -504,10 +500,10 @@ static void read_memory(struct gt_control_group group, const struct gt_root *roo
         if (isnan(ret->oom_kills))
             ret->oom_kills = kills; /* the first group that has the controller */
         else
-            ret->oom_kills_above = add_known(ret->oom_kills_above, kills);
+            gt_add_known(&ret->oom_kills_above, kills);
     } while (gt_control_group_up(&group));
     if (text)
-        ret->oom_kills_above = add_known(ret->oom_kills_above, number_after(text, "oom_kill"));
+        gt_add_known(&ret->oom_kills_above, number_after(text, "oom_kill"));
     free(text);
 }
 

@@ -202,6 +202,8 @@ void gt_gpu_meter_describe(const struct gt_gpu_meter *meter, char *text, size_t 
                  check->is_wrong ? "power" : "counter");
 }
 
+/* ---- Sensors of the machine --------------------------------------------------------------------------------------- */
+
 /* The collector "hwmon": sensors of processors and of the whole machine that count energy, or of which the power is added up.
  *
  * Sources: Documentation/hwmon of the kernel: sysfs-interface (microjoules, microwatts), acpi_power_meter, amd_energy, ibmaem,

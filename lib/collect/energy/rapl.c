@@ -514,6 +514,8 @@ const struct gt_remedy gt_energy_remedies[] = {
     {0},
 };
 
+/* ---- Samples of the counters --------------------------------------------------------------------------------------- */
+
 struct gt_energy_sample {
     struct gt_rapl_zones zones; /* closed: their counts stay */
     int64_t monotonic_ns, real_ns;

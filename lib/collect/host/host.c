@@ -565,6 +565,8 @@ const struct gt_collector_type gt_collector_network = {
     .lags = true,
 };
 
+/* ---- Processor packages ------------------------------------------------------------------------------------------- */
+
 enum { UNKNOWN = -1, MOST_CPUS = 1 << 16 };
 
 int gt_packages_declare(struct gt_snapshot *snapshot, struct gt_topology *topology, const int *numbers, int count)
@@ -661,13 +663,12 @@ int gt_package_of_list(const struct gt_topology *topology, const char *list)
     return found;
 }
 
+/* ---- Capacity ----------------------------------------------------------------------------------------------------- */
+
 double gt_capacity_memory(const struct gt_root *root)
 {
     char text[256]; /* MemTotal is the first line */
-    if (gt_root_read(root, "proc/meminfo", text, sizeof text) < 0)
-        return NAN;
-    const char *total = strstr(text, "MemTotal:");
-    return total ? 1024.0 * (double)strtoull(total + strlen("MemTotal:"), NULL, 10) : NAN;
+    return gt_root_read(root, "proc/meminfo", text, sizeof text) < 0 ? NAN : meminfo_bytes(text, "MemTotal");
 }
 
 int gt_capacity_list_length(const char *list)
@@ -691,6 +692,8 @@ int gt_capacity_cores(const struct gt_root *root)
     free(stat);
     return count;
 }
+
+/* ---- Temperatures ------------------------------------------------------------------------------------------------- */
 
 static const char directory[] = "sys/class/hwmon";
 

@@ -192,6 +192,8 @@ const char *gt_memory_method_source(enum gt_memory_method method)
     return methods[method].source;
 }
 
+/* ---- Peaks of the calling process ---------------------------------------------------------------------------------- */
+
 struct window {
     int number;
     double bytes;
@@ -212,13 +214,6 @@ static void forget(void)
     own.count = 0;
 }
 
-/* The number of kB behind `key` in /proc/PID/status, in bytes. */
-static double bytes_of(const char *status, const char *key)
-{
-    const char *line = strstr(status, key);
-    return line ? (double)strtoull(line + strlen(key), NULL, 10) * 1024 : NAN;
-}
-
 int gt_own_memory(double *ret_resident, double *ret_hwm)
 {
     char text[8192];
@@ -229,8 +224,8 @@ int gt_own_memory(double *ret_resident, double *ret_hwm)
     int status = length < 0 ? -errno : 0;
     close(fd);
     text[length < 0 ? 0 : length] = '\0';
-    *ret_resident = bytes_of(text, "\nVmRSS:");
-    *ret_hwm = bytes_of(text, "\nVmHWM:");
+    *ret_resident = gt_process_number(text, "\nVmRSS:") * 1024;
+    *ret_hwm = gt_process_number(text, "\nVmHWM:") * 1024;
     return status;
 }
 

@@ -427,7 +427,7 @@ bool gt_process_was_idle(const struct gt_process *process)
            process->value[GT_RSS] == process->files->rss_when_slow;
 }
 
-static double status_number(const char *text, const char *key)
+double gt_process_number(const char *text, const char *key)
 {
     const char *line = strstr(text, key);
     return line ? (double)strtoull(line + strlen(key), NULL, 10) : NAN;
@@ -450,11 +450,11 @@ static bool status_shows_memory(const char *text)
 
 static void note_memory(struct gt_process *process, const char *status)
 {
-    double hwm = status_number(status, "\nVmHWM:") * 1024;
+    double hwm = gt_process_number(status, "\nVmHWM:") * 1024;
     if (isnan(hwm))
         return;
     note_hwm(process, hwm);
-    process->value[GT_SWAP] = status_number(status, "\nVmSwap:") * 1024;
+    process->value[GT_SWAP] = gt_process_number(status, "\nVmSwap:") * 1024;
 }
 
 static void read_status(struct gt_process *process)
@@ -462,10 +462,10 @@ static void read_status(struct gt_process *process)
     char text[4096];
     if (read_file(process, -1, "status", text, sizeof text) <= 0)
         return;
-    process->value[GT_VOLUNTARY_SWITCHES] = status_number(text, "\nvoluntary_ctxt_switches:");
-    process->value[GT_INVOLUNTARY_SWITCHES] = status_number(text, "\nnonvoluntary_ctxt_switches:");
+    process->value[GT_VOLUNTARY_SWITCHES] = gt_process_number(text, "\nvoluntary_ctxt_switches:");
+    process->value[GT_INVOLUNTARY_SWITCHES] = gt_process_number(text, "\nnonvoluntary_ctxt_switches:");
     if (isnan(process->value[GT_THREADS]))
-        process->value[GT_THREADS] = status_number(text, "\nThreads:");
+        process->value[GT_THREADS] = gt_process_number(text, "\nThreads:");
     if (!process->leader_exited || read_other_thread(process, "status", status_shows_memory, text, sizeof text) > 0)
         note_memory(process, text);
 }
@@ -487,10 +487,10 @@ static void read_io(struct gt_process *process)
     if (length <= 0)
         return;
     text[length] = '\0';
-    process->value[GT_READ_CHARACTERS] = status_number(text, "rchar:");
-    process->value[GT_WRITTEN_CHARACTERS] = status_number(text, "wchar:");
-    process->value[GT_READ_BYTES] = status_number(text, "\nread_bytes:");
-    process->value[GT_WRITTEN_BYTES] = status_number(text, "\nwrite_bytes:");
+    process->value[GT_READ_CHARACTERS] = gt_process_number(text, "rchar:");
+    process->value[GT_WRITTEN_CHARACTERS] = gt_process_number(text, "wchar:");
+    process->value[GT_READ_BYTES] = gt_process_number(text, "\nread_bytes:");
+    process->value[GT_WRITTEN_BYTES] = gt_process_number(text, "\nwrite_bytes:");
 }
 
 enum { MOST_THREADS_ASKED = 256 };
@@ -514,8 +514,8 @@ static void add_thread_switches(struct gt_process *process)
         snprintf(path, sizeof path, "task/%s/status", entry->d_name);
         if (read_file(process, -1, path, text, sizeof text) <= 0)
             continue;
-        process->value[GT_VOLUNTARY_SWITCHES] += status_number(text, "\nvoluntary_ctxt_switches:");
-        process->value[GT_INVOLUNTARY_SWITCHES] += status_number(text, "\nnonvoluntary_ctxt_switches:");
+        process->value[GT_VOLUNTARY_SWITCHES] += gt_process_number(text, "\nvoluntary_ctxt_switches:");
+        process->value[GT_INVOLUNTARY_SWITCHES] += gt_process_number(text, "\nnonvoluntary_ctxt_switches:");
     }
     closedir(tasks);
 }
@@ -672,10 +672,8 @@ bool gt_process_may_have_forked(const struct gt_process *process)
     return process->value[GT_CPU_TIME] != process->files->cpu_at_children;
 }
 
-int gt_process_children(struct gt_process *process, const struct gt_root *root, bool every_thread, pid_t *pids,
-                        size_t count, size_t capacity)
+int gt_process_children(struct gt_process *process, bool every_thread, pid_t *pids, size_t count, size_t capacity)
 {
-    (void)root;
     int fd = process->files->children;
     char path[64];
     if (every_thread && process->files->has_clock)
@@ -711,6 +709,8 @@ void gt_pidfd_survey(struct gt_availability *ret)
     else
         close(fd);
 }
+
+/* ---- The collector ------------------------------------------------------------------------------------------------ */
 
 /* The collector "proc": one reading of every process of the snapshot. */
 
@@ -798,11 +798,6 @@ static int proc_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_er
     return 0;
 }
 
-static void proc_close(void *state)
-{
-    free(state);
-}
-
 static const struct gt_origin origins[] = {
     {GT_RSS, GT_SAMPLED, "/proc/PID/statm", ""},
     {GT_RAM_PEAK, GT_EXACT, "/proc/PID/status VmHWM, wait4", "high-water mark of the kernel"},
@@ -830,5 +825,5 @@ const struct gt_collector_type gt_collector_proc = {
     .origin_count = sizeof origins / sizeof *origins,
     .open = proc_open,
     .collect = proc_collect,
-    .close = proc_close,
+    .close = free,
 };

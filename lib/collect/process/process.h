@@ -49,8 +49,7 @@ ssize_t gt_process_read_text(const struct gt_process *process, const char *name,
 
 /* Append the children of the process to `pids`; of its main thread, or of every thread. Returns how many there are in all now,
  * or -ENOENT when this kernel has no children files. */
-int gt_process_children(struct gt_process *process, const struct gt_root *root, bool every_thread, pid_t *pids,
-                        size_t count, size_t capacity);
+int gt_process_children(struct gt_process *process, bool every_thread, pid_t *pids, size_t count, size_t capacity);
 /* False when its CPU clock, as last read, stands where it stood before the children of all its threads were last asked for. */
 bool gt_process_may_have_forked(const struct gt_process *process);
 
@@ -73,6 +72,9 @@ bool gt_process_stat_is_zombie(const struct gt_process_stat *stat);
 bool gt_process_stat_leader_exited(const struct gt_process_stat *stat);
 /* 0; -ESRCH and the like: it cannot be read. */
 int gt_process_stat_of(const struct gt_root *root, pid_t pid, struct gt_process_stat *ret);
+
+/* Returns the number after `key` in the text of a file like /proc/PID/status, or NaN without that line. */
+double gt_process_number(const char *text, const char *key);
 
 /* Report whether this kernel has pidfd, and what is later without. */
 void gt_pidfd_survey(struct gt_availability *ret);
