@@ -50,7 +50,7 @@ struct gt_process {
     bool is_gone;      /* vanished during this snapshot; its values are the last that were read */
     bool is_admitted;  /* its account is open */
     bool is_fresh;     /* all of its files were read in this snapshot */
-    bool is_counted;   /* it was there when collect/process/process_collector.c last read all files */
+    bool is_counted;   /* it was there when collect/process/process.c last read all files */
     bool is_denied;    /* some of its files may not be read by this user */
     bool is_forked;    /* it has not executed a program since it was forked: it began with its parent's memory */
     bool is_worker;    /* it was so at two looks some time apart: it is not about to execute another program */
@@ -118,7 +118,7 @@ struct gt_past_process {
     int64_t begin_ns, end_ns; /* monotonic */
 };
 
-/* One processor package of several, each with energy counters of its own; see collect/topology.h. */
+/* One processor package of several, each with energy counters of its own; see collect/host/host.h. */
 enum { GT_PACKAGES = 32 };
 struct gt_package {
     int number;                    /* physical_package_id */

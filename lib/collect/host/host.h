@@ -41,7 +41,7 @@ int gt_package_of_cpu(const struct gt_topology *topology, int cpu);
  * out. */
 int gt_package_of_list(const struct gt_topology *topology, const char *list);
 
-/* The capacity of a machine is its memory and its cores; control groups may leave a job less: see collect/cgroup/limits.h. */
+/* The capacity of a machine is its memory and its cores; control groups may leave a job less: see collect/cgroup/control_group.h. */
 
 /* Returns the bytes of memory, NaN where they cannot be read. */
 double gt_capacity_memory(const struct gt_root *root);
