@@ -10,7 +10,7 @@
 #define GT_RECORD_AIPOWERMETER_H
 
 #include "aggregate/attribute.h"
-#include "collect/host/temperature.h"
+#include "collect/host/host.h"
 #include "sample/machine.h"
 #include "sample/sampler.h"
 

@@ -3,7 +3,7 @@
 #ifndef GT_RECORD_KERNEL_WATCH_H
 #define GT_RECORD_KERNEL_WATCH_H
 
-#include "collect/cgroup/limits.h"
+#include "collect/cgroup/control_group.h"
 #include "sample/outcome.h"
 #include "sample/tree.h"
 

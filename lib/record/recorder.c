@@ -12,7 +12,7 @@
 #include "aggregate/coverage.h"
 #include "base/clock.h"
 #include "collect/gpu/gpu.h"
-#include "collect/process/own_peak.h"
+#include "collect/process/memory.h"
 #include "collect/process/process.h"
 #include "record/machine.h"
 #include "store/type.h"
