@@ -265,7 +265,7 @@ bool gt_spool_is_empty(const char *folder)
     return !recordings && !is_written;
 }
 
-static int lock_folder(const char *folder, int flags, struct gt_error *error)
+int gt_spool_take(const char *folder, int flags, struct gt_error *error)
 {
     char path[PATH_SIZE];
     struct stat facts;
@@ -277,11 +277,6 @@ static int lock_folder(const char *folder, int flags, struct gt_error *error)
         return fd;
     close(fd); /* locked, or removed by its owner just now */
     return -EWOULDBLOCK;
-}
-
-int gt_spool_take(const char *folder, struct gt_error *error)
-{
-    return lock_folder(folder, O_CREAT, error);
 }
 
 void gt_spool_mark(const char *folder, const char *name, bool is_set)
@@ -300,7 +295,7 @@ void gt_spool_clear(const char *folder)
 {
     static const char *const names[] = {GT_SPOOL_REFUSED, GT_SPOOL_FULL, SENDER};
     for (int attempt = 0; attempt < 2; attempt++) {
-        int lock = lock_folder(folder, 0, NULL);
+        int lock = gt_spool_take(folder, 0, NULL);
         if (lock < 0)
             return;
         for (size_t i = 0; i < sizeof names / sizeof *names && gt_spool_is_empty(folder); i++)

@@ -17,12 +17,10 @@
 
 #define STORE(name) extern const struct gt_store_type gt_store_##name;
 #include "store/store.def"
-#undef STORE
 
 static const struct gt_store_type *const types[] = {
 #define STORE(name) &gt_store_##name,
 #include "store/store.def"
-#undef STORE
 };
 
 enum { TYPE_COUNT = sizeof types / sizeof *types };
