@@ -19,7 +19,7 @@
 #include "base/number.h"
 #include "base/secret.h"
 #include "blocks/block_progress.h"
-#include "screen.h"
+#include "output.h"
 #include "view/view_draw.h"
 
 enum { LINE_SIZE = 2048, LEAST_ROWS = 4, REFRESH_NS = 500000000 };
@@ -229,7 +229,7 @@ static struct status_line *line_open(const struct gt_tracker *tracker, const cha
     struct status_line *line = calloc(1, sizeof *line);
     if (!line)
         return NULL;
-    *line = (struct status_line){.tracker = tracker, .is_ascii = screen_is_ascii()};
+    *line = (struct status_line){.tracker = tracker, .is_ascii = output_is_ascii()};
     struct gt_view_model *model = &line->model;
     gt_view_forget_figures(model);
     gt_view_take_limits(model, machine);
