@@ -24,6 +24,7 @@
 #include "message.h"
 #include "option.h"
 #include "output.h"
+#include "track.h"
 #include "view/view.h"
 
 /* A row of a list of jobs. */
@@ -558,7 +559,7 @@ static void add_recent(struct list *list)
     for (int back = 1; back <= NAMES_TRIED && list->count < most; back++) {
         struct screen_job *job = &list->job[list->count];
         char *recording = NULL;
-        if (gt_run_recording(back, &recording, NULL) < 0)
+        if (past_recording(back, &recording, NULL) < 0)
             continue;
         snprintf(job->brief.name, sizeof job->brief.name, "@%d", back);
         if (is_listed(list, recording) || gt_view_brief_read(&job->brief, recording, NULL) < 0) {
