@@ -24,7 +24,7 @@
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
-#include "signals.h"
+#include "launch.h"
 
 /* ---- giving up what a program that answers others does not need ---- */
 

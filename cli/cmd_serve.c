@@ -19,7 +19,7 @@
 #include "http.h"
 #include "message.h"
 #include "option.h"
-#include "signals.h"
+#include "launch.h"
 
 #if __has_include(<microhttpd.h>)
 enum { CONNECTIONS = 512, IDLE_SECONDS = 10, REQUEST = 8192 };

@@ -19,7 +19,6 @@
 #include "base/rank.h"
 #include "base/root.h"
 #include "base/secret.h"
-#include "heap.h"
 #include "jobs.h"
 #include "launch.h"
 #include "message.h"

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "api/tracker.h"
-#include "signals.h"
+#include "launch.h"
 
 /* Whom was a signal meant for? One that was sent to the whole process group, or to each process of a control group, has reached the job
  * by itself: passed on it would come twice. Nothing tells the receiver, so a process beside the job that takes no signals of
