@@ -241,10 +241,8 @@ static int resolve(struct options *options, const char **text, size_t before)
     if (resolved)
         snprintf(resolved, size, "%.*s%s", (int)before, *text, path);
     free(path);
-    if (!resolved) {
-        say("out of memory");
-        return EXIT_TRACKER;
-    }
+    if (!resolved)
+        return say_trouble("out of memory");
     *text = resolved;
     return 0;
 }

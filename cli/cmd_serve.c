@@ -350,15 +350,11 @@ static int answer_all(struct http *http, const struct signals *signals)
         struct pollfd polled[OWN + PAGES_FEEDS] = {{.fd = signals->fd, .events = POLLIN},
                                                    {.fd = epoll, .events = POLLIN}};
         nfds_t feeds = pages_poll(http->pages, polled + OWN);
-        if (poll(polled, OWN + feeds, timeout_of(http, &notify, feeds)) < 0 && errno != EINTR) {
-            say("the server cannot wait for requests: %s", strerror(errno));
-            return EXIT_TRACKER;
-        }
+        if (poll(polled, OWN + feeds, timeout_of(http, &notify, feeds)) < 0 && errno != EINTR)
+            return say_trouble("the server cannot wait for requests: %s", strerror(errno));
         pages_go_on(http);
-        if (http->mhd.run(http->daemon) != MHD_YES) {
-            say("the HTTP server cannot go on");
-            return EXIT_TRACKER;
-        }
+        if (http->mhd.run(http->daemon) != MHD_YES)
+            return say_trouble("the HTTP server cannot go on");
     }
     return 0;
 }
@@ -412,8 +408,7 @@ static int start(struct http *http, int listening)
         return 0;
     if (http->key)
         return say_usage("--tls-cert and --tls-key: not a certificate and its key in PEM form");
-    say("the HTTP server could not be started");
-    return EXIT_TRACKER;
+    return say_trouble("the HTTP server could not be started");
 }
 
 static int open_server(struct http *http, const struct options *options)
@@ -452,10 +447,8 @@ static int print_and_run(struct http *http)
 {
     struct signals signals;
     signals_take_ending(&signals);
-    if (signals.fd < 0) {
-        say("signals cannot be read");
-        return EXIT_TRACKER;
-    }
+    if (signals.fd < 0)
+        return say_trouble("signals cannot be read");
     printf("%smetrics\n%s\n", http->address, http->address);
     fflush(stdout);
     int status = answer_all(http, &signals);
@@ -469,8 +462,7 @@ static int serve(const struct options *options, struct gt_exporter *exporter)
     struct pages *pages = http ? pages_open() : NULL;
     if (!pages) {
         free(http);
-        say("no memory");
-        return EXIT_TRACKER;
+        return say_trouble("no memory");
     }
     http->exporter = exporter;
     http->pages = pages;
@@ -485,8 +477,8 @@ static int serve(const struct options *options, struct gt_exporter *exporter)
 {
     (void)options;
     (void)exporter;
-    say("this gpu-tracker was built without libmicrohttpd (Debian: libmicrohttpd-dev), which serve takes");
-    return EXIT_TRACKER;
+    return say_trouble(
+        "this gpu-tracker was built without libmicrohttpd (Debian: libmicrohttpd-dev), which serve takes");
 }
 #endif
 

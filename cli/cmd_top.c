@@ -47,8 +47,7 @@ static bool screen_takes_utf8(void)
 static int screen_run(struct gt_view *view)
 {
     (void)view;
-    say("top: this gpu-tracker was built without ncurses, and draws single pictures only: top --once");
-    return EXIT_TRACKER;
+    return say_trouble("top: this gpu-tracker was built without ncurses, and draws single pictures only: top --once");
 }
 
 static int screen_choose(struct screen_job *jobs, size_t count, bool is_ascii, size_t *ret)
@@ -611,10 +610,8 @@ static int show_list(const struct options *options, const struct job *jobs, size
 {
     struct list *list = calloc(1, sizeof *list);
     size_t number = 0;
-    if (!list) {
-        say("out of memory");
-        return EXIT_TRACKER;
-    }
+    if (!list)
+        return say_trouble("out of memory");
     list->is_ascii = is_ascii;
     add_running(list, jobs, count);
     bool can_choose = is_live(options) && has_screen;
@@ -693,10 +690,8 @@ static int follow(const struct options *options, const char *pid, bool is_ascii)
     const char *place = getenv("TMPDIR");
     char folder[PATH_MAX - 32], path[PATH_MAX], said[PATH_MAX];
     snprintf(folder, sizeof folder, "%s/gpu-tracker-top-XXXXXX", place && *place ? place : "/tmp");
-    if (!mkdtemp(folder)) {
-        say("top: cannot make a folder like %s: %s", folder, strerror(errno));
-        return EXIT_TRACKER;
-    }
+    if (!mkdtemp(folder))
+        return say_trouble("top: cannot make a folder like %s: %s", folder, strerror(errno));
     snprintf(path, sizeof path, "%s/top.sqlite", folder);
     snprintf(said, sizeof said, "%s/said", folder);
     int status = EXIT_TRACKER, ended;

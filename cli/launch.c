@@ -198,8 +198,7 @@ int privilege_drop(bool follows_processes, bool executes)
     int status = drop(executes);
     if (status == 0)
         return 0;
-    say("the privileges of this program cannot be given up: %s", strerror(-status));
-    return EXIT_TRACKER;
+    return say_trouble("the privileges of this program cannot be given up: %s", strerror(-status));
 }
 
 void privilege_seal(void)
