@@ -120,13 +120,6 @@ def test_a_job_that_cannot_be_measured_runs(cli, count):
     assert (strict.returncode, strict.stdout) in [(125, ""), (0, "done\n")]
 
 
-@pytest.mark.parametrize("count", [12, 10, 8])
-def test_a_server_without_descriptors_says_so(cli, count):
-    done = cli("serve", "--disable-logs", "--listen", "127.0.0.1:0", preexec_fn=limit_descriptors(count))
-    assert done.returncode == 125 and "descriptors are short (ulimit -n)" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
 @pytest.mark.parametrize("error, cause", [(EPERM, "Operation not permitted"), (ENOSYS, "Function not implemented")])
 def test_who_may_make_no_socket_is_not_told_to_join_a_group(cli, tmp_path, error, cause):
     done = cli("run", "--", "true", preexec_fn=forbid(["socket"], error))
