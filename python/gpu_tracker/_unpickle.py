@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import math
 import os
@@ -59,13 +60,18 @@ class _Object:
     arguments: tuple[Any, ...]
     state: Any
 
-    def __new__(cls, *arguments: Any) -> _Object:
+    def __new__(cls, *arguments: Any) -> Any:
         value = super().__new__(cls)
         value.arguments, value.state = arguments, None
         return value
 
     def __setstate__(self, state: Any) -> None:
         self.state = state
+
+
+# Exceptions that damaged or unexpected content causes.
+_BAD = (ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, LookupError, MemoryError, RuntimeError,
+        StopIteration, TypeError, ValueError, pickle.PickleError, struct.error)
 
 
 class _Refused(ValueError):
@@ -145,7 +151,7 @@ class _Converter:
         place = struct.unpack_from(f"<{count + 1}{width}", _bytes(offsets))
         _check(list(place) == sorted(place))
         data = _bytes(texts)
-        return [data[start:stop].decode() for start, stop in zip(place, place[1:])]
+        return [data[start:stop].decode() for start, stop in itertools.pairwise(place)]
 
     def rows(self, value: Any) -> list[list[Any]]:
         """Return the rows of an array; an array of one dimension is one row."""
@@ -238,13 +244,13 @@ def loads(data: bytes, name: str) -> Any:
         value = _Unpickler(io.BytesIO(data)).load()
     except _Refused as error:
         raise ValueError(f"{name} {error}") from None
-    except Exception:
+    except _BAD:
         raise ValueError(f"{name} is damaged, or a pickle of something else than results") from None
     try:
         results = _Converter(4 * len(data) + 1024).results(value)
         _check(isinstance(results, dict))
         return results
-    except Exception:
+    except _BAD:
         raise ValueError(f"{name} holds no results of analyze that can be read") from None
 
 
