@@ -7,18 +7,20 @@
 #include <string.h>
 
 #include "analyse/gpu/gpu.h"
+#include "analyse/views.h"
 #include "base/number.h"
+
+static const char *const kind_names[GT_PATH_KINDS] = {
+    [GT_PATH_LOADING] = "data loading",      [GT_PATH_OPERATORS] = "operators",
+    [GT_PATH_CALLS] = "calls and launches",  [GT_PATH_SYNCHRONIZATION] = "synchronization",
+    [GT_PATH_COMPUTE] = "computing kernels", [GT_PATH_COMMUNICATION] = "communication",
+    [GT_PATH_COPIES] = "copies and fills",   [GT_PATH_WAITING] = "waiting for other ranks",
+    [GT_PATH_GAPS] = "between work of GPUs", [GT_PATH_OTHER] = "host outside operators",
+};
 
 const char *gt_path_kind_name(enum gt_path_kind kind)
 {
-    static const char *const names[GT_PATH_KINDS] = {
-        [GT_PATH_LOADING] = "data loading",      [GT_PATH_OPERATORS] = "operators",
-        [GT_PATH_CALLS] = "calls and launches",  [GT_PATH_SYNCHRONIZATION] = "synchronization",
-        [GT_PATH_COMPUTE] = "computing kernels", [GT_PATH_COMMUNICATION] = "communication",
-        [GT_PATH_COPIES] = "copies and fills",   [GT_PATH_WAITING] = "waiting for other ranks",
-        [GT_PATH_GAPS] = "between work of GPUs", [GT_PATH_OTHER] = "host outside operators",
-    };
-    return names[kind];
+    return kind_names[kind];
 }
 
 /* ---- the longest way ---- */
@@ -471,14 +473,14 @@ static const char all_ranks[] = GT_TOP_ALL;
 struct owner {
     size_t from, to;
     int64_t whole, part[GT_PATH_KINDS];
-    size_t entry, entry_end; /* its names */
 };
 
 struct tables {
     const struct gt_analysis_input *input;
     const struct gt_critical_path *path;
     struct owner *owner;
-    size_t owners;
+    const char **name; /* of each owner */
+    uint32_t owners;
     bool has_job; /* the last owner */
 };
 
@@ -490,31 +492,26 @@ static void add_up(const struct gt_critical_path *path, size_t from, size_t to, 
             part[path->piece[j].kind] += path->piece[j].end - path->piece[j].start;
 }
 
-static int find_owners(struct tables *tables)
+static void find_owners(struct tables *tables)
 {
     const struct gt_critical_path *path = tables->path;
-    tables->owner = calloc(path->steps + 1, sizeof *tables->owner);
-    if (!tables->owner)
-        return -ENOMEM;
-    for (size_t i = 0; i < path->steps; i++) {
+    struct gt_query *query = tables->input->query;
+    tables->owner = gt_query_memory(query, path->steps, sizeof *tables->owner);
+    tables->name = gt_query_memory(query, path->steps, sizeof *tables->name);
+    tables->has_job = path->steps > path->ranks;
+    for (size_t i = 0; i < path->steps && tables->owner && tables->name; i++) {
         const struct gt_path_step *step = &path->step[i];
-        if (!i || step->span.key[0] != step[-1].span.key[0] || i == path->ranks)
+        if (!i || step->span.key[0] != step[-1].span.key[0] || i == path->ranks) {
+            tables->name[tables->owners] = i == path->ranks ? all_ranks
+                                                            : gt_analysis_text(tables->input, step->span.key[0]);
             tables->owner[tables->owners++] = (struct owner){.from = i, .to = i};
+        }
         struct owner *owner = &tables->owner[tables->owners - 1];
         owner->to = i + 1;
         owner->whole += step->span.end - step->span.start;
     }
-    tables->has_job = path->steps > path->ranks;
     for (size_t i = 0; i < tables->owners; i++)
         add_up(path, tables->owner[i].from, tables->owner[i].to, tables->owner[i].part);
-    return 0;
-}
-
-static const char *name_of(const struct tables *tables, size_t owner)
-{
-    return tables->has_job && owner + 1 == tables->owners
-               ? all_ranks
-               : gt_analysis_text(tables->input, tables->path->step[tables->owner[owner].from].span.key[0]);
 }
 
 /* ---- steps ---- */
@@ -525,7 +522,7 @@ static void add_owners(const struct tables *tables, struct gt_node *root)
                                                "text:node integer:steps number:mean_step_us " KIND_COLUMNS("percent"));
     for (size_t i = 0; i < tables->owners; i++) {
         const struct owner *owner = &tables->owner[i];
-        gt_table_text(table, name_of(tables, i));
+        gt_table_text(table, tables->name[i]);
         gt_integer_if(table, !tables->path->step[owner->from].is_whole_node, (int64_t)(owner->to - owner->from));
         gt_table_number(table, (double)owner->whole / (double)(owner->to - owner->from) / 1e3);
         for (int kind = 0; kind < GT_PATH_KINDS; kind++)
@@ -544,7 +541,7 @@ static void add_step_table(const struct tables *tables, struct gt_node *root)
             const struct gt_path_step *step = &tables->path->step[j];
             int64_t part[GT_PATH_KINDS];
             add_up(tables->path, j, j + 1, part);
-            GT_CELLS(table, name_of(tables, i), gt_analysis_text(tables->input, step->span.key[1]));
+            GT_CELLS(table, tables->name[i], gt_analysis_text(tables->input, step->span.key[1]));
             gt_integer_if(table, !(step->is_whole_node), (int32_t)step->span.key[2]);
             GT_CELLS(table, gt_analysis_us(tables->input, step->span.start),
                      (double)(step->span.end - step->span.start) / 1e3);
@@ -556,232 +553,169 @@ static void add_step_table(const struct tables *tables, struct gt_node *root)
 
 /* ---- names ---- */
 
-struct entry { /* a name on the path of an owner */
-    size_t owner;
-    uint32_t name; /* string */
-    enum gt_path_kind kind;
-    size_t pieces;
-    int64_t time;
-};
-
-struct entries {
-    struct entry *entry; /* by owner, the longest first */
-    size_t count;
-};
-
-static int by_name(const void *a, const void *b)
-{
-    const struct entry *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->owner, y->owner), GT_ORDER(x->name, y->name), GT_ORDER(x->kind, y->kind));
-}
-
-static int by_time(const void *a, const void *b, void *context)
-{
-    const struct entry *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->owner, y->owner), GT_ORDER(y->time, x->time),
-                       GT_ORDER(gt_analysis_place(context, x->name), gt_analysis_place(context, y->name)),
-                       GT_ORDER(x->kind, y->kind));
-}
-
-static bool *hidden_names(const struct gt_analysis_input *input)
-{
-    const struct gt_trace_events *events = &input->trace->events;
-    bool *is_hidden = calloc(input->trace->strings.count + (size_t)1, sizeof *is_hidden);
-    for (size_t i = 0; is_hidden && i < events->count; i++)
-        if (events->flag[i] & GT_TRACE_HIDDEN)
-            is_hidden[events->name[i]] = true;
-    return is_hidden;
-}
-
-static int find_names(const struct tables *tables, struct entries *ret)
+/* Returns what is on the paths: owner name kind pieces time, those of each owner by time. */
+static struct gt_rows find_names(const struct tables *tables)
 {
     const struct gt_critical_path *path = tables->path;
-    bool *is_hidden = hidden_names(tables->input);
-    size_t count = 0;
-    ret->entry = malloc((path->piece_count + 1) * sizeof *ret->entry);
-    if (!ret->entry || !is_hidden) {
-        free(is_hidden);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < tables->owners; i++)
+    const struct gt_trace_events *events = &tables->input->trace->events;
+    struct gt_rows rows = gt_rows_new(tables->input->query, path->piece_count);
+    uint32_t *owner = gt_rows_add_keys(&rows, "owner", tables->name);
+    uint32_t *name = gt_rows_add_keys(&rows, "name", NULL), *kind = gt_rows_add_keys(&rows, "kind", kind_names);
+    int64_t *time = gt_rows_add_wholes(&rows, "time");
+    bool *is_hidden = gt_query_memory(rows.query, tables->input->trace->strings.count, sizeof *is_hidden);
+    if (!is_hidden)
+        return rows;
+    memset(is_hidden, 0, tables->input->trace->strings.count * sizeof *is_hidden);
+    for (size_t i = 0; i < events->count; i++)
+        is_hidden[events->name[i]] |= (events->flag[i] & GT_TRACE_HIDDEN) != 0;
+    size_t row = 0;
+    for (uint32_t i = 0; i < tables->owners; i++)
         for (size_t j = tables->owner[i].from; j < tables->owner[i].to; j++)
-            for (size_t k = path->step[j].piece; k < path->step[j].piece_end; k++) {
+            for (size_t k = path->step[j].piece; k < path->step[j].piece_end && row < rows.count; k++, row++) {
                 const struct gt_path_piece *piece = &path->piece[k];
-                if (piece->name != GT_TRACE_NONE && !is_hidden[piece->name])
-                    ret->entry[count++] = (struct entry){i, piece->name, piece->kind, 1, piece->end - piece->start};
+                bool is_named = piece->name != GT_TRACE_NONE && !is_hidden[piece->name];
+                owner[row] = i;
+                name[row] = is_named ? gt_analysis_place(tables->input, piece->name) : GT_NO_KEY;
+                kind[row] = piece->kind;
+                time[row] = piece->end - piece->start;
             }
-    free(is_hidden);
-    GT_SORT(ret->entry, count, by_name);
-    for (size_t i = 0; i < count; i++) {
-        struct entry *last = ret->count ? &ret->entry[ret->count - 1] : NULL;
-        if (last && by_name(last, &ret->entry[i]) == 0) {
-            last->pieces++;
-            last->time += ret->entry[i].time;
-        } else {
-            ret->entry[ret->count++] = ret->entry[i];
-        }
-    }
-    qsort_r(ret->entry, ret->count, sizeof *ret->entry, by_time, (void *)(uintptr_t)tables->input);
-    for (size_t i = 0; i < ret->count; i++) {
-        struct owner *owner = &tables->owner[ret->entry[i].owner];
-        owner->entry = i && ret->entry[i].owner == ret->entry[i - 1].owner ? owner->entry : i;
-        owner->entry_end = i + 1;
-    }
-    return 0;
+    rows.count = row;
+    rows = gt_rows_above(&rows, "name", -INFINITY);
+    rows = gt_rows_group(&rows, "owner name kind", GT_AGGREGATES(GT_COUNT("pieces"), GT_SUM("time", "time")));
+    gt_rows_sort(&rows, "owner -time name kind");
+    return rows;
 }
 
-static void add_names(const struct tables *tables, struct gt_node *root, const struct entries *entries)
+static void put_names(const struct tables *tables, struct gt_node *root, struct gt_rows names)
 {
-    struct gt_table *table = gt_analysis_table(
-        root, "names", "Names on the path",
-        "text:node kernel:name text:kind integer:pieces number:total_us number:percent");
-    gt_top_shown(table, SHOWN_NAMES);
-    for (size_t i = 0; i < entries->count; i++) {
-        const struct entry *entry = &entries->entry[i];
-        GT_CELLS(table, name_of(tables, entry->owner), gt_trace_text(tables->input->trace, entry->name),
-                 gt_path_kind_name(entry->kind), entry->pieces, (double)entry->time / 1e3,
-                 gt_percent((double)entry->time, (double)tables->owner[entry->owner].whole));
-    }
-    gt_analysis_empty(root, table, NULL);
+    const uint32_t *owner = gt_rows_keys(&names, "owner");
+    int64_t *whole = gt_rows_add_wholes(&names, "whole");
+    for (size_t i = 0; i < names.count; i++)
+        whole[i] = tables->owner[owner[i]].whole;
+    gt_rows_percent(&names, "percent", "time", "whole");
+    gt_rows_rename(&names, "owner", "node");
+    gt_rows_rename(&names, "time", "total");
+    gt_top_shown(gt_rows_put(tables->input, root, "names", "Names on the path", &names,
+                             "text:node kernel:name text:kind integer:pieces number:total_us number:percent", NULL),
+                 SHOWN_NAMES);
 }
 
 /* ---- what if ---- */
 
-struct gain {
-    size_t owner;
-    struct gt_path_what what;
-    int64_t on_path, length;
-};
-
-static int by_gain(const void *a, const void *b, void *context)
-{
-    const struct gain *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->owner, y->owner), GT_ORDER(x->length, y->length), GT_ORDER(y->on_path, x->on_path),
-                       GT_ORDER(x->what.kind, y->what.kind),
-                       GT_ORDER(gt_analysis_place(context, x->what.name), gt_analysis_place(context, y->what.name)));
-}
-
+/* Trials of what takes no time: owner kind name on_path length, as far as rows are filled. */
 struct gains {
-    struct gain *gain;
-    size_t count;
+    struct gt_rows rows;
+    uint32_t *owner, *kind, *name;
+    int64_t *on_path, *length;
 };
 
-static int64_t on_path(const struct entries *entries, const struct owner *owner, const struct gt_path_what *what)
-{
-    int64_t time = 0;
-    if (what->kind != GT_PATH_KINDS)
-        return owner->part[what->kind];
-    for (size_t i = owner->entry; i < owner->entry_end; i++)
-        time += entries->entry[i].name == what->name ? entries->entry[i].time : 0;
-    return time;
-}
-
-/* What is not on a path cannot make it shorter. */
-static int try_what(const struct tables *tables, const struct entries *entries, const struct gt_path_what *what,
+/* `on_path` is the time of each owner in what takes no time. What is not on a path cannot make it shorter. */
+static int try_what(const struct tables *tables, const struct gt_path_what *what, uint32_t name, const int64_t *on_path,
                     bool of_job, int64_t *length, struct gains *gains)
 {
     size_t first = of_job ? tables->owners - 1 : 0, last = tables->owners - (tables->has_job && !of_job);
     int64_t any = 0;
     for (size_t i = first; i < last; i++)
-        any += on_path(entries, &tables->owner[i], what);
-    if (!any)
-        return 0;
-    int status = gt_critical_path_what_if(tables->path, what, of_job, length);
+        any += on_path[i];
+    int status = any ? gt_critical_path_what_if(tables->path, what, of_job, length) : 0;
     for (size_t i = first; i < last && status >= 0; i++) {
-        struct gain gain = {i, *what, on_path(entries, &tables->owner[i], what), 0};
+        if (!on_path[i])
+            continue;
+        size_t row = gains->rows.count++;
+        gains->owner[row] = (uint32_t)i;
+        gains->kind[row] = what->kind;
+        gains->name[row] = name;
+        gains->on_path[row] = on_path[i];
+        gains->length[row] = 0;
         for (size_t j = tables->owner[i].from; j < tables->owner[i].to; j++)
-            gain.length += length[j];
-        if (gain.length > tables->owner[i].whole) /* a first step that began later for work of GPUs before it */
-            gain.length = tables->owner[i].whole;
-        if (gain.on_path)
-            gains->gain[gains->count++] = gain;
+            gains->length[row] += length[j];
+        if (gains->length[row] > tables->owner[i].whole) /* a first step that began later for work of GPUs before it */
+            gains->length[row] = tables->owner[i].whole;
     }
     return status;
 }
 
-static int by_total(const void *a, const void *b, void *context)
+/* Returns the names that hold most of the paths of all ranks, or of the job, and no less than 1 % of them, each with its owners:
+ * name owner time, in any order of names. */
+static struct gt_rows most_names(const struct tables *tables, const struct gt_rows *names, bool of_job)
 {
-    const struct entry *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(y->time, x->time),
-                       GT_ORDER(gt_analysis_place(context, x->name), gt_analysis_place(context, y->name)));
-}
-
-/* The names that hold most of the paths of all ranks, or of the job, and no less than 1 % of them. */
-static struct entry *most_names(const struct tables *tables, const struct entries *entries, bool of_job, size_t *count)
-{
-    struct entry *most = malloc((entries->count + 1) * sizeof *most);
-    size_t all = 0, shown = gt_list_top(tables->input, SHOWN_NAMES);
+    const uint32_t *owner = gt_rows_keys(names, "owner");
+    bool *is_wanted = gt_query_memory(names->query, names->count, sizeof *is_wanted);
+    size_t shown = gt_list_top(tables->input, SHOWN_NAMES);
     int64_t whole = 0;
-    *count = 0;
-    for (size_t i = 0; most && i < entries->count; i++) {
-        bool is_job = tables->has_job && entries->entry[i].owner + 1 == tables->owners;
-        if (is_job != of_job)
-            continue;
-        most[all] = entries->entry[i];
-        most[all].owner = 0;
-        most[all++].kind = GT_PATH_KINDS;
-    }
-    if (!most)
-        return NULL;
-    GT_SORT(most, all, by_name);
-    for (size_t i = 0; i < all; i++)
-        if (*count && most[*count - 1].name == most[i].name)
-            most[*count - 1].time += most[i].time;
-        else
-            most[(*count)++] = most[i];
-    qsort_r(most, *count, sizeof *most, by_total, (void *)(uintptr_t)tables->input);
+    for (size_t i = 0; i < names->count && is_wanted; i++)
+        is_wanted[i] = (tables->has_job && owner[i] + 1 == tables->owners) == of_job;
     for (size_t i = 0; i < tables->owners; i++)
         whole += (tables->has_job && i + 1 == tables->owners) == of_job ? tables->owner[i].whole : 0;
-    *count = *count < shown ? *count : shown;
-    while (*count && most[*count - 1].time * 100 < whole)
-        --*count;
-    return most;
+    struct gt_rows own = gt_rows_filter(names, is_wanted);
+    struct gt_rows most = gt_rows_group(&own, "name", GT_AGGREGATES(GT_SUM("all", "time")));
+    gt_rows_sort(&most, "-all name");
+    const int64_t *all = gt_rows_wholes(&most, "all");
+    most.count = most.count < shown ? most.count : shown;
+    while (most.count && all[most.count - 1] * 100 < whole)
+        most.count--;
+    gt_rows_sort(&most, "name");
+    gt_rows_join(&own, &most, "name", "all");
+    own = gt_rows_above(&own, "all", -INFINITY);
+    return gt_rows_group(&own, "name owner", GT_AGGREGATES(GT_SUM("time", "time")));
 }
 
-static int try_all(const struct tables *tables, const struct entries *entries, bool of_job, struct gains *gains)
+static int try_all(const struct tables *tables, const struct gt_rows *names, bool of_job, struct gains *gains)
 {
-    size_t count;
-    int64_t *length = malloc((tables->path->steps + 1) * sizeof *length);
-    struct entry *name = most_names(tables, entries, of_job, &count);
-    int status = length && name ? 0 : -ENOMEM;
-    if (status >= 0)
-        gains->gain = malloc(((GT_PATH_KINDS + count) * tables->owners + 1) * sizeof *gains->gain);
-    status = gains->gain ? status : -ENOMEM;
-    for (int kind = 0; kind < GT_PATH_KINDS && status >= 0; kind++)
-        status = try_what(tables, entries, &(struct gt_path_what){(enum gt_path_kind)kind, GT_TRACE_NONE}, of_job,
-                          length, gains);
-    for (size_t i = 0; i < count && status >= 0; i++)
-        status = try_what(tables, entries, &(struct gt_path_what){GT_PATH_KINDS, name[i].name}, of_job, length, gains);
-    if (status >= 0)
-        qsort_r(gains->gain, gains->count, sizeof *gains->gain, by_gain, (void *)(uintptr_t)tables->input);
-    free(length);
-    free(name);
+    struct gt_query *query = names->query;
+    struct gt_rows most = most_names(tables, names, of_job);
+    const uint32_t *name = gt_rows_keys(&most, "name"), *owner = gt_rows_keys(&most, "owner");
+    const int64_t *time = gt_rows_wholes(&most, "time");
+    int64_t *length = gt_query_memory(query, tables->path->steps, sizeof *length);
+    int64_t *on_path = gt_query_memory(query, tables->owners, sizeof *on_path);
+    gains->rows = gt_rows_new(query, (GT_PATH_KINDS + most.count) * tables->owners);
+    gains->owner = gt_rows_add_keys(&gains->rows, "owner", tables->name);
+    gains->kind = gt_rows_add_keys(&gains->rows, "kind", kind_names);
+    gains->name = gt_rows_add_keys(&gains->rows, "name", NULL);
+    gains->on_path = gt_rows_add_wholes(&gains->rows, "on_path");
+    gains->length = gt_rows_add_wholes(&gains->rows, "length");
+    gains->rows.count = 0;
+    int status = gt_query_status(query);
+    for (int kind = 0; kind < GT_PATH_KINDS && status >= 0; kind++) {
+        for (size_t i = 0; i < tables->owners; i++)
+            on_path[i] = tables->owner[i].part[kind];
+        status = try_what(tables, &(struct gt_path_what){(enum gt_path_kind)kind, GT_TRACE_NONE}, GT_NO_KEY, on_path,
+                          of_job, length, gains);
+    }
+    for (size_t from = 0, to; from < most.count && status >= 0; from = to) {
+        to = gt_rows_run(&most, "name", from);
+        memset(on_path, 0, tables->owners * sizeof *on_path);
+        for (size_t i = from; i < to; i++)
+            on_path[owner[i]] = time[i];
+        status = try_what(tables, &(struct gt_path_what){GT_PATH_KINDS, tables->input->text[name[from]]}, name[from],
+                          on_path, of_job, length, gains);
+    }
+    gt_rows_sort(&gains->rows, "owner length -on_path kind name");
     return status;
 }
 
-static void add_gain(const struct tables *tables, struct gt_table *table, const struct gain *gain)
-{
-    const struct owner *owner = &tables->owner[gain->owner];
-    double whole = (double)owner->whole, steps = (double)(owner->to - owner->from);
-    GT_CELLS(table, name_of(tables, gain->owner),
-             gain->what.kind != GT_PATH_KINDS ? gt_path_kind_name(gain->what.kind)
-                                              : gt_trace_text(tables->input->trace, gain->what.name),
-             gain->what.kind != GT_PATH_KINDS ? "kind" : "name", gt_percent((double)gain->on_path, whole),
-             (double)gain->length / steps / 1e3, gt_percent(whole - (double)gain->length, whole));
-}
-
-static int add_what_if(const struct tables *tables, struct gt_node *root, const struct entries *entries)
+static int put_what_if(const struct tables *tables, struct gt_node *root, const struct gt_rows *names)
 {
     struct gt_table *table = gt_analysis_table(root, "what_if", "What if it took no time",
                                                "text:node kernel:without text:is number:path_percent "
                                                "number:mean_step_us number:shorter_percent");
     int status = 0, whose = tables->has_job ? 2 : 1;
     for (int of_job = 0; of_job < whose && status >= 0; of_job++) {
-        struct gains gains = {0};
-        status = try_all(tables, entries, of_job, &gains);
-        for (size_t i = 0; i < gains.count && status >= 0; i++)
-            add_gain(tables, table, &gains.gain[i]);
-        free(gains.gain);
+        struct gains gains;
+        status = try_all(tables, names, of_job, &gains);
+        const uint32_t *number = gt_rows_keys(&gains.rows, "owner"), *kind = gt_rows_keys(&gains.rows, "kind");
+        const uint32_t *name = gt_rows_keys(&gains.rows, "name");
+        const int64_t *on_path = gt_rows_wholes(&gains.rows, "on_path"),
+                      *length = gt_rows_wholes(&gains.rows, "length");
+        for (size_t i = 0; i < gains.rows.count && status >= 0; i++) {
+            const struct owner *owner = &tables->owner[number[i]];
+            double whole = (double)owner->whole, steps = (double)(owner->to - owner->from);
+            bool is_kind = kind[i] != GT_PATH_KINDS;
+            GT_CELLS(table, tables->name[number[i]],
+                     is_kind ? kind_names[kind[i]] : gt_analysis_text(tables->input, name[i]),
+                     is_kind ? "kind" : "name", gt_percent((double)on_path[i], whole), (double)length[i] / steps / 1e3,
+                     gt_percent(whole - (double)length[i], whole));
+        }
     }
     gt_analysis_empty(root, table, NULL);
     return status;
@@ -789,27 +723,28 @@ static int add_what_if(const struct tables *tables, struct gt_node *root, const 
 
 /* ---- ranks of the job ---- */
 
-static int add_ranks(const struct tables *tables, struct gt_node *root)
+static void put_ranks(const struct tables *tables, struct gt_node *root)
 {
     const struct gt_critical_path *path = tables->path;
-    uint32_t places = tables->input->trace->strings.count;
-    int64_t *time = calloc(places + (size_t)1, sizeof *time);
-    struct gt_table *table = gt_analysis_table(root, "ranks", "Ranks on the path of all",
-                                               "text:node number:total_us number:percent");
-    for (size_t i = path->ranks; time && i < path->steps; i++)
-        for (size_t j = path->step[i].piece; j < path->step[i].piece_end; j++) {
-            uint32_t node = path->graph.lane[path->piece[j].lane].node;
-            time[node < places ? node : places] += path->piece[j].end - path->piece[j].start;
+    struct gt_rows pieces = gt_rows_new(tables->input->query, tables->has_job ? path->piece_count : 0);
+    uint32_t *node = gt_rows_add_keys(&pieces, "node", NULL);
+    int64_t *time = gt_rows_add_wholes(&pieces, "time");
+    size_t row = 0;
+    for (size_t i = path->ranks; i < path->steps; i++)
+        for (size_t j = path->step[i].piece; j < path->step[i].piece_end && row < pieces.count; j++, row++) {
+            node[row] = path->graph.lane[path->piece[j].lane].node;
+            time[row] = path->piece[j].end - path->piece[j].start;
         }
-    for (uint32_t i = 0; time && i < places && tables->has_job; i++) {
-        if (!time[i])
-            continue;
-        GT_CELLS(table, gt_analysis_text(tables->input, i), (double)time[i] / 1e3,
-                 gt_percent((double)time[i], (double)tables->owner[tables->owners - 1].whole));
-    }
-    gt_analysis_empty(root, table, NULL);
-    free(time);
-    return time ? 0 : -ENOMEM;
+    pieces.count = row;
+    pieces = gt_rows_above(&pieces, "node", -INFINITY);
+    struct gt_rows ranks = gt_rows_group(&pieces, "node", GT_AGGREGATES(GT_SUM("total", "time")));
+    ranks = gt_rows_above(&ranks, "total", 0);
+    int64_t *whole = gt_rows_add_wholes(&ranks, "whole");
+    for (size_t i = 0; i < ranks.count; i++)
+        whole[i] = tables->owner[tables->owners - 1].whole;
+    gt_rows_percent(&ranks, "percent", "total", "whole");
+    gt_rows_put(tables->input, root, "ranks", "Ranks on the path of all", &ranks,
+                "text:node number:total_us number:percent", NULL);
 }
 
 /* ---- the whole ---- */
@@ -858,20 +793,18 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct gt_critical_path path;
     struct tables tables = {.input = input, .path = &path};
-    struct entries entries = {0};
     int status = gt_critical_path_find(&path, input, 0);
-    status = status < 0 ? status : find_owners(&tables);
-    status = status < 0 ? status : find_names(&tables, &entries);
     if (status >= 0) {
+        find_owners(&tables);
+        struct gt_rows names = find_names(&tables);
         add_owners(&tables, root);
-        status = add_what_if(&tables, root, &entries);
-        add_names(&tables, root, &entries);
+        status = put_what_if(&tables, root, &names);
+        put_names(&tables, root, names);
         add_step_table(&tables, root);
         add_notes(&tables, root);
+        put_ranks(&tables, root);
+        status = status < 0 ? status : gt_query_status(input->query);
     }
-    status = status < 0 ? status : add_ranks(&tables, root);
-    free(entries.entry);
-    free(tables.owner);
     gt_critical_path_close(&path);
     return status;
 }
