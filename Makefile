@@ -108,7 +108,7 @@ $(HOOK): $(HOOK_SOURCES) $(wildcard python/*.h inject/*.h lib/base/*.h) $(INJECT
 	$(Q)include=$$(tools/python-include) || { rm -f $@; exit 0; }; \
 	    $(CC) $(CPPFLAGS) -Iinject -isystem "$$include" $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -shared -Wl,-s,-rpath,'$$ORIGIN' -o $@ $(HOOK_SOURCES) -L$(@D) -l:$(notdir $(INJECT))
 
-$(BUILD)/cli/screen.o: CPPFLAGS += $(if $(NCURSES),-DGT_HAVE_NCURSES)
+$(BUILD)/cli/cmd_top.o: CPPFLAGS += $(if $(NCURSES),-DGT_HAVE_NCURSES)
 $(BUILD)/gpu-tracker: $(CLI_OBJ) $(BUILD)/libgputracker.a
 	@$(SAY) "LD $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(NCURSES) $(PROGRAM_LIBS)

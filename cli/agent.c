@@ -16,11 +16,10 @@
 #include "base/number.h"
 #include "base/own_name.h"
 #include "base/system_calls.h"
-#include "heap.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
-#include "signals.h"
+#include "launch.h"
 
 enum { SETTLE_US = 200, PARENT_MS = 2000, LOOK_MS = 1000 };
 static const int64_t BACKUP_PERIOD_NS = 1000000000;

@@ -24,7 +24,7 @@
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
-#include "signals.h"
+#include "launch.h"
 
 /* ---- giving up what a program that answers others does not need ---- */
 
@@ -62,8 +62,7 @@ static int confine_find(struct confine *confine, const char *user)
 
 static int fail(const char *what)
 {
-    say("%s: %s", what, strerror(errno));
-    return EXIT_TRACKER;
+    return say_trouble("%s: %s", what, strerror(errno));
 }
 
 static int become(const struct confine *confine)
@@ -107,10 +106,8 @@ static int filter_calls(void)
 {
     struct sock_filter code[ALLOWED + 6];
     unsigned short length = 0;
-    if (!ARCHITECTURE) {
-        say("system calls cannot be filtered on this processor, and the relay does not run without");
-        return EXIT_TRACKER;
-    }
+    if (!ARCHITECTURE)
+        return say_trouble("system calls cannot be filtered on this processor, and the relay does not run without");
     code[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
     code[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
     code[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
@@ -320,10 +317,8 @@ static int answer_clients(const char *path, int listening, const struct confine 
 {
     struct signals signals;
     signals_take_ending(&signals);
-    if (signals.fd < 0) {
-        say("signals cannot be read");
-        return EXIT_TRACKER;
-    }
+    if (signals.fd < 0)
+        return say_trouble("signals cannot be read");
     int status = confine_for_good(confine);
     if (!status) {
         printf("%s\n", path);

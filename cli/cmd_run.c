@@ -232,10 +232,8 @@ static int start(char **words)
         execvp(words[0], words);
         _exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
     }
-    if (child < 0) {
-        say("cannot start '%s': %s", words[0], strerror(errno));
-        return EXIT_TRACKER;
-    }
+    if (child < 0)
+        return say_trouble("cannot start '%s': %s", words[0], strerror(errno));
     take_signals();
     sigprocmask(SIG_SETMASK, &before, NULL);
     return 0;

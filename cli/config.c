@@ -24,8 +24,7 @@ struct config {
 
 static int out_of_memory(const char *origin)
 {
-    say("%s: out of memory", origin);
-    return EXIT_TRACKER;
+    return say_trouble("%s: out of memory", origin);
 }
 
 /* A scalar as text, in memory that `options` owns; NULL without memory. */

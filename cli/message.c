@@ -53,6 +53,15 @@ void say(const char *format, ...)
     va_end(arguments);
 }
 
+int say_trouble(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say_list(format, arguments);
+    va_end(arguments);
+    return EXIT_TRACKER;
+}
+
 int say_usage(const char *format, ...)
 {
     va_list arguments;

@@ -19,6 +19,8 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_warning(void *context, const char *sentence);
 /* From now on sentences replace each other in `text` instead of being said; NULL: no more. */
 void say_into(char *text, size_t size);
+/* Says it and returns EXIT_TRACKER. */
+int say_trouble(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Says it and returns EXIT_USAGE. */
 int say_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

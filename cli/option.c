@@ -169,10 +169,8 @@ int option_add(struct options *options, const struct option *option, const char 
     struct option_list *list = place(options, option);
     if (!*text)
         return say_usage("%s: the value is empty", origin);
-    if (GT_GROW_TO(list->value, list->capacity, list->count + 2) < 0) {
-        say("%s: out of memory", origin);
-        return EXIT_TRACKER;
-    }
+    if (GT_GROW_TO(list->value, list->capacity, list->count + 2) < 0)
+        return say_trouble("%s: out of memory", origin);
     list->value[list->count++] = text;
     list->value[list->count] = NULL;
     options->given[option - option_table] = true;

@@ -15,7 +15,6 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "message.h"
-#include "screen.h"
 #include "trace/source.h"
 
 /* ".png" of "folder/a.png"; NULL when the name has none. */
@@ -242,6 +241,19 @@ static size_t columns_of(const struct output *output)
     return size.ws_col;
 }
 
+/* The first that is set and not empty tells, as in setlocale(3), by its name alone: locales are often not installed where one logs
+ * in. Where nothing is said, terminals are taken to be as most are. */
+bool output_is_ascii(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *locale = getenv(names[i]);
+        if (locale && *locale)
+            return !strcasestr(locale, "UTF-8") && !strcasestr(locale, "UTF8");
+    }
+    return false;
+}
+
 /* https://no-color.org: set and not empty. */
 static bool takes_colour(const struct output *output)
 {
@@ -251,7 +263,7 @@ static bool takes_colour(const struct output *output)
 
 static unsigned style_of(const struct output *output)
 {
-    return (screen_is_ascii() ? GT_STYLE_ASCII : 0) | (takes_colour(output) ? GT_STYLE_COLOUR : 0) |
+    return (output_is_ascii() ? GT_STYLE_ASCII : 0) | (takes_colour(output) ? GT_STYLE_COLOUR : 0) |
            (output->as_original ? GT_STYLE_ORIGINAL : 0) | (output->is_quiet ? GT_STYLE_ONLY_WARNINGS : 0) |
            (output->is_summary_first ? GT_STYLE_SUMMARY_FIRST : 0);
 }

@@ -27,6 +27,8 @@ int output_check(const char *option, const char *path);
 /* Check that the file of a report of traces is none of those that are read for it. 0, or -EINVAL. */
 int output_spare_inputs(const struct output *output, const char *const *paths, size_t count,
                         const struct options *options, struct gt_error *error);
+/* Does the locale name characters other than UTF-8? Then only ASCII is drawn, here and in reports. */
+bool output_is_ascii(void);
 /* Is it HTML, or a picture? Then a report keeps what can be zoomed into. */
 bool output_is_page(const struct output *output);
 /* The summary, unless a format, a file or standard output was asked for. */

@@ -19,7 +19,6 @@
 #include "base/rank.h"
 #include "base/root.h"
 #include "base/secret.h"
-#include "heap.h"
 #include "jobs.h"
 #include "launch.h"
 #include "message.h"
@@ -457,10 +456,8 @@ static int start(struct track *track, const struct options *options, char **word
     signals_take_all(&track->watch.signals);
     int status = track->watch.signals.fd < 0 ? -errno
                                              : launch_fork(&launch, words, &track->watch.signals, track->group);
-    if (status < 0) {
-        say("cannot start '%s': %s", words[0], strerror(-status));
-        return EXIT_TRACKER;
-    }
+    if (status < 0)
+        return say_trouble("cannot start '%s': %s", words[0], strerror(-status));
     privilege_seal();
     witness_start(&track->watch.witness, words, track->group);
     track->settings.aside = track->watch.witness.pid;

@@ -32,6 +32,9 @@ void ship_end(struct ship *ship);
 /* Add an ended run to the list, unless options say otherwise. Returns one clause about changes since earlier runs, free
  * with free(), or NULL. A failure is reported in one sentence and has no other effect. */
 char *past_keep(const struct options *options, const struct gt_tracker *tracker, char *const *words);
+/* Get the recording of run `back`: 1 is the latest. Free with free(). -ENOENT: there is no such run, or it kept no
+ * recording, or that is gone, or its file holds another run by now. */
+int past_recording(long long back, char **ret, struct gt_error *error);
 /* Put paths in the place of names like @1, wherever recordings are expected. 0 or an exit status. */
 int past_resolve(struct options *options, const struct command *command, int count, char **operands);
 

@@ -117,35 +117,23 @@ static struct gt_range_domain *create_wide(const wchar_t *name)
     return domain;
 }
 
-static uint64_t start_default(const struct attributes *attributes)
-{
-    return start_ex(NULL, attributes);
-}
+/* Begin a range of the default domain, with a message of this kind. */
+#define DEFAULT_RANGE(kind, type, name_of)                    \
+    static uint64_t start_##kind(type message)                \
+    {                                                         \
+        return gt_range_start(given(NULL), name_of(message)); \
+    }                                                         \
+    static int push_##kind(type message)                      \
+    {                                                         \
+        return gt_range_push(given(NULL), name_of(message));  \
+    }
+#define ATTRIBUTES_NAME(message) message_of(given(NULL), message)
+#define TEXT_NAME(message) register_text(NULL, message)
+#define WIDE_NAME(message) register_wide(NULL, message)
 
-static uint64_t start_text(const char *text)
-{
-    return gt_range_start(given(NULL), register_text(NULL, text));
-}
-
-static uint64_t start_wide(const wchar_t *text)
-{
-    return gt_range_start(given(NULL), register_wide(NULL, text));
-}
-
-static int push_default(const struct attributes *attributes)
-{
-    return push_ex(NULL, attributes);
-}
-
-static int push_text(const char *text)
-{
-    return gt_range_push(given(NULL), register_text(NULL, text));
-}
-
-static int push_wide(const wchar_t *text)
-{
-    return gt_range_push(given(NULL), register_wide(NULL, text));
-}
+DEFAULT_RANGE(default, const struct attributes *, ATTRIBUTES_NAME)
+DEFAULT_RANGE(text, const char *, TEXT_NAME)
+DEFAULT_RANGE(wide, const wchar_t *, WIDE_NAME)
 
 static int pop_default(void)
 {
@@ -186,9 +174,7 @@ static const struct {
 };
 
 /* Called once for each library that contains NVTX. 0: none of its functions does anything from then on. */
-EXPORT int InitializeInjectionNvtx2(const void *(*get)(uint32_t number));
-
-int InitializeInjectionNvtx2(const void *(*get)(uint32_t number))
+EXPORT int InitializeInjectionNvtx2(const void *(*get)(uint32_t number))
 {
     const struct callbacks *callbacks = get ? get(TABLE_CALLBACKS) : NULL;
     if (!gt_ranges_begin(GT_BLOCK_SOURCE_nvtx) || !callbacks || callbacks->size < sizeof *callbacks ||
@@ -345,9 +331,7 @@ static const struct {
     {"__itt_string_handle_create", (function *)create_handle},
 };
 
-EXPORT void __itt_api_init(struct global *global, int groups);
-
-void __itt_api_init(struct global *global, int groups)
+EXPORT void __itt_api_init(struct global *global, int groups)
 {
     (void)groups;
     if (!global || !global->list || !gt_ranges_begin(GT_BLOCK_SOURCE_itt))
@@ -362,33 +346,23 @@ void __itt_api_init(struct global *global, int groups)
 
 /* Kokkos loads KOKKOS_TOOLS_LIBS when it is initialised, and calls these functions by their names. */
 
-EXPORT void kokkosp_init_library(int sequence, uint64_t version, uint32_t devices, const void *device);
-EXPORT void kokkosp_finalize_library(void);
-EXPORT void kokkosp_request_tool_settings(uint32_t count, bool *settings);
-EXPORT void kokkosp_push_profile_region(const char *name);
-EXPORT void kokkosp_pop_profile_region(void);
-EXPORT void kokkosp_create_profile_section(const char *name, uint32_t *id);
-EXPORT void kokkosp_start_profile_section(uint32_t id);
-EXPORT void kokkosp_stop_profile_section(uint32_t id);
-EXPORT void kokkosp_destroy_profile_section(uint32_t id);
-
 static struct gt_range_name *kokkos_name(const char *name)
 {
     return gt_range_name(domain_of(GT_BLOCK_SOURCE_kokkos), name);
 }
 
-void kokkosp_init_library(int sequence, uint64_t version, uint32_t devices, const void *device)
+EXPORT void kokkosp_init_library(int sequence, uint64_t version, uint32_t devices, const void *device)
 {
     (void)sequence, (void)version, (void)devices, (void)device;
     domain_of(GT_BLOCK_SOURCE_kokkos);
 }
 
-void kokkosp_finalize_library(void)
+EXPORT void kokkosp_finalize_library(void)
 {
 }
 
 /* Never wait for the device around each kernel: that would change the program. */
-void kokkosp_request_tool_settings(uint32_t count, bool *settings)
+EXPORT void kokkosp_request_tool_settings(uint32_t count, bool *settings)
 {
     if (count && settings)
         settings[0] = false;
@@ -396,17 +370,15 @@ void kokkosp_request_tool_settings(uint32_t count, bool *settings)
 
 /* Kernels begin and end on any thread. */
 
-#define KERNEL(kind)                                                                            \
-    EXPORT void kokkosp_begin_parallel_##kind(const char *name, uint32_t device, uint64_t *id); \
-    EXPORT void kokkosp_end_parallel_##kind(uint64_t id);                                       \
-    void kokkosp_begin_parallel_##kind(const char *name, uint32_t device, uint64_t *id)         \
-    {                                                                                           \
-        (void)device;                                                                           \
-        *id = gt_range_start(domain_of(GT_BLOCK_SOURCE_kokkos), kokkos_name(name));             \
-    }                                                                                           \
-    void kokkosp_end_parallel_##kind(uint64_t id)                                               \
-    {                                                                                           \
-        gt_range_end(id);                                                                       \
+#define KERNEL(kind)                                                                           \
+    EXPORT void kokkosp_begin_parallel_##kind(const char *name, uint32_t device, uint64_t *id) \
+    {                                                                                          \
+        (void)device;                                                                          \
+        *id = gt_range_start(domain_of(GT_BLOCK_SOURCE_kokkos), kokkos_name(name));            \
+    }                                                                                          \
+    EXPORT void kokkosp_end_parallel_##kind(uint64_t id)                                       \
+    {                                                                                          \
+        gt_range_end(id);                                                                      \
     }
 
 KERNEL(for)
@@ -415,12 +387,12 @@ KERNEL(scan)
 
 /* Regions nest. */
 
-void kokkosp_push_profile_region(const char *name)
+EXPORT void kokkosp_push_profile_region(const char *name)
 {
     gt_range_push(domain_of(GT_BLOCK_SOURCE_kokkos), kokkos_name(name));
 }
 
-void kokkosp_pop_profile_region(void)
+EXPORT void kokkosp_pop_profile_region(void)
 {
     gt_range_pop(domain_of(GT_BLOCK_SOURCE_kokkos));
 }
@@ -434,27 +406,27 @@ static struct {
 } sections[SECTIONS];
 static atomic_uint section_count;
 
-void kokkosp_create_profile_section(const char *name, uint32_t *id)
+EXPORT void kokkosp_create_profile_section(const char *name, uint32_t *id)
 {
     *id = atomic_fetch_add(&section_count, 1);
     if (*id < SECTIONS)
         atomic_store(&sections[*id].name, kokkos_name(name));
 }
 
-void kokkosp_start_profile_section(uint32_t id)
+EXPORT void kokkosp_start_profile_section(uint32_t id)
 {
     if (id < SECTIONS && atomic_load(&sections[id].name))
         gt_range_end(atomic_exchange(
             &sections[id].open, gt_range_start(domain_of(GT_BLOCK_SOURCE_kokkos), atomic_load(&sections[id].name))));
 }
 
-void kokkosp_stop_profile_section(uint32_t id)
+EXPORT void kokkosp_stop_profile_section(uint32_t id)
 {
     if (id < SECTIONS)
         gt_range_end(atomic_exchange(&sections[id].open, 0));
 }
 
-void kokkosp_destroy_profile_section(uint32_t id)
+EXPORT void kokkosp_destroy_profile_section(uint32_t id)
 {
     kokkosp_stop_profile_section(id);
     if (id < SECTIONS)
@@ -502,11 +474,6 @@ static function *next_function(const char *name, const char *library)
 
 /* ---- roctx of AMD's ROCm: libroctx64 or librocprofiler-sdk-roctx ---- */
 
-EXPORT int roctxRangePushA(const char *text);
-EXPORT int roctxRangePop(void);
-EXPORT uint64_t roctxRangeStartA(const char *text);
-EXPORT void roctxRangeStop(uint64_t id);
-
 static struct {
     int (*push)(const char *text);
     int (*pop)(void);
@@ -530,19 +497,19 @@ static struct gt_range_domain *roctx_domain(void)
     return domain_of(GT_BLOCK_SOURCE_roctx);
 }
 
-int roctxRangePushA(const char *text)
+EXPORT int roctxRangePushA(const char *text)
 {
     int level = gt_range_push(roctx_domain(), gt_range_name(roctx_domain(), text));
     return roctx.push ? roctx.push(text) : level;
 }
 
-int roctxRangePop(void)
+EXPORT int roctxRangePop(void)
 {
     int level = gt_range_pop(roctx_domain());
     return roctx.pop ? roctx.pop() : level;
 }
 
-uint64_t roctxRangeStartA(const char *text)
+EXPORT uint64_t roctxRangeStartA(const char *text)
 {
     uint64_t id = gt_range_start(roctx_domain(), gt_range_name(roctx_domain(), text));
     if (!roctx.start)
@@ -552,7 +519,7 @@ uint64_t roctxRangeStartA(const char *text)
     return theirs;
 }
 
-void roctxRangeStop(uint64_t id)
+EXPORT void roctxRangeStop(uint64_t id)
 {
     roctx_domain();
     gt_range_end(roctx.start ? gt_range_of_foreign(id) : id);
@@ -649,8 +616,7 @@ static __attribute__((noinline)) long pass_on(enum call call, enum language lang
 }
 
 #define STAND_BEFORE(symbol, call, language)    \
-    EXPORT long symbol(TAKEN);                  \
-    long symbol(TAKEN)                          \
+    EXPORT long symbol(TAKEN)                   \
     {                                           \
         return pass_on(call, language, PASSED); \
     }

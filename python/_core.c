@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyse/usage/usage_rule.h"
-#include "collect/process/own_peak.h"
+#include "collect/process/memory.h"
 #include "schema/metric.h"
 
 /* Splits a sentence that may begin with a path into (errno, cause[, path]). Python's argument replaces an option. */

@@ -148,14 +148,15 @@ static PyObject *results_text(PyObject *Py_UNUSED(module), PyObject *arguments)
     return text;
 }
 
-static PyObject *results_read(PyObject *Py_UNUSED(module), PyObject *object)
+static PyObject *results_read(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *path = NULL;
+    const char *tree = NULL;
     char *json = NULL;
     struct gt_error error = {0};
-    if (!PyUnicode_FSConverter(object, &path))
+    if (!PyArg_ParseTuple(arguments, "O&|z:results_read", PyUnicode_FSConverter, &path, &tree))
         return NULL;
-    int status = gt_results_json(&json, PyBytes_AsString(path), &error);
+    int status = gt_results_json(&json, PyBytes_AsString(path), tree, &error);
     Py_DECREF(path);
     PyObject *text = status < 0 ? core_raise(status, &error) : PyUnicode_FromString(json);
     free(json);
@@ -261,8 +262,8 @@ PyMethodDef core_report_methods[] = {
      "analyze(tracking_file, sub_tracking_files, blocks_optional, /)\n--\n\nAnalyse a recording. Return (JSON, text, warnings)."},
     {"compare", compare, METH_VARARGS,
      "compare(sessions, statistic, strict, allow_partial, /)\n--\n\nCompare sessions \"NAME=PATH\". Return (JSON, text, warnings)."},
-    {"results_read", results_read, METH_O,
-     "results_read(path, /)\n--\n\nRead results from a file and return JSON. Pickles are not executed."},
+    {"results_read", results_read, METH_VARARGS,
+     "results_read(path, json=None, /)\n--\n\nRead results from a file, or from the JSON of a file, and return JSON."},
     {"results_text", results_text, METH_VARARGS,
      "results_text(type, json, format, /)\n--\n\nConvert results in JSON to a format of reports."},
     {"recording_page", recording_page, METH_O, "recording_page(path, /)\n--\n\nReturn the HTML page of a recording."},

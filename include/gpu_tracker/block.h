@@ -78,8 +78,8 @@ int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report 
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,
                       struct gt_error *error);
 
-/* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or a pickle, also
- * of the original gpu_tracker), or a tracking file. A repeated name is another run of that session; runs are compared as
+/* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or the pickle that
+ * it writes), or a tracking file. A repeated name is another run of that session; runs are compared as
  * distributions. The first session is the baseline. */
 struct gt_compare_options {
     size_t size;

@@ -7,7 +7,7 @@
 
 #include "base/grow.h"
 #include "base/number.h"
-#include "collect/cgroup/limits.h"
+#include "collect/cgroup/control_group.h"
 #include "collect/process/placement.h"
 
 enum { NO_GROUP = -1 };

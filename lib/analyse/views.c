@@ -72,62 +72,26 @@ struct gt_rows gt_view_work(const struct gt_analysis_input *input)
     return *view;
 }
 
-/* CUPTI counts from 1. */
-static uint64_t correlation_of(const struct gt_trace_events *events, size_t event)
-{
-    uint64_t id = gt_trace_id(events, event);
-    return id == GT_TRACE_NO_ID ? 0 : id;
-}
-
-static bool is_call(const struct gt_analysis_input *input, size_t event)
-{
-    return gt_analysis_work(input, event) == GT_WORK_RUNTIME && correlation_of(&input->trace->events, event) &&
-           gt_trace_lasts(input->trace, event);
-}
-
-/* By file and correlation id. */
-static struct gt_rows calls_of(const struct gt_analysis_input *input)
-{
-    const struct gt_trace_events *events = &input->trace->events;
-    size_t count = 0, row = 0;
-    for (size_t i = 0; i < events->count; i++)
-        count += is_call(input, i);
-    struct gt_rows rows = gt_rows_new(input->query, count);
-    uint32_t *file = gt_rows_add_keys(&rows, "file", NULL), *event = gt_rows_add_keys(&rows, "call", NULL);
-    int64_t *id = gt_rows_add_wholes(&rows, "id"), *start = gt_rows_add_wholes(&rows, "launched");
-    for (size_t i = 0; i < events->count && row < rows.count; i++) {
-        if (!is_call(input, i))
-            continue;
-        file[row] = gt_trace_process_of(input->trace, i)->file;
-        id[row] = (int64_t)correlation_of(events, i);
-        start[row] = events->start[i];
-        event[row++] = (uint32_t)i;
-    }
-    gt_rows_sort(&rows, "file id launched call");
-    return rows;
-}
-
-/* The latest call of the work's correlation id in its file, so that ids of other ranks do not mix, that began before the work did. */
 static struct gt_rows make_launched_work(const struct gt_analysis_input *input)
 {
-    const struct gt_trace_events *events = &input->trace->events;
-    struct gt_rows rows = gt_view_work(input), calls = calls_of(input), pairs = gt_rows_new(rows.query, rows.count);
-    const uint32_t *event = gt_rows_keys(&rows, "event"), *called = gt_rows_keys(&calls, "call");
-    const int64_t *work_start = gt_rows_wholes(&rows, "start");
-    uint32_t *file = gt_rows_add_keys(&pairs, "file", NULL);
-    int64_t *id = gt_rows_add_wholes(&pairs, "id"), *start = gt_rows_add_wholes(&pairs, "start");
-    for (size_t i = 0; i < pairs.count; i++) {
-        file[i] = gt_trace_process_of(input->trace, event[i])->file;
-        id[i] = (int64_t)correlation_of(events, event[i]);
-        start[i] = work_start[i];
-    }
-    const uint32_t *found = gt_rows_asof(&pairs, "call", "start", &calls, "file id", "launched");
+    struct gt_rows rows = gt_view_work(input);
+    const uint32_t *event = gt_rows_keys(&rows, "event");
+    struct gt_spans work = {0};
+    size_t *found = NULL;
+    int status = 0;
+    for (size_t i = 0; i < rows.count && status >= 0; i++)
+        status = gt_spans_add(&work, (struct gt_keyed_span){.event = event[i]});
+    status = status < 0 ? status : gt_gpu_launches(input, &work, &found);
+    if (status < 0)
+        gt_query_fail(input->query, status);
     uint32_t *call = gt_rows_add_keys(&rows, "call", NULL);
     int64_t *launched = gt_rows_add_wholes(&rows, "launched");
-    for (size_t i = 0; i < rows.count && pairs.count; i++) {
-        call[i] = found[i] == GT_NO_KEY ? GT_NO_KEY : called[found[i]];
-        launched[i] = found[i] == GT_NO_KEY ? GT_NO_WHOLE : events->start[call[i]];
+    for (size_t i = 0; i < rows.count && found; i++) {
+        call[i] = found[i] == SIZE_MAX ? GT_NO_KEY : (uint32_t)found[i];
+        launched[i] = found[i] == SIZE_MAX ? GT_NO_WHOLE : input->trace->events.start[found[i]];
     }
+    free(found);
+    gt_spans_release(&work);
     return rows;
 }
 

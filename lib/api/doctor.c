@@ -11,10 +11,10 @@
 #include "blocks/block_injection.h"
 #include "base/buffer.h"
 #include "collect/energy/rapl.h"
-#include "collect/gpu/amd.h"
+#include "collect/gpu/gpu.h"
 #include "collect/gpu/nvml.h"
 #include "collect/process/process.h"
-#include "collect/remedy.h"
+#include "collect/collector.h"
 #include "report/report.h"
 #include "sample/sampler.h"
 

@@ -11,7 +11,7 @@
 #include "api/program.h"
 #include "collect/collector.h"
 #include "collect/energy/energy_relay.h"
-#include "collect/topology.h"
+#include "collect/host/host.h"
 
 /* No finer than this, in time and in energy: docs/energy.md says why. */
 static const double PERIOD_S = 0.1, QUANTUM_J = 0.1;

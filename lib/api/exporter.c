@@ -12,8 +12,8 @@
 #include "api/tracker.h"
 #include "base/clock.h"
 #include "base/grow.h"
-#include "collect/cgroup/limits.h"
-#include "collect/host/capacity.h"
+#include "collect/cgroup/control_group.h"
+#include "collect/host/host.h"
 #include "report/exposition.h"
 
 /* A job may use so much; NaN: no limit is known. */

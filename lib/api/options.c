@@ -13,7 +13,7 @@
 #include "collect/energy/meter.h"
 #include "collect/energy/model.h"
 #include "collect/process/memory.h"
-#include "collect/process/pid_namespace.h"
+#include "collect/process/process.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
 #include "store/type.h"

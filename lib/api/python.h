@@ -4,7 +4,7 @@
 
 #include "analyse/blocks/results.h"
 #include "base/table.h"
-#include "collect/energy/energy_sample.h"
+#include "collect/energy/rapl.h"
 #include "gpu_tracker.h"
 #include "trace/trace.h"
 

@@ -45,12 +45,6 @@ struct page_blocks {
     struct gt_block_analysis analysis;
 };
 
-struct recorded_use {
-    int (*of)(const struct gt_usage *usage, void *context, struct gt_error *error);
-    void *context;
-    struct page_blocks *blocks; /* analysed in the same pass; NULL: none */
-};
-
 /* A recording joined with the file of an external power meter that ran beside it. */
 
 struct gt_meter_join {
@@ -60,6 +54,18 @@ struct gt_meter_join {
     struct gt_row *row;
     size_t capacity;
     struct gt_sample sample;
+};
+
+/* A recording that was read. */
+struct recorded {
+    struct gt_recording *recording;
+    struct gt_summary summary;
+    struct gt_meter_join join;
+    struct gt_machine machine;
+    struct gt_outcome outcome;
+    struct gt_provenance *joined; /* provenance that replaces that of the recording, or NULL */
+    struct page_blocks blocks;
+    struct gt_usage usage; /* what was read */
 };
 
 char *gt_text_show(const char *text)
@@ -125,7 +131,7 @@ static const struct gt_sample *meter_join_sample(struct gt_meter_join *join, con
 }
 
 /* Replace the recording's own provenance of these figures. */
-static int tell_source(const struct gt_meter_join *join, struct gt_outcome *outcome)
+static int tell_source(const struct gt_meter_join *join, struct gt_outcome *outcome, struct gt_provenance **ret)
 {
     static const enum gt_metric_id metrics[] = {GT_WALL_POWER, GT_WALL_ENERGY};
     enum { METRICS = sizeof metrics / sizeof *metrics };
@@ -143,24 +149,24 @@ static int tell_source(const struct gt_meter_join *join, struct gt_outcome *outc
         snprintf(entry->note, sizeof entry->note, "joined afterwards; a line every %.3g s, lines left out: %llu",
                  gt_meter_period(join->meter), (unsigned long long)gt_meter_left_out(join->meter));
     }
-    outcome->provenance = all;
+    *ret = outcome->provenance = all;
     outcome->provenance_count = count;
     return 0;
 }
 
-/* Do the same to the outcome of the run, whose last sample is of `last_ns`. Its provenance is replaced by
- * one that the caller frees. -EINVAL: the meter has no lines of the time of the run. */
-static int meter_join_outcome(const struct gt_meter_join *join, int64_t last_ns, struct gt_outcome *outcome,
-                              struct gt_error *error)
+/* Joins the outcome of the run with the meter. -EINVAL: the meter has no lines of the time of the run. */
+static int meter_join_outcome(struct recorded *recorded, struct gt_error *error)
 {
-    int64_t end_ns = last_ns;
+    const struct gt_meter_join *join = &recorded->join;
+    struct gt_outcome *outcome = &recorded->outcome;
+    int64_t end_ns = recorded->summary.last_real_ns;
     if (outcome->complete && !isnan(outcome->elapsed))
         end_ns = join->begin_ns + (int64_t)(outcome->elapsed * 1e9);
     double joules = gt_meter_joules(join->meter, join->begin_ns, end_ns);
     if (isnan(joules))
         return gt_error_set(error, EINVAL, "power meter %s: it has no lines of the time of the recording", join->name);
     outcome->value[GT_SCOPE_SYSTEM][GT_WALL_ENERGY] = joules;
-    return tell_source(join, outcome) < 0 ? gt_error_system(error, ENOMEM, "power meter") : 0;
+    return tell_source(join, outcome, &recorded->joined) < 0 ? gt_error_system(error, ENOMEM, "power meter") : 0;
 }
 
 static int choose_unit(char *unit, size_t size, const char *wanted,
@@ -196,7 +202,7 @@ static int begin_blocks(struct page_blocks *blocks, struct gt_recording *recordi
 {
     char collected[PATH_MAX];
     struct gt_error bad = {0};
-    if (!blocks || gt_block_event_collected(collected, sizeof collected, path) < 0)
+    if (gt_block_event_collected(collected, sizeof collected, path) < 0)
         return 0;
     blocks->options = (struct gt_blocks_options){
         .size = sizeof blocks->options, .tracking_file = path, .skip_bad_rows = true};
@@ -207,20 +213,19 @@ static int begin_blocks(struct page_blocks *blocks, struct gt_recording *recordi
     return status < 0 && status != -ENOENT ? gt_error_copy(error, &bad) : 0;
 }
 
-static int summarize(struct gt_summary *summary, struct gt_recording *recording, struct gt_meter_join *join,
-                     struct page_blocks *blocks, struct gt_error *error)
+static int summarize(struct recorded *recorded, struct gt_error *error)
 {
     const struct gt_sample *sample;
-    bool has_blocks = blocks && blocks->is_there;
-    int status = gt_recording_detail(recording, true); /* for the table of GPUs */
-    while (status >= 0 && (status = gt_recording_next(recording, &sample, error)) > 0) {
-        if (has_blocks)
+    struct page_blocks *blocks = &recorded->blocks;
+    int status = gt_recording_detail(recorded->recording, true); /* for the table of GPUs */
+    while (status >= 0 && (status = gt_recording_next(recorded->recording, &sample, error)) > 0) {
+        if (blocks->is_there)
             status = gt_block_analysis_add(&blocks->analysis, sample, error);
-        sample = meter_join_sample(join, sample);
-        if (!sample || gt_summary_add(summary, sample) < 0)
+        sample = meter_join_sample(&recorded->join, sample);
+        if (!sample || gt_summary_add(&recorded->summary, sample) < 0)
             return gt_error_system(error, ENOMEM, "report");
     }
-    return status >= 0 && has_blocks ? gt_block_analysis_end(&blocks->analysis, error) : status;
+    return status >= 0 && blocks->is_there ? gt_block_analysis_end(&blocks->analysis, error) : status;
 }
 
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size)
@@ -230,108 +235,85 @@ int gt_recording_part(const char *path, size_t index, char *ret, size_t size)
     return suffix ? gt_store_path_beside(ret, size, path, suffix) : -ENOENT;
 }
 
-static int use_outcome(struct gt_recording *recording, struct gt_summary *summary, struct gt_meter_join *join,
-                       const struct gt_recording_options *own, const char *path, const struct recorded_use *use,
-                       struct gt_error *error)
-{
-    struct gt_machine machine = *gt_recording_machine(recording);
-    struct gt_outcome outcome;
-    const struct gt_outcome *recorded = gt_recording_outcome(recording);
-    if (recorded)
-        outcome = *recorded;
-    else
-        gt_summary_outcome(summary, &outcome);
-    outcome.records = *gt_recording_process_records(recording);
-    struct gt_provenance *provenance = outcome.provenance;
-    int status = choose(&machine, own, error);
-    if (status >= 0 && join->meter)
-        status = meter_join_outcome(join, summary->last_real_ns, &outcome, error);
-    struct gt_usage usage = {.machine = &machine, .summary = summary, .outcome = &outcome, .recording = path};
-    if (status >= 0)
-        status = use->of(&usage, use->context, error);
-    if (outcome.provenance != provenance)
-        free(outcome.provenance);
-    return status;
-}
-
-/* Read the recording and hand it on; what was read is borrowed for the call. `options` may be NULL. */
-static int recorded_use(const char *path, const struct gt_recording_options *options, const struct recorded_use *use,
+static int find_outcome(struct recorded *recorded, const struct gt_recording_options *own, const char *path,
                         struct gt_error *error)
 {
-    GT_OWN(struct gt_recording_options, own, options);
-    struct gt_recording *recording = NULL;
-    struct gt_summary *summary = malloc(sizeof *summary);
-    if (!summary)
-        return gt_error_system(error, ENOMEM, "%s", path);
-    struct gt_meter_join join = {0};
-    gt_summary_init(summary);
-    summary->course.is_fine = own.page;
-    int status = gt_recording_open(&recording, path, error);
-    if (status >= 0)
-        join = (struct gt_meter_join){.name = own.power_meter,
-                                      .begin_ns = gt_recording_machine(recording)->start_real_ns};
-    if (status >= 0 && own.power_meter)
-        status = gt_meter_open(&join.meter, own.power_meter, error);
-    if (status >= 0)
-        status = begin_blocks(use->blocks, recording, path, error);
-    if (status >= 0)
-        status = summarize(summary, recording, &join, use->blocks, error);
-    if (status >= 0)
-        status = use_outcome(recording, summary, &join, &own, path, use, error);
-    gt_meter_close(join.meter);
-    free(join.row);
-    if (use->blocks && use->blocks->is_there)
-        gt_block_analysis_close(&use->blocks->analysis);
-    gt_recording_close(recording);
-    gt_summary_release(summary);
-    free(summary);
-    return status;
+    const struct gt_outcome *known = gt_recording_outcome(recorded->recording);
+    recorded->machine = *gt_recording_machine(recorded->recording);
+    if (known)
+        recorded->outcome = *known;
+    else
+        gt_summary_outcome(&recorded->summary, &recorded->outcome);
+    recorded->outcome.records = *gt_recording_process_records(recorded->recording);
+    recorded->usage = (struct gt_usage){
+        .machine = &recorded->machine, .summary = &recorded->summary, .outcome = &recorded->outcome, .recording = path};
+    int status = choose(&recorded->machine, own, error);
+    return status >= 0 && recorded->join.meter ? meter_join_outcome(recorded, error) : status;
 }
 
-struct built {
-    struct gt_report *report;
-    struct page_blocks blocks;
-};
-
-static int report_of(const struct gt_usage *usage, void *context, struct gt_error *error)
+static void recorded_close(struct recorded *recorded)
 {
-    struct built *built = context;
-    int status = gt_usage_report(&built->report, usage, error);
-    if (status >= 0 && built->blocks.is_there)
-        status = gt_blocks_page_add(built->report, &built->blocks.analysis, error);
-    return status;
+    if (!recorded)
+        return;
+    gt_meter_close(recorded->join.meter);
+    free(recorded->join.row);
+    free(recorded->joined);
+    if (recorded->blocks.is_there)
+        gt_block_analysis_close(&recorded->blocks.analysis);
+    gt_recording_close(recorded->recording);
+    gt_summary_release(&recorded->summary);
+    free(recorded);
+}
+
+/* Reads a recording, and its code blocks for a page. `options` may be NULL. */
+static int recorded_open(struct recorded **ret, const char *path, const struct gt_recording_options *options,
+                         struct gt_error *error)
+{
+    GT_OWN(struct gt_recording_options, own, options);
+    struct recorded *recorded = calloc(1, sizeof *recorded);
+    if (!recorded)
+        return gt_error_system(error, ENOMEM, "%s", path);
+    gt_summary_init(&recorded->summary);
+    recorded->summary.course.is_fine = own.page;
+    recorded->join.name = own.power_meter;
+    int status = gt_recording_open(&recorded->recording, path, error);
+    if (status >= 0)
+        recorded->join.begin_ns = gt_recording_machine(recorded->recording)->start_real_ns;
+    if (status >= 0 && own.power_meter)
+        status = gt_meter_open(&recorded->join.meter, own.power_meter, error);
+    if (status >= 0 && own.page)
+        status = begin_blocks(&recorded->blocks, recorded->recording, path, error);
+    if (status >= 0)
+        status = summarize(recorded, error);
+    if (status >= 0)
+        status = find_outcome(recorded, &own, path, error);
+    if (status < 0) {
+        recorded_close(recorded);
+        return status;
+    }
+    *ret = recorded;
+    return 0;
 }
 
 int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                         struct gt_error *error)
 {
-    GT_OWN(struct gt_recording_options, own, options);
-    struct built built = {0};
-    struct recorded_use use = {report_of, &built, own.page ? &built.blocks : NULL};
-    int status = recorded_use(path, options, &use, error);
+    struct recorded *recorded = NULL;
+    struct gt_report *report = NULL;
+    int status = recorded_open(&recorded, path, options, error);
+    if (status >= 0)
+        status = gt_usage_report(&report, &recorded->usage, error);
+    if (status >= 0 && recorded->blocks.is_there)
+        status = gt_blocks_page_add(report, &recorded->blocks.analysis, error);
+    recorded_close(recorded);
     if (status < 0)
-        gt_report_free(built.report);
+        gt_report_free(report);
     else
-        *ret = built.report;
+        *ret = report;
     return status;
 }
 
 /* ---- What to ask for next time ----------------------------------------------------------------------------------- */
-
-struct runs {
-    struct gt_next_time next;
-    char scheduler[16]; /* of the last run that has one */
-};
-
-static int add_run(const struct gt_usage *usage, void *context, struct gt_error *error)
-{
-    struct runs *runs = context;
-    (void)error;
-    if (*usage->machine->scheduler)
-        memcpy(runs->scheduler, usage->machine->scheduler, sizeof runs->scheduler);
-    gt_next_time_add(&runs->next, usage);
-    return 0;
-}
 
 int gt_recording_is_at(const char *path)
 {
@@ -349,18 +331,24 @@ int gt_recording_is_at(const char *path)
 int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
                          struct gt_error *error)
 {
-    struct runs runs = {0};
+    struct gt_next_time next;
+    char scheduler[sizeof((struct gt_machine *)0)->scheduler] = ""; /* of the last run that has one */
     struct gt_buffer request = {0}, sentence = {0};
-    int status = 0;
-    gt_next_time_init(&runs.next);
-    for (size_t i = 0; i < count && status >= 0; i++)
-        status = recorded_use(paths[i], NULL, &(struct recorded_use){.of = add_run, .context = &runs}, error);
-    if (status < 0)
-        return status;
-    if (!strcmp(kind, "auto") && !*runs.scheduler)
+    gt_next_time_init(&next);
+    for (size_t i = 0; i < count; i++) {
+        struct recorded *recorded;
+        int status = recorded_open(&recorded, paths[i], NULL, error);
+        if (status < 0)
+            return status;
+        if (*recorded->machine.scheduler)
+            memcpy(scheduler, recorded->machine.scheduler, sizeof scheduler);
+        gt_next_time_add(&next, &recorded->usage);
+        recorded_close(recorded);
+    }
+    if (!strcmp(kind, "auto") && !*scheduler)
         return gt_error_set(error, EINVAL, "%s has no scheduler: choose slurm, k8s, pbs, lsf or docker", paths[0]);
-    status = gt_next_time_request(&request, &runs.next, strcmp(kind, "auto") ? kind : runs.scheduler);
-    gt_next_time_doubt(&sentence, &runs.next);
+    int status = gt_next_time_request(&request, &next, strcmp(kind, "auto") ? kind : scheduler);
+    gt_next_time_doubt(&sentence, &next);
     if (status < 0)
         gt_error_set(error, EINVAL, "\"%s\" is not a kind of request", kind);
     else if (request.failed || sentence.failed)
@@ -397,8 +385,6 @@ int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_r
 
 /* ---- Rules ---- */
 
-/* Rules for runs, for those who see only the public header. */
-
 int gt_rules_check(const char *const *rules, struct gt_error *error)
 {
     struct gt_usage_rule rule;
@@ -408,26 +394,21 @@ int gt_rules_check(const char *const *rules, struct gt_error *error)
     return status;
 }
 
-struct judge {
-    const char *const *rules;
-    void (*warn)(void *context, const char *sentence);
-    void *context;
-};
-
 /* Returns how many rules are broken. */
-static int judge(const struct judge *judge, const struct gt_usage *usage, struct gt_error *error)
+static int judge(const struct gt_usage *usage, const char *const *rules,
+                 void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
 {
     struct gt_usage_rule rule;
     char sentence[300];
     int broken = 0;
-    for (const char *const *text = judge->rules; text && *text; text++) {
-        int status = gt_usage_rule_read(&rule, *text, error);
+    for (; rules && *rules; rules++) {
+        int status = gt_usage_rule_read(&rule, *rules, error);
         if (status < 0)
             return status;
         if (!gt_usage_rule_is_broken(&rule, usage, sentence, sizeof sentence))
             continue;
         broken++;
-        gt_warn(judge->warn, judge->context, "%s", sentence);
+        gt_warn(warn, context, "%s", sentence);
     }
     return broken;
 }
@@ -438,33 +419,21 @@ int gt_tracker_judge(const struct gt_tracker *tracker, const char *const *rules,
     const struct gt_recorder *recorder = &tracker->recorder;
     const struct gt_usage usage = {
         .machine = &recorder->machine, .summary = &recorder->summary, .outcome = &recorder->outcome};
-    return judge(&(struct judge){rules, warn, context}, &usage, error);
-}
-
-static int judge_recorded(const struct gt_usage *usage, void *context, struct gt_error *error)
-{
-    return judge(context, usage, error);
+    return judge(&usage, rules, warn, context, error);
 }
 
 int gt_recording_judge(const char *path, const char *const *rules, void (*warn)(void *context, const char *sentence),
                        void *context, struct gt_error *error)
 {
-    struct judge rules_of = {rules, warn, context};
-    return recorded_use(path, NULL, &(struct recorded_use){.of = judge_recorded, .context = &rules_of}, error);
+    struct recorded *recorded = NULL;
+    int status = recorded_open(&recorded, path, NULL, error);
+    if (status >= 0)
+        status = judge(&recorded->usage, rules, warn, context, error);
+    recorded_close(recorded);
+    return status;
 }
 
 /* ---- Scaling ---- */
-
-struct scaled_run {
-    struct gt_scaling_report *report;
-    const char *path;
-};
-
-static int add_scaled_run(const struct gt_usage *usage, void *context, struct gt_error *error)
-{
-    const struct scaled_run *run = context;
-    return gt_scaling_report_add(run->report, run->path, usage, error);
-}
 
 int gt_recording_scaling(const char *const paths[], size_t count, const char *variable, double size,
                          struct gt_report **ret, struct gt_error *error)
@@ -473,24 +442,17 @@ int gt_recording_scaling(const char *const paths[], size_t count, const char *va
     int status = gt_scaling_report_open(&report, variable, count, error);
     if (status < 0)
         return status;
-    for (size_t i = 0; i < count && status >= 0; i++)
-        status = recorded_use(
-            paths[i], NULL,
-            &(struct recorded_use){.of = add_scaled_run, .context = &(struct scaled_run){report, paths[i]}}, error);
+    for (size_t i = 0; i < count && status >= 0; i++) {
+        struct recorded *recorded = NULL;
+        status = recorded_open(&recorded, paths[i], NULL, error);
+        if (status >= 0)
+            status = gt_scaling_report_add(report, paths[i], &recorded->usage, error);
+        recorded_close(recorded);
+    }
     if (status >= 0)
         status = gt_scaling_report_finish(report, size, ret, error);
     gt_scaling_report_close(report);
     return status;
-}
-
-static int open_source(struct gt_job_source *ret, const char *name, const struct gt_job_server_options *server,
-                       struct gt_error *error)
-{
-    if (gt_is_address(name))
-        return gt_job_server_open(ret, name, server, error);
-    if (server->explain)
-        return gt_error_set(error, EINVAL, "%s is not a job on a server: it has no SQL statements", name);
-    return gt_job_folder_open(ret, name, error);
 }
 
 /* To most callers what is not there yet is what was wrongly named. */
@@ -499,47 +461,48 @@ static int final_status(int status)
     return status == -ENODATA ? -EINVAL : status;
 }
 
-/* A job is read for the call of `use`. */
-struct reading {
-    int (*read)(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error);
-    int (*use)(const struct gt_job *job, const void *context, struct gt_error *error);
-    const void *context;
-};
-
-static int read_job(const char *name, const struct gt_job_server_options *server, const struct reading *reading,
-                    struct gt_error *error)
-{
-    static const struct gt_job_server_options none = {0};
+/* A job, and the source that it is read from. */
+struct folder {
     struct gt_job_source source;
     struct gt_job job;
-    int status = open_source(&source, name, server ? server : &none, error);
+};
+
+static int folder_open(struct folder *folder, const char *name, const struct gt_job_server_options *server,
+                       int (*read)(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error),
+                       struct gt_error *error)
+{
+    static const struct gt_job_server_options none = {0};
+    bool is_address = gt_is_address(name);
+    if (!is_address && server && server->explain)
+        return gt_error_set(error, EINVAL, "%s is not a job on a server: it has no SQL statements", name);
+    int status = is_address ? gt_job_server_open(&folder->source, name, server ? server : &none, error)
+                            : gt_job_folder_open(&folder->source, name, error);
     if (status < 0)
         return status;
-    status = reading->read(&job, &source, error);
-    if (status >= 0) {
-        status = reading->use(&job, reading->context, error);
-        gt_job_release(&job);
-    }
-    source.close(source.state);
+    status = read(&folder->job, &folder->source, error);
+    if (status < 0)
+        folder->source.close(folder->source.state);
     return status;
 }
 
-struct view {
-    struct gt_report **ret;
-    const struct gt_job_report_options *options;
-};
-
-static int view(const struct gt_job *job, const void *context, struct gt_error *error)
+static void folder_close(struct folder *folder)
 {
-    const struct view *view = context;
-    int status = gt_job_report(view->ret, job, view->options, error);
-    return status ? status : gt_job_goes_on(job, gt_seconds(gt_clock_real(&gt_clock_system)));
+    gt_job_release(&folder->job);
+    folder->source.close(folder->source.state);
 }
 
 int gt_folder_view(const char *name, const struct gt_job_server_options *server,
                    const struct gt_job_report_options *options, struct gt_report **ret, struct gt_error *error)
 {
-    return read_job(name, server, &(struct reading){gt_job_read, view, &(struct view){ret, options}}, error);
+    struct folder folder;
+    int status = folder_open(&folder, name, server, gt_job_read, error);
+    if (status < 0)
+        return status;
+    status = gt_job_report(ret, &folder.job, options, error);
+    if (!status)
+        status = gt_job_goes_on(&folder.job, gt_seconds(gt_clock_real(&gt_clock_system)));
+    folder_close(&folder);
+    return status;
 }
 
 int gt_folder_report(const char *folder, struct gt_report **ret, struct gt_error *error)
@@ -554,76 +517,59 @@ int gt_folder_recordings(const char *folder, int (*use)(void *context, const cha
     return gt_job_each_file(folder, use, context, error);
 }
 
-struct folder_runs {
-    int (*use)(void *context, const char *path, const char *trouble);
-    void *context;
-};
-
-static int use_runs(const struct gt_job *job, const void *context, struct gt_error *error)
-{
-    const struct folder_runs *runs = context;
-    int status = 0;
-    (void)error;
-    for (size_t i = 0; i < job->left_out_count && status >= 0; i++)
-        status = runs->use(runs->context, job->left_out[i].path, job->left_out[i].why);
-    for (size_t i = 0; i < job->count && status >= 0; i++)
-        status = runs->use(runs->context, job->rank[i].path, NULL);
-    return status;
-}
-
-int gt_folder_runs(const char *folder, int (*use)(void *context, const char *path, const char *trouble), void *context,
+int gt_folder_runs(const char *name, int (*use)(void *context, const char *path, const char *trouble), void *context,
                    struct gt_error *error)
 {
-    const struct reading reading = {gt_job_read_runs, use_runs, &(struct folder_runs){use, context}};
-    return final_status(read_job(folder, NULL, &reading, error));
-}
-
-struct analysis {
-    const struct gt_job_analysis *analysis;
-    const struct gt_job_options *options;
-    struct gt_report **ret;
-};
-
-static int analyse(const struct gt_job *job, const void *context, struct gt_error *error)
-{
-    const struct analysis *analysis = context;
-    return gt_job_analyse(analysis->ret, analysis->analysis, job, analysis->options, error);
+    struct folder folder;
+    int status = folder_open(&folder, name, NULL, gt_job_read_runs, error);
+    if (status < 0)
+        return final_status(status);
+    for (size_t i = 0; i < folder.job.left_out_count && status >= 0; i++)
+        status = use(context, folder.job.left_out[i].path, folder.job.left_out[i].why);
+    for (size_t i = 0; i < folder.job.count && status >= 0; i++)
+        status = use(context, folder.job.rank[i].path, NULL);
+    folder_close(&folder);
+    return final_status(status);
 }
 
 int gt_folder_analyse(const struct gt_job_analysis *analysis, const char *name,
                       const struct gt_job_server_options *server, const struct gt_job_options *options,
                       struct gt_report **ret, struct gt_error *error)
 {
-    const struct reading reading = {gt_job_read_ranks, analyse, &(struct analysis){analysis, options, ret}};
-    return final_status(read_job(name, server, &reading, error));
+    struct folder folder;
+    int status = folder_open(&folder, name, server, gt_job_read_ranks, error);
+    if (status < 0)
+        return final_status(status);
+    status = gt_job_analyse(ret, analysis, &folder.job, options, error);
+    folder_close(&folder);
+    return final_status(status);
 }
 
-struct request {
-    const char *kind;
-    struct gt_buffer *text, *doubt;
-};
-
-static int request_of(const struct gt_job *job, const void *context, struct gt_error *error)
+static int request_of(const struct gt_job *job, const char *kind, struct gt_buffer *text, struct gt_buffer *doubt,
+                      struct gt_error *error)
 {
-    const struct request *request = context;
     struct gt_next_time next;
-    const char *kind = strcmp(request->kind, "auto") ? request->kind : job->rank[0].machine.scheduler;
-    if (!*kind)
+    const char *chosen = strcmp(kind, "auto") ? kind : job->rank[0].machine.scheduler;
+    if (!*chosen)
         return gt_error_set(error, EINVAL, "%s has no scheduler: choose slurm, k8s, pbs, lsf or docker",
                             job->source->name);
-    if (gt_job_request(request->text, job, kind) < 0)
-        return gt_error_set(error, EINVAL, "\"%s\" is not a kind of request", request->kind);
-    gt_job_next_time(&next, job, kind);
-    gt_next_time_doubt(request->doubt, &next);
-    return request->text->failed || request->doubt->failed ? gt_error_system(error, ENOMEM, "request") : 0;
+    if (gt_job_request(text, job, chosen) < 0)
+        return gt_error_set(error, EINVAL, "\"%s\" is not a kind of request", kind);
+    gt_job_next_time(&next, job, chosen);
+    gt_next_time_doubt(doubt, &next);
+    return text->failed || doubt->failed ? gt_error_system(error, ENOMEM, "request") : 0;
 }
 
 int gt_folder_request(const char *name, const char *kind, const struct gt_job_server_options *server, char **ret,
                       char **doubt, struct gt_error *error)
 {
     struct gt_buffer text = {0}, sentence = {0};
-    const struct reading reading = {gt_job_read, request_of, &(struct request){kind, &text, &sentence}};
-    int status = read_job(name, server, &reading, error);
+    struct folder folder;
+    int status = folder_open(&folder, name, server, gt_job_read, error);
+    if (status < 0)
+        return final_status(status);
+    status = request_of(&folder.job, kind, &text, &sentence, error);
+    folder_close(&folder);
     gt_buffer_give(&text, status, ret, NULL);
     gt_buffer_give(&sentence, status, doubt, NULL);
     return final_status(status);

@@ -27,7 +27,7 @@
 #include "collect/collector.h"
 #include "collect/process/events.h"
 #include "collect/process/process.h"
-#include "collect/topology.h"
+#include "collect/host/host.h"
 #include "engine/upload.h"
 #include "store/address.h"
 

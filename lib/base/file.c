@@ -411,8 +411,7 @@ int gt_own_path(char ret[PATH_MAX])
 {
     Dl_info info;
     static const char here;
-    if (dladdr(&here, &info) && info.dli_fname && strchr(info.dli_fname, '/') &&
-        gt_file_real_path(info.dli_fname, ret) == 0)
+    if (dladdr(&here, &info) && info.dli_fname && strchr(info.dli_fname, '/') && realpath(info.dli_fname, ret))
         return 0;
     ssize_t length = readlink("/proc/self/exe", ret, PATH_MAX - 1);
     if (length < 0)
@@ -472,25 +471,4 @@ void gt_reserve_release(struct gt_reserve *reserve, size_t kept)
 {
     while (reserve->count > kept)
         close(reserve->fd[--reserve->count]);
-}
-
-/* ---- Paths ---------------------------------------------------------------------------------------------------- */
-
-static int absolute_path(const char *path, char ret[PATH_MAX])
-{
-    struct stat facts;
-    if (stat(path, &facts) < 0)
-        return -errno;
-    if (*path != '/' && !getcwd(ret, PATH_MAX))
-        return -errno;
-    size_t length = *path == '/' ? 0 : strlen(ret);
-    int more = snprintf(ret + length, PATH_MAX - length, "%s%s", length ? "/" : "", path);
-    return more < (int)(PATH_MAX - length) ? 0 : -ENAMETOOLONG;
-}
-
-int gt_file_real_path(const char *path, char ret[PATH_MAX])
-{
-    if (realpath(path, ret))
-        return 0;
-    return errno == EPERM || errno == ENOSYS ? absolute_path(path, ret) : -errno;
 }

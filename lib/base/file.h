@@ -113,8 +113,4 @@ size_t gt_reserve_take(struct gt_reserve *reserve, size_t wanted);
 /* Let go of all but `kept`. */
 void gt_reserve_release(struct gt_reserve *reserve, size_t kept);
 
-/* Find a path that holds also when this process changes its folder: that of realpath(3), or where the system forbids to follow links, one
- * through them. Returns 0 or negative errno. */
-int gt_file_real_path(const char *path, char ret[PATH_MAX]);
-
 #endif

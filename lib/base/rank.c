@@ -32,17 +32,34 @@ static int read_stat(const struct gt_root *root, pid_t pid, pid_t *parent, unsig
                : -EINVAL;
 }
 
+ssize_t gt_environment_read(struct gt_environment *environment)
+{
+    enum { SIZE = 1 << 18 };
+    environment->length = 0;
+    if (!environment->text && !(environment->text = malloc(SIZE)))
+        return -ENOMEM;
+    ssize_t length = gt_root_read_process(environment->root, environment->pid, "environ", environment->text, SIZE);
+    environment->length = length > 0 ? (size_t)length : 0;
+    return length;
+}
+
+const char *gt_environment_find(const struct gt_environment *environment, const char *name)
+{
+    size_t length = strlen(name);
+    if (!environment->text)
+        return getenv(name);
+    for (const char *at = environment->text; at < environment->text + environment->length; at += strlen(at) + 1)
+        if (*at == *name && !strncmp(at, name, length) && at[length] == '=')
+            return at + length + 1;
+    return NULL;
+}
+
 /* A process that must not be read, such as the daemon of a scheduler, is not a rank. */
 static bool is_rank(const struct gt_root *root, pid_t pid, const char *variable)
 {
-    enum { SIZE = 1 << 17 };
-    char *text = malloc(SIZE);
-    size_t name = strlen(variable);
-    ssize_t length = text ? gt_root_read_process(root, pid, "environ", text, SIZE) : 0;
-    bool has = false;
-    for (const char *at = text; length > 0 && !has && at < text + length; at += strlen(at) + 1)
-        has = !strncmp(at, variable, name) && at[name] == '=';
-    free(text);
+    struct gt_environment environment = {.pid = pid, .root = root};
+    bool has = gt_environment_read(&environment) > 0 && gt_environment_find(&environment, variable);
+    free(environment.text);
     return has;
 }
 
@@ -96,22 +113,16 @@ static const struct {
     {"LSB_JOBID", "LSB_JOBINDEX", "0"}, {"JOB_ID", "SGE_TASK_ID", "undefined"}, {"FLUX_JOB_ID", NULL, NULL},
 };
 
-static const char *find_own(const void *context, const char *name)
-{
-    (void)context;
-    return getenv(name);
-}
+#define OWN (&(struct gt_environment){.pid = getpid()})
 
-#define OWN (&(struct gt_rank_environment){.find = find_own, .pid = getpid()})
-
-static const char *value_of(const struct gt_rank_environment *environment, const char *name)
+static const char *value_of(const struct gt_environment *environment, const char *name)
 {
-    const char *value = name ? environment->find(environment->context, name) : NULL;
+    const char *value = name ? gt_environment_find(environment, name) : NULL;
     return value && *value ? value : NULL;
 }
 
 /* NULL without one. */
-static const struct launcher *nearest(const struct gt_rank_environment *environment)
+static const struct launcher *nearest(const struct gt_environment *environment)
 {
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
         if (value_of(environment, launchers[i].rank) &&
@@ -120,7 +131,7 @@ static const struct launcher *nearest(const struct gt_rank_environment *environm
     return NULL;
 }
 
-static long number_of(const struct gt_rank_environment *environment, const char *name)
+static long number_of(const struct gt_environment *environment, const char *name)
 {
     const char *value = value_of(environment, name);
     char *end = NULL;
@@ -128,7 +139,7 @@ static long number_of(const struct gt_rank_environment *environment, const char 
     return value && !*end && number >= 0 && number < INT_MAX ? number : -1;
 }
 
-void gt_rank_place(struct gt_rank_place *ret, const struct gt_rank_environment *environment)
+void gt_rank_place(struct gt_rank_place *ret, const struct gt_environment *environment)
 {
     const struct launcher *launcher = nearest(environment);
     *ret = (struct gt_rank_place){.rank = -1, .local = -1, .size = -1};
@@ -152,11 +163,6 @@ const char *gt_rank_step(void)
     return value_of(OWN, "SLURM_STEP_ID");
 }
 
-void gt_rank_own_place(struct gt_rank_place *ret)
-{
-    gt_rank_place(ret, OWN);
-}
-
 bool gt_rank_has_others(void)
 {
     struct gt_rank_place place;
@@ -173,14 +179,14 @@ static void add_safely(struct gt_buffer *out, const char *text)
         gt_buffer_char(out, isalnum((unsigned char)*text) || *text == '-' || *text == '_' ? *text : '_');
 }
 
-static bool is_on_one_machine(const struct gt_rank_environment *environment, const struct launcher *launcher)
+static bool is_on_one_machine(const struct gt_environment *environment, const struct launcher *launcher)
 {
     long here = number_of(environment, launcher->here);
     return here > 0 && here == number_of(environment, launcher->size);
 }
 
 /* mpirun counts its launches by its host and pid: what else differs between two of them is added. */
-static void add_launch_key(struct gt_buffer *out, const struct gt_rank_environment *environment,
+static void add_launch_key(struct gt_buffer *out, const struct gt_environment *environment,
                            const struct launcher *launcher)
 {
     static const char *const keys[] = {"OMPI_MCA_orte_precondition_transports", "OMPI_MCA_orte_hnp_uri"};
@@ -196,7 +202,7 @@ static void add_launch_key(struct gt_buffer *out, const struct gt_rank_environme
 }
 
 /* 1, 0 when the launcher tells none, or -ENOMEM. */
-static int add_launcher_id(struct gt_buffer *out, const struct gt_rank_environment *environment)
+static int add_launcher_id(struct gt_buffer *out, const struct gt_environment *environment)
 {
     const struct launcher *launcher = nearest(environment);
     const char *torch = value_of(environment, "TORCHELASTIC_RUN_ID"), *space = value_of(environment, "PMIX_NAMESPACE");
@@ -214,7 +220,7 @@ static int add_launcher_id(struct gt_buffer *out, const struct gt_rank_environme
 }
 
 /* 1, 0 when there is none, or -ENOMEM. */
-static int add_id(struct gt_buffer *out, const struct gt_rank_environment *environment)
+static int add_id(struct gt_buffer *out, const struct gt_environment *environment)
 {
     for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers; i++) {
         const char *id = value_of(environment, schedulers[i].id),
@@ -229,7 +235,7 @@ static int add_id(struct gt_buffer *out, const struct gt_rank_environment *envir
 }
 
 /* The ranks that one process of this machine started. */
-static int add_launch(struct gt_buffer *out, const struct gt_rank_environment *environment)
+static int add_launch(struct gt_buffer *out, const struct gt_environment *environment)
 {
     char host[HOST_NAME_MAX + 1] = "";
     struct rank_launch launch;
@@ -246,7 +252,7 @@ static int add_launch(struct gt_buffer *out, const struct gt_rank_environment *e
 }
 
 /* torchrun starts all of its ranks again when one fails. */
-static void add_attempt(struct gt_buffer *out, const struct gt_rank_environment *environment)
+static void add_attempt(struct gt_buffer *out, const struct gt_environment *environment)
 {
     const struct launcher *launcher = nearest(environment);
     long restarts = launcher && launcher->name == TORCHRUN ? number_of(environment, "TORCHELASTIC_RESTART_COUNT") : 0;
@@ -264,7 +270,7 @@ int gt_rank_job(struct gt_buffer *out)
 }
 
 /* The parts of a heterogeneous job of Slurm are one job, and the elements of an array have its number and their own. */
-static void add_slurm_job(struct gt_buffer *out, const struct gt_rank_environment *environment)
+static void add_slurm_job(struct gt_buffer *out, const struct gt_environment *environment)
 {
     const char *cluster = value_of(environment, "SLURM_CLUSTER_NAME"),
                *array = value_of(environment, "SLURM_ARRAY_JOB_ID");
@@ -284,7 +290,7 @@ static void add_slurm_job(struct gt_buffer *out, const struct gt_rank_environmen
         gt_buffer_printf(out, "+%ld", restarts);
 }
 
-void gt_rank_job_name(char *ret, size_t size, const struct gt_rank_environment *environment)
+void gt_rank_job_name(char *ret, size_t size, const struct gt_environment *environment)
 {
     struct gt_buffer out = {0};
     const struct launcher *launcher = nearest(environment);

@@ -22,13 +22,19 @@ const char *gt_rank_step(void);
 /* The job is known to have more ranks than this one. */
 bool gt_rank_has_others(void);
 
-/* Looks up a variable of the environment of some process; NULL where it is not set. */
-struct gt_rank_environment {
-    const char *(*find)(const void *context, const char *name);
-    const void *context;
+/* The environment of a process: its first 256 KiB, as /proc/PID/environ has them. */
+struct gt_environment {
+    pid_t pid;                  /* 0: unknown */
     const struct gt_root *root; /* where the process is; NULL: this machine */
-    pid_t pid;                  /* 0: not known */
+    char *text; /* "NAME=VALUE" texts, each with its NUL; NULL: the environment of the calling process */
+    size_t length;
 };
+
+/* Read the environment of its pid into `text`, which the caller frees; NULL: allocate it. Returns the length, which is 0 also for a
+ * program that the kernel still loads, or negative errno. */
+ssize_t gt_environment_read(struct gt_environment *environment);
+/* Returns the value of a variable, NULL if it is not set. */
+const char *gt_environment_find(const struct gt_environment *environment, const char *name);
 
 /* What the environment of a process says of its place. */
 struct gt_rank_place {
@@ -37,11 +43,9 @@ struct gt_rank_place {
     size_t distance;        /* a launcher starts what has its own distance, or a smaller one */
 };
 
-void gt_rank_place(struct gt_rank_place *ret, const struct gt_rank_environment *environment);
-/* Of the calling process. */
-void gt_rank_own_place(struct gt_rank_place *ret);
+void gt_rank_place(struct gt_rank_place *ret, const struct gt_environment *environment);
 /* Writes the name of the job for all trackers of it, "[cluster:]id[.step][+restart]"; "" when nothing tells it, as
  * of ranks that may be on several machines. */
-void gt_rank_job_name(char *ret, size_t size, const struct gt_rank_environment *environment);
+void gt_rank_job_name(char *ret, size_t size, const struct gt_environment *environment);
 
 #endif

@@ -196,33 +196,32 @@ int gt_block_event_next(struct gt_block_event_reader *reader, struct gt_block_ev
     if (status <= 0)
         return status;
     ret->row = reader->row;
-    status = read_integer(reader, GT_BLOCK_EVENT_PROCESS, &ret->process, error);
-    if (status >= 0)
-        status = read_integer(reader, GT_BLOCK_EVENT_POSITION, &position, error);
-    if (status >= 0 && position != GT_START && position != GT_STOP)
-        status = bad_cell(
-            reader, GT_BLOCK_EVENT_POSITION,
-            reader->csv ? "position is neither 0 nor 1:" : gt_block_event_columns[GT_BLOCK_EVENT_POSITION], error);
-    if (status >= 0)
-        status = read_double(reader, GT_BLOCK_EVENT_TIMESTAMP, &ret->timestamp, error);
-    if (status >= 0)
-        status = read_integer(reader, GT_BLOCK_EVENT_THREAD, &ret->thread, error);
-    if (status >= 0)
-        status = read_integer(reader, GT_BLOCK_EVENT_CALL, &ret->call, error);
-    if (status >= 0)
-        status = read_integer(reader, GT_BLOCK_EVENT_TOTAL, &ret->total, error);
-    if (status >= 0)
-        status = read_double(reader, GT_BLOCK_EVENT_MONOTONIC, &ret->monotonic, error);
-    if (status >= 0)
-        status = read_double(reader, GT_BLOCK_EVENT_CPU_TIME, &ret->cpu_time, error);
+    int64_t *const integer[GT_BLOCK_EVENT_COLUMNS] = {
+        [GT_BLOCK_EVENT_PROCESS] = &ret->process, [GT_BLOCK_EVENT_POSITION] = &position,
+        [GT_BLOCK_EVENT_THREAD] = &ret->thread,   [GT_BLOCK_EVENT_CALL] = &ret->call,
+        [GT_BLOCK_EVENT_TOTAL] = &ret->total,
+    };
+    double *const number[GT_BLOCK_EVENT_COLUMNS] = {
+        [GT_BLOCK_EVENT_TIMESTAMP] = &ret->timestamp,
+        [GT_BLOCK_EVENT_MONOTONIC] = &ret->monotonic,
+        [GT_BLOCK_EVENT_CPU_TIME] = &ret->cpu_time,
+    };
+    for (int i = 0; status >= 0 && i < GT_BLOCK_EVENT_COLUMNS; i++) {
+        if (integer[i])
+            status = read_integer(reader, i, integer[i], error);
+        else if (number[i])
+            status = read_double(reader, i, number[i], error);
+        if (i == GT_BLOCK_EVENT_POSITION && status >= 0 && position != GT_START && position != GT_STOP)
+            status = bad_cell(reader, i, reader->csv ? "position is neither 0 nor 1:" : gt_block_event_columns[i],
+                              error);
+    }
     ret->position = (uint8_t)position;
     return status < 0 ? status : 1;
 }
 
 /* ---- opening ---- */
 
-/* `csv`: an open CSV file, or -1. */
-static int open_reader(struct gt_block_event_reader **ret, int csv, const char *path, struct gt_error *error)
+int gt_block_event_open_as(struct gt_block_event_reader **ret, int csv, const char *path, struct gt_error *error)
 {
     struct gt_block_event_reader *reader = calloc(1, sizeof *reader);
     if (!reader || !(reader->path = strdup(path))) {
@@ -241,11 +240,6 @@ static int open_reader(struct gt_block_event_reader **ret, int csv, const char *
     return status < 0 ? status : 0;
 }
 
-int gt_block_event_open_csv(struct gt_block_event_reader **ret, int fd, const char *name, struct gt_error *error)
-{
-    return open_reader(ret, fd, name, error);
-}
-
 int gt_block_event_open(struct gt_block_event_reader **ret, const char *path, struct gt_error *error)
 {
     const struct gt_block_writer *writer = gt_block_writer_of(path);
@@ -254,9 +248,9 @@ int gt_block_event_open(struct gt_block_event_reader **ret, const char *path, st
     if (access(path, R_OK) < 0)
         return gt_error_system(error, errno, "%s", path);
     if (writer != &gt_block_csv)
-        return open_reader(ret, -1, path, error);
+        return gt_block_event_open_as(ret, -1, path, error);
     int fd = gt_given_file_open(path, NULL, error);
-    int status = fd < 0 ? fd : open_reader(ret, fd, path, error);
+    int status = fd < 0 ? fd : gt_block_event_open_as(ret, fd, path, error);
     if (status == 0)
         (*ret)->fd = fd;
     else if (fd >= 0)
@@ -327,7 +321,7 @@ static int read_all(struct gt_block_event_list *list, struct gt_block_event_read
 static int add_file(struct gt_block_event_list *list, const char *path, struct gt_error *error)
 {
     char real[PATH_MAX];
-    bool has_real = gt_file_real_path(path, real) >= 0;
+    bool has_real = realpath(path, real) != NULL;
     const char *name = has_real ? real : path;
     bool known = has_real && gt_strings_find(&list->files, name, strlen(name)) >= 0;
     int64_t source = known ? -EINVAL : gt_strings_add(&list->files, name, strlen(name));
@@ -567,11 +561,6 @@ int gt_block_event_list_save(const struct gt_block_event_list *list, const char 
     return status < 0 ? status : write_new(list, path, overwrite, error);
 }
 
-static int path_beside(char *ret, size_t size, const char *tracking_file)
-{
-    return gt_store_path_beside(ret, size, tracking_file, GT_BLOCKS_SUFFIX);
-}
-
 int gt_block_event_list_attach(const struct gt_block_event_list *list, const char *tracking_file,
                                struct gt_error *error)
 {
@@ -579,7 +568,7 @@ int gt_block_event_list_attach(const struct gt_block_event_list *list, const cha
     const struct gt_block_writer *writer = gt_block_writer_of(tracking_file);
     if (writer == &gt_block_sqlite)
         return write_sqlite(list, tracking_file, false, error);
-    if (writer != &gt_block_csv || path_beside(path, sizeof path, tracking_file) < 0)
+    if (writer != &gt_block_csv || gt_store_path_beside(path, sizeof path, tracking_file, GT_BLOCKS_SUFFIX) < 0)
         return gt_error_set(error, EINVAL, "%s: blocks are kept with .csv and .sqlite tracking files", tracking_file);
     return write_new(list, path, true, error);
 }
@@ -603,7 +592,7 @@ int gt_block_event_check(const char *tracking_file, bool overwrite, struct gt_er
     char path[PATH_MAX];
     struct stat facts;
     bool is_beside = gt_block_writer_of(tracking_file) == &gt_block_csv &&
-                     path_beside(path, sizeof path, tracking_file) == 0;
+                     gt_store_path_beside(path, sizeof path, tracking_file, GT_BLOCKS_SUFFIX) == 0;
     if (!is_beside || overwrite || lstat(path, &facts) < 0)
         return 0;
     return gt_error_exists(error, path);
@@ -615,7 +604,7 @@ int gt_block_event_collected(char *ret, size_t size, const char *tracking_file)
     bool is_csv = gt_block_writer_of(tracking_file) == &gt_block_csv;
     if (!is_csv && snprintf(ret, size, "%s", tracking_file) < (int)size && has_rows(tracking_file))
         return 0;
-    if (path_beside(ret, size, tracking_file) == 0 && access(ret, R_OK) == 0)
+    if (gt_store_path_beside(ret, size, tracking_file, GT_BLOCKS_SUFFIX) == 0 && access(ret, R_OK) == 0)
         return 0;
     if (gt_block_event_folder(ret, size, tracking_file) < 0 || lstat(ret, &facts) < 0)
         return -ENOENT;

@@ -15,8 +15,8 @@ struct gt_block_event_reader;
 
 /* Opens a file and never creates one. -EINVAL: the suffix is neither .csv nor .sqlite; -EBADMSG: it is no sub-tracking file. */
 int gt_block_event_open(struct gt_block_event_reader **ret, const char *path, struct gt_error *error);
-/* The same on an open CSV file, which stays the caller's. */
-int gt_block_event_open_csv(struct gt_block_event_reader **ret, int fd, const char *name, struct gt_error *error);
+/* Opens CSV that is open already and stays the caller's, or with a negative `csv` a file as SQLite. */
+int gt_block_event_open_as(struct gt_block_event_reader **ret, int csv, const char *path, struct gt_error *error);
 /* Returns 1 for a row, 0 at the end, -EBADMSG for a bad row, named with its line, after which the next call goes on; other negative values
  * end the reading. `*name` is borrowed until the next call. ret->name and ret->source are not set. */
 int gt_block_event_next(struct gt_block_event_reader *reader, struct gt_block_event *ret, const char **name,

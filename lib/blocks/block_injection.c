@@ -341,20 +341,6 @@ static void take_dropped(struct tally *tally, unsigned long long program, const 
     tally->program = program;
 }
 
-static void take_source(struct tally *tally, const char *name)
-{
-    for (int i = 0; i < GT_BLOCK_SOURCES; i++)
-        tally->seen |= strcmp(gt_block_sources[i].name, name) == 0 ? 1u << i : 0;
-}
-
-/* A Python whose functions cannot be hooked; what other processes note still counts. */
-static void take_without(struct tally *tally, const char *what)
-{
-    if (!tally->is_without)
-        gt_warn(tally->warn, tally->context, "in Python %s", what);
-    tally->is_without = true;
-}
-
 static void take_note(void *context, pid_t process, const char *line)
 {
     struct tally *tally = context;
@@ -368,13 +354,16 @@ static void take_note(void *context, pid_t process, const char *line)
         snprintf(tally->cause, sizeof tally->cause, "%s", line + end);
     } else if (sscanf(line, "dropped %llu %llu %llu %llu", &first, &dropped[0], &dropped[1], &dropped[2]) == 4)
         take_dropped(tally, first, dropped);
-    else if (strncmp(line, "source ", 7) == 0)
-        take_source(tally, line + 7);
-    else if (strncmp(line, "python ", 7) == 0)
+    else if (strncmp(line, "source ", 7) == 0) {
+        for (int i = 0; i < GT_BLOCK_SOURCES; i++)
+            tally->seen |= strcmp(gt_block_sources[i].name, line + 7) == 0 ? 1u << i : 0;
+    } else if (strncmp(line, "python ", 7) == 0)
         tally->has_python = true;
-    else if (strncmp(line, "without ", 8) == 0)
-        take_without(tally, line + 8);
-    else if (sscanf(line, "matched %zu", &number) == 1 && number < tally->patterns)
+    else if (strncmp(line, "without ", 8) == 0) { /* Python cannot hook functions; notes of other processes count */
+        if (!tally->is_without)
+            gt_warn(tally->warn, tally->context, "in Python %s", line + 8);
+        tally->is_without = true;
+    } else if (sscanf(line, "matched %zu", &number) == 1 && number < tally->patterns)
         tally->is_matched[number] = true;
     else if (sscanf(line, "near %zu %u %n", &number, &distance, &end) == 2 && end && number < tally->patterns)
         add_near(tally->near[number], distance, line + end);

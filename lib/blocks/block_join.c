@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/number.h"
 
 /* Where the time that a block covers begins or ends. */
@@ -232,20 +233,6 @@ static void close_block(struct gt_block_join *join, size_t block)
     join->block[block].open_at = 0;
 }
 
-/* Returns how many are before `time`, or at it as well. */
-static size_t count_times(const double *times, size_t count, double time, bool or_at)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (times[middle] < time || (or_at && times[middle] == time))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* A stop may be met here before the start of the same block's next stretch, and both before this sample: the stretches of
  * one block do not touch, so taking edges in time order, stops first, keeps one state for each block. */
 static void advance(struct gt_block_join *join, double time)
@@ -406,8 +393,8 @@ static void count_timepoints(struct gt_block_join *join)
     for (size_t i = 0; i < count; i++) {
         struct gt_interval *interval = &join->intervals->interval[i];
         double start = start_of(join, interval), stop = stop_of(join, interval);
-        size_t starts = count_times(join->call_start, count, start, false);
-        size_t stops = count_times(join->call_stop, count, stop, true);
+        size_t starts = GT_SEARCH(0, count, k, join->call_start[k] < start);
+        size_t stops = GT_SEARCH(0, count, k, join->call_stop[k] <= stop);
         uint64_t before = join->samples_at_start[starts];
         uint64_t until = join->samples_at_stop[stops - 1];
         interval->timepoints = until - before;

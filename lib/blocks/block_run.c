@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -238,7 +239,7 @@ int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int 
         status = make_folder(path, overwrite, error);
     if (status < 0)
         return status;
-    status = gt_file_real_path(path, file); /* the processes may change their folder */
+    status = realpath(path, file) ? 0 : -errno; /* the processes may change their folder */
     if (status >= 0 && snprintf(folder, size, "%s", file) >= (int)size)
         status = -ENAMETOOLONG;
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;

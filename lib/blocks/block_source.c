@@ -10,7 +10,6 @@
 const struct gt_block_source gt_block_sources[GT_BLOCK_SOURCES] = {
 #define SOURCE(name, way, variable, what) {#name, "blocks: " #name, GT_BLOCK_WAY_##way, variable, what},
 #include "blocks/block_source.def"
-#undef SOURCE
 };
 
 static unsigned sources_of(const char *word, size_t length)

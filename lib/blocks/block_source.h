@@ -12,7 +12,6 @@
 enum gt_block_source_id {
 #define SOURCE(name, ...) GT_BLOCK_SOURCE_##name,
 #include "blocks/block_source.def"
-#undef SOURCE
     GT_BLOCK_SOURCES
 };
 

@@ -50,7 +50,7 @@ struct gt_process {
     bool is_gone;      /* vanished during this snapshot; its values are the last that were read */
     bool is_admitted;  /* its account is open */
     bool is_fresh;     /* all of its files were read in this snapshot */
-    bool is_counted;   /* it was there when collect/process/process_collector.c last read all files */
+    bool is_counted;   /* it was there when collect/process/process.c last read all files */
     bool is_denied;    /* some of its files may not be read by this user */
     bool is_forked;    /* it has not executed a program since it was forked: it began with its parent's memory */
     bool is_worker;    /* it was so at two looks some time apart: it is not about to execute another program */
@@ -118,7 +118,7 @@ struct gt_past_process {
     int64_t begin_ns, end_ns; /* monotonic */
 };
 
-/* One processor package of several, each with energy counters of its own; see collect/topology.h. */
+/* One processor package of several, each with energy counters of its own; see collect/host/host.h. */
 enum { GT_PACKAGES = 32 };
 struct gt_package {
     int number;                    /* physical_package_id */
@@ -271,5 +271,40 @@ extern const char gt_remedy_delegate[];
 /* Set the state, the reason (as printf does; cut off where it does not fit) and the remedy, which may be NULL. Always returns 0. */
 int gt_unavailable(struct gt_availability *availability, enum gt_source_state state, const char *remedy,
                    const char *reason, ...) __attribute__((format(printf, 4, 5)));
+
+/* A remedy is a line by which an administrator would let this user read something that is denied. The folder that reads it also knows its
+ * remedies. They are only shown, never carried out. */
+
+/* The numbers are those of linux/capability.h; see capabilities(7). */
+enum gt_capability {
+    GT_NO_CAPABILITY = -1,
+    GT_CAPABILITY_NET_ADMIN = 12,
+    GT_CAPABILITY_SYS_PTRACE = 19,
+    GT_CAPABILITY_SYS_ADMIN = 21,
+    GT_CAPABILITY_PERFMON = 38,
+};
+
+/* This process has these rights on a machine. */
+struct gt_rights {
+    const struct gt_root *root;
+    unsigned long long capabilities; /* in effect */
+    char group[64];                  /* of the device that may not be opened, once that was found */
+};
+
+/* Read the capabilities of this process. Returns 0, or -EIO where the system does not tell them. */
+int gt_access_read(struct gt_rights *access, const struct gt_root *root, struct gt_error *error);
+bool gt_access_has(const struct gt_rights *access, enum gt_capability capability);
+bool gt_access_is_denied(const struct gt_rights *access, const char *path, int mode);
+bool gt_access_exists(const struct gt_rights *access, const char *path);
+
+/* "%s" in a command stands for the group of the device. A remedy without a command becomes a part of the one setcap line. */
+struct gt_remedy {
+    bool (*is_denied)(struct gt_rights *access);
+    const char *what, *command, *opens, *risk;
+    enum gt_capability capability;
+};
+
+/* Each table ends with an entry without is_denied. */
+extern const struct gt_remedy gt_energy_remedies[], gt_process_remedies[], gt_gpu_remedies[];
 
 #endif

@@ -195,7 +195,7 @@ static int wait_for_turn(const char *folder, const struct gt_push_options *optio
     struct gt_pause pause = {.seed = (unsigned)getpid()};
     bool is_settled = false;
     int lock;
-    while ((lock = gt_spool_take(folder, error)) == -EWOULDBLOCK) {
+    while ((lock = gt_spool_take(folder, O_CREAT, error)) == -EWOULDBLOCK) {
         settle(options, &is_settled); /* the working sender reports */
         if (*stop || gt_spool_is_empty(folder))
             return -ENOENT;

@@ -1,6 +1,6 @@
 /* Recordings are sent to the tables of a server, each row once.
  *
- * * * * Rows have numbers: their order in the recording. At the start and after every failure, push waits until none of
+ * Rows have numbers: their order in the recording. At the start and after every failure, push waits until none of
  * its inserts run on the server, asks for the highest number of each table, and sends the rest. When a recording has
  * ended, it asks again: rows that the server lost are sent again. The row of `trackers` with the final version comes
  * last. A lost reply proves nothing, so no insert is repeated without asking. */

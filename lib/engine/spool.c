@@ -25,17 +25,11 @@ enum { PARTS = sizeof parts / sizeof *parts, PATH_SIZE = PATH_MAX + 300 };
 
 #define SENDER ".shipper" /* the lock of the sender */
 
-static const char *find_variable(const void *context, const char *name)
-{
-    (void)context;
-    return getenv(name);
-}
-
 /* The ranks of a launch share a name, also without a variable that has the job. */
 static void name_job(char *ret, size_t size)
 {
     struct gt_buffer launch = {0};
-    gt_rank_job_name(ret, size, &(struct gt_rank_environment){.find = find_variable, .pid = getpid()});
+    gt_rank_job_name(ret, size, &(struct gt_environment){.pid = getpid()});
     if (!*ret && gt_rank_job(&launch) > 0)
         snprintf(ret, size, "%s", launch.data);
     else if (!*ret)
@@ -271,7 +265,7 @@ bool gt_spool_is_empty(const char *folder)
     return !recordings && !is_written;
 }
 
-static int lock_folder(const char *folder, int flags, struct gt_error *error)
+int gt_spool_take(const char *folder, int flags, struct gt_error *error)
 {
     char path[PATH_SIZE];
     struct stat facts;
@@ -283,11 +277,6 @@ static int lock_folder(const char *folder, int flags, struct gt_error *error)
         return fd;
     close(fd); /* locked, or removed by its owner just now */
     return -EWOULDBLOCK;
-}
-
-int gt_spool_take(const char *folder, struct gt_error *error)
-{
-    return lock_folder(folder, O_CREAT, error);
 }
 
 void gt_spool_mark(const char *folder, const char *name, bool is_set)
@@ -306,7 +295,7 @@ void gt_spool_clear(const char *folder)
 {
     static const char *const names[] = {GT_SPOOL_REFUSED, GT_SPOOL_FULL, SENDER};
     for (int attempt = 0; attempt < 2; attempt++) {
-        int lock = lock_folder(folder, 0, NULL);
+        int lock = gt_spool_take(folder, 0, NULL);
         if (lock < 0)
             return;
         for (size_t i = 0; i < sizeof names / sizeof *names && gt_spool_is_empty(folder); i++)

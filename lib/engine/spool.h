@@ -36,8 +36,8 @@ int gt_spool_save(const struct gt_spool *spool, char *ret, size_t size, struct g
 int gt_spool_each(const char *folder, int (*use)(void *context, const char *path), void *context, bool *is_written);
 /* Returns true if no recording is there and none will come. */
 bool gt_spool_is_empty(const char *folder);
-/* Become the only sender of a folder. Returns a descriptor, or -EWOULDBLOCK if there is another sender. */
-int gt_spool_take(const char *folder, struct gt_error *error);
+/* Become the only sender of a folder. `flags`: O_CREAT or 0. Returns a descriptor, or -EWOULDBLOCK if there is another. */
+int gt_spool_take(const char *folder, int flags, struct gt_error *error);
 /* Create or remove a file in the folder. */
 void gt_spool_mark(const char *folder, const char *name, bool is_set);
 /* Remove an empty folder, unless it has a sender. */

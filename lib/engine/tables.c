@@ -37,10 +37,6 @@ static const struct {
 #define LATER(table, name, kind, codec, value)
 #define METRICS(table, first, last, value)
 #include "engine/table.def"
-#undef TABLE
-#undef COLUMN
-#undef LATER
-#undef METRICS
 };
 
 const char *gt_engine_table_name(enum gt_engine_table table)
@@ -103,10 +99,6 @@ void gt_engine_columns(struct gt_engine_columns *ret, enum gt_engine_table table
     if (table == GT_ENGINE_##of)        \
         append_metrics(ret, first, last);
 #include "engine/table.def"
-#undef TABLE
-#undef COLUMN
-#undef LATER
-#undef METRICS
 }
 
 /* ---- Statements ---- */

@@ -220,10 +220,6 @@ void gt_row_write(struct gt_buffer *out, enum gt_engine_table table, const struc
             put_scaled(out, of_metric, gt_engine_scale(metric)); \
     }
 #include "engine/table.def"
-#undef TABLE
-#undef COLUMN
-#undef LATER
-#undef METRICS
 }
 
 /* ---- Facts ---- */

@@ -91,16 +91,10 @@ const struct gt_rows_column *gt_rows_need(const struct gt_rows *rows, const char
 int gt_rows_list(const struct gt_rows *rows, const char *list, const struct gt_rows_column *ret[GT_COLUMNS]);
 /* Add a column whose cells are not initialized. */
 struct gt_rows_column *gt_rows_add(struct gt_rows *rows, const char *name, size_t length, enum gt_rows_type type);
-/* Take these rows, in this order. */
-void gt_rows_gather(struct gt_rows *rows, const uint32_t *order, size_t count);
 
 size_t gt_rows_width(enum gt_rows_type type); /* bytes of a cell */
 bool gt_rows_is_missing(const struct gt_rows_column *column, size_t row);
 void gt_rows_copy(struct gt_rows_column *to, size_t row, const struct gt_rows_column *from, size_t other);
 void gt_rows_set(struct gt_rows_column *column, size_t row, double value); /* NaN: missing */
-/* Orders cells of two columns of one type. Missing keys and real numbers are behind the others, missing whole numbers before. */
-int gt_rows_compare(const struct gt_rows_column *a, size_t row, const struct gt_rows_column *b, size_t other);
-/* Returns true for two rows that have the same keys. */
-bool gt_rows_is_same(const struct gt_rows_column *const *key, int keys, size_t a, size_t b);
 
 #endif

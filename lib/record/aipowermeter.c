@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "collect/process/memory.h"
 #include "collect/process/placement.h"
 #include "store/store.h"
@@ -140,17 +141,17 @@ static void read_counters(struct gt_experiment_window *window)
                      snapshot->device[i].read_ns ? snapshot->device[i].read_ns : snapshot->monotonic_ns);
 }
 
-static void add_mean(double value, double *sum, unsigned *count)
+static void add(struct gt_experiment_mean *mean, double value)
 {
     if (isnan(value))
         return;
-    *sum += value;
-    ++*count;
+    mean->sum += value;
+    mean->count++;
 }
 
-static double mean(double sum, unsigned count)
+static double mean_of(struct gt_experiment_mean mean)
 {
-    return count ? sum / count : NAN;
+    return mean.count ? mean.sum / mean.count : NAN;
 }
 
 static bool is_board(const struct gt_experiment_window *window, size_t device)
@@ -180,8 +181,8 @@ static int read_users(struct gt_experiment_window *window)
         if (!user)
             return -ENOMEM;
         user->is_ours |= window->all_gpu_users || gt_tree_find(&window->sampler->tree, share->pid) != NULL;
-        add_mean(share->value[GT_GPU_RAM], &user->memory, &user->memory_count);
-        add_mean(share->value[GT_GPU_UTILIZATION], &user->use, &user->use_count);
+        add(&user->memory, share->value[GT_GPU_RAM]);
+        add(&user->use, share->value[GT_GPU_UTILIZATION]);
     }
     return 0;
 }
@@ -191,9 +192,9 @@ static int read_gpus(struct gt_experiment_window *window)
     const struct gt_snapshot *snapshot = &window->sampler->snapshot;
     for (size_t i = 0; i < snapshot->device_count; i++) {
         struct gt_experiment_gpu *gpu = &window->gpu[i];
-        add_mean(snapshot->device[i].value[GT_GPU_POWER], &gpu->watt_sum, &gpu->watt_count);
-        add_mean(snapshot->device[i].value[GT_GPU_UTILIZATION], &gpu->use_sum, &gpu->use_count);
-        add_mean(snapshot->device[i].value[GT_GPU_RAM], &gpu->memory_sum, &gpu->memory_count);
+        add(&gpu->watts, snapshot->device[i].value[GT_GPU_POWER]);
+        add(&gpu->use, snapshot->device[i].value[GT_GPU_UTILIZATION]);
+        add(&gpu->memory, snapshot->device[i].value[GT_GPU_RAM]);
     }
     return read_users(window);
 }
@@ -202,7 +203,7 @@ static double gpu_watts(const struct gt_experiment_window *window, size_t device
 {
     const struct gt_experiment_gpu *gpu = &window->gpu[device];
     double watts = gpu->joules / counted_seconds(window, &gpu->counter);
-    return isnan(watts) ? mean(gpu->watt_sum, gpu->watt_count) : watts;
+    return isnan(watts) ? mean_of(gpu->watts) : watts;
 }
 
 /* Without an energy counter the SM shares tell, as attribution does with one. */
@@ -214,7 +215,7 @@ static double ratio_by_use(const struct gt_experiment_window *window, size_t dev
         const struct gt_experiment_user *user = &window->user[i];
         if (user->device != (int)device)
             continue;
-        double use = user->use_count ? user->use / user->use_count : 0;
+        double use = user->use.count ? mean_of(user->use) : 0;
         all += use;
         ours += user->is_ours ? use : 0;
         users++;
@@ -485,24 +486,7 @@ static void cpu(struct gt_json *json, const struct gt_experiment_window *window)
     gt_json_object_end(json);
 }
 
-typedef double gpu_value(const struct gt_experiment_window *window, size_t device);
-
-static double gpu_memory(const struct gt_experiment_window *window, size_t device)
-{
-    return mean(window->gpu[device].memory_sum, window->gpu[device].memory_count);
-}
-
-static double gpu_use(const struct gt_experiment_window *window, size_t device)
-{
-    return mean(window->gpu[device].use_sum, window->gpu[device].use_count);
-}
-
-static double gpu_use_percent(const struct gt_experiment_window *window, size_t device)
-{
-    return gpu_use(window, device) * 100;
-}
-
-/* Sum over the users of a GPU, or over ours. 0: there are none, NaN: nothing is known of any of them. */
+/* Sum over the users of a GPU, or over the job's processes among them. 0: there are none, NaN: all values are missing. */
 static double sum_over_users(const struct gt_experiment_window *window, size_t device, bool only_ours,
                              bool wants_memory)
 {
@@ -513,58 +497,60 @@ static double sum_over_users(const struct gt_experiment_window *window, size_t d
         if (user->device != (int)device || (only_ours && !user->is_ours))
             continue;
         users++;
-        double value = wants_memory ? mean(user->memory, user->memory_count) : mean(user->use, user->use_count);
-        if (!isnan(value))
-            sum = (isnan(sum) ? 0 : sum) + value;
+        gt_add_known(&sum, mean_of(wants_memory ? user->memory : user->use));
     }
     return users ? sum : 0;
 }
 
-static double gpu_job_use(const struct gt_experiment_window *window, size_t device)
-{
-    return sum_over_users(window, device, true, false);
-}
+enum gpu_value { WATTS, JOB_WATTS, MEMORY, USE, USE_PERCENT, JOB_USE, JOB_MEMORY, JOB_RATIO };
 
-static double gpu_job_memory(const struct gt_experiment_window *window, size_t device)
+static double gpu_value(const struct gt_experiment_window *window, size_t device, enum gpu_value which)
 {
-    return sum_over_users(window, device, true, true);
-}
-
-static double gpu_job_ratio(const struct gt_experiment_window *window, size_t device)
-{
-    double ours = gpu_job_use(window, device), all = sum_over_users(window, device, false, false);
-    return all > 0 ? (isnan(ours) ? 0 : ours) / all : ours;
+    double ours = sum_over_users(window, device, true, false), all = sum_over_users(window, device, false, false);
+    switch (which) {
+    case WATTS: return gpu_watts(window, device);
+    case JOB_WATTS: return gpu_job_watts(window, device);
+    case MEMORY: return mean_of(window->gpu[device].memory);
+    case USE: return mean_of(window->gpu[device].use);
+    case USE_PERCENT: return mean_of(window->gpu[device].use) * 100;
+    case JOB_USE: return ours;
+    case JOB_MEMORY: return sum_over_users(window, device, true, true);
+    case JOB_RATIO: return all > 0 ? (isnan(ours) ? 0 : ours) / all : ours;
+    }
+    return NAN;
 }
 
 /* GPUs are numbered as boards, in the drivers' order. */
-static void each_gpu(struct gt_json *json, const struct gt_experiment_window *window, gpu_value *value)
+static void each_gpu(struct gt_json *json, const struct gt_experiment_window *window, enum gpu_value which)
 {
     int64_t card = 0;
     for (size_t i = 0; i < window->sampler->snapshot.device_count; i++)
         if (is_board(window, i))
-            numbered(json, card++, value(window, i));
+            numbered(json, card++, gpu_value(window, i, which));
 }
 
-static void per_gpu(struct gt_json *json, const struct gt_experiment_window *window, const char *key, gpu_value *value)
+static void per_gpu(struct gt_json *json, const struct gt_experiment_window *window, const char *key,
+                    enum gpu_value which)
 {
     begin(json, key);
-    each_gpu(json, window, value);
+    each_gpu(json, window, which);
     gt_json_object_end(json);
 }
 
-/* NaN when none of them is known. */
-static double sum_over_gpus(const struct gt_experiment_window *window, gpu_value *value, size_t *known)
+/* Sum and number of the boards that have a value. */
+static struct gt_experiment_mean over_gpus(const struct gt_experiment_window *window, enum gpu_value which)
 {
-    double sum = NAN;
-    *known = 0;
-    for (size_t i = 0; i < window->sampler->snapshot.device_count; i++) {
-        double one = is_board(window, i) ? value(window, i) : NAN;
-        if (isnan(one))
-            continue;
-        sum = (isnan(sum) ? 0 : sum) + one;
-        ++*known;
-    }
-    return sum;
+    struct gt_experiment_mean all = {0};
+    for (size_t i = 0; i < window->sampler->snapshot.device_count; i++)
+        if (is_board(window, i))
+            add(&all, gpu_value(window, i, which));
+    return all;
+}
+
+static double sum_over_gpus(const struct gt_experiment_window *window, enum gpu_value which)
+{
+    struct gt_experiment_mean all = over_gpus(window, which);
+    return all.count ? all.sum : NAN;
 }
 
 static void per_gpu_and_process(struct gt_json *json, const struct gt_experiment_window *window, const char *key,
@@ -582,8 +568,7 @@ static void per_gpu_and_process(struct gt_json *json, const struct gt_experiment
             const struct gt_experiment_user *user = &window->user[k];
             if (user->device != (int)i || (wants_memory && !user->is_ours))
                 continue;
-            numbered(json, user->pid,
-                     wants_memory ? mean(user->memory, user->memory_count) : mean(user->use, user->use_count));
+            numbered(json, user->pid, mean_of(wants_memory ? user->memory : user->use));
         }
         gt_json_object_end(json);
     }
@@ -593,32 +578,29 @@ static void per_gpu_and_process(struct gt_json *json, const struct gt_experiment
 /* Older versions of AIPowerMeter stop when the names they know are not there, so these are null where not measured. */
 static void gpu(struct gt_json *json, const struct gt_experiment_window *window)
 {
-    size_t known, used;
-    double watts = sum_over_gpus(window, gpu_watts, &known);
-    double job_watts = sum_over_gpus(window, gpu_job_watts, &known);
-    double use = sum_over_gpus(window, gpu_use, &used);
+    double watts = sum_over_gpus(window, WATTS), job_watts = sum_over_gpus(window, JOB_WATTS);
     begin(json, "gpu");
     number(json, "nvidia_power", watts);
     gt_json_key(json, "nvidia_draw_absolute");
     gt_json_double(json, watts);
     number(json, "nvidia_attributable_power", job_watts);
-    number(json, "nvidia_memory", sum_over_gpus(window, gpu_memory, &known));
-    number(json, "nvidia_use_rate", use / (double)used * 100);
-    per_gpu(json, window, "per_gpu_nvidia_power", gpu_watts);
-    per_gpu(json, window, "per_gpu_power_draw", gpu_watts);
-    per_gpu(json, window, "per_gpu_nvidia_memory", gpu_memory);
-    per_gpu(json, window, "per_gpu_nvidia_use_rate", gpu_use_percent);
+    number(json, "nvidia_memory", sum_over_gpus(window, MEMORY));
+    number(json, "nvidia_use_rate", mean_of(over_gpus(window, USE)) * 100);
+    per_gpu(json, window, "per_gpu_nvidia_power", WATTS);
+    per_gpu(json, window, "per_gpu_power_draw", WATTS);
+    per_gpu(json, window, "per_gpu_nvidia_memory", MEMORY);
+    per_gpu(json, window, "per_gpu_nvidia_use_rate", USE_PERCENT);
     begin(json, "per_gpu_attributable_power");
-    each_gpu(json, window, gpu_job_watts);
+    each_gpu(json, window, JOB_WATTS);
     gt_json_key(json, "all");
     gt_json_double(json, job_watts);
     gt_json_object_end(json);
     per_gpu_and_process(json, window, "per_gpu_attributable_mem_use", true);
     per_gpu_and_process(json, window, "per_gpu_per_pid_utilization_absolute", false);
-    per_gpu(json, window, "per_gpu_absolute_percent_usage", gpu_job_use);
-    per_gpu(json, window, "nvidia_mem_use", gpu_job_memory);
-    per_gpu(json, window, "nvidia_sm_use", gpu_job_use);
-    per_gpu(json, window, "per_gpu_estimated_attributable_utilization", gpu_job_ratio);
+    per_gpu(json, window, "per_gpu_absolute_percent_usage", JOB_USE);
+    per_gpu(json, window, "nvidia_mem_use", JOB_MEMORY);
+    per_gpu(json, window, "nvidia_sm_use", JOB_USE);
+    per_gpu(json, window, "per_gpu_estimated_attributable_utilization", JOB_RATIO);
     number(json, "time", (double)window->end_real_ns / 1e9);
     gt_json_object_end(json);
 }

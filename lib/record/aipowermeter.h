@@ -10,7 +10,7 @@
 #define GT_RECORD_AIPOWERMETER_H
 
 #include "aggregate/attribute.h"
-#include "collect/host/temperature.h"
+#include "collect/host/host.h"
 #include "sample/machine.h"
 #include "sample/sampler.h"
 
@@ -35,13 +35,18 @@ struct gt_experiment_process {
     bool is_here;    /* at the last reading */
 };
 
-/* A process on a GPU; means over the readings of the window. */
+/* The mean over the readings of a window that had a value. */
+struct gt_experiment_mean {
+    double sum;
+    unsigned count;
+};
+
+/* A process on a GPU. */
 struct gt_experiment_user {
     int device;
     pid_t pid;
     bool is_ours;
-    double memory, use; /* sums; bytes, ratio of SM time */
-    unsigned memory_count, use_count;
+    struct gt_experiment_mean memory, use; /* bytes, ratio of SM time */
 };
 
 /* An energy counter: when it was read with its latest figure. */
@@ -54,8 +59,7 @@ struct gt_experiment_gpu {
     struct gt_experiment_counter counter;
     double joules, job_joules;            /* of the window, NaN: not measured */
     double joules_at_begin, job_at_begin; /* NaN: not measured then */
-    double watt_sum, use_sum, memory_sum; /* for means over the readings of the window */
-    unsigned watt_count, use_count, memory_count;
+    struct gt_experiment_mean watts, use, memory;
 };
 
 enum { GT_EXPERIMENT_TEMPERATURES = 128 };

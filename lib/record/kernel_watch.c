@@ -105,21 +105,19 @@ static void take_name(char ret[GT_LARGEST_NAME], const struct gt_process *proces
         ret[length - 1] = '\0';
 }
 
-/* One that was killed stays the largest: later ones may have more, and live. */
-static void take_larger(struct gt_made_group *made, const struct gt_process *process)
+static void take_larger(struct gt_largest_process *largest, const struct gt_process *process)
 {
-    double ram = process->value[GT_RSS];
-    bool is_victim = made->largest.is_gone && made->oom_kills > 0;
-    if (made->largest.pid == process->pid)
-        made->largest.peak = fmax(made->largest.peak, fmax(ram, process->value[GT_RAM_PEAK]));
-    if (is_victim || !(ram > made->largest.ram))
+    double ram = process->value[GT_RSS], peak = fmax(ram, process->value[GT_RAM_PEAK]);
+    bool is_same = largest->pid == process->pid;
+    if (is_same)
+        largest->peak = fmax(largest->peak, peak);
+    if (!(ram > largest->ram))
         return;
-    if (made->largest.pid != process->pid)
-        made->largest.peak = ram;
-    made->largest.pid = process->pid;
-    made->largest.ram = ram;
-    made->largest.is_gone = false;
-    take_name(made->largest_name, process);
+    largest->pid = process->pid;
+    largest->ram = ram;
+    largest->peak = is_same ? largest->peak : peak;
+    largest->is_gone = false;
+    take_name(largest->name, process);
 }
 
 static void ask(struct gt_made_groups *groups, struct gt_process *process, const struct gt_root *root)
@@ -139,34 +137,23 @@ static void ask(struct gt_made_groups *groups, struct gt_process *process, const
         read_limit(groups, &groups->made[group], root);
 }
 
+static bool has_ended(const struct gt_tree *tree, pid_t pid)
+{
+    const struct gt_process *process = gt_tree_find(tree, pid);
+    return !process || process->is_zombie || process->is_gone;
+}
+
 /* The group may be taken away soon after its last process. */
 static void look_for_end(const struct gt_made_groups *groups, struct gt_made_group *made, const struct gt_tree *tree)
 {
     if (!made->largest.pid || made->largest.is_gone)
         return;
-    const struct gt_process *largest = gt_tree_find(tree, made->largest.pid);
-    made->largest.is_gone = !largest || largest->is_zombie || largest->is_gone;
+    made->largest.is_gone = has_ended(tree, made->largest.pid);
     if (!made->largest.is_gone)
         return;
     read_events(groups, made, tree->root);
     if (made->oom_kills == 0 && !made->is_gone)
         made->largest.ram = 0; /* it ended by itself, and the next may be smaller */
-}
-
-static void made_groups_look(struct gt_made_groups *groups, const struct gt_tree *tree)
-{
-    if (!groups->own.version)
-        return;
-    for (size_t i = 0; i < groups->count; i++)
-        look_for_end(groups, &groups->made[i], tree);
-    for (size_t i = 0; i < tree->count; i++) {
-        struct gt_process *process = tree->process[i];
-        if (process->is_zombie || process->is_gone)
-            continue;
-        ask(groups, process, tree->root);
-        if (process->made.group)
-            take_larger(&groups->made[process->made.group - 1], process);
-    }
 }
 
 /* Of a group that was taken away it can only be told from what its largest process had. */
@@ -210,54 +197,54 @@ void gt_kernel_watch_release(struct gt_kernel_watch *watch)
 
 void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *tree)
 {
-    double before = watch->largest_ram;
-    made_groups_look(&watch->made, tree);
+    struct gt_made_groups *groups = &watch->made;
+    for (size_t i = 0; i < groups->count; i++)
+        look_for_end(groups, &groups->made[i], tree);
     for (size_t i = 0; i < tree->count; i++) {
-        const struct gt_process *process = tree->process[i];
-        double ram = process->value[GT_RSS];
-        if (process->is_zombie || process->is_gone || !(ram > watch->largest_ram))
+        struct gt_process *process = tree->process[i];
+        if (process->is_zombie || process->is_gone)
             continue;
-        watch->largest_ram = ram;
-        watch->largest_pid = process->pid;
-        watch->largest_peak = ram;
+        take_larger(&watch->largest, process);
+        if (!groups->own.version)
+            continue;
+        ask(groups, process, tree->root);
+        struct gt_made_group *made = process->made.group ? &groups->made[process->made.group - 1] : NULL;
+        /* A killed process stays the largest: later ones may have more, and live. */
+        if (made && !(made->largest.is_gone && made->oom_kills > 0))
+            take_larger(&made->largest, process);
     }
-    const struct gt_process *largest = watch->largest_pid ? gt_tree_find(tree, watch->largest_pid) : NULL;
-    if (largest)
-        watch->largest_peak = fmax(watch->largest_peak, largest->value[GT_RAM_PEAK]);
-    if (largest && watch->largest_ram > before)
-        take_name(watch->largest_name, largest);
 }
 
-/* Tells the limit of a group that the job made, and who was killed there. */
-static void name_made(const struct gt_made_group *made, struct gt_kernel_events *ret)
+static void show_largest(const struct gt_largest_process *largest, struct gt_kernel_events *ret)
 {
-    if (!made->is_below && made->oom_kills > 0)
-        ret->oom_kills = made->oom_kills + (ret->oom_kills > 0 ? ret->oom_kills : 0);
-    ret->limit_met = made->limit;
-    ret->largest_pid = made->largest.pid;
-    ret->largest_ram = made->largest.peak;
-    ret->largest_is_gone = made->largest.is_gone;
-    memcpy(ret->largest_name, made->largest_name, sizeof ret->largest_name);
+    ret->largest_pid = largest->pid;
+    ret->largest_ram = largest->peak;
+    ret->largest_is_gone = largest->is_gone;
+    memcpy(ret->largest_name, largest->name, sizeof ret->largest_name);
 }
 
 void gt_kernel_watch_read(struct gt_kernel_watch *watch, const struct gt_tree *tree, struct gt_kernel_events *ret)
 {
     struct gt_group_events end;
     gt_group_events_read(watch->groups, tree->root, &end);
-    const struct gt_process *largest = watch->largest_pid ? gt_tree_find(tree, watch->largest_pid) : NULL;
     *ret = (struct gt_kernel_events){
         .oom_kills = end.oom_kills - watch->begin.oom_kills,
         .oom_kills_above = end.oom_kills_above - watch->begin.oom_kills_above,
         .throttled = end.throttled - watch->begin.throttled,
         .throttled_periods = (end.throttled_periods - watch->begin.throttled_periods) /
                              (end.periods - watch->begin.periods),
-        .largest_pid = watch->largest_pid,
-        .largest_ram = watch->largest_pid ? watch->largest_peak : NAN,
-        .largest_is_gone = watch->largest_pid && (!largest || largest->is_zombie || largest->is_gone),
+        .largest_ram = NAN,
         .limit_met = NAN,
     };
-    memcpy(ret->largest_name, watch->largest_name, sizeof ret->largest_name);
+    if (watch->largest.pid) {
+        watch->largest.is_gone = has_ended(tree, watch->largest.pid);
+        show_largest(&watch->largest, ret);
+    }
     const struct gt_made_group *made = made_groups_end(&watch->made, tree, ret->oom_kills, ret->oom_kills_above);
-    if (made)
-        name_made(made, ret);
+    if (!made)
+        return;
+    if (!made->is_below && made->oom_kills > 0)
+        ret->oom_kills = made->oom_kills + (ret->oom_kills > 0 ? ret->oom_kills : 0);
+    ret->limit_met = made->limit;
+    show_largest(&made->largest, ret);
 }

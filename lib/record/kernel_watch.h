@@ -3,12 +3,20 @@
 #ifndef GT_RECORD_KERNEL_WATCH_H
 #define GT_RECORD_KERNEL_WATCH_H
 
-#include "collect/cgroup/limits.h"
+#include "collect/cgroup/control_group.h"
 #include "sample/outcome.h"
 #include "sample/tree.h"
 
 /* Control groups that the job makes for its own processes, below its own or beside it: containers, scopes, scripts. */
 enum { GT_MADE_GROUPS = 32, GT_MADE_MEMBERSHIPS = 64, GT_LARGEST_NAME = 32 };
+
+/* The largest process of a group, or of the job. */
+struct gt_largest_process {
+    pid_t pid;        /* 0: none yet */
+    double ram, peak; /* bytes: of a reading, and of its own high-water mark */
+    bool is_gone;
+    char name[GT_LARGEST_NAME];
+};
 
 struct gt_made_group {
     struct gt_control_group group;
@@ -16,12 +24,7 @@ struct gt_made_group {
     bool is_gone;            /* it was taken away before it could be read again */
     double begin, oom_kills; /* as counted when it was met, and since then; NaN: not told */
     double limit;            /* bytes: the least of its own and of the groups above that the job is not in; NaN: none */
-    struct {
-        pid_t pid;
-        double ram, peak; /* bytes: of a reading, and of its own high-water mark */
-        bool is_gone;
-    } largest;
-    char largest_name[GT_LARGEST_NAME];
+    struct gt_largest_process largest;
 };
 
 struct gt_made_groups {
@@ -41,9 +44,7 @@ struct gt_kernel_watch {
     uint64_t lines_hash; /* what finding them returned; 0: they are not those of the main process */
     struct gt_group_events begin;
     struct gt_made_groups made;
-    pid_t largest_pid;
-    double largest_ram, largest_peak; /* bytes: of a reading, and of its own high-water mark */
-    char largest_name[GT_LARGEST_NAME];
+    struct gt_largest_process largest;
 };
 
 /* Count from now on; `groups` have been found. */

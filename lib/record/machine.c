@@ -11,8 +11,8 @@
 #include "base/number.h"
 #include "base/rank.h"
 #include "base/secret.h"
-#include "collect/cgroup/limits.h"
-#include "collect/host/capacity.h"
+#include "collect/cgroup/control_group.h"
+#include "collect/host/host.h"
 #include "record/recorder_state.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
@@ -137,7 +137,7 @@ static double clock_error(const struct gt_root *root)
     return seconds < NOBODY_SETS_IT ? seconds : 0;
 }
 
-static void read_rank(struct gt_machine *machine, const struct gt_rank_environment *environment)
+static void read_rank(struct gt_machine *machine, const struct gt_environment *environment)
 {
     struct gt_rank_place place;
     gt_rank_place(&place, environment);
@@ -148,13 +148,12 @@ static void read_rank(struct gt_machine *machine, const struct gt_rank_environme
     gt_rank_job_name(machine->job, sizeof machine->job, environment);
 }
 
-static void read_node(struct gt_machine *machine, const struct gt_root *root,
-                      const struct gt_rank_environment *environment)
+static void read_node(struct gt_machine *machine, const struct gt_root *root, const struct gt_environment *environment)
 {
     static const char *const names[] = {"SLURMD_NODENAME",
                                         "NODE_NAME"}; /* of Slurm; as Kubernetes' downward API is used */
     for (size_t i = 0; i < sizeof names / sizeof *names && !*machine->node_name; i++) {
-        const char *name = environment->find(environment->context, names[i]);
+        const char *name = gt_environment_find(environment, names[i]);
         snprintf(machine->node_name, sizeof machine->node_name, "%s", name ? name : "");
     }
     if (gt_root_read(root, "proc/sys/kernel/random/boot_id", machine->node, sizeof machine->node) > 0)
@@ -163,8 +162,7 @@ static void read_node(struct gt_machine *machine, const struct gt_root *root,
         *machine->node = '\0';
 }
 
-static void read_place(struct gt_machine *machine, const struct gt_root *root,
-                       const struct gt_rank_environment *environment,
+static void read_place(struct gt_machine *machine, const struct gt_root *root, const struct gt_environment *environment,
                        const struct gt_control_group groups[GT_CONTROLLERS])
 {
     const struct gt_control_group *group = &groups[GT_CONTROLLER_MEMORY];
@@ -189,8 +187,6 @@ void gt_place_take_group(struct gt_machine *machine, const struct gt_cgroup_plac
 }
 
 /* ---- What the job was given --------------------------------------------------------------------------------------- */
-
-enum { ENVIRONMENT_SIZE = 256 * 1024 };
 
 static const struct {
     const char *name, *variable;
@@ -226,34 +222,17 @@ static const struct allocation {
     {GT_LIMIT_TIME, NUMBER, "PBS_WALLTIME", NULL, 1},
 };
 
-/* "NAME=VALUE", one behind the other, each with its NUL. */
-struct environment {
-    char *text;
-    size_t length;
-};
-
-static const char *find(const void *context, const char *name)
+static double number_of(const struct gt_environment *environment, const char *name)
 {
-    const struct environment *environment = context;
-    size_t length = strlen(name);
-    const char *end = environment->text + environment->length;
-    for (const char *at = environment->text; at < end; at += strlen(at) + 1)
-        if (*at == *name && !strncmp(at, name, length) && at[length] == '=')
-            return at + length + 1;
-    return NULL;
-}
-
-static double number_of(const struct environment *environment, const char *name)
-{
-    const char *text = find(environment, name);
+    const char *text = gt_environment_find(environment, name);
     double value;
     return text && gt_number_double(text, &value) == 0 && value > 0 ? value : NAN;
 }
 
-static double value_of(const struct environment *environment, const struct allocation *allocation,
+static double value_of(const struct gt_environment *environment, const struct allocation *allocation,
                        const struct gt_machine *machine)
 {
-    const char *text = find(environment, allocation->variable);
+    const char *text = gt_environment_find(environment, allocation->variable);
     if (!text)
         return NAN;
     if (allocation->reading == LIST) {
@@ -277,9 +256,9 @@ static void set(struct gt_limit *limit, double value, const char *source)
 }
 
 /* A step of one task among several has that task's share alone. */
-static bool is_task(const struct environment *environment)
+static bool is_task(const struct gt_environment *environment)
 {
-    return find(environment, "SLURM_STEP_ID") || !(number_of(environment, "SLURM_NTASKS") > 1);
+    return gt_environment_find(environment, "SLURM_STEP_ID") || !(number_of(environment, "SLURM_NTASKS") > 1);
 }
 
 /* "4(x2),1" are two nodes with four tasks each, and one with one. Returns 0 for a node that the list does not have. */
@@ -304,37 +283,38 @@ static double tasks_of_node(const char *list, double node)
 }
 
 /* srun without -c: the cores of the step on this node are divided among its tasks there. */
-static double cores_of_task(const struct environment *environment)
+static double cores_of_task(const struct gt_environment *environment)
 {
     double own = number_of(environment, "SLURM_CPUS_PER_TASK");
-    const char *list = find(environment, "SLURM_STEP_TASKS_PER_NODE"), *node = find(environment, "SLURM_NODEID");
+    const char *list = gt_environment_find(environment, "SLURM_STEP_TASKS_PER_NODE"),
+               *node = gt_environment_find(environment, "SLURM_NODEID");
     double tasks = list ? tasks_of_node(list, node ? strtod(node, NULL) : 0) : 0;
-    return own > 0 || !find(environment, "SLURM_STEP_ID") || tasks < 1
+    return own > 0 || !gt_environment_find(environment, "SLURM_STEP_ID") || tasks < 1
                ? own
                : number_of(environment, "SLURM_CPUS_ON_NODE") / tasks;
 }
 
-static void read_tasks(struct gt_machine *machine, const struct environment *environment)
+static void read_tasks(struct gt_machine *machine, const struct gt_environment *environment)
 {
-    const char *here = find(environment, "SLURM_TASKS_PER_NODE");
+    const char *here = gt_environment_find(environment, "SLURM_TASKS_PER_NODE");
     double all = number_of(environment, "SLURM_NTASKS"), on_node = here ? tasks_of_node(here, 0) : all;
     machine->tasks = is_task(environment) ? 1 : on_node >= 1 ? (int)fmin(on_node, all) : (int)all;
-    machine->asks_by_core = all > 1 || find(environment, "SLURM_ARRAY_JOB_ID") ||
-                            find(environment, "SLURM_MEM_PER_CPU");
+    machine->asks_by_core = all > 1 || gt_environment_find(environment, "SLURM_ARRAY_JOB_ID") ||
+                            gt_environment_find(environment, "SLURM_MEM_PER_CPU");
 }
 
-static void read_environment(struct gt_machine *machine, const struct environment *environment)
+static void read_environment(struct gt_machine *machine, const struct gt_environment *environment)
 {
     for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers && !*machine->scheduler; i++)
-        if (find(environment, schedulers[i].variable))
+        if (gt_environment_find(environment, schedulers[i].variable))
             snprintf(machine->scheduler, sizeof machine->scheduler, "%s", schedulers[i].name);
     if (!*machine->scheduler)
         return;
-    if (find(environment, "SLURM_JOB_ID"))
+    if (gt_environment_find(environment, "SLURM_JOB_ID"))
         read_tasks(machine, environment);
     if (is_task(environment))
         set(&machine->limit[GT_LIMIT_CORES], cores_of_task(environment),
-            find(environment, "SLURM_CPUS_PER_TASK") ? "SLURM_CPUS_PER_TASK" : "SLURM_CPUS_ON_NODE");
+            gt_environment_find(environment, "SLURM_CPUS_PER_TASK") ? "SLURM_CPUS_PER_TASK" : "SLURM_CPUS_ON_NODE");
     for (size_t i = 0; i < sizeof allocations / sizeof *allocations; i++)
         set(&machine->limit[allocations[i].kind], value_of(environment, &allocations[i], machine),
             allocations[i].variable);
@@ -343,12 +323,10 @@ static void read_environment(struct gt_machine *machine, const struct environmen
 void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root,
                         const struct gt_control_group groups[GT_CONTROLLERS])
 {
-    struct environment environment = {.text = malloc(ENVIRONMENT_SIZE)};
-    if (environment.text) {
-        ssize_t length = gt_root_read_process(root, machine->pid, "environ", environment.text, ENVIRONMENT_SIZE);
-        environment.length = length > 0 ? (size_t)length : 0;
+    struct gt_environment environment = {.pid = machine->pid, .root = root};
+    if (gt_environment_read(&environment) != -ENOMEM) {
         read_environment(machine, &environment);
-        read_place(machine, root, &(struct gt_rank_environment){find, &environment, root, machine->pid}, groups);
+        read_place(machine, root, &environment, groups);
     }
     free(environment.text);
     const struct gt_limit *memory = &machine->limit[GT_LIMIT_GROUP_MEMORY];

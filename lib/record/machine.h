@@ -6,7 +6,6 @@
 
 #include "base/root.h"
 #include "collect/cgroup/control_group.h"
-#include "collect/cgroup/limits.h"
 #include "sample/machine.h"
 
 struct gt_recorder;

@@ -12,7 +12,7 @@
 #include "aggregate/coverage.h"
 #include "base/clock.h"
 #include "collect/gpu/gpu.h"
-#include "collect/process/own_peak.h"
+#include "collect/process/memory.h"
 #include "collect/process/process.h"
 #include "record/machine.h"
 #include "store/type.h"
@@ -165,7 +165,8 @@ int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const
     bool is_one_of_many = recorder->machine.world > 1; /* of which srun, or another, has started this one */
     if (recorder->options.tracker->mark && !recorder->sampler.finder.slurm && !is_one_of_many)
         warn_caller(recorder,
-                    "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
+                    "Slurm has no control groups of this job on this node, so processes that srun starts are not "
+                    "measured here: write gpu-tracker run after srun instead");
     return 0;
 }
 

@@ -52,7 +52,7 @@ struct gt_recorder {
     struct gt_error store_failure; /* why there is no store */
     struct gt_gap_watch gap_watch[GT_ENERGY_DEVICES];
     struct gt_kernel_watch kernel;
-    int own_window; /* of collect/process/own_peak.h, when the process tracks itself; else 0 */
+    int own_window; /* of collect/process/memory.h, when the process tracks itself; else 0 */
 
     int64_t start_ns;    /* CLOCK_MONOTONIC */
     int64_t end_ns;      /* when the main process was seen to have ended; 0: it lives */

@@ -115,92 +115,23 @@ const struct gt_node *gt_brief_of_report(const struct gt_report *report)
     return brief ? brief : gt_brief_of(&report->page);
 }
 
-static const char *text_in(const struct gt_node *node, const char *key)
-{
-    const struct gt_node *found = gt_node_find(node, key);
-    return found && found->kind == GT_NODE_TEXT ? gt_node_text(found) : NULL;
-}
-
-static const char *known(const char *text)
-{
-    return text ? text : "";
-}
-
-const char *gt_brief_title(const struct gt_node *brief)
-{
-    return known(text_in(brief, "title"));
-}
-
-const char *gt_brief_outcome(const struct gt_node *brief)
-{
-    return known(text_in(brief, "outcome"));
-}
-
-static bool has(const struct gt_node *node, const char *key)
-{
-    const struct gt_node *member = gt_node_find(node, key);
-    return member && member->kind == GT_NODE_BOOL && member->boolean;
-}
-
-bool gt_brief_is_alarm(const struct gt_node *brief)
-{
-    return has(brief, "alarm");
-}
-
-bool gt_brief_is_remark(const struct gt_node *item)
-{
-    return has(item, "remark");
-}
-
-const char *gt_brief_rest(const struct gt_node *brief)
-{
-    return text_in(brief, "more");
-}
-
-static const struct gt_node *first_of(const struct gt_node *brief, const char *key)
+const struct gt_node *gt_brief_first_of(const struct gt_node *brief, const char *key)
 {
     const struct gt_node *list = gt_node_find(brief, key);
     return list ? list->first : NULL;
 }
 
-const struct gt_node *gt_brief_first_line(const struct gt_node *brief)
+const char *gt_brief_text(const struct gt_node *node, const char *key)
 {
-    return first_of(brief, "lines");
+    const struct gt_node *found = gt_node_find(node, key);
+    const char *text = found ? gt_node_text(found) : NULL;
+    return text ? text : "";
 }
 
-const struct gt_node *gt_brief_first_text_line(const struct gt_node *brief)
+bool gt_brief_is(const struct gt_node *node, const char *key)
 {
-    return first_of(brief, "text_lines");
-}
-
-const struct gt_node *gt_brief_first_warning(const struct gt_node *brief)
-{
-    return first_of(brief, "warnings");
-}
-
-const struct gt_node *gt_brief_first_request(const struct gt_node *brief)
-{
-    return first_of(brief, "requests");
-}
-
-const char *gt_brief_value(const struct gt_node *item)
-{
-    return text_in(item, "value");
-}
-
-const char *gt_brief_words(const struct gt_node *item)
-{
-    return known(text_in(item, "words"));
-}
-
-const char *gt_brief_detail(const struct gt_node *item)
-{
-    return text_in(item, "detail");
-}
-
-const char *gt_brief_part(const struct gt_node *item)
-{
-    return text_in(item, "part");
+    const struct gt_node *member = gt_node_find(node, key);
+    return member && member->kind == GT_NODE_BOOL && member->boolean;
 }
 
 bool gt_brief_curve(const struct gt_node *item, struct gt_brief_curve *ret)

@@ -44,21 +44,13 @@ void gt_brief_more(struct gt_node *brief, const char *more);
 /* Reading. The brief of a report may lie in its page. Lines, warnings and requests are the children of sections. */
 const struct gt_node *gt_brief_of(const struct gt_node *root); /* NULL: there is none */
 const struct gt_node *gt_brief_of_report(const struct gt_report *report);
-const char *gt_brief_title(const struct gt_node *brief);
-const char *gt_brief_outcome(const struct gt_node *brief);
-bool gt_brief_is_alarm(const struct gt_node *brief);
-const char *gt_brief_rest(const struct gt_node *brief); /* NULL: not told */
-const struct gt_node *gt_brief_first_line(const struct gt_node *brief);
-const struct gt_node *gt_brief_first_text_line(const struct gt_node *brief);
-const struct gt_node *gt_brief_first_warning(const struct gt_node *brief);
-const struct gt_node *gt_brief_first_request(const struct gt_node *brief);
-/* These read one of these nodes. */
-const char *gt_brief_value(const struct gt_node *item); /* NULL: none */
-const char *gt_brief_words(
-    const struct gt_node *item); /* a line's words, a warning's sentence, a request's heading; never NULL */
-const char *gt_brief_detail(const struct gt_node *item); /* the further sentence, or what is to be pasted; NULL: none */
-const char *gt_brief_part(const struct gt_node *item);   /* key of the part that shows it; NULL: none */
-bool gt_brief_is_remark(const struct gt_node *item);
+/* Returns the first item of a list ("lines", "text_lines", "warnings" or "requests"); NULL: it is empty. */
+const struct gt_node *gt_brief_first_of(const struct gt_node *brief, const char *list);
+/* Returns a text of the brief ("title", "outcome", "more": where the rest is), or of an item: "value" of a line; "words" of a line, a
+ * sentence or a request; "detail", a further sentence or what is to be pasted; "part", key of the part that shows it. "": none. */
+const char *gt_brief_text(const struct gt_node *node, const char *key);
+/* Returns true if a brief is an "alarm", or a warning a "remark". */
+bool gt_brief_is(const struct gt_node *node, const char *key);
 bool gt_brief_curve(const struct gt_node *item, struct gt_brief_curve *ret);
 
 /* One character for each cell: bars in UTF-8, or their like in ASCII. */

@@ -42,28 +42,19 @@ static void put_cell(struct gt_buffer *out, const struct gt_table *table, size_t
     gt_buffer_release(&text);
 }
 
-static void put_header(struct gt_buffer *out, const struct gt_table *table)
-{
-    const char *comma = "";
-    for (size_t column = 0; column < table->columns; column++) {
-        if (!gt_table_has_column_for(table, column, GT_ONLY_DATA))
-            continue;
-        gt_buffer_text(out, comma);
-        gt_csv_field_for_people(out, table->column[column].key);
-        comma = ",";
-    }
-    gt_buffer_char(out, '\n');
-}
-
+/* Row 0 is the header. */
 static void put_rows(struct gt_buffer *out, const struct gt_table *table)
 {
-    for (size_t row = 0; row < gt_table_rows(table); row++) {
+    for (size_t row = 0; row <= gt_table_rows(table); row++) {
         const char *comma = "";
         for (size_t column = 0; column < table->columns; column++) {
             if (!gt_table_has_column_for(table, column, GT_ONLY_DATA))
                 continue;
             gt_buffer_text(out, comma);
-            put_cell(out, table, row, column);
+            if (row == 0)
+                gt_csv_field_for_people(out, table->column[column].key);
+            else
+                put_cell(out, table, row - 1, column);
             comma = ",";
         }
         gt_buffer_char(out, '\n');
@@ -131,18 +122,13 @@ static void put_table(struct gt_buffer *out, const struct gt_table *table, struc
     gt_buffer_release(&name);
 }
 
-static void put_point(struct gt_buffer *out, const struct gt_node *series, struct gt_buffer *key,
-                      const struct gt_point *point)
+static void put_coordinate(struct gt_buffer *out, struct gt_buffer *key, const char *name, double value,
+                           const char *unit)
 {
-    size_t before = push(key, "x");
+    size_t before = push(key, name);
     begin_line(out, key);
-    put_number(out, point->x);
-    end_line(out, series->series.x_unit);
-    pop(key, before);
-    push(key, "y");
-    begin_line(out, key);
-    put_number(out, point->y);
-    end_line(out, series->unit);
+    put_number(out, value);
+    end_line(out, unit);
     pop(key, before);
 }
 
@@ -153,7 +139,8 @@ static void put_series(struct gt_buffer *out, const struct gt_node *series, stru
         size_t before = push(key, series->series.line[line].key);
         for (size_t i = 0; i < of->points; i++) {
             size_t line_key = push_index(key, i);
-            put_point(out, series, key, &of->point[i]);
+            put_coordinate(out, key, "x", of->point[i].x, series->series.x_unit);
+            put_coordinate(out, key, "y", of->point[i].y, series->unit);
             pop(key, line_key);
         }
         pop(key, before);
@@ -253,16 +240,6 @@ static int add_columns_of(struct joined_columns *columns, const struct gt_table 
     return 0;
 }
 
-static void put_joined_header(struct gt_buffer *out, const struct joined_columns *columns)
-{
-    gt_buffer_text(out, RECORDING);
-    for (size_t i = 0; i < columns->count; i++) {
-        gt_buffer_char(out, ',');
-        gt_csv_field_for_people(out, columns->column[i].key);
-    }
-    gt_buffer_char(out, '\n');
-}
-
 static void put_joined_rows(struct gt_buffer *out, const struct gt_table *table, const struct joined_columns *columns,
                             const char *recording)
 {
@@ -301,7 +278,12 @@ static bool put_joined_tables(struct gt_buffer *out, const struct gt_node *root)
     }
     for (const struct gt_node *part = root->first; part && status == 0; part = part->next)
         status = add_columns_of(&columns, joined_table(part));
-    put_joined_header(out, &columns);
+    gt_buffer_text(out, RECORDING);
+    for (size_t i = 0; i < columns.count; i++) {
+        gt_buffer_char(out, ',');
+        gt_csv_field_for_people(out, columns.column[i].key);
+    }
+    gt_buffer_char(out, '\n');
     for (const struct gt_node *part = root->first; part; part = part->next)
         put_joined_rows(out, joined_table(part), &columns, recording_of(part));
     out->failed = out->failed ? out->failed : status;
@@ -315,7 +297,6 @@ static int write_csv(const struct gt_report *report, struct gt_buffer *out, stru
     const struct gt_node *root = &report->root;
     const struct gt_table *table = only_table(root, "");
     if (table) {
-        put_header(out, table);
         put_rows(out, table);
         return 0;
     }

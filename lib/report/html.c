@@ -24,27 +24,26 @@ static void put_type(struct gt_buffer *out, const char *type)
 
 static void put_element(struct gt_buffer *out, const char *element, const char *class, const char *text)
 {
-    if (!text || !*text)
+    if (!*text)
         return;
     gt_buffer_printf(out, *class ? "<%s class=\"%s\">" : "<%s>", element, class);
-    gt_html_escape(out, text);
-    gt_buffer_printf(out, "</%s>", element);
+    gt_html(out, "%s</%s>", text, element);
 }
 
 static void put_page_title(struct gt_buffer *out, const struct gt_report *report)
 {
     const struct gt_node *brief = gt_brief_of_report(report);
-    const struct gt_node *first = brief ? gt_brief_first_line(brief) : NULL;
+    const struct gt_node *first = brief ? gt_brief_first_of(brief, "lines") : NULL;
     if (!brief) {
         put_type(out, report->type);
         return;
     }
-    if (gt_brief_is_alarm(brief) || !first || !gt_brief_value(first))
-        gt_html_escape(out, gt_brief_outcome(brief));
+    if (gt_brief_is(brief, "alarm") || !first || !*gt_brief_text(first, "value"))
+        gt_html_escape(out, gt_brief_text(brief, "outcome"));
     else
-        gt_html_escape(out, gt_brief_value(first));
+        gt_html_escape(out, gt_brief_text(first, "value"));
     gt_buffer_text(out, " \xc2\xb7 ");
-    gt_chart_cut(out, gt_brief_title(brief), TITLE_LETTERS);
+    gt_chart_cut(out, gt_brief_text(brief, "title"), TITLE_LETTERS);
 }
 
 /* ---- cards ---- */
@@ -67,11 +66,11 @@ static void put_curve(struct gt_buffer *out, const struct gt_brief_curve *curve)
 static void put_card(struct gt_buffer *out, const struct gt_node *line)
 {
     struct gt_brief_curve curve;
-    const char *value = gt_brief_value(line);
-    gt_buffer_text(out, value ? "<li>" : "<li class=\"wide\">");
+    const char *value = gt_brief_text(line, "value");
+    gt_buffer_text(out, *value ? "<li>" : "<li class=\"wide\">");
     put_element(out, "span", "name", line->title);
     put_element(out, "b", "", value);
-    put_element(out, "span", "", gt_brief_words(line));
+    put_element(out, "span", "", gt_brief_text(line, "words"));
     if (gt_brief_curve(line, &curve))
         put_curve(out, &curve);
     gt_buffer_text(out, "</li>\n");
@@ -79,13 +78,11 @@ static void put_card(struct gt_buffer *out, const struct gt_node *line)
 
 static void put_cards(struct gt_buffer *out, const struct gt_node *brief)
 {
-    const struct gt_node *line = gt_brief_first_line(brief);
-    if (!line)
-        return;
-    gt_buffer_text(out, "<ul class=\"cards\">\n");
-    for (; line; line = line->next)
-        put_card(out, line);
-    gt_buffer_text(out, "</ul>\n");
+    const struct gt_node *line = gt_brief_first_of(brief, "lines");
+    gt_buffer_text(out, line ? "<ul class=\"cards\">\n" : "");
+    for (const struct gt_node *card = line; card; card = card->next)
+        put_card(out, card);
+    gt_buffer_text(out, line ? "</ul>\n" : "");
 }
 
 /* ---- sentences ---- */
@@ -93,37 +90,25 @@ static void put_cards(struct gt_buffer *out, const struct gt_node *brief)
 /* Leads to the part of the page with a key. */
 static void put_link(struct gt_buffer *out, const struct gt_report *report, const char *part)
 {
-    const struct gt_node *node = part ? gt_node_find(&report->root, part) : NULL;
-    if (!node)
-        return;
-    gt_buffer_text(out, "; see <a href=\"#part-");
-    gt_html_escape(out, part);
-    gt_buffer_text(out, "\">");
-    gt_html_escape(out, node->title);
-    gt_buffer_text(out, "</a>");
-}
-
-static void put_detail(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *warning)
-{
-    const char *detail = gt_brief_detail(warning);
-    if (!detail)
-        return;
-    gt_buffer_text(out, "<span>");
-    gt_html_escape(out, detail);
-    put_link(out, report, gt_brief_part(warning));
-    gt_buffer_text(out, "</span>");
+    const struct gt_node *node = *part ? gt_node_find(&report->root, part) : NULL;
+    if (node)
+        gt_html(out, "; see <a href=\"#part-%s\">%s</a>", part, node->title);
 }
 
 static void put_warnings(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *brief)
 {
-    const struct gt_node *warning = gt_brief_first_warning(brief);
+    const struct gt_node *warning = gt_brief_first_of(brief, "warnings");
     if (!warning)
         return;
     gt_buffer_text(out, "<ul class=\"warnings\" aria-label=\"Warnings\">\n");
     for (; warning; warning = warning->next) {
-        gt_buffer_text(out, "<li>");
-        gt_html_escape(out, gt_brief_words(warning));
-        put_detail(out, report, warning);
+        const char *detail = gt_brief_text(warning, "detail");
+        gt_html(out, "<li>%s", gt_brief_text(warning, "words"));
+        if (*detail) {
+            gt_html(out, "<span>%s", detail);
+            put_link(out, report, gt_brief_text(warning, "part"));
+            gt_buffer_text(out, "</span>");
+        }
         gt_buffer_text(out, "</li>\n");
     }
     gt_buffer_text(out, "</ul>\n");
@@ -131,12 +116,10 @@ static void put_warnings(struct gt_buffer *out, const struct gt_report *report, 
 
 static void put_requests(struct gt_buffer *out, const struct gt_node *brief)
 {
-    const struct gt_node *request = gt_brief_first_request(brief);
+    const struct gt_node *request = gt_brief_first_of(brief, "requests");
     for (; request; request = request->next) {
-        gt_buffer_text(out, "<p class=\"next\">");
-        gt_html_escape(out, gt_brief_words(request));
-        gt_buffer_char(out, ' ');
-        put_element(out, "code", "request", gt_brief_detail(request));
+        gt_html(out, "<p class=\"next\">%s ", gt_brief_text(request, "words"));
+        put_element(out, "code", "request", gt_brief_text(request, "detail"));
         gt_buffer_text(out, "</p>\n");
     }
 }
@@ -146,14 +129,11 @@ static void put_outcome(struct gt_buffer *out, const struct gt_report *report, c
 {
     static const char *const keys[] = {"host", "start"};
     const struct gt_node *run = gt_node_find(&report->root, "run");
-    gt_buffer_text(out, "<p>");
-    gt_html_escape(out, gt_brief_outcome(brief));
+    gt_html(out, "<p>%s", gt_brief_text(brief, "outcome"));
     for (int i = 0; run && i < 2; i++) {
         const struct gt_node *field = gt_node_find(run, keys[i]);
-        if (!field || !gt_node_text(field))
-            continue;
-        gt_buffer_text(out, " \xc2\xb7 ");
-        gt_html_escape(out, gt_node_text(field));
+        if (field && gt_node_text(field))
+            gt_html(out, " \xc2\xb7 %s", gt_node_text(field));
     }
     gt_buffer_text(out, "</p>");
 }
@@ -167,8 +147,8 @@ static void put_page_head(struct gt_buffer *out, const struct gt_report *report)
         gt_buffer_text(out, "</h1>\n");
         return;
     }
-    gt_buffer_text(out, gt_brief_is_alarm(brief) ? "<header class=\"alarm\">" : "<header>");
-    put_element(out, "h1", "", gt_brief_title(brief));
+    gt_buffer_text(out, gt_brief_is(brief, "alarm") ? "<header class=\"alarm\">" : "<header>");
+    put_element(out, "h1", "", gt_brief_text(brief, "title"));
     put_outcome(out, report, brief);
     gt_buffer_text(out, "</header>\n");
     put_warnings(out, report, brief);
@@ -183,7 +163,7 @@ struct page {
     struct gt_buffer *out;
     struct gt_chart_range x; /* of the charts that the page begins with, which share it */
     const struct gt_node *series[MOST_CHARTS];
-    struct gt_page_charts charts;
+    size_t charts;    /* also those beyond MOST_CHARTS */
     bool is_analysis; /* of traces */
     bool has_brief;   /* which says the most important, so that what says nothing may go */
 };
@@ -193,23 +173,20 @@ static void put_chart(struct page *page, const struct gt_node *series, const str
 {
     struct gt_chart_range x = {INFINITY, -INFINITY};
     gt_chart_widen(&x, series);
-    if (page->charts.count < MOST_CHARTS)
-        page->series[page->charts.count] = series;
-    gt_chart_write(page->out, series, (int)++page->charts.count, shared ? *shared : x);
+    if (page->charts < MOST_CHARTS)
+        page->series[page->charts] = series;
+    gt_chart_write(page->out, series, (int)++page->charts, shared ? *shared : x);
 }
 
 /* A node, or `count` sections that are alike, as one table. */
 static int put_table(struct page *page, const struct gt_node *node, size_t count)
 {
     struct gt_grid grid;
-    bool are_alike = count > 1;
-    int status = are_alike
-                     ? gt_grid_init_alike(&grid, page->report, node, count, page->is_analysis ? 0 : GT_GRID_AMOUNTS)
-                     : gt_grid_init(&grid, page->report, node,
-                                    page->is_analysis ? GT_GRID_ALWAYS_BRIEF : GT_GRID_AMOUNTS | GT_GRID_BRIEF);
+    bool is_analysis = page->is_analysis && count == 1;
+    unsigned flags = is_analysis ? GT_GRID_ALWAYS_BRIEF : page->is_analysis ? 0 : GT_GRID_AMOUNTS | GT_GRID_BRIEF;
+    int status = gt_grid_init(&grid, page->report, node, count, flags);
     if (status == 0)
-        gt_page_table(page->out, &grid, are_alike ? NULL : gt_node_table(node),
-                      page->is_analysis && !are_alike ? GT_PAGE_TABLE_ANALYSIS : 0);
+        gt_page_table(page->out, &grid, gt_node_table(node), is_analysis ? GT_PAGE_TABLE_ANALYSIS : 0);
     return status;
 }
 
@@ -220,14 +197,11 @@ static void put_field(struct page *page, const struct gt_node *field)
     bool is_amount = !page->is_analysis && gt_human_text_amount(&value, field);
     if (!is_amount)
         gt_human_text_field(&value, page->report, field);
-    gt_buffer_text(page->out, "<tr><th scope=\"row\">");
-    gt_html_escape(page->out, field->title);
-    gt_buffer_printf(page->out, "</th><td%s", field->kind == GT_NODE_TEXT ? " class=\"t\"" : "");
+    gt_html(page->out, "<tr><th scope=\"row\">%s</th><td", field->title);
+    gt_buffer_text(page->out, field->kind == GT_NODE_TEXT ? " class=\"t\"" : "");
     if (is_amount)
         gt_page_exact(page->out, exact.data, *gt_node_display_unit(field) ? "" : gt_node_measure_of(field));
-    gt_buffer_char(page->out, '>');
-    gt_html_escape(page->out, value.data ? value.data : "");
-    gt_buffer_text(page->out, "</td></tr>\n");
+    gt_html(page->out, ">%s</td></tr>\n", value.data ? value.data : "");
     gt_buffer_release(&value);
     gt_buffer_release(&exact);
 }
@@ -255,29 +229,6 @@ static bool is_folded(const struct gt_node *list, const struct gt_node *node)
     return gt_node_flag_bits(list) & GT_LIST && node->kind == GT_NODE_SECTION && gt_node_seen(first->next);
 }
 
-static void put_title(struct page *page, const struct gt_node *node, int level)
-{
-    if (!*node->title)
-        return;
-    gt_buffer_printf(page->out, "<h%d>", level);
-    gt_html_escape(page->out, node->title);
-    gt_buffer_printf(page->out, "</h%d>\n", level);
-}
-
-/* What stands above may lead to parts of an analysis. */
-static void put_section_begin(struct page *page, const struct gt_node *node, int level)
-{
-    if (level != 2)
-        return;
-    gt_buffer_text(page->out, "<section");
-    if (page->is_analysis) {
-        gt_buffer_text(page->out, " id=\"part-");
-        gt_html_escape(page->out, node->key);
-        gt_buffer_char(page->out, '"');
-    }
-    gt_buffer_char(page->out, '>');
-}
-
 /* A row of few fields is a table; of more than a screen has room for, each has a line. */
 static bool is_row(const struct gt_node *section)
 {
@@ -292,9 +243,11 @@ static int put_part(struct page *page, const struct gt_node *list, const struct 
 {
     int status = 0;
     bool folds = level != 2 && is_folded(list, node);
-    put_section_begin(page, node, level);
+    if (level == 2) /* warnings above lead to parts of an analysis */
+        gt_html(page->out, page->is_analysis ? "<section id=\"part-%s\">" : "<section>", node->key);
     gt_buffer_text(page->out, folds ? "<details class=\"fold\"><summary>" : "");
-    put_title(page, node, level);
+    if (*node->title)
+        gt_html(page->out, "<h%d>%s</h%d>\n", level, node->title, level);
     gt_buffer_text(page->out, folds ? "</summary>\n" : "");
     if (node->kind == GT_NODE_TABLE || is_row(node))
         status = put_table(page, node, 1);
@@ -400,8 +353,8 @@ static void put_silent(struct page *page)
     for (; node; node = gt_node_seen(node->next)) {
         if (gt_node_flag_bits(node) & GT_NOT_ON_PAGE || !is_silent(page, node, 2))
             continue;
-        gt_buffer_text(page->out, begun ? ", " : "<p class=\"silent\">Zero or not measured (in JSON 0 or null): ");
-        gt_html_escape(page->out, node->title);
+        gt_html(page->out, begun ? ", %s" : "<p class=\"silent\">Zero or not measured (in JSON 0 or null): %s",
+                node->title);
         begun = true;
     }
     gt_buffer_text(page->out, begun ? "</p>\n" : "");
@@ -433,10 +386,10 @@ static void put_first_charts(struct page *page)
 
 /* ---- scripts ---- */
 
-static void put_digest(struct gt_buffer *out, struct gt_page_text script)
+static void put_digest(struct gt_buffer *out, const char *script)
 {
     uint8_t digest[GT_SHA256_SIZE];
-    gt_sha256(digest, script.text, script.length);
+    gt_sha256(digest, script, strlen(script));
     gt_buffer_text(out, " 'sha256-");
     gt_base64_append(out, digest, sizeof digest);
     gt_buffer_char(out, '\'');
@@ -456,19 +409,10 @@ static void put_policy(struct gt_buffer *out, bool is_fed)
     gt_buffer_text(out, is_fed ? "; connect-src 'self'\">\n" : "\">\n");
 }
 
-static void put_script(struct gt_buffer *out, struct gt_page_text script)
-{
-    gt_buffer_text(out, "<script>");
-    gt_buffer_append(out, script.text, script.length);
-    gt_buffer_text(out, "</script>\n");
-}
-
 static void put_data(struct page *page)
 {
-    page->charts.series = page->series;
-    if (page->charts.count > MOST_CHARTS)
-        page->charts.count = MOST_CHARTS;
-    gt_page_data(page->out, &page->charts, page->report->page_size);
+    size_t count = page->charts < MOST_CHARTS ? page->charts : MOST_CHARTS;
+    gt_page_data(page->out, page->series, count, page->report->page_size);
 }
 
 static void put_scripts(struct page *page)
@@ -478,15 +422,14 @@ static void put_scripts(struct page *page)
     gt_buffer_text(page->out, "<script type=\"application/json\" id=\"data\">");
     put_data(page);
     gt_buffer_text(page->out, "</script>\n");
-    if (page->charts.count)
-        put_script(page->out, gt_page_script(0));
-    put_script(page->out, gt_page_script(1));
+    if (page->charts)
+        gt_buffer_printf(page->out, "<script>%s</script>\n", gt_page_script(0));
+    gt_buffer_printf(page->out, "<script>%s</script>\n", gt_page_script(1));
 }
 
 /* Who has no scripts loads the page of a job that runs again and again. */
 static void put_head(struct page *page)
 {
-    struct gt_page_text style = gt_page_style();
     bool is_fed = page->report->feed;
     gt_buffer_text(page->out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     put_policy(page->out, is_fed);
@@ -496,14 +439,9 @@ static void put_head(struct page *page)
                                       : "<meta http-equiv=\"refresh\" content=\"5\">\n");
     gt_buffer_text(page->out, "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
     put_page_title(page->out, page->report);
-    gt_buffer_text(page->out, "</title>\n<style>\n");
-    gt_buffer_append(page->out, style.text, style.length);
-    gt_buffer_text(page->out, "</style>\n</head>\n<body");
-    if (is_fed) {
-        gt_buffer_text(page->out, " data-feed=\"");
-        gt_html_escape(page->out, page->report->feed);
-        gt_buffer_char(page->out, '"');
-    }
+    gt_buffer_printf(page->out, "</title>\n<style>\n%s</style>\n</head>\n<body", gt_page_style());
+    if (is_fed)
+        gt_html(page->out, " data-feed=\"%s\"", page->report->feed);
     gt_buffer_text(page->out, ">\n");
 }
 

@@ -432,32 +432,32 @@ static int fill_row(struct gt_grid *grid, const struct gt_node *section, size_t 
     return status;
 }
 
-static int fill_from_fields(struct gt_grid *grid, const struct gt_node *section)
+/* One section has no name; with several, those that are items of lists have none. */
+static int fill_from_fields(struct gt_grid *grid, const struct gt_node *section, size_t count)
 {
     bool any_text = false;
-    int status = allocate(grid, fields_of(section), 2);
+    grid->keyed = count > 1 && *section->title;
+    int status = allocate(grid, grid->keyed + fields_of(section), count + 1);
     if (!status)
         status = fill_titles(grid, section);
-    if (!status)
-        status = fill_row(grid, section, 1);
+    for (size_t row = 1; row <= count && !status; row++, section = gt_node_seen(section->next))
+        status = fill_row(grid, section, row);
     /* As in pandas, where a row has one type: with a text among them, all are texts. */
-    for (size_t column = 0; !status && column < grid->columns; column++)
+    for (size_t column = 0; count == 1 && !status && column < grid->columns; column++)
         any_text |= grid->is_text[column];
-    for (size_t column = 0; !status && column < grid->columns; column++)
-        grid->is_text[column] = any_text;
+    for (size_t column = 0; any_text && column < grid->columns; column++)
+        grid->is_text[column] = true;
     return status;
 }
 
-static unsigned flags_of(const struct gt_report *report, unsigned flags)
+int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, size_t count,
+                 unsigned flags)
 {
-    return flags | (report->layout == GT_LAYOUT_AMOUNTS ? GT_GRID_AMOUNTS : 0);
-}
-
-int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, unsigned flags)
-{
-    *grid = (struct gt_grid){.report = report, .flags = flags_of(report, flags)};
     const struct gt_table *table = gt_node_table(node);
-    int status = table ? fill_from_table(grid, table) : fill_from_fields(grid, node);
+    *grid = (struct gt_grid){.report = report, .flags = flags};
+    if (report->layout == GT_LAYOUT_AMOUNTS)
+        grid->flags |= GT_GRID_AMOUNTS;
+    int status = table ? fill_from_table(grid, table) : fill_from_fields(grid, node, count);
     if (status < 0)
         gt_grid_release(grid);
     return status;
@@ -496,21 +496,6 @@ const struct gt_node *gt_human_text_last(const struct gt_node *first, size_t cou
     while (--count)
         first = gt_node_seen(first->next);
     return first;
-}
-
-int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count,
-                       unsigned flags)
-{
-    /* Items of lists have no titles. */
-    *grid = (struct gt_grid){.report = report, .keyed = *first->title, .flags = flags_of(report, flags)};
-    int status = allocate(grid, grid->keyed + fields_of(first), count + 1);
-    if (!status)
-        status = fill_titles(grid, first);
-    for (size_t row = 1; row <= count && !status; row++, first = gt_node_seen(first->next))
-        status = fill_row(grid, first, row);
-    if (status < 0)
-        gt_grid_release(grid);
-    return status;
 }
 
 void gt_grid_release(struct gt_grid *grid)

@@ -38,11 +38,11 @@ enum {
 /* Returns how many sections from `first` on hold the same fields and nothing else: "Main", "Descendants", "Combined"; 0 when `first`
  * is not such a section. Two and more make one table, a row each. */
 size_t gt_human_text_alike(const struct gt_node *first);
-int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count,
-                       unsigned flags);
 /* Returns section number `count`, from 1, of those that gt_human_text_alike counts. */
 const struct gt_node *gt_human_text_last(const struct gt_node *first, size_t count);
-int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, unsigned flags);
+/* Fills the grid of a node, or of `count` sections that are alike. */
+int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, size_t count,
+                 unsigned flags);
 void gt_grid_release(struct gt_grid *grid);
 const char *gt_grid_exact(const struct gt_grid *grid, size_t row, size_t column); /* NULL: the text is exact */
 const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column);

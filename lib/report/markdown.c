@@ -55,7 +55,7 @@ static void put_grid(struct gt_buffer *out, struct gt_grid *grid)
 static int put_table(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *node, size_t count)
 {
     struct gt_grid grid;
-    int status = count > 1 ? gt_grid_init_alike(&grid, report, node, count, 0) : gt_grid_init(&grid, report, node, 0);
+    int status = gt_grid_init(&grid, report, node, count, 0);
     if (status == 0)
         put_grid(out, &grid);
     return status;
@@ -145,10 +145,10 @@ static void put_brief_items(struct gt_buffer *out, const struct gt_node *item)
         gt_buffer_char(out, '\n');
     for (; item; item = item->next) {
         gt_buffer_text(out, "- ");
-        put_escaped(out, gt_brief_words(item));
-        if (gt_brief_detail(item)) {
+        put_escaped(out, gt_brief_text(item, "words"));
+        if (*gt_brief_text(item, "detail")) {
             gt_buffer_text(out, " ");
-            put_escaped(out, gt_brief_detail(item));
+            put_escaped(out, gt_brief_text(item, "detail"));
         }
         gt_buffer_char(out, '\n');
     }
@@ -158,11 +158,12 @@ static void put_brief(struct gt_buffer *out, const struct gt_node *brief)
 {
     int rows = BRIEF_ROWS - 1;
     gt_buffer_text(out, "| | | |\n| --- | ---: | --- |\n");
-    put_cells(out, (const char *const[]){gt_brief_title(brief), NULL, gt_brief_outcome(brief)}, 3);
-    for (const struct gt_node *line = gt_brief_first_line(brief); line && rows; line = line->next, rows--)
-        put_cells(out, (const char *const[]){line->title, gt_brief_value(line), gt_brief_words(line)}, 3);
-    put_brief_items(out, gt_brief_first_warning(brief));
-    put_brief_items(out, gt_brief_first_request(brief));
+    put_cells(out, (const char *const[]){gt_brief_text(brief, "title"), NULL, gt_brief_text(brief, "outcome")}, 3);
+    for (const struct gt_node *line = gt_brief_first_of(brief, "lines"); line && rows; line = line->next, rows--)
+        put_cells(out, (const char *const[]){line->title, gt_brief_text(line, "value"), gt_brief_text(line, "words")},
+                  3);
+    put_brief_items(out, gt_brief_first_of(brief, "warnings"));
+    put_brief_items(out, gt_brief_first_of(brief, "requests"));
     gt_buffer_text(out, "\n" FOLDED);
 }
 
@@ -185,11 +186,11 @@ static int put_verdict(struct gt_buffer *out, const struct gt_report *report, co
 {
     const struct gt_node *top = &report->root;
     gt_buffer_text(out, "**");
-    put_escaped(out, gt_brief_title(brief));
+    put_escaped(out, gt_brief_text(brief, "title"));
     gt_buffer_text(out, "**: ");
-    put_escaped(out, gt_brief_outcome(brief));
+    put_escaped(out, gt_brief_text(brief, "outcome"));
     gt_buffer_char(out, '\n');
-    put_brief_items(out, gt_brief_first_warning(brief));
+    put_brief_items(out, gt_brief_first_of(brief, "warnings"));
     gt_buffer_char(out, '\n');
     put_fields(out, report, top);
     int status = put_parts(out, report, top, 2, true);

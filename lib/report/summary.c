@@ -104,7 +104,7 @@ static void put_outcome(struct page *page, const char *outcome, bool is_alarm)
 /* How it ended stands at the right, or below where the terminal is narrow. */
 static void put_heading(struct page *page, const struct gt_node *brief, bool is_alone)
 {
-    char *title = shown(page, gt_brief_title(brief)), *outcome = shown(page, gt_brief_outcome(brief));
+    char *title = shown(page, gt_brief_text(brief, "title")), *outcome = shown(page, gt_brief_text(brief, "outcome"));
     size_t taken = strlen(NAME) + GAP + (outcome ? gt_text_columns(outcome) : 0);
     size_t needed = title ? gt_text_columns(title) : 0, least = needed < SHORTEST_NAME ? needed : SHORTEST_NAME;
     bool is_one_line = taken + least <= page->width;
@@ -120,54 +120,42 @@ static void put_heading(struct page *page, const struct gt_node *brief, bool is_
     if (outcome && gt_text_columns(outcome) + 2 > page->width)
         put_text(page, outcome, 2);
     else
-        put_outcome(page, outcome ? outcome : "", gt_brief_is_alarm(brief));
+        put_outcome(page, outcome ? outcome : "", gt_brief_is(brief, "alarm"));
     free(title);
     free(outcome);
 }
 
 /* ---- Figures ----------------------------------------------------------------------------------------------------- */
 
-static void put_padded(struct page *page, const char *text, size_t columns)
+/* A text that is too wide stays whole, or is cut. */
+static void put_padded(struct page *page, const char *text, size_t columns, bool is_cut)
 {
     char *own = shown(page, text);
     size_t taken = own ? gt_text_columns(own) : 0;
-    gt_buffer_text(page->out, own ? own : "");
+    put_cut(page, own ? own : "", is_cut ? columns - 1 : SIZE_MAX);
     gt_put_spaces(page->out, taken < columns ? columns - taken : 1);
-    free(own);
-}
-
-/* Cut in the middle of the column, so that the ends of paths and names stay apart. */
-static void put_title(struct page *page, const char *title)
-{
-    char *own = shown(page, title);
-    size_t taken = own ? gt_text_columns(own) : 0;
-    if (taken < page->title)
-        gt_buffer_text(page->out, own ? own : "");
-    else
-        put_cut(page, own, page->title - 1);
-    gt_put_spaces(page->out, taken < page->title ? page->title - taken : 1);
     free(own);
 }
 
 static void put_line(struct page *page, const struct gt_node *line)
 {
-    const char *value = gt_brief_value(line);
+    const char *value = gt_brief_text(line, "value");
     struct gt_brief_curve curve;
-    size_t indent = 2 + page->title + (value ? VALUE : 0);
+    size_t indent = 2 + page->title + (*value ? VALUE : 0);
     bool has_curve = gt_brief_curve(line, &curve) && page->width > NARROW;
     gt_put_spaces(page->out, 2);
-    put_title(page, line->title);
-    bool is_bare = value && !has_curve && !*gt_brief_words(line);
+    put_padded(page, line->title, page->title, true);
+    bool is_bare = *value && !has_curve && !*gt_brief_text(line, "words");
     if (is_bare)
         gt_buffer_text(page->out, value);
-    else if (value)
-        put_padded(page, value, VALUE);
+    else if (*value)
+        put_padded(page, value, VALUE, false);
     if (has_curve) {
         gt_brief_draw(page->out, &curve, page->is_ascii);
         gt_put_spaces(page->out, GAP);
         indent += GT_BRIEF_CELLS + GAP;
     }
-    put_text(page, gt_brief_words(line), indent);
+    put_text(page, gt_brief_text(line, "words"), indent);
 }
 
 static size_t count_of(const struct gt_node *first)
@@ -180,7 +168,7 @@ static size_t count_of(const struct gt_node *first)
 
 static void put_lines(struct page *page, const struct gt_node *brief, size_t most)
 {
-    const struct gt_node *line = gt_brief_first_line(brief), *more = gt_brief_first_text_line(brief);
+    const struct gt_node *line = gt_brief_first_of(brief, "lines"), *more = gt_brief_first_of(brief, "text_lines");
     if (line || more)
         gt_buffer_char(page->out, '\n');
     for (; line && most; line = line->next, most--)
@@ -193,7 +181,7 @@ static void put_lines(struct page *page, const struct gt_node *brief, size_t mos
 static size_t title_columns(const struct page *page, const struct gt_node *brief)
 {
     size_t widest = TITLE, limit = page->width / 3;
-    const struct gt_node *lists[] = {gt_brief_first_line(brief), gt_brief_first_text_line(brief)};
+    const struct gt_node *lists[] = {gt_brief_first_of(brief, "lines"), gt_brief_first_of(brief, "text_lines")};
     for (size_t i = 0; i < 2; i++)
         for (const struct gt_node *line = lists[i]; line; line = line->next)
             widest = gt_text_columns(line->title) + 1 > widest ? gt_text_columns(line->title) + 1 : widest;
@@ -214,17 +202,17 @@ static void put_mark(struct page *page)
 
 static void put_warnings(struct page *page, const struct gt_node *brief)
 {
-    const struct gt_node *warning = gt_brief_first_warning(brief);
+    const struct gt_node *warning = gt_brief_first_of(brief, "warnings");
     if (warning && !page->has_only_warnings)
         gt_buffer_char(page->out, '\n');
     for (size_t left = GT_BRIEF_WARNINGS; warning && left; warning = warning->next, left--) {
-        if (page->has_only_warnings && gt_brief_is_remark(warning))
+        if (page->has_only_warnings && gt_brief_is(warning, "remark"))
             continue;
         put_mark(page);
-        put_text(page, gt_brief_words(warning), 4);
-        if (gt_brief_detail(warning)) {
+        put_text(page, gt_brief_text(warning, "words"), 4);
+        if (*gt_brief_text(warning, "detail")) {
             gt_put_spaces(page->out, 4);
-            put_text(page, gt_brief_detail(warning), 4);
+            put_text(page, gt_brief_text(warning, "detail"), 4);
         }
     }
 }
@@ -254,18 +242,19 @@ static void put_pasted(struct page *page, const char *text)
 
 static void put_requests(struct page *page, const struct gt_node *brief)
 {
-    const struct gt_node *request = gt_brief_first_request(brief);
-    if (request || gt_brief_rest(brief))
+    const struct gt_node *request = gt_brief_first_of(brief, "requests");
+    const char *more = gt_brief_text(brief, "more");
+    if (request || *more)
         gt_buffer_char(page->out, '\n');
     for (; request; request = request->next) {
         gt_put_spaces(page->out, 2);
-        put_text(page, gt_brief_words(request), 2);
-        if (gt_brief_detail(request))
-            put_pasted(page, gt_brief_detail(request));
+        put_text(page, gt_brief_text(request, "words"), 2);
+        if (*gt_brief_text(request, "detail"))
+            put_pasted(page, gt_brief_text(request, "detail"));
     }
-    if (gt_brief_rest(brief)) {
+    if (*more) {
         gt_put_spaces(page->out, 2);
-        put_text(page, gt_brief_rest(brief), 4);
+        put_text(page, more, 4);
     }
 }
 
@@ -278,8 +267,8 @@ static void put_all(struct page *page, const struct gt_node *brief, size_t most)
         return;
     }
     page->title = title_columns(page, brief);
-    bool is_alone = !gt_brief_first_line(brief) && !gt_brief_first_text_line(brief) && !gt_brief_first_warning(brief) &&
-                    !gt_brief_first_request(brief);
+    bool is_alone = !gt_brief_first_of(brief, "lines") && !gt_brief_first_of(brief, "text_lines") &&
+                    !gt_brief_first_of(brief, "warnings") && !gt_brief_first_of(brief, "requests");
     put_heading(page, brief, is_alone);
     put_lines(page, brief, most);
     put_warnings(page, brief);
@@ -301,7 +290,9 @@ static void put_brief(const struct page *page, const struct gt_node *brief)
     struct gt_buffer own = {0};
     struct page trial = *page;
     trial.out = &own;
-    for (size_t most = count_of(gt_brief_first_line(brief)) + count_of(gt_brief_first_text_line(brief)) + 1; most--;) {
+    for (size_t most =
+             count_of(gt_brief_first_of(brief, "lines")) + count_of(gt_brief_first_of(brief, "text_lines")) + 1;
+         most--;) {
         gt_buffer_clear(&own);
         put_all(&trial, brief, most);
         if (own.failed || !own.length || lines_in(own.data) <= MOST_LINES)
@@ -323,8 +314,8 @@ struct columns {
 
 static const struct gt_node *line_titled(const struct gt_node *brief, const char *title)
 {
-    const struct gt_node *line = gt_brief_first_line(brief);
-    while (line && (strcmp(line->title, title) != 0 || !gt_brief_value(line)))
+    const struct gt_node *line = gt_brief_first_of(brief, "lines");
+    while (line && (strcmp(line->title, title) != 0 || !*gt_brief_text(line, "value")))
         line = line->next;
     return line;
 }
@@ -337,16 +328,16 @@ static void widen(size_t *width, const char *text)
 
 static void add_columns(struct columns *columns, const struct gt_node *brief)
 {
-    for (const struct gt_node *line = gt_brief_first_line(brief); line; line = line->next) {
+    for (const struct gt_node *line = gt_brief_first_of(brief, "lines"); line; line = line->next) {
         size_t i = 0;
         while (i < columns->count && strcmp(columns->title[i], line->title) != 0)
             i++;
-        if (!gt_brief_value(line) || i == MOST_COLUMNS)
+        if (!*gt_brief_text(line, "value") || i == MOST_COLUMNS)
             continue;
         if (i == columns->count)
             columns->title[columns->count++] = line->title;
         widen(&columns->width[i], line->title);
-        widen(&columns->width[i], gt_brief_value(line));
+        widen(&columns->width[i], gt_brief_text(line, "value"));
     }
 }
 
@@ -366,14 +357,15 @@ static void put_row(struct page *page, const struct columns *columns, const char
     gt_put_spaces(page->out, 2);
     put_cut(page, own ? own : "", columns->name);
     gt_put_spaces(page->out, (taken < columns->name ? columns->name - taken : 0) + 2);
-    put_padded(page, outcome, columns->outcome);
+    put_padded(page, outcome, columns->outcome, false);
     for (size_t i = 0; i < columns->count; i++) {
-        const struct gt_node *line = brief ? line_titled(brief, columns->title[i]) : NULL;
+        const char *title = columns->title[i];
+        const char *text = brief ? gt_brief_text(line_titled(brief, title), "value") : title;
         gt_put_spaces(page->out, 2);
         if (i + 1 < columns->count)
-            put_padded(page, !brief ? columns->title[i] : line ? gt_brief_value(line) : "", columns->width[i]);
+            put_padded(page, text, columns->width[i], false);
         else
-            gt_buffer_text(page->out, !brief ? columns->title[i] : line ? gt_brief_value(line) : "");
+            gt_buffer_text(page->out, text);
     }
     gt_buffer_char(page->out, '\n');
     free(own);
@@ -396,11 +388,11 @@ static void fit(struct columns *columns, size_t width)
 
 static void put_first_warning(struct page *page, const char *name, const struct gt_node *brief)
 {
-    const struct gt_node *warning = gt_brief_first_warning(brief);
+    const struct gt_node *warning = gt_brief_first_of(brief, "warnings");
     char text[600];
     if (!warning)
         return;
-    snprintf(text, sizeof text, "%s: %s", name, gt_brief_words(warning));
+    snprintf(text, sizeof text, "%s: %s", name, gt_brief_text(warning, "words"));
     put_mark(page);
     put_text(page, text, 4);
 }
@@ -413,7 +405,7 @@ static bool put_several(struct page *page, const struct gt_node *root)
     for (part = first; part; part = with_brief(part->next), rows++) {
         add_columns(&columns, gt_brief_of(part));
         widen(&columns.name, part->title);
-        widen(&columns.outcome, gt_brief_outcome(gt_brief_of(part)));
+        widen(&columns.outcome, gt_brief_text(gt_brief_of(part), "outcome"));
     }
     if (!rows)
         return false;
@@ -421,11 +413,11 @@ static bool put_several(struct page *page, const struct gt_node *root)
     gt_buffer_printf(page->out, "%s%zu recordings\n\n", NAME, rows);
     put_row(page, &columns, "", "", NULL);
     for (part = first; part && row < MOST_ROWS; part = with_brief(part->next), row++)
-        put_row(page, &columns, part->title, gt_brief_outcome(gt_brief_of(part)), gt_brief_of(part));
+        put_row(page, &columns, part->title, gt_brief_text(gt_brief_of(part), "outcome"), gt_brief_of(part));
     if (rows > MOST_ROWS)
         gt_buffer_printf(page->out, "  and %zu more\n", rows - MOST_ROWS);
     for (part = first; part && warnings < GT_BRIEF_WARNINGS; part = with_brief(part->next)) {
-        if (!gt_brief_first_warning(gt_brief_of(part)))
+        if (!gt_brief_first_of(gt_brief_of(part), "warnings"))
             continue;
         gt_buffer_text(page->out, warnings++ ? "" : "\n");
         put_first_warning(page, part->title, gt_brief_of(part));
@@ -464,7 +456,7 @@ static int write_summary(const struct gt_report *report, struct gt_buffer *out, 
 {
     const struct gt_node *root = &report->root, *brief = gt_brief_of(root);
     const struct gt_node *of_page = gt_brief_of(&report->page);
-    if (!brief && of_page && gt_brief_first_text_line(of_page))
+    if (!brief && of_page && gt_brief_first_of(of_page, "text_lines"))
         brief = of_page;
     size_t width = report->width;
     unsigned style = report->style;

@@ -549,7 +549,7 @@ static void grid_to_ascii(const struct gt_grid *grid)
 static int put_grid(struct text *text, const struct gt_node *node, int level)
 {
     struct gt_grid grid;
-    int status = gt_grid_init(&grid, text->report, node, text->is_on_screen ? GT_GRID_BRIEF : GT_GRID_ORIGINAL);
+    int status = gt_grid_init(&grid, text->report, node, 1, text->is_on_screen ? GT_GRID_BRIEF : GT_GRID_ORIGINAL);
     if (status < 0)
         return status;
     if (text->report->style & GT_STYLE_ASCII)

@@ -43,30 +43,8 @@ static void tell(const struct walk *walk, int kind)
     walk->take(walk->context, (struct piece){.kind = kind});
 }
 
-static void tell_key(const struct walk *walk, const char *key)
-{
-    walk->take(walk->context, (struct piece){.kind = GT_TREE_KEY, .text = key});
-}
-
-static void tell_text(const struct walk *walk, const char *value)
-{
-    walk->take(walk->context, (struct piece){.kind = GT_TREE_TEXT, .text = value});
-}
-
-static void tell_number(const struct walk *walk, double value)
-{
-    walk->take(walk->context, (struct piece){.kind = GT_TREE_NUMBER, .number = value});
-}
-
-static void tell_integer(const struct walk *walk, int64_t value)
-{
-    walk->take(walk->context, (struct piece){.kind = GT_TREE_INTEGER, .integer = value});
-}
-
-static void tell_bool(const struct walk *walk, bool value)
-{
-    walk->take(walk->context, (struct piece){.kind = GT_TREE_BOOL, .boolean = value});
-}
+/* Passes on a piece with a value: TELL(walk, KEY, .text = "name"). */
+#define TELL(walk, which, value) (walk)->take((walk)->context, (struct piece){.kind = GT_TREE_##which, value})
 
 static void walk_node(struct walk *walk, const struct gt_node *node);
 
@@ -74,11 +52,11 @@ static void walk_cell(struct walk *walk, const struct gt_table *table, size_t ro
 {
     enum gt_cell_kind kind = table->column[column].kind;
     if (kind == GT_CELL_TEXT)
-        tell_text(walk, gt_table_cell_text(table, row, column, &walk->text));
+        TELL(walk, TEXT, .text = gt_table_cell_text(table, row, column, &walk->text));
     else if (kind == GT_CELL_INTEGER && !gt_table_is_missing(table, row, column))
-        tell_integer(walk, gt_table_cell_integer(table, row, column));
+        TELL(walk, INTEGER, .integer = gt_table_cell_integer(table, row, column));
     else
-        tell_number(walk, gt_table_cell_number(table, row, column));
+        TELL(walk, NUMBER, .number = gt_table_cell_number(table, row, column));
 }
 
 static void walk_row(struct walk *walk, const struct gt_table *table, size_t row, size_t first_column)
@@ -87,7 +65,7 @@ static void walk_row(struct walk *walk, const struct gt_table *table, size_t row
     for (size_t column = first_column; column < table->columns; column++) {
         if (!gt_table_has_column_for(table, column, GT_ONLY_DATA))
             continue;
-        tell_key(walk, table->column[column].key);
+        TELL(walk, KEY, .text = table->column[column].key);
         walk_cell(walk, table, row, column);
     }
     tell(walk, GT_TREE_OBJECT_END);
@@ -98,7 +76,7 @@ static void walk_keyed_table(struct walk *walk, const struct gt_table *table)
     tell(walk, GT_TREE_OBJECT);
     for (size_t row = 0; row < gt_table_rows(table); row++) {
         const char *key = gt_table_cell_text(table, row, 0, &walk->text);
-        tell_key(walk, key ? key : "");
+        TELL(walk, KEY, .text = key ? key : "");
         walk_row(walk, table, row, 1);
     }
     tell(walk, GT_TREE_OBJECT_END);
@@ -122,8 +100,8 @@ static void walk_points(struct walk *walk, const struct gt_node *series, size_t 
     tell(walk, GT_TREE_LIST);
     for (size_t i = 0; i < of->points; i++) {
         tell(walk, GT_TREE_LIST);
-        tell_number(walk, of->point[i].x);
-        tell_number(walk, of->point[i].y);
+        TELL(walk, NUMBER, .number = of->point[i].x);
+        TELL(walk, NUMBER, .number = of->point[i].y);
         tell(walk, GT_TREE_LIST_END);
     }
     tell(walk, GT_TREE_LIST_END);
@@ -135,12 +113,12 @@ static void walk_bands(struct walk *walk, const struct gt_node *series)
     for (size_t i = 0; i < series->series.bands; i++) {
         const struct gt_band *band = &series->series.band[i];
         tell(walk, GT_TREE_OBJECT);
-        tell_key(walk, "name");
-        tell_text(walk, band->title);
-        tell_key(walk, "start");
-        tell_number(walk, band->from);
-        tell_key(walk, "stop");
-        tell_number(walk, band->to);
+        TELL(walk, KEY, .text = "name");
+        TELL(walk, TEXT, .text = band->title);
+        TELL(walk, KEY, .text = "start");
+        TELL(walk, NUMBER, .number = band->from);
+        TELL(walk, KEY, .text = "stop");
+        TELL(walk, NUMBER, .number = band->to);
         tell(walk, GT_TREE_OBJECT_END);
     }
     tell(walk, GT_TREE_LIST_END);
@@ -149,18 +127,18 @@ static void walk_bands(struct walk *walk, const struct gt_node *series)
 static void walk_series(struct walk *walk, const struct gt_node *series)
 {
     tell(walk, GT_TREE_OBJECT);
-    tell_key(walk, "x_unit");
-    tell_text(walk, series->series.x_unit);
-    tell_key(walk, "unit");
-    tell_text(walk, series->unit);
-    tell_key(walk, "lines");
+    TELL(walk, KEY, .text = "x_unit");
+    TELL(walk, TEXT, .text = series->series.x_unit);
+    TELL(walk, KEY, .text = "unit");
+    TELL(walk, TEXT, .text = series->unit);
+    TELL(walk, KEY, .text = "lines");
     tell(walk, GT_TREE_OBJECT);
     for (size_t line = 0; line < series->series.lines; line++) {
-        tell_key(walk, series->series.line[line].key);
+        TELL(walk, KEY, .text = series->series.line[line].key);
         walk_points(walk, series, line);
     }
     tell(walk, GT_TREE_OBJECT_END);
-    tell_key(walk, "bands");
+    TELL(walk, KEY, .text = "bands");
     walk_bands(walk, series);
     tell(walk, GT_TREE_OBJECT_END);
 }
@@ -172,7 +150,7 @@ static void walk_section(struct walk *walk, const struct gt_node *section)
     for (const struct gt_node *node = gt_node_visible(section->first, HIDDEN); node;
          node = gt_node_visible(node->next, HIDDEN)) {
         if (!is_list)
-            tell_key(walk, node->key);
+            TELL(walk, KEY, .text = node->key);
         walk_node(walk, node);
     }
     tell(walk, is_list ? GT_TREE_LIST_END : GT_TREE_OBJECT_END);
@@ -184,10 +162,10 @@ static void walk_node(struct walk *walk, const struct gt_node *node)
     case GT_NODE_SECTION: walk_section(walk, node); break;
     case GT_NODE_TABLE: walk_table(walk, gt_node_table(node)); break;
     case GT_NODE_SERIES: walk_series(walk, node); break;
-    case GT_NODE_NUMBER: tell_number(walk, gt_node_number(node)); break;
-    case GT_NODE_INTEGER: tell_integer(walk, node->integer); break;
-    case GT_NODE_TEXT: tell_text(walk, gt_node_text(node)); break;
-    case GT_NODE_BOOL: tell_bool(walk, node->boolean); break;
+    case GT_NODE_NUMBER: TELL(walk, NUMBER, .number = gt_node_number(node)); break;
+    case GT_NODE_INTEGER: TELL(walk, INTEGER, .integer = node->integer); break;
+    case GT_NODE_TEXT: TELL(walk, TEXT, .text = gt_node_text(node)); break;
+    case GT_NODE_BOOL: TELL(walk, BOOL, .boolean = node->boolean); break;
     }
 }
 
@@ -311,35 +289,19 @@ static void put_integer(struct gt_buffer *out, int64_t value)
     put_little_endian(out, (uint64_t)value, 8);
 }
 
-static void begin_dict(struct gt_buffer *out)
+static void begin(struct gt_buffer *out, enum opcode empty)
 {
-    put(out, EMPTY_DICT);
+    put(out, empty);
     put(out, MARK);
-}
-
-static void end_dict(struct gt_buffer *out)
-{
-    put(out, SETITEMS);
-}
-
-static void begin_list(struct gt_buffer *out)
-{
-    put(out, EMPTY_LIST);
-    put(out, MARK);
-}
-
-static void end_list(struct gt_buffer *out)
-{
-    put(out, APPENDS);
 }
 
 static void put_piece(void *out, struct piece piece)
 {
     switch (piece.kind) {
-    case GT_TREE_OBJECT: begin_dict(out); break;
-    case GT_TREE_OBJECT_END: end_dict(out); break;
-    case GT_TREE_LIST: begin_list(out); break;
-    case GT_TREE_LIST_END: end_list(out); break;
+    case GT_TREE_OBJECT: begin(out, EMPTY_DICT); break;
+    case GT_TREE_OBJECT_END: put(out, SETITEMS); break;
+    case GT_TREE_LIST: begin(out, EMPTY_LIST); break;
+    case GT_TREE_LIST_END: put(out, APPENDS); break;
     case GT_TREE_KEY:
     case GT_TREE_TEXT: put_text(out, piece.text); break;
     case GT_TREE_NUMBER: put_number(out, piece.number); break;
@@ -393,7 +355,7 @@ static void put_instance(struct gt_buffer *out, const char *class, const struct 
     put_global(out, "gpu_tracker.tracker", class);
     put(out, EMPTY_TUPLE);
     put(out, NEWOBJ);
-    begin_dict(out);
+    begin(out, EMPTY_DICT);
     for (const struct gt_node *node = section->first; node; node = node->next) {
         const char *member = class_of(class, node->key);
         if (!member && !gt_node_is_field(node))
@@ -404,7 +366,7 @@ static void put_instance(struct gt_buffer *out, const char *class, const struct 
         else
             put_tree(out, node);
     }
-    end_dict(out);
+    put(out, SETITEMS);
     put(out, BUILD);
 }
 
@@ -429,11 +391,11 @@ static int write_pickle(const struct gt_report *report, struct gt_buffer *out, s
     put(out, PROTO);
     gt_buffer_char(out, 2);
     if (is_list)
-        begin_list(out);
+        begin(out, EMPTY_LIST);
     for (const struct gt_node *part = is_list ? root->first : root; part; part = is_list ? part->next : NULL)
         put_result(out, report->type, part);
     if (is_list)
-        end_list(out);
+        put(out, APPENDS);
     put(out, STOP);
     return 0;
 }
@@ -551,7 +513,7 @@ static void walk_json(const struct walk *walk, const struct gt_json_value *value
     if (gt_json_is_object(value)) {
         tell(walk, GT_TREE_OBJECT);
         gt_json_foreach_member (value, name, part) {
-            tell_key(walk, name);
+            TELL(walk, KEY, .text = name);
             walk_json(walk, part);
         }
         tell(walk, GT_TREE_OBJECT_END);
@@ -561,13 +523,13 @@ static void walk_json(const struct walk *walk, const struct gt_json_value *value
             walk_json(walk, part);
         tell(walk, GT_TREE_LIST_END);
     } else if (gt_json_is_text(value)) {
-        tell_text(walk, gt_json_text_of(value));
+        TELL(walk, TEXT, .text = gt_json_text_of(value));
     } else if (gt_json_is_integer(value)) {
-        tell_integer(walk, gt_json_integer_of(value));
+        TELL(walk, INTEGER, .integer = gt_json_integer_of(value));
     } else if (gt_json_is_bool(value)) {
-        tell_bool(walk, gt_json_is_true(value));
+        TELL(walk, BOOL, .boolean = gt_json_is_true(value));
     } else {
-        tell_number(walk, gt_json_number_or_nan(value));
+        TELL(walk, NUMBER, .number = gt_json_number_or_nan(value));
     }
 }
 

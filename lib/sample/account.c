@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "collect/process/own_peak.h"
+#include "collect/process/memory.h"
 #include "collect/process/process.h"
 #include "sample/rank_finder.h"
 #include "sample/process_history.h"

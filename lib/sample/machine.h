@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collect/cgroup/limits.h"
+#include "collect/cgroup/control_group.h"
 #include "sample/energy_reading.h"
 
 struct gt_gpu {

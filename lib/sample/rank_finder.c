@@ -8,29 +8,6 @@
 
 #include "base/grow.h"
 
-struct text {
-    char bytes[1 << 16]; /* longer ones are cut: launchers' variables stand among the first */
-    size_t length;
-};
-
-static const char *find_variable(const void *context, const char *name)
-{
-    const struct text *text = context;
-    size_t length = strlen(name);
-    for (const char *at = text->bytes; at < text->bytes + text->length; at += strlen(at) + 1)
-        if (!strncmp(at, name, length) && at[length] == '=')
-            return at + length + 1;
-    return NULL;
-}
-
-/* Returns its length: 0 also for a program that the kernel is still loading; negative for a process that is not shown. */
-static ssize_t read_environment(const struct gt_root *root, pid_t pid, struct text *ret)
-{
-    ssize_t length = gt_root_read_process(root, pid, "environ", ret->bytes, sizeof ret->bytes);
-    ret->length = length > 0 ? (size_t)length : 0;
-    return length;
-}
-
 /* Variables of a launcher further out were there before: one that lacks the nearer ones has lost them, or was read while it began. */
 static bool is_below(const struct gt_rank_place *place, const struct gt_rank_place *around)
 {
@@ -39,9 +16,9 @@ static bool is_below(const struct gt_rank_place *place, const struct gt_rank_pla
 }
 
 static struct gt_rank_group *add_group(struct gt_rank_finder *finder, const struct gt_rank_place *place,
-                                       const struct text *text, pid_t pid)
+                                       const struct gt_environment *environment)
 {
-    const char *visible = find_variable(text, "CUDA_VISIBLE_DEVICES");
+    const char *visible = gt_environment_find(environment, "CUDA_VISIBLE_DEVICES");
     struct gt_rank_group **slot = GT_GROW_BY_ONE(finder->group, finder->count);
     struct gt_rank_group *group = slot ? calloc(1, sizeof *group) : NULL;
     if (!group)
@@ -52,7 +29,7 @@ static struct gt_rank_group *add_group(struct gt_rank_finder *finder, const stru
         .rank = (int)place->rank,
         .local = (int)place->local + 1,
         .size = (int)place->size,
-        .pid = pid,
+        .pid = environment->pid,
         .ram_peak = NAN,
         .gpu_ram_peak = NAN,
         .gpu_utilization = NAN,
@@ -82,8 +59,8 @@ static void join(struct gt_process *process, struct gt_rank_group *group)
 }
 
 /* A program that executes another one, as env does, may have told nothing yet. */
-static int look_at(struct gt_rank_finder *finder, const struct gt_root *root, const struct gt_tree *tree,
-                   struct gt_process *process, struct text *text)
+static int look_at(struct gt_rank_finder *finder, const struct gt_tree *tree, struct gt_process *process,
+                   struct gt_environment *environment)
 {
     struct gt_rank_place place;
     const struct gt_process *parent = process->is_main ? NULL : gt_tree_find(tree, process->parent);
@@ -92,12 +69,15 @@ static int look_at(struct gt_rank_finder *finder, const struct gt_root *root, co
         join(process, parent->rank);
     if (process->is_forked && !process->is_main)
         return 0;
-    ssize_t length = read_environment(root, process->pid, text);
+    environment->pid = process->pid;
+    ssize_t length = gt_environment_read(environment);
+    if (length == -ENOMEM)
+        return -ENOMEM;
     if (length == 0) /* its variables may come after its name */
         process->rank_name[0] = '\0';
     if (length <= 0)
         return 0;
-    gt_rank_place(&place, &(struct gt_rank_environment){.find = find_variable, .context = text});
+    gt_rank_place(&place, environment);
     if (!finder->has_base && process->is_main) {
         finder->has_base = true;
         finder->base = place;
@@ -107,17 +87,17 @@ static int look_at(struct gt_rank_finder *finder, const struct gt_root *root, co
         return 0;
     struct gt_rank_group *group = find_group(finder, &place);
     if (!group)
-        group = add_group(finder, &place, text, process->pid);
+        group = add_group(finder, &place, environment);
     join(process, group);
     return group ? 0 : -ENOMEM;
 }
 
 int gt_rank_finder_look(struct gt_rank_finder *finder, const struct gt_root *root, const struct gt_tree *tree)
 {
-    struct text *text = NULL; /* too large for a stack */
+    struct gt_environment environment = {.root = root};
     int status = 0;
     if (tree->tracker && !finder->has_own) /* the main process may not be read while its program is loaded */
-        gt_rank_own_place(&finder->own);
+        gt_rank_place(&finder->own, &(struct gt_environment){0});
     finder->has_own = true;
     for (size_t i = 0; i < tree->count && !status; i++) {
         struct gt_process *process = tree->process[i];
@@ -126,10 +106,10 @@ int gt_rank_finder_look(struct gt_rank_finder *finder, const struct gt_root *roo
         if (process->is_zombie || process->is_gone)
             continue;
         if (is_new || has_executed || strncmp(process->rank_name, process->name, sizeof process->rank_name) != 0)
-            status = text || (text = malloc(sizeof *text)) ? look_at(finder, root, tree, process, text) : -ENOMEM;
+            status = look_at(finder, tree, process, &environment);
         process->rank_was_forked = process->is_forked;
     }
-    free(text);
+    free(environment.text);
     return status;
 }
 

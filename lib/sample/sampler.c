@@ -10,8 +10,7 @@
 
 #include "base/file.h"
 #include "collect/cgroup/cgroup.h"
-#include "collect/topology.h"
-#include "collect/process/pid_namespace.h"
+#include "collect/host/host.h"
 #include "collect/process/process.h"
 
 /* A look waits so long for a reading of smaps_rollup that it begins. */

@@ -3,7 +3,7 @@
 #define GT_SAMPLE_SAMPLER_H
 
 #include "collect/collector.h"
-#include "collect/topology.h"
+#include "collect/host/host.h"
 #include "sample/account.h"
 #include "sample/driver.h"
 #include "sample/job_finder.h"

@@ -101,7 +101,7 @@ static int add_children(struct gt_tree *tree, struct gt_process *parent, bool th
     if (tree->hears_forks && parent != tree->tracker && !gt_process_may_have_forked(parent))
         return 0;
     for (;;) {
-        count = gt_process_children(parent, tree->root, thorough, tree->found, 0, tree->found_capacity);
+        count = gt_process_children(parent, thorough, tree->found, 0, tree->found_capacity);
         if (count < (int)tree->found_capacity)
             break;
         if (GT_GROW_TO(tree->found, tree->found_capacity, tree->found_capacity + 256) < 0)

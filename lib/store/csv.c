@@ -430,19 +430,14 @@ static int csv_finish(void *state, const struct gt_outcome *outcome, bool whole,
 
 /* ---- Reading: tables ----------------------------------------------------------------------------------------- */
 
-/* A column of the file that is wanted. */
-struct source {
-    size_t field;
-    const struct gt_column *column;
-};
-
 struct table {
     int fd;
     char *path;
     struct gt_csv_reader *csv;
     char **header; /* NULL when the file ends before it */
     size_t header_count;
-    struct source source[sizeof((struct gt_columns *)0)->column / sizeof(struct gt_column)];
+    const struct gt_column **source;                                                 /* the columns that are read */
+    size_t field[sizeof((struct gt_columns *)0)->column / sizeof(struct gt_column)]; /* where each lies in a line */
     size_t source_count;
     uint64_t unfinished;
 };
@@ -518,24 +513,19 @@ static int next_row(struct table *table, char ***fields, struct gt_error *error)
     return 1;
 }
 
-static int bad_number(const struct table *table, const struct source *source, const char *text, struct gt_error *error)
-{
-    bool is_time = source->column->scope == GT_COLUMN_REAL && !*text;
-    return gt_error_set(error, EBADMSG,
-                        is_time ? "%s, line %llu, column %s: no time%s"
-                                : "%s, line %llu, column %s: \"%s\" is not a number",
-                        table->path, (unsigned long long)gt_csv_line(table->csv), source->column->name, text);
-}
-
-static int read_number(const struct table *table, const struct source *source, const char *text, double *ret,
+static int read_number(const struct table *table, const struct gt_column *column, const char *text, double *ret,
                        struct gt_error *error)
 {
+    bool is_time = column->scope == GT_COLUMN_REAL;
     if (gt_number_double(text, ret) == 0)
         return 0;
-    if (source->column->scope == GT_COLUMN_REAL || (*text && strcmp(text, "nan")))
-        return bad_number(table, source, text, error);
     *ret = NAN;
-    return 0;
+    if (!is_time && (!*text || !strcmp(text, "nan")))
+        return 0;
+    return gt_error_set(error, EBADMSG,
+                        is_time && !*text ? "%s, line %llu, column %s: no time%s"
+                                          : "%s, line %llu, column %s: \"%s\" is not a number",
+                        table->path, (unsigned long long)gt_csv_line(table->csv), column->name, text);
 }
 
 /* ---- Reading: static data --------------------------------------------------------------------------------------------- */
@@ -650,19 +640,16 @@ static int read_records(struct table *table, struct gt_process_records *ret, str
 {
     enum { MOST = 32 };
     struct gt_process_record record;
+    struct gt_error bad = {0};
     char **texts;
-    size_t count, columns = table->header_count < MOST ? table->header_count : MOST;
+    size_t columns = table->header_count < MOST ? table->header_count : MOST;
     int status, fields[MOST];
     for (size_t i = 0; i < columns; i++)
         fields[i] = gt_field_find(gt_process_record_fields, gt_process_record_field_count, table->header[i]);
-    while (columns && (status = gt_csv_next(table->csv, &texts, &count, NULL)) != 0 && status != -EBADMSG) {
+    while (columns && (status = next_row(table, &texts, &bad)) != 0 && status != -EINVAL) {
         if (status < 0)
-            return gt_error_system(error, -status, "%s", table->path);
-        if (!gt_csv_is_complete(table->csv))
-            return 0;
-        if (count != table->header_count)
-            return gt_error_set(error, EINVAL, "%s, line %llu: %zu fields where the columns are %zu", table->path,
-                                (unsigned long long)gt_csv_line(table->csv), count, table->header_count);
+            return status == -EBADMSG ? gt_error_set(error, EINVAL, "%s", bad.text)
+                                      : gt_error_system(error, -status, "%s", table->path);
         status = read_record(texts, fields, columns, table, &record, error);
         if (status >= 0 && gt_process_records_add(ret, &record) < 0)
             status = gt_error_system(error, ENOMEM, "%s", table->path);
@@ -767,6 +754,7 @@ static int csv_begin(void *state, enum gt_stored_table index, const struct gt_co
     struct table *table = &recording->table[index];
     bool taken[sizeof columns->column / sizeof *columns->column] = {false};
     (void)after;
+    table->source = source;
     int status = index == GT_TABLE_SAMPLES ? 0 : open_detail(recording, index, error);
     for (size_t i = 0; status >= 0 && i < table->header_count; i++) {
         int found = gt_store_column_find(columns, table->header[i]);
@@ -774,7 +762,7 @@ static int csv_begin(void *state, enum gt_stored_table index, const struct gt_co
             continue;
         taken[found] = true;
         source[table->source_count] = &columns->column[found];
-        table->source[table->source_count++] = (struct source){i, &columns->column[found]};
+        table->field[table->source_count++] = i;
     }
     return status < 0 ? status : (int)table->source_count;
 }
@@ -786,7 +774,7 @@ static int csv_row(void *state, enum gt_stored_table index, double value[], stru
     char **fields;
     int status = next_row(table, &fields, error);
     for (size_t i = 0; status > 0 && i < table->source_count; i++)
-        if (read_number(table, &table->source[i], fields[table->source[i].field], &value[i], error) < 0)
+        if (read_number(table, table->source[i], fields[table->field[i]], &value[i], error) < 0)
             return -EBADMSG;
     return status;
 }

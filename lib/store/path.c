@@ -17,12 +17,10 @@
 
 #define STORE(name) extern const struct gt_store_type gt_store_##name;
 #include "store/store.def"
-#undef STORE
 
 static const struct gt_store_type *const types[] = {
 #define STORE(name) &gt_store_##name,
 #include "store/store.def"
-#undef STORE
 };
 
 enum { TYPE_COUNT = sizeof types / sizeof *types };
@@ -94,10 +92,11 @@ static int expand_one(struct gt_buffer *out, const char *pattern, char letter, p
     case 'h': gethostname(host, sizeof host - 1); return gt_buffer_text(out, host);
     case 'j': return add_job(out, pattern, error);
     case 'r':
-        return add_value(out, gt_rank(), pattern, "%r needs a rank, and no launcher of parallel jobs has set one",
+        return add_value(out, gt_rank(), pattern, "%r needs a rank: start it by srun or mpirun, or leave %r out",
                          error);
     case 's':
-        return add_value(out, gt_rank_step(), pattern, "%s needs a step of a job of Slurm, as srun starts one", error);
+        return add_value(out, gt_rank_step(), pattern, "%s needs a step of Slurm: start it by srun, or leave %s out",
+                         error);
     case '\0': return gt_error_set(error, EINVAL, "%s: a single %% at the end; write %%%%", pattern);
     default:
         return gt_error_set(

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,12 +67,20 @@ static int prepare(struct gt_recording *recording, struct gt_error *error)
     return 0;
 }
 
+static const char *const suffixes[] = {".sqlite", ".csv"};
+
 int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_error *error)
 {
     struct gt_error problem = {0};
     const struct gt_store_type *type = gt_store_type_of(path, &problem);
-    if (!type && access(path, F_OK) < 0 && errno == ENOENT)
+    if (!type && access(path, F_OK) < 0 && errno == ENOENT) {
+        for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+            char near[PATH_MAX];
+            if (snprintf(near, sizeof near, "%s%s", path, suffixes[i]) < (int)sizeof near && !access(near, F_OK))
+                return gt_error_set(error, ENOENT, "%s: No such file or directory: did you mean %s?", path, near);
+        }
         return gt_error_system(error, ENOENT, "%s", path);
+    }
     if (!type)
         return gt_error_copy(error, &problem);
     struct gt_recording *recording = calloc(1, sizeof *recording);

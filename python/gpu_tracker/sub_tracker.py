@@ -255,9 +255,10 @@ def _load(path: str) -> SubTrackingResults:
     """Read results from JSON or from a pickle, without executing the pickle."""
     import json
 
-    from . import _results
+    from . import _results, _unpickle
 
-    results = _results.from_tree("sub_tracking_results", json.loads(_core.results_read(path)))
+    tree = json.dumps(_unpickle.load(path)) if _unpickle.is_pickle(path) else None
+    results = _results.from_tree("sub_tracking_results", json.loads(_core.results_read(path, tree)))
     if not isinstance(results, SubTrackingResults):
         raise ValueError(f"{path} does not contain sub-tracking results")
     return results

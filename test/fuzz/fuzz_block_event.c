@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct gt_block_event_reader *reader;
     struct gt_strings names = {0};
     size_t count = 0;
-    if (gt_block_event_open_csv(&reader, fd, "input", NULL) == 0) {
+    if (gt_block_event_open_as(&reader, fd, "input", NULL) == 0) {
         const char *name;
         int status;
         while (count < MOST &&

@@ -33,6 +33,15 @@ BUILDERS = {"gt_gpu_launches", "gt_gpu_launch_list", "gt_gpu_steps_find", "gt_co
             "gt_ranks_find", "gt_late_ranks_find", "gt_steps_assign"}
 
 
+def without_age(text):
+    """Replace the time since the last sample of a recording, and what depends on its width: padding, and offsets in a page."""
+    text, count = re.subn(rb" *(?:(?<=\d)|\b)(?: running|no news for [\d:]+)", b" no news for TIME", text)
+    if count:
+        text = re.sub(rb"(?m)^(gpu-tracker|[^<\n]{0,80}?) +[^<\n]*(?=, no news for TIME)", rb"\1 ...", text)
+        text = re.sub(rb"\bk\d{4,}\b", b"kN", text)
+    return text
+
+
 class Replay:
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
@@ -170,7 +179,7 @@ class Replay:
                 path.unlink()
         text = b"".join(parts).replace(str(place).encode(), b"OUT").replace(str(self.inputs).encode(), b"INPUTS")
         text = text.replace(self.version.encode(), b"V")
-        return re.sub(rb" *(?:(?<=\d)|\b)(?: running|no news for [\d:]+)", b" no news for TIME", text)
+        return without_age(text)
 
     def run_all(self, cases):
         """The hash of each output; the outputs are written below `now`."""

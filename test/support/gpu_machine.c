@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "collect/topology.h"
+#include "collect/host/host.h"
 
 static int64_t real(void *context)
 {

@@ -3,7 +3,7 @@
 #define TEST_SUPPORT_GPU_MACHINE_H
 
 #include "collect/collector.h"
-#include "collect/topology.h"
+#include "collect/host/host.h"
 
 enum { GPU_MACHINE_PROCESSES = 16 };
 

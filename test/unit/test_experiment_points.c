@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "collect/host/temperature.h"
+#include "collect/host/host.h"
 #include "api/python.h"
 #include "analyse/experiment/experiment.h"
 #include "gpu_tracker.h"

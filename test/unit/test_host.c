@@ -10,9 +10,8 @@
 
 #include <cmocka.h>
 
-#include "collect/cgroup/limits.h"
-#include "collect/host/capacity.h"
 #include "collect/cgroup/control_group.h"
+#include "collect/host/host.h"
 #include "support/figures.h"
 #include "support/gpu_machine.h"
 

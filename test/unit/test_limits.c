@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "collect/cgroup/limits.h"
-#include "collect/host/capacity.h"
+#include "collect/cgroup/control_group.h"
+#include "collect/host/host.h"
 #include "record/machine.h"
 #include "support/folder.h"
 

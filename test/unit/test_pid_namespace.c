@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "collect/process/pid_namespace.h"
+#include "collect/process/process.h"
 #include "gpu_tracker.h"
 #include "support/folder.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "collect/topology.h"
+#include "collect/host/host.h"
 #include "collect/process/placement.h"
 #include "support/figures.h"
 #include "support/gpu_machine.h"

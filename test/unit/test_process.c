@@ -139,9 +139,9 @@ static void children_are_of_interest_again_once_the_process_has_run(void **state
     assert_int_equal(gt_process_read(process, &root), 0);
     assert_true(falls_asleep(process, &root));
     assert_true(gt_process_may_have_forked(process));
-    assert_int_equal(gt_process_children(process, &root, false, pids, 0, 4), 0);
+    assert_int_equal(gt_process_children(process, false, pids, 0, 4), 0);
     assert_true(gt_process_may_have_forked(process)); /* another thread may have */
-    assert_int_equal(gt_process_children(process, &root, true, pids, 0, 4), 0);
+    assert_int_equal(gt_process_children(process, true, pids, 0, 4), 0);
     assert_false(gt_process_may_have_forked(process));
 
     assert_int_equal(write(sleeper->ask, &byte, 1), 1);

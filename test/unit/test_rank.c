@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -11,19 +12,22 @@
 
 #define TORCHRUN "LOCAL_RANK", "0", "LOCAL_WORLD_SIZE", "2", "WORLD_SIZE", "4"
 
-/* "NAME", "VALUE", ..., NULL */
-static const char *find(const void *context, const char *name)
+/* `variables`: "NAME", "VALUE", ..., NULL. */
+static struct gt_environment environment_of(const char *const *variables, char *text, size_t size)
 {
-    for (const char *const *at = context; *at; at += 2)
-        if (!strcmp(*at, name))
-            return at[1];
-    return NULL;
+    struct gt_environment environment = {.text = text};
+    for (; *variables; variables += 2)
+        environment.length += (size_t)snprintf(text + environment.length, size - environment.length, "%s=%s",
+                                               variables[0], variables[1]) +
+                              1;
+    return environment;
 }
 
 static void check_job(const char *const *variables, const char *expected)
 {
-    char name[40];
-    gt_rank_job_name(name, sizeof name, &(struct gt_rank_environment){.find = find, .context = variables});
+    char name[40], text[1000];
+    struct gt_environment environment = environment_of(variables, text, sizeof text);
+    gt_rank_job_name(name, sizeof name, &environment);
     assert_string_equal(name, expected);
 }
 
@@ -57,8 +61,10 @@ static void test_names_of_jobs(void **state)
 
 static void check_place(const char *const *variables, const struct gt_rank_place *expected)
 {
+    char text[1000];
+    struct gt_environment environment = environment_of(variables, text, sizeof text);
     struct gt_rank_place place;
-    gt_rank_place(&place, &(struct gt_rank_environment){.find = find, .context = variables});
+    gt_rank_place(&place, &environment);
     assert_string_equal(place.launcher ? place.launcher : "", expected->launcher ? expected->launcher : "");
     assert_int_equal(place.rank, expected->rank);
     assert_int_equal(place.local, expected->local);

@@ -71,37 +71,6 @@ static void test_trees_of_other_shapes(void **state)
             free(text_of(types[k], trees[i]));
 }
 
-/* All figures of a recording, in whatever way pandas has put them into the file. */
-static void test_pickles_of_the_original(void **state)
-{
-    static const char *const files[][2] = {
-        {"sub_track/A.pkl", "sub_track/analyze-A.csv.json"},
-        {"results/pyarrow.pkl", "sub_track/analyze-A.csv.json"},
-        {"results/sqlite.pkl", "sub_track/analyze-A.sqlite.json"},
-        {"results/pandas-2.2.pkl", "sub_track/analyze-A.sqlite.json"},
-        {"results/protocol-2.pkl", "sub_track/analyze-A.sqlite.json"},
-        {"results/protocol-5.pkl", "sub_track/analyze-A.sqlite.json"},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        struct gt_error error = {0};
-        char path[2][512], *json[2];
-        for (size_t k = 0; k < 2; k++) {
-            snprintf(path[k], sizeof path[k], "%s/fixture/%s", TEST_SOURCE_DIR, files[i][k]);
-            if (gt_results_json(&json[k], path[k], &error) < 0)
-                fail_msg("%s", error.text);
-        }
-        double number = NAN, expected = NAN;
-        const char *key = "\"main_ram\":{\"min\":";
-        assert_int_equal(sscanf(strstr(json[0], key) + strlen(key), "%lf", &number), 1);
-        assert_int_equal(sscanf(strstr(json[1], key) + strlen(key), "%lf", &expected), 1);
-        assert_true(number == expected);
-        assert_int_equal(strlen(json[0]) > 5000, 1);
-        free(json[0]);
-        free(json[1]);
-    }
-}
-
 static void test_what_is_refused(void **state)
 {
     struct gt_error error = {0};
@@ -121,7 +90,6 @@ int main(void)
         cmocka_unit_test(test_a_block),
         cmocka_unit_test(test_a_comparison),
         cmocka_unit_test(test_trees_of_other_shapes),
-        cmocka_unit_test(test_pickles_of_the_original),
         cmocka_unit_test(test_what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

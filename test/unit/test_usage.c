@@ -505,11 +505,11 @@ static void a_summary_alone_is_that_of_the_report(void **state)
 
 static const char *words_of_memory(struct gt_report *report)
 {
-    const struct gt_node *line = gt_brief_first_line(gt_brief_of(gt_report_root(report)));
+    const struct gt_node *line = gt_brief_first_of(gt_brief_of(gt_report_root(report)), "lines");
     while (line && strcmp(line->title, "memory") != 0)
         line = line->next;
     assert_non_null(line);
-    return gt_brief_words(line);
+    return gt_brief_text(line, "words");
 }
 
 static void a_peak_above_the_limit_that_it_met_is_explained(void **state)

@@ -12,16 +12,93 @@
 #include "schema/unit.h"
 #include "store/address.h"
 #include "store/store.h"
+#include "trace/input/pickle.h"
 
 /* ---- files ---- */
 
 enum { LARGEST = 256 << 20 };
 
-static int load_file(struct gt_json_value **ret, const char *path, struct gt_error *error)
+static int parse(struct gt_json_value **ret, const char *text, size_t length, const char *path, struct gt_error *error)
 {
     struct gt_json_trouble problem;
-    struct gt_buffer text = {0};
-    text.ceiling = LARGEST;
+    *ret = gt_json_parse(text, length, GT_JSON_UNIQUE_NAMES, &problem);
+    return *ret ? 0 : gt_error_set(error, EBADMSG, "%s, line %d: %s", path, problem.line, problem.text);
+}
+
+/* ---- pickles: those of `--format pickle`, which call from_tree(type, tree). Nothing is called. ---- */
+
+enum { FROM_TREE = 1, DEEPEST = 64 };
+
+static int name_of(const char *module, size_t module_length, const char *name, size_t name_length)
+{
+    static const char package[] = "gpu_tracker._results", function[] = "from_tree";
+    bool is_known = module_length == sizeof package - 1 && !memcmp(module, package, module_length) &&
+                    name_length == sizeof function - 1 && !memcmp(name, function, name_length);
+    return is_known ? FROM_TREE : 0;
+}
+
+/* Returns NULL for anything else than a tree of at most `left` values: shared values make a small pickle a large tree. */
+static struct gt_json_value *tree_of(const struct gt_pickle_value *value, size_t *left, int depth)
+{
+    struct gt_json_value *json = NULL;
+    int status = 0;
+    if (depth >= DEEPEST || !*left)
+        return NULL;
+    --*left;
+    switch (value->kind) {
+    case GT_PICKLE_NONE: return gt_json_new_null();
+    case GT_PICKLE_BOOL: return gt_json_new_bool(value->integer);
+    case GT_PICKLE_INTEGER: return gt_json_new_integer(value->integer);
+    case GT_PICKLE_FLOAT: return isfinite(value->number) ? gt_json_new_number(value->number) : gt_json_new_null();
+    case GT_PICKLE_TEXT: return gt_json_new_text(value->text, value->length);
+    case GT_PICKLE_LIST:
+        json = gt_json_new_array();
+        for (uint32_t i = 0; json && status == 0 && i < value->count; i++)
+            status = gt_json_append(json, tree_of(value->item[i], left, depth + 1));
+        break;
+    case GT_PICKLE_DICT:
+        json = gt_json_new_object();
+        for (uint32_t i = 0; json && status == 0 && i < value->count; i += 2) {
+            struct gt_json_value *key = value->item[i]->kind == GT_PICKLE_TEXT
+                                            ? tree_of(value->item[i], left, depth + 1)
+                                            : NULL;
+            status = key ? gt_json_set(json, gt_json_text_of(key), tree_of(value->item[i + 1], left, depth + 1)) : -1;
+            gt_json_free(key);
+        }
+        break;
+    default: break;
+    }
+    if (status == 0)
+        return json;
+    gt_json_free(json);
+    return NULL;
+}
+
+int gt_results_unpickle(struct gt_json_value **ret, const void *bytes, size_t length, const char *name,
+                        struct gt_error *error)
+{
+    static const char class[] = "SubTrackingResults";
+    struct gt_pickle *pickle;
+    size_t left = 4 * length + 1024; /* a value is a byte at least, and few are shared */
+    struct gt_error bad = {0};
+    int status = gt_pickle_read(&pickle, bytes, length, name_of, name, &bad);
+    if (status == -EBADMSG && memmem(bytes, length, class, sizeof class - 1))
+        return gt_error_set(
+            error, EBADMSG,
+            "%s holds objects of Python: write JSON with python -m gpu_tracker._unpickle FILE > FILE.json", name);
+    if (status < 0)
+        return gt_error_copy(error, &bad);
+    const struct gt_pickle_value *root = gt_pickle_root(pickle);
+    const struct gt_pickle_value *tree = gt_pickle_made_by(root) == FROM_TREE ? gt_pickle_item(root->arguments, 1)
+                                                                              : NULL;
+    *ret = tree ? tree_of(tree, &left, 0) : NULL;
+    gt_pickle_free(pickle);
+    return *ret ? 0 : gt_error_set(error, EBADMSG, "%s holds no results of analyze that can be read", name);
+}
+
+static int load_file(struct gt_json_value **ret, const char *path, struct gt_error *error)
+{
+    struct gt_buffer text = {.ceiling = LARGEST};
     int status = gt_given_file_read(path, &text, error);
     if (status == 0 && !text.length)
         status = gt_error_set(error, EBADMSG, "%s is empty", path);
@@ -29,8 +106,8 @@ static int load_file(struct gt_json_value **ret, const char *path, struct gt_err
         status = gt_results_unpickle(ret, text.data, text.length, path, error);
     else if (status == 0 && !strchr("{[", text.data[strspn(text.data, " \t\r\n")]))
         status = gt_error_set(error, EBADMSG, "%s is neither a pickle nor JSON: write one with analyze", path);
-    else if (status == 0 && !(*ret = gt_json_parse(text.data, text.length, GT_JSON_UNIQUE_NAMES, &problem)))
-        status = gt_error_set(error, EBADMSG, "%s, line %d: %s", path, problem.line, problem.text);
+    else if (status == 0)
+        status = parse(ret, text.data, text.length, path, error);
     gt_buffer_release(&text);
     return status;
 }
@@ -111,12 +188,13 @@ static int rename_all(struct gt_json_value *tree)
     return status;
 }
 
-static int load_tree(struct gt_json_value **ret, const char *path, struct gt_error *error)
+/* `text`: the JSON, instead of what the file holds; NULL. */
+static int load_tree(struct gt_json_value **ret, const char *path, const char *text, struct gt_error *error)
 {
     struct gt_json_value *tree = NULL;
     int status = gt_refuse_address(path, error);
     if (status == 0)
-        status = load_file(&tree, path, error);
+        status = text ? parse(&tree, text, strlen(text), path, error) : load_file(&tree, path, error);
     if (status == 0)
         status = check(tree, path, error);
     if (status == 0 && gt_json_integer_of(gt_json_member(tree, "results_version")) < 2 &&
@@ -142,20 +220,20 @@ int gt_results_load(struct gt_report **ret, const char *path, void (*warn)(void 
         gt_report_free(report);
         return status;
     }
-    int status = load_tree(&tree, path, error);
+    int status = load_tree(&tree, path, NULL, error);
     if (status == 0)
         status = gt_report_of_json(ret, "sub_tracking_results", tree, error);
     gt_json_free(tree);
     return status;
 }
 
-int gt_results_json(char **ret, const char *path, struct gt_error *error)
+int gt_results_json(char **ret, const char *path, const char *json, struct gt_error *error)
 {
     struct gt_json_value *tree = NULL;
     struct gt_report *report = NULL;
     struct gt_buffer text = {0};
-    int status = gt_block_writer_of(path) ? analyse_recording(&report, path, NULL, NULL, error)
-                                          : load_tree(&tree, path, error);
+    int status = !json && gt_block_writer_of(path) ? analyse_recording(&report, path, NULL, NULL, error)
+                                                   : load_tree(&tree, path, json, error);
     if (status == 0 && report)
         status = gt_report_write(report, "json", &text, error);
     if (status == 0)

@@ -9,12 +9,12 @@
 #include "base/json.h"
 #include "report/report.h"
 
-/* Reads the results in a file: JSON, pickles, or a tracking file, which is analysed; of an earlier version, too. The
+/* Reads the results in a file: JSON, a pickle of `--format pickle`, or a tracking file, which is analysed; of an earlier version, too. The
  * report holds sections and fields alone, as JSON has them. `warn` may be NULL. */
 int gt_results_load(struct gt_report **ret, const char *path, void (*warn)(void *context, const char *sentence),
                     void *context, struct gt_error *error);
-/* Reads the same as JSON, to be freed. */
-int gt_results_json(char **ret, const char *path, struct gt_error *error);
+/* Reads the same as JSON, to be freed. `json`: reads this text instead of the file, whose name errors have; or NULL. */
+int gt_results_json(char **ret, const char *path, const char *json, struct gt_error *error);
 
 /* Returns the node at a path of keys, NULL-terminated; NULL when there is none. */
 const struct gt_node *gt_results_find(const struct gt_node *results, const char *const keys[]);
@@ -30,8 +30,8 @@ int gt_results_report(struct gt_report **ret, const char *type, const char *json
 /* Makes a title as the original writes it: "Main Ram" of "main_ram". */
 void gt_results_title(char *title, size_t size, const char *key);
 
-/* Reads a pickle of results as the tree that their JSON would be. Nothing in it is executed. -EBADMSG: it holds
- * anything else. */
+/* Reads a pickle of `--format pickle` as the tree that its JSON would be. Nothing in it is executed. -EBADMSG: it holds
+ * anything else; the package reads pickles of Python, see gpu_tracker._unpickle. */
 int gt_results_unpickle(struct gt_json_value **ret, const void *bytes, size_t length, const char *name,
                         struct gt_error *error);
 

@@ -216,7 +216,7 @@ static void add_differences(struct gt_node *root, const struct gt_comparison *co
 static bool has_block(const struct gt_comparison *comparison, const struct gt_slot *slot, size_t session)
 {
     for (size_t i = 0; i < comparison->runs; i++)
-        if (comparison->session_of_run[i] == session && slot->block[i])
+        if (comparison->run[i].session == session && slot->block[i])
             return true;
     return false;
 }
@@ -349,10 +349,10 @@ static void add_disturbed(struct gt_node *root, const struct gt_comparison *comp
         double most = 0;
         char number[GT_HUMAN_SIZE];
         for (size_t run = 0; run < comparison->runs; run++) {
-            if (comparison->session_of_run[run] != i || isnan(comparison->others[run]))
+            if (comparison->run[run].session != i || isnan(comparison->run[run].others))
                 continue;
             disturbed++;
-            most = fmax(most, comparison->others[run]);
+            most = fmax(most, comparison->run[run].others);
         }
         if (!disturbed)
             continue;

@@ -14,6 +14,17 @@ struct gt_session_value {
     size_t session;
 };
 
+/* One run, with what the whole comparison asks of its results. */
+struct gt_run {
+    struct gt_report *results;
+    size_t session;
+    double duration;   /* seconds; NaN: not known */
+    int failed;        /* its exit status; 0: it did not fail, or that is not known */
+    bool has_no_gpu;   /* its machine */
+    bool is_estimated; /* its energy, by a model of the user's */
+    double others;     /* cores that other programs used, if they disturbed it; else NaN */
+};
+
 /* One block as the runs know it. */
 struct gt_slot {
     const char *name;             /* in the run that brought it */
@@ -26,9 +37,7 @@ struct gt_comparison {
     const char *statistic;
     struct gt_session *session; /* in the order given; the first is the baseline */
     size_t sessions;
-    struct gt_report **run; /* results of all runs, */
-    size_t *session_of_run; /* and whose they are */
-    double *others;         /* cores that other programs used in each run, if they disturbed it; else NaN */
+    struct gt_run *run;
     size_t runs;
     struct gt_slot *slot;
     size_t slots;

@@ -21,7 +21,7 @@
 
 const struct gt_node *gt_compare_results(const struct gt_comparison *comparison, size_t run)
 {
-    return &comparison->run[run]->root;
+    return &comparison->run[run].results->root;
 }
 
 const struct gt_node *gt_compare_measurements(const struct gt_comparison *comparison, const char *key)
@@ -35,14 +35,6 @@ static const struct gt_node *results_of(const struct gt_comparison *comparison, 
                                         size_t run)
 {
     return figure->slot ? figure->slot->block[run] : gt_compare_results(comparison, run);
-}
-
-/* Returns true for figures about GPUs in a run on a machine without one. */
-static bool has_no_gpu(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
-{
-    static const char *const count[] = {"static_data", "system_gpu_count", NULL};
-    bool is_of_gpus = figure->keys[1] && strstr(figure->keys[1], "gpu_");
-    return is_of_gpus && gt_results_number(gt_compare_results(comparison, run), count) == 0;
 }
 
 /* Returns the figure that tells how much of the time a figure of energy covers. */
@@ -73,7 +65,7 @@ double gt_compare_session_covered(const struct gt_comparison *comparison, const 
 {
     double least = 100;
     for (size_t i = 0; i < comparison->runs; i++)
-        if (comparison->session_of_run[i] == session)
+        if (comparison->run[i].session == session)
             least = fmin(least, covered(comparison, figure, i));
     return least;
 }
@@ -108,16 +100,15 @@ static double unit_factor(const struct gt_comparison *comparison, const struct g
 
 double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
-    static const char *const duration_keys[] = {"duration", NULL};
+    const struct gt_run *of = &comparison->run[run];
+    bool is_of_gpus = figure->keys[1] && strstr(figure->keys[1], "gpu_");
     double value = gt_results_number(results_of(comparison, figure, run), figure->keys);
-    if (value == 0 && !figure->as_original && has_no_gpu(comparison, figure, run))
+    if (value == 0 && !figure->as_original && is_of_gpus && of->has_no_gpu)
         return NAN;
     if (!comparison->options->allow_partial && covered(comparison, figure, run) < 100)
         return NAN;
-    if (figure->is_rate) {
-        double duration = gt_results_number(gt_compare_results(comparison, run), duration_keys);
-        value = duration > 0 ? value / duration : NAN;
-    }
+    if (figure->is_rate)
+        value = of->duration > 0 ? value / of->duration : NAN;
     return value * (figure->factor > 0 ? figure->factor : 1) * unit_factor(comparison, figure, run);
 }
 
@@ -127,7 +118,7 @@ static size_t values_of(const struct gt_comparison *comparison, const struct gt_
 {
     size_t count = 0;
     for (size_t i = 0; i < comparison->runs; i++) {
-        double value = comparison->session_of_run[i] == session ? gt_compare_run(comparison, figure, i) : NAN;
+        double value = comparison->run[i].session == session ? gt_compare_run(comparison, figure, i) : NAN;
         if (!isnan(value))
             ret[count++] = value;
     }
@@ -160,23 +151,13 @@ struct gt_compared gt_compare_session(const struct gt_comparison *comparison, co
 
 /* ---- runs that failed ---- */
 
-/* Returns the exit status where it is that of a failure of a run of the session, else 0. */
-static int failure_of(const struct gt_comparison *comparison, size_t run, size_t session)
-{
-    static const char *const keys[] = {"exit_status", NULL};
-    double status = comparison->session_of_run[run] == session
-                        ? gt_results_number(gt_compare_results(comparison, run), keys)
-                        : NAN;
-    return status > 0 ? (int)status : 0;
-}
-
 size_t gt_compare_failed_runs(const struct gt_comparison *comparison, size_t session, int *ret_status)
 {
     size_t count = 0;
     for (size_t i = 0; i < comparison->runs; i++) {
-        int status = failure_of(comparison, i, session);
-        if (status && !count++)
-            *ret_status = status;
+        const struct gt_run *run = &comparison->run[i];
+        if (run->session == session && run->failed && !count++)
+            *ret_status = run->failed;
     }
     return count;
 }
@@ -184,12 +165,12 @@ size_t gt_compare_failed_runs(const struct gt_comparison *comparison, size_t ses
 int gt_compare_failure(const struct gt_comparison *comparison, size_t session, size_t other)
 {
     for (size_t i = 0; i < comparison->runs; i++) {
-        int status = failure_of(comparison, i, session);
+        const struct gt_run *run = &comparison->run[i];
         bool is_matched = false;
-        for (size_t k = 0; k < comparison->runs && status; k++)
-            is_matched |= failure_of(comparison, k, other) == status;
-        if (status && !is_matched)
-            return status;
+        for (size_t k = 0; k < comparison->runs; k++)
+            is_matched |= comparison->run[k].session == other && comparison->run[k].failed == run->failed;
+        if (run->session == session && run->failed && !is_matched)
+            return run->failed;
     }
     return 0;
 }
@@ -229,26 +210,20 @@ static bool cpu_time_is_estimated(const struct gt_comparison *comparison, const 
     return false;
 }
 
-static bool is_estimated(const struct gt_node *results)
-{
-    const struct gt_node *found = gt_results_find(results, (const char *const[]){"energy", "estimated", NULL});
-    return found && gt_node_text(found);
-}
-
 bool gt_compare_session_is_estimated(const struct gt_comparison *comparison, size_t session)
 {
     bool any = false;
     for (size_t i = 0; i < comparison->runs; i++)
-        if (comparison->session_of_run[i] == session)
-            any |= is_estimated(gt_compare_results(comparison, i));
+        if (comparison->run[i].session == session)
+            any |= comparison->run[i].is_estimated;
     return any;
 }
 
 bool gt_compare_is_estimated(const struct gt_comparison *comparison)
 {
     bool any = false;
-    for (size_t i = 0; i < comparison->sessions; i++)
-        any |= gt_compare_session_is_estimated(comparison, i);
+    for (size_t i = 0; i < comparison->runs; i++)
+        any |= comparison->run[i].is_estimated;
     return any;
 }
 
@@ -321,10 +296,19 @@ static int load_run(struct gt_comparison *comparison, const char *mapping, struc
         gt_report_free(results);
         return gt_error_system(error, ENOMEM, "%s", mapping);
     }
+    const struct gt_node *root = &results->root;
+    const struct gt_node *estimated = gt_results_find(root, (const char *const[]){"energy", "estimated", NULL});
+    double failed = gt_results_number(root, (const char *const[]){"exit_status", NULL});
     session->runs++;
-    comparison->session_of_run[comparison->runs] = (size_t)(session - comparison->session);
-    comparison->others[comparison->runs] = others_in(mapping + length + 1);
-    comparison->run[comparison->runs++] = results;
+    comparison->run[comparison->runs++] = (struct gt_run){
+        .results = results,
+        .session = (size_t)(session - comparison->session),
+        .duration = gt_results_number(root, (const char *const[]){"duration", NULL}),
+        .failed = failed > 0 ? (int)failed : 0,
+        .has_no_gpu = gt_results_number(root, (const char *const[]){"static_data", "system_gpu_count", NULL}) == 0,
+        .is_estimated = estimated && gt_node_text(estimated),
+        .others = others_in(mapping + length + 1),
+    };
     return 0;
 }
 
@@ -341,12 +325,9 @@ static int load(struct gt_comparison *comparison, struct gt_error *error)
             "or a config file");
     comparison->session = calloc(count, sizeof *comparison->session);
     comparison->run = calloc(count, sizeof *comparison->run);
-    comparison->session_of_run = calloc(count, sizeof *comparison->session_of_run);
     comparison->order = calloc(count, sizeof *comparison->order);
     comparison->scratch = calloc(2 * count, sizeof *comparison->scratch);
-    comparison->others = calloc(count, sizeof *comparison->others);
-    if (!comparison->session || !comparison->run || !comparison->session_of_run || !comparison->scratch ||
-        !comparison->order || !comparison->others)
+    if (!comparison->session || !comparison->run || !comparison->scratch || !comparison->order)
         return gt_error_system(error, ENOMEM, "sessions");
     int status = 0;
     for (size_t i = 0; i < count && status == 0; i++)
@@ -441,7 +422,7 @@ static int sort_blocks(struct blocks *ret, const struct gt_node *results)
 
 static const char *session_name(const struct gt_comparison *comparison, size_t run)
 {
-    return comparison->session[comparison->session_of_run[run]].name;
+    return comparison->session[comparison->run[run].session].name;
 }
 
 static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t reference, size_t run,
@@ -599,13 +580,11 @@ void gt_comparison_close(struct gt_comparison *comparison)
         free(comparison->slot[i].block);
     }
     for (size_t i = 0; i < comparison->runs; i++)
-        gt_report_free(comparison->run[i]);
+        gt_report_free(comparison->run[i].results);
     for (size_t i = 0; i < comparison->sessions; i++)
         free(comparison->session[i].name);
     free(comparison->slot);
     free(comparison->run);
-    free(comparison->session_of_run);
-    free(comparison->others);
     free(comparison->scratch);
     free(comparison->order);
     free(comparison->session);
@@ -778,9 +757,9 @@ static int judge_session(struct gt_compare_lines *lines, const struct gt_compari
     for (size_t i = 0; i < lines->count && status == 0; i++) {
         double *baseline = value + i * runs, *own = baseline + first;
         for (size_t run = 0; run < comparison->runs; run++)
-            if (comparison->session_of_run[run] == 0)
+            if (comparison->run[run].session == 0)
                 *baseline++ = gt_compare_run(comparison, &lines->line[i].figure, run);
-            else if (comparison->session_of_run[run] == session)
+            else if (comparison->run[run].session == session)
                 *own++ = gt_compare_run(comparison, &lines->line[i].figure, run);
     }
     if (status == 0)

@@ -293,7 +293,7 @@ static double unended_calls(const struct gt_comparison *comparison, const struct
     bool is_asked_for = strstr(rule->figure.keys[0], "unfinished") != NULL;
     double sum = 0;
     for (size_t i = 0; rule->figure.slot && !is_asked_for && i < comparison->runs; i++)
-        if (comparison->session_of_run[i] == session)
+        if (comparison->run[i].session == session)
             sum += fmax(0, gt_compare_run(comparison, &calls, i));
     return sum;
 }

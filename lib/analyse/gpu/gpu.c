@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyse/trace/step_spans.h"
 #include "base/number.h"
 
 /* ---- the work of GPUs as spans ---- */
@@ -148,4 +149,149 @@ int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans
     free(calls);
     *ret = found;
     return 0;
+}
+
+/* ---- steps ---- */
+
+static int by_start(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start), GT_ORDER(x->end, y->end),
+                       GT_ORDER(x->key[1], y->key[1]), GT_ORDER(x->key[2], y->key[2]));
+}
+
+static bool has_node(const struct gt_spans *spans, uint32_t node)
+{
+    for (size_t i = 0; i < spans->count; i++)
+        if (spans->span[i].key[0] == node)
+            return true;
+    return false;
+}
+
+/* A node without steps is looked at as a whole. */
+static int add_whole_nodes(const struct gt_spans *all, struct gt_spans *spans)
+{
+    int status = 0;
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(all, 1, &from, &to);) {
+        struct gt_keyed_span whole = all->span[from];
+        whole.end = all->span[to - 1].end;
+        whole.key[1] = GT_TRACE_NONE;
+        if (!has_node(spans, whole.key[0]))
+            status = gt_spans_add(spans, whole);
+    }
+    return status;
+}
+
+bool gt_is_read_in_part(const struct gt_trace *trace, const struct gt_keyed_span *step)
+{
+    return trace->is_bounded && (step->start < trace->bound_first || step->end > trace->bound_last);
+}
+
+/* They are left out where their node has others. */
+static void leave_out_parts(const struct gt_trace *trace, struct gt_spans *spans)
+{
+    size_t kept = 0;
+    for (size_t from = 0, to = 0; trace->is_bounded && gt_spans_next(spans, 1, &from, &to);) {
+        size_t first = kept;
+        for (size_t i = from; i < to; i++)
+            if (!gt_is_read_in_part(trace, &spans->span[i]))
+                spans->span[kept++] = spans->span[i];
+        for (size_t i = from; i < to && kept == first; i++)
+            spans->span[first + i - from] = spans->span[i];
+        kept = kept == first ? first + to - from : kept;
+    }
+    spans->count = trace->is_bounded ? kept : spans->count;
+}
+
+size_t gt_gpu_step_at(const struct gt_gpu_steps *steps, uint32_t node, int64_t time)
+{
+    size_t low = GT_SEARCH(0, steps->count, middle,
+                           steps->step[middle].span.key[0] != node ? steps->step[middle].span.key[0] < node
+                                                                   : steps->step[middle].host_start <= time);
+    return low && steps->step[low - 1].span.key[0] == node ? low - 1 : SIZE_MAX;
+}
+
+/* Each piece of work belongs to the step that its call lies in: owner[i], or SIZE_MAX. */
+static void join_work(const struct gt_analysis_input *input, struct gt_gpu_steps *steps, const struct gt_spans *work,
+                      const size_t *call)
+{
+    const struct gt_trace_events *events = &input->trace->events;
+    for (size_t i = 0; i < work->count; i++) {
+        const struct gt_keyed_span *span = &work->span[i];
+        steps->owner[i] = SIZE_MAX;
+        if (call[i] == SIZE_MAX)
+            continue;
+        int64_t start = events->start[call[i]], end = start + gt_trace_duration(events, call[i]);
+        size_t at = gt_gpu_step_at(steps, span->key[GT_GPU_NODE], start);
+        struct gt_gpu_step *step = at == SIZE_MAX ? NULL : &steps->step[at];
+        if (!step || end > step->host_end)
+            continue;
+        steps->owner[i] = at;
+        step->first = !step->work || span->start < step->first ? span->start : step->first;
+        step->last = !step->work || span->end > step->last ? span->end : step->last;
+        step->work++;
+    }
+}
+
+/* The latest end of work that no step launched, before the work of the node's first step. */
+static int64_t end_before(const struct gt_spans *work, const size_t *owner, const struct gt_gpu_step *first)
+{
+    int64_t end = first->span.start;
+    for (size_t i = 0; i < work->count && first->work; i++)
+        if (owner[i] == SIZE_MAX && work->span[i].key[GT_GPU_NODE] == first->span.key[0] &&
+            work->span[i].end < first->first && work->span[i].end > end)
+            end = work->span[i].end;
+    return end;
+}
+
+static void move_steps(struct gt_gpu_steps *steps, const struct gt_spans *work)
+{
+    int64_t previous = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        struct gt_gpu_step *step = &steps->step[i];
+        if (!i || step->span.key[0] != step[-1].span.key[0])
+            previous = end_before(work, steps->owner, step);
+        step->span.start = step->span.start > previous ? step->span.start : previous;
+        step->span.end = step->work && step->last > step->span.end ? step->last : step->span.end;
+        step->span.end = step->span.end > step->span.start ? step->span.end : step->span.start;
+        previous = step->span.end;
+    }
+}
+
+int gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spans *all, const struct gt_spans *work,
+                      const size_t *call, struct gt_gpu_steps *steps)
+{
+    struct gt_spans spans = {0};
+    size_t *found = NULL;
+    *steps = (struct gt_gpu_steps){0};
+    int status = call ? 0 : gt_gpu_launches(input, work, &found);
+    if (status >= 0)
+        status = gt_step_spans(input, &spans);
+    leave_out_parts(input->trace, &spans);
+    if (status >= 0)
+        status = add_whole_nodes(all, &spans);
+    gt_spans_sort_by(&spans, by_start);
+    steps->step = calloc(spans.count + 1, sizeof *steps->step);
+    steps->owner = malloc((work->count + 1) * sizeof *steps->owner);
+    status = status >= 0 && (!steps->step || !steps->owner) ? -ENOMEM : status;
+    for (; status >= 0 && steps->count < spans.count; steps->count++)
+        steps->step[steps->count] = (struct gt_gpu_step){.span = spans.span[steps->count],
+                                                         .host_start = spans.span[steps->count].start,
+                                                         .host_end = spans.span[steps->count].end,
+                                                         .is_whole_node = spans.span[steps->count].key[1] ==
+                                                                          GT_TRACE_NONE};
+    if (status >= 0) {
+        join_work(input, steps, work, call ? call : found);
+        move_steps(steps, work);
+    }
+    free(found);
+    gt_spans_release(&spans);
+    return status;
+}
+
+void gt_gpu_steps_release(struct gt_gpu_steps *steps)
+{
+    free(steps->step);
+    free(steps->owner);
+    *steps = (struct gt_gpu_steps){0};
 }

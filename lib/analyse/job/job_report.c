@@ -110,8 +110,8 @@ static void add_totals(struct gt_node *root, const struct gt_job *job, const str
         add_bounds(section, "gpu_memory_peak", "GPU memory peak", job->gpu_ram);
     gt_report_number(section, "read_bytes", "Read from storage", gt_job_sum(job, GT_READ_BYTES), "bytes");
     gt_report_number(section, "written_bytes", "Written to storage", gt_job_sum(job, GT_WRITTEN_BYTES), "bytes");
-    gt_report_number(section, "received", "Received in its network namespaces, by whoever", job->received, "bytes");
-    gt_report_number(section, "sent", "Sent in its network namespaces, by whoever", job->sent, "bytes");
+    gt_report_number(section, "received", "Received by all programs in its network namespaces", job->received, "bytes");
+    gt_report_number(section, "sent", "Sent by all programs in its network namespaces", job->sent, "bytes");
     gt_report_count(section, "processes", "Processes", gt_job_sum(job, GT_PROCESSES_STARTED), NULL);
     gt_node_hide_missing(section);
 }
@@ -718,7 +718,7 @@ static void warn_of_ranks(struct gt_node *brief, const struct gt_job *job, const
 {
     struct odd_rank *odd = calloc(job->members + 1, sizeof *odd);
     size_t count = 0, named = NAMED, told = 0;
-    for (const struct gt_node *item = gt_brief_first_warning(brief); item; item = item->next)
+    for (const struct gt_node *item = gt_brief_first_of(brief, "warnings"); item; item = item->next)
         told++;
     named = told < named ? named - told : 1; /* the limit of a summary */
     for (size_t i = 0; i < job->members && odd; i++) {

@@ -1,21 +1,26 @@
 #include "analyse/path/critical_path.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyse/gpu/gpu.h"
+#include "analyse/views.h"
 #include "base/number.h"
+
+static const char *const kind_names[GT_PATH_KINDS] = {
+    [GT_PATH_LOADING] = "data loading",      [GT_PATH_OPERATORS] = "operators",
+    [GT_PATH_CALLS] = "calls and launches",  [GT_PATH_SYNCHRONIZATION] = "synchronization",
+    [GT_PATH_COMPUTE] = "computing kernels", [GT_PATH_COMMUNICATION] = "communication",
+    [GT_PATH_COPIES] = "copies and fills",   [GT_PATH_WAITING] = "waiting for other ranks",
+    [GT_PATH_GAPS] = "between work of GPUs", [GT_PATH_OTHER] = "host outside operators",
+};
 
 const char *gt_path_kind_name(enum gt_path_kind kind)
 {
-    static const char *const names[GT_PATH_KINDS] = {
-        [GT_PATH_LOADING] = "data loading",      [GT_PATH_OPERATORS] = "operators",
-        [GT_PATH_CALLS] = "calls and launches",  [GT_PATH_SYNCHRONIZATION] = "synchronization",
-        [GT_PATH_COMPUTE] = "computing kernels", [GT_PATH_COMMUNICATION] = "communication",
-        [GT_PATH_COPIES] = "copies and fills",   [GT_PATH_WAITING] = "waiting for other ranks",
-        [GT_PATH_GAPS] = "between work of GPUs", [GT_PATH_OTHER] = "host outside operators",
-    };
-    return names[kind];
+    return kind_names[kind];
 }
 
 /* ---- the longest way ---- */
@@ -450,3 +455,366 @@ void gt_critical_path_close(struct gt_critical_path *path)
     free(path->member);
     *path = (struct gt_critical_path){0};
 }
+
+/* ---- the report ----
+ * What holds each step: shares of its critical path, the names that hold most of it, and what a step would take without them. */
+
+static const char *const arguments[] = {GT_PATH_ARGUMENTS, NULL};
+
+#define KIND_COLUMNS(unit)                                                                                 \
+    "number:loading_" unit " number:operators_" unit " number:calls_" unit " number:synchronization_" unit \
+    " number:compute_" unit " number:communication_" unit " number:copies_" unit " number:waiting_" unit   \
+    " number:gaps_" unit " number:other_" unit
+
+enum { SHOWN_NAMES = 10 };
+static const char all_ranks[] = GT_TOP_ALL;
+
+/* Steps from..to are those of one node, or of the job. */
+struct owner {
+    size_t from, to;
+    int64_t whole, part[GT_PATH_KINDS];
+};
+
+struct tables {
+    const struct gt_analysis_input *input;
+    const struct gt_critical_path *path;
+    struct owner *owner;
+    const char **name; /* of each owner */
+    uint32_t owners;
+    bool has_job; /* the last owner */
+};
+
+static void add_up(const struct gt_critical_path *path, size_t from, size_t to, int64_t part[GT_PATH_KINDS])
+{
+    memset(part, 0, GT_PATH_KINDS * sizeof *part);
+    for (size_t i = from; i < to; i++)
+        for (size_t j = path->step[i].piece; j < path->step[i].piece_end; j++)
+            part[path->piece[j].kind] += path->piece[j].end - path->piece[j].start;
+}
+
+static void find_owners(struct tables *tables)
+{
+    const struct gt_critical_path *path = tables->path;
+    struct gt_query *query = tables->input->query;
+    tables->owner = gt_query_memory(query, path->steps, sizeof *tables->owner);
+    tables->name = gt_query_memory(query, path->steps, sizeof *tables->name);
+    tables->has_job = path->steps > path->ranks;
+    for (size_t i = 0; i < path->steps && tables->owner && tables->name; i++) {
+        const struct gt_path_step *step = &path->step[i];
+        if (!i || step->span.key[0] != step[-1].span.key[0] || i == path->ranks) {
+            tables->name[tables->owners] = i == path->ranks ? all_ranks
+                                                            : gt_analysis_text(tables->input, step->span.key[0]);
+            tables->owner[tables->owners++] = (struct owner){.from = i, .to = i};
+        }
+        struct owner *owner = &tables->owner[tables->owners - 1];
+        owner->to = i + 1;
+        owner->whole += step->span.end - step->span.start;
+    }
+    for (size_t i = 0; i < tables->owners; i++)
+        add_up(path, tables->owner[i].from, tables->owner[i].to, tables->owner[i].part);
+}
+
+/* ---- steps ---- */
+
+static void add_owners(const struct tables *tables, struct gt_node *root)
+{
+    struct gt_table *table = gt_analysis_table(root, "critical_path", "Critical path",
+                                               "text:node integer:steps number:mean_step_us " KIND_COLUMNS("percent"));
+    for (size_t i = 0; i < tables->owners; i++) {
+        const struct owner *owner = &tables->owner[i];
+        gt_table_text(table, tables->name[i]);
+        gt_integer_if(table, !tables->path->step[owner->from].is_whole_node, (int64_t)(owner->to - owner->from));
+        gt_table_number(table, (double)owner->whole / (double)(owner->to - owner->from) / 1e3);
+        for (int kind = 0; kind < GT_PATH_KINDS; kind++)
+            gt_table_number(table, gt_percent((double)owner->part[kind], (double)owner->whole));
+    }
+    gt_analysis_empty(root, table, "no events that last on threads or GPUs");
+}
+
+static void add_step_table(const struct tables *tables, struct gt_node *root)
+{
+    struct gt_table *table = gt_analysis_table(
+        root, "steps", "Steps",
+        "text:node text:mode integer:step number:start_us number:duration_us " KIND_COLUMNS("us"));
+    for (size_t i = 0; i < tables->owners; i++)
+        for (size_t j = tables->owner[i].from; j < tables->owner[i].to; j++) {
+            const struct gt_path_step *step = &tables->path->step[j];
+            int64_t part[GT_PATH_KINDS];
+            add_up(tables->path, j, j + 1, part);
+            GT_CELLS(table, tables->name[i], gt_analysis_text(tables->input, step->span.key[1]));
+            gt_integer_if(table, !(step->is_whole_node), (int32_t)step->span.key[2]);
+            GT_CELLS(table, gt_analysis_us(tables->input, step->span.start),
+                     (double)(step->span.end - step->span.start) / 1e3);
+            for (int kind = 0; kind < GT_PATH_KINDS; kind++)
+                gt_table_number(table, (double)part[kind] / 1e3);
+        }
+    gt_analysis_empty(root, table, NULL);
+}
+
+/* ---- names ---- */
+
+/* Returns what is on the paths: owner name kind pieces time, those of each owner by time. */
+static struct gt_rows find_names(const struct tables *tables)
+{
+    const struct gt_critical_path *path = tables->path;
+    const struct gt_trace_events *events = &tables->input->trace->events;
+    struct gt_rows rows = gt_rows_new(tables->input->query, path->piece_count);
+    uint32_t *owner = gt_rows_add_keys(&rows, "owner", tables->name);
+    uint32_t *name = gt_rows_add_keys(&rows, "name", NULL), *kind = gt_rows_add_keys(&rows, "kind", kind_names);
+    int64_t *time = gt_rows_add_wholes(&rows, "time");
+    bool *is_hidden = gt_query_memory(rows.query, tables->input->trace->strings.count, sizeof *is_hidden);
+    if (!is_hidden)
+        return rows;
+    memset(is_hidden, 0, tables->input->trace->strings.count * sizeof *is_hidden);
+    for (size_t i = 0; i < events->count; i++)
+        is_hidden[events->name[i]] |= (events->flag[i] & GT_TRACE_HIDDEN) != 0;
+    size_t row = 0;
+    for (uint32_t i = 0; i < tables->owners; i++)
+        for (size_t j = tables->owner[i].from; j < tables->owner[i].to; j++)
+            for (size_t k = path->step[j].piece; k < path->step[j].piece_end && row < rows.count; k++, row++) {
+                const struct gt_path_piece *piece = &path->piece[k];
+                bool is_named = piece->name != GT_TRACE_NONE && !is_hidden[piece->name];
+                owner[row] = i;
+                name[row] = is_named ? gt_analysis_place(tables->input, piece->name) : GT_NO_KEY;
+                kind[row] = piece->kind;
+                time[row] = piece->end - piece->start;
+            }
+    rows.count = row;
+    rows = gt_rows_above(&rows, "name", -INFINITY);
+    rows = gt_rows_group(&rows, "owner name kind", GT_AGGREGATES(GT_COUNT("pieces"), GT_SUM("time", "time")));
+    gt_rows_sort(&rows, "owner -time name kind");
+    return rows;
+}
+
+static void put_names(const struct tables *tables, struct gt_node *root, struct gt_rows names)
+{
+    const uint32_t *owner = gt_rows_keys(&names, "owner");
+    int64_t *whole = gt_rows_add_wholes(&names, "whole");
+    for (size_t i = 0; i < names.count; i++)
+        whole[i] = tables->owner[owner[i]].whole;
+    gt_rows_percent(&names, "percent", "time", "whole");
+    gt_rows_rename(&names, "owner", "node");
+    gt_rows_rename(&names, "time", "total");
+    gt_top_shown(gt_rows_put(tables->input, root, "names", "Names on the path", &names,
+                             "text:node kernel:name text:kind integer:pieces number:total_us number:percent", NULL),
+                 SHOWN_NAMES);
+}
+
+/* ---- what if ---- */
+
+/* Trials of what takes no time: owner kind name on_path length, as far as rows are filled. */
+struct gains {
+    struct gt_rows rows;
+    uint32_t *owner, *kind, *name;
+    int64_t *on_path, *length;
+};
+
+/* `on_path` is the time of each owner in what takes no time. What is not on a path cannot make it shorter. */
+static int try_what(const struct tables *tables, const struct gt_path_what *what, uint32_t name, const int64_t *on_path,
+                    bool of_job, int64_t *length, struct gains *gains)
+{
+    size_t first = of_job ? tables->owners - 1 : 0, last = tables->owners - (tables->has_job && !of_job);
+    int64_t any = 0;
+    for (size_t i = first; i < last; i++)
+        any += on_path[i];
+    int status = any ? gt_critical_path_what_if(tables->path, what, of_job, length) : 0;
+    for (size_t i = first; i < last && status >= 0; i++) {
+        if (!on_path[i])
+            continue;
+        size_t row = gains->rows.count++;
+        gains->owner[row] = (uint32_t)i;
+        gains->kind[row] = what->kind;
+        gains->name[row] = name;
+        gains->on_path[row] = on_path[i];
+        gains->length[row] = 0;
+        for (size_t j = tables->owner[i].from; j < tables->owner[i].to; j++)
+            gains->length[row] += length[j];
+        if (gains->length[row] > tables->owner[i].whole) /* a first step that began later for work of GPUs before it */
+            gains->length[row] = tables->owner[i].whole;
+    }
+    return status;
+}
+
+/* Returns the names that hold most of the paths of all ranks, or of the job, and no less than 1 % of them, each with its owners:
+ * name owner time, in any order of names. */
+static struct gt_rows most_names(const struct tables *tables, const struct gt_rows *names, bool of_job)
+{
+    const uint32_t *owner = gt_rows_keys(names, "owner");
+    bool *is_wanted = gt_query_memory(names->query, names->count, sizeof *is_wanted);
+    size_t shown = gt_list_top(tables->input, SHOWN_NAMES);
+    int64_t whole = 0;
+    for (size_t i = 0; i < names->count && is_wanted; i++)
+        is_wanted[i] = (tables->has_job && owner[i] + 1 == tables->owners) == of_job;
+    for (size_t i = 0; i < tables->owners; i++)
+        whole += (tables->has_job && i + 1 == tables->owners) == of_job ? tables->owner[i].whole : 0;
+    struct gt_rows own = gt_rows_filter(names, is_wanted);
+    struct gt_rows most = gt_rows_group(&own, "name", GT_AGGREGATES(GT_SUM("all", "time")));
+    gt_rows_sort(&most, "-all name");
+    const int64_t *all = gt_rows_wholes(&most, "all");
+    most.count = most.count < shown ? most.count : shown;
+    while (most.count && all[most.count - 1] * 100 < whole)
+        most.count--;
+    gt_rows_sort(&most, "name");
+    gt_rows_join(&own, &most, "name", "all");
+    own = gt_rows_above(&own, "all", -INFINITY);
+    return gt_rows_group(&own, "name owner", GT_AGGREGATES(GT_SUM("time", "time")));
+}
+
+static int try_all(const struct tables *tables, const struct gt_rows *names, bool of_job, struct gains *gains)
+{
+    struct gt_query *query = names->query;
+    struct gt_rows most = most_names(tables, names, of_job);
+    const uint32_t *name = gt_rows_keys(&most, "name"), *owner = gt_rows_keys(&most, "owner");
+    const int64_t *time = gt_rows_wholes(&most, "time");
+    int64_t *length = gt_query_memory(query, tables->path->steps, sizeof *length);
+    int64_t *on_path = gt_query_memory(query, tables->owners, sizeof *on_path);
+    gains->rows = gt_rows_new(query, (GT_PATH_KINDS + most.count) * tables->owners);
+    gains->owner = gt_rows_add_keys(&gains->rows, "owner", tables->name);
+    gains->kind = gt_rows_add_keys(&gains->rows, "kind", kind_names);
+    gains->name = gt_rows_add_keys(&gains->rows, "name", NULL);
+    gains->on_path = gt_rows_add_wholes(&gains->rows, "on_path");
+    gains->length = gt_rows_add_wholes(&gains->rows, "length");
+    gains->rows.count = 0;
+    int status = gt_query_status(query);
+    for (int kind = 0; kind < GT_PATH_KINDS && status >= 0; kind++) {
+        for (size_t i = 0; i < tables->owners; i++)
+            on_path[i] = tables->owner[i].part[kind];
+        status = try_what(tables, &(struct gt_path_what){(enum gt_path_kind)kind, GT_TRACE_NONE}, GT_NO_KEY, on_path,
+                          of_job, length, gains);
+    }
+    for (size_t from = 0, to; from < most.count && status >= 0; from = to) {
+        to = gt_rows_run(&most, "name", from);
+        memset(on_path, 0, tables->owners * sizeof *on_path);
+        for (size_t i = from; i < to; i++)
+            on_path[owner[i]] = time[i];
+        status = try_what(tables, &(struct gt_path_what){GT_PATH_KINDS, tables->input->text[name[from]]}, name[from],
+                          on_path, of_job, length, gains);
+    }
+    gt_rows_sort(&gains->rows, "owner length -on_path kind name");
+    return status;
+}
+
+static int put_what_if(const struct tables *tables, struct gt_node *root, const struct gt_rows *names)
+{
+    struct gt_table *table = gt_analysis_table(root, "what_if", "What if it took no time",
+                                               "text:node kernel:without text:is number:path_percent "
+                                               "number:mean_step_us number:shorter_percent");
+    int status = 0, whose = tables->has_job ? 2 : 1;
+    for (int of_job = 0; of_job < whose && status >= 0; of_job++) {
+        struct gains gains;
+        status = try_all(tables, names, of_job, &gains);
+        const uint32_t *number = gt_rows_keys(&gains.rows, "owner"), *kind = gt_rows_keys(&gains.rows, "kind");
+        const uint32_t *name = gt_rows_keys(&gains.rows, "name");
+        const int64_t *on_path = gt_rows_wholes(&gains.rows, "on_path"),
+                      *length = gt_rows_wholes(&gains.rows, "length");
+        for (size_t i = 0; i < gains.rows.count && status >= 0; i++) {
+            const struct owner *owner = &tables->owner[number[i]];
+            double whole = (double)owner->whole, steps = (double)(owner->to - owner->from);
+            bool is_kind = kind[i] != GT_PATH_KINDS;
+            GT_CELLS(table, tables->name[number[i]],
+                     is_kind ? kind_names[kind[i]] : gt_analysis_text(tables->input, name[i]),
+                     is_kind ? "kind" : "name", gt_percent((double)on_path[i], whole), (double)length[i] / steps / 1e3,
+                     gt_percent(whole - (double)length[i], whole));
+        }
+    }
+    gt_analysis_empty(root, table, NULL);
+    return status;
+}
+
+/* ---- ranks of the job ---- */
+
+static void put_ranks(const struct tables *tables, struct gt_node *root)
+{
+    const struct gt_critical_path *path = tables->path;
+    struct gt_rows pieces = gt_rows_new(tables->input->query, tables->has_job ? path->piece_count : 0);
+    uint32_t *node = gt_rows_add_keys(&pieces, "node", NULL);
+    int64_t *time = gt_rows_add_wholes(&pieces, "time");
+    size_t row = 0;
+    for (size_t i = path->ranks; i < path->steps; i++)
+        for (size_t j = path->step[i].piece; j < path->step[i].piece_end && row < pieces.count; j++, row++) {
+            node[row] = path->graph.lane[path->piece[j].lane].node;
+            time[row] = path->piece[j].end - path->piece[j].start;
+        }
+    pieces.count = row;
+    pieces = gt_rows_above(&pieces, "node", -INFINITY);
+    struct gt_rows ranks = gt_rows_group(&pieces, "node", GT_AGGREGATES(GT_SUM("total", "time")));
+    ranks = gt_rows_above(&ranks, "total", 0);
+    int64_t *whole = gt_rows_add_wholes(&ranks, "whole");
+    for (size_t i = 0; i < ranks.count; i++)
+        whole[i] = tables->owner[tables->owners - 1].whole;
+    gt_rows_percent(&ranks, "percent", "total", "whole");
+    gt_rows_put(tables->input, root, "ranks", "Ranks on the path of all", &ranks,
+                "text:node number:total_us number:percent", NULL);
+}
+
+/* ---- the whole ---- */
+
+/* What the trace does not tell, and what is taken from times instead. */
+static void add_notes(const struct tables *tables, struct gt_node *root)
+{
+    const struct gt_critical_path *path = tables->path;
+    char text[700] = "";
+    size_t whole = 0, parts = 0;
+    for (size_t i = 0; i < path->ranks; i++) {
+        whole += path->step[i].is_whole_node;
+        parts += !path->step[i].is_whole_node && gt_is_read_in_part(tables->input->trace, &path->step[i].span);
+    }
+    if (path->ranks && !path->graph.gpu.count)
+        snprintf(text, sizeof text, "no work of GPUs: paths are of the host alone");
+    if (whole)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%sno steps%s: the whole trace is one interval",
+                 *text ? "; " : "", whole < path->ranks ? " of some nodes" : "");
+    if (parts)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "%sno step lies within the times that were asked for: of those that reach beyond only a part was read",
+                 *text ? "; " : "");
+    if (path->graph.inferred)
+        snprintf(
+            text + strlen(text), sizeof text - strlen(text),
+            "%swhich streams wait for which was not recorded (cuda_sync), or not for all work: %zu waits are taken from the last work "
+            "that ended before",
+            *text ? "; " : "", path->graph.inferred);
+    if (path->graph.incomplete)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "%sin %zu collectives other ranks took part whose traces are not here: waiting for these counts as "
+                 "communication",
+                 *text ? "; " : "", path->graph.incomplete);
+    if (path->graph.cut)
+        snprintf(
+            text + strlen(text), sizeof text - strlen(text),
+            "%sin %zu collectives a rank has no part, because its trace ends earlier or begins later: waiting for it "
+            "counts as communication",
+            *text ? "; " : "", path->graph.cut);
+    if (*text)
+        gt_report_text(root, "not_known", "Not known", text);
+}
+
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
+{
+    struct gt_critical_path path;
+    struct tables tables = {.input = input, .path = &path};
+    int status = gt_critical_path_find(&path, input, 0);
+    if (status >= 0) {
+        find_owners(&tables);
+        struct gt_rows names = find_names(&tables);
+        add_owners(&tables, root);
+        status = put_what_if(&tables, root, &names);
+        put_names(&tables, root, names);
+        add_step_table(&tables, root);
+        add_notes(&tables, root);
+        put_ranks(&tables, root);
+        status = status < 0 ? status : gt_query_status(input->query);
+    }
+    gt_critical_path_close(&path);
+    return status;
+}
+
+const struct gt_analysis gt_analysis_critical_path = {
+    .name = "critical_path",
+    .help = "what holds each step, of each rank and of all through collectives, and how long it would take without",
+    .arguments = arguments,
+    .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
+    .joins = true,
+    .compares = true,
+    .build = build,
+};

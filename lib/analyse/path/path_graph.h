@@ -103,7 +103,7 @@ uint32_t gt_path_collective(const struct gt_path_graph *graph, uint32_t point);
 /* Adds an edge; one that binds replaces the hold of the point before on the lane. Returns 0 or -ENOMEM. */
 int gt_path_hold(struct gt_path_graph *graph, struct gt_path_edge edge);
 
-/* path_edges.c: what work of GPUs follows, and the calls that wait for it. */
+/* What work of GPUs follows, and the calls that wait for it. */
 struct gt_path_wait {    /* a call that may wait for a GPU */
     uint32_t event, end; /* `end` is its last point */
     int64_t start;
@@ -120,7 +120,7 @@ struct gt_path_hosts {
 enum gt_path_call { GT_PATH_NO_WAIT, GT_PATH_WAITS, GT_PATH_COPIES_MEMORY, GT_PATH_RECORDS, GT_PATH_ORDERS };
 enum gt_path_call gt_path_call(const struct gt_path_hosts *hosts, uint32_t name);
 int gt_path_hold_gpus(struct gt_path_graph *graph, const struct gt_path_hosts *hosts);
-/* path_threads.c: threads of the host that go on where another stops. */
+/* Threads of the host go on where another stops. */
 int gt_path_hold_threads(struct gt_path_graph *graph, const struct gt_analysis_input *input, const uint32_t *lane_of);
 
 #endif

@@ -200,8 +200,9 @@ static void add_cores(const struct gt_usage *usage, struct gt_node *brief)
     if (usable > 0 && cores > MORE_THAN_GIVEN * usable)
         snprintf(words, sizeof words, "cores busy, more than the %s asked for", gt_human_round_number(whole, usable));
     else if (is_more_than_there_is)
-        snprintf(words, sizeof words, "cores busy of %d: %s efficient (%s asked for)", usage->machine->core_count,
-                 gt_human_percent(percent, fmin(cores / usable, 1)), gt_human_round_number(whole, given));
+        snprintf(words, sizeof words, "cores busy: %s of the %d here (%s asked for)",
+                 gt_human_percent(percent, fmin(cores / usable, 1)), usage->machine->core_count,
+                 gt_human_round_number(whole, given));
     else if (given > 0)
         snprintf(words, sizeof words, "cores busy of %s: %s efficient", gt_human_round_number(whole, given),
                  gt_human_percent(percent, fmin(cores / given, 1)));
@@ -461,9 +462,10 @@ static void add_request(const struct gt_usage *usage, struct gt_node *brief)
     struct gt_next_time next;
     char folder[4096], path[4096 + 2], whole[sizeof path + 80];
     if (usage->machine->world > 1) {
-        if (folder_of_ranks(usage, folder, sizeof folder)) {
+        if (*usage->machine->scheduler && folder_of_ranks(usage, folder, sizeof folder)) {
             quote(path, sizeof path, folder);
-            snprintf(whole, sizeof whole, "request for the whole job: gpu-tracker report %s --request auto", path);
+            snprintf(whole, sizeof whole, "request for the whole job: gpu-tracker report %s --request %s", path,
+                     usage->machine->scheduler);
             gt_brief_request(brief, whole, NULL);
         }
         return;

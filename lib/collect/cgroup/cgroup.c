@@ -3,12 +3,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/bpf.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -77,7 +82,7 @@ static bool is_alone(const struct gt_root *root, const char *group)
 
 static bool lists(const struct gt_root *root, const char *group, const char *file, const char *controller)
 {
-    char path[GT_CGROUP_PATH + 32], text[512];
+    char path[GT_CGROUP_PATH + 32], text[1024];
     snprintf(path, sizeof path, "%s/%s", group, file);
     if (gt_root_read(root, path, text, sizeof text) <= 0)
         return false;
@@ -214,17 +219,6 @@ static bool passes_limits_on(const struct gt_root *root, const char *parent)
     return !join(path, parent, "memory.use_hierarchy") || gt_root_read_u64(root, path, &value) < 0 || value;
 }
 
-static bool lists_cpu(const struct gt_root *root, const char *parent)
-{
-    char path[PATH_MAX], text[1024];
-    if (!join(path, parent, "cgroup.subtree_control") || gt_root_read(root, path, text, sizeof text) < 0)
-        return false;
-    for (char *rest = text, *word; (word = strsep(&rest, " \n"));)
-        if (!strcmp(word, "cpu"))
-            return true;
-    return false;
-}
-
 /* Make the group in one hierarchy; 0, or why not. What is left of a tracker that had the same number is replaced. */
 static int make_in(struct gt_cgroup *cgroup, enum gt_cgroup_hierarchy hierarchy, const char *parent, const char *name)
 {
@@ -254,7 +248,7 @@ static bool would_change_the_job(const struct gt_root *root, const struct gt_cgr
                                  enum gt_cgroup_hierarchy hierarchy)
 {
     if (hierarchy == GT_CGROUP_UNIFIED)
-        return lists_cpu(root, parent->path[hierarchy]);
+        return lists(root, parent->path[hierarchy], "cgroup.subtree_control", "cpu");
     return parent->schedules[hierarchy] ||
            (hierarchy == GT_CGROUP_MEMORY && !passes_limits_on(root, parent->path[hierarchy]));
 }
@@ -271,7 +265,7 @@ static void delegate(struct gt_cgroup *cgroup, const char *parent, const char *n
 static int make_all(struct gt_cgroup *cgroup, const struct gt_cgroup_place *parent, const char *name, size_t *made)
 {
     int reason = -ENOENT;
-    bool counts_packets = geteuid() == 0;                  /* see job_network.c */
+    bool counts_packets = geteuid() == 0;                  /* see "Packets" */
     for (int i = GT_CGROUP_HIERARCHIES - 1; i >= 0; i--) { /* version 2 last: only for what version 1 does not tell */
         enum gt_cgroup_hierarchy hierarchy = (enum gt_cgroup_hierarchy)i;
         bool is_told = hierarchy == GT_CGROUP_UNIFIED && *made == GT_CGROUP_HIERARCHIES - 1;
@@ -380,8 +374,10 @@ void gt_cgroup_close(struct gt_cgroup *cgroup)
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-static double read_figure(int fd, const struct source *source)
+static double read_figure(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure)
 {
+    const struct source *source = cgroup->source[figure];
+    int fd = cgroup->figure[figure];
     char text[4096];
     if (fd < 0 || gt_root_reread_piece(fd, text, sizeof text) <= 0)
         return NAN;
@@ -400,16 +396,10 @@ static double read_figure(int fd, const struct source *source)
     return end == at || errno ? NAN : (double)value * source->scale;
 }
 
-/* One of them. */
-static double cgroup_read_one(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure)
-{
-    return read_figure(cgroup->figure[figure], cgroup->source[figure]);
-}
-
 void gt_cgroup_read(const struct gt_cgroup *cgroup, double ret[GT_CGROUP_FIGURES])
 {
     for (int i = 0; i < GT_CGROUP_FIGURES; i++)
-        ret[i] = cgroup_read_one(cgroup, (enum gt_cgroup_figure)i);
+        ret[i] = read_figure(cgroup, (enum gt_cgroup_figure)i);
 }
 
 const char *gt_cgroup_source(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure)
@@ -487,8 +477,8 @@ static int collect(void *state, struct gt_snapshot *snapshot, struct gt_error *e
 {
     (void)error;
     if (!snapshot->is_last)
-        snapshot->job[GT_CGROUP_RAM] = cgroup_read_one(state, GT_CGROUP_FIGURE_MEMORY);
-    snapshot->job[GT_CGROUP_RAM_PEAK] = cgroup_read_one(state, GT_CGROUP_FIGURE_MEMORY_PEAK);
+        snapshot->job[GT_CGROUP_RAM] = read_figure(state, GT_CGROUP_FIGURE_MEMORY);
+    snapshot->job[GT_CGROUP_RAM_PEAK] = read_figure(state, GT_CGROUP_FIGURE_MEMORY_PEAK);
     return 0;
 }
 
@@ -513,4 +503,175 @@ const struct gt_collector_type gt_collector_cgroup = {
     .open = open_group,
     .collect = collect,
     .close = close_group,
+};
+
+/* ---- Packets ----------------------------------------------------------------------------------------------------- */
+
+/* The collector "job_network": bytes of the job's own, by two small programs in the kernel on its control group.
+ *
+ * Each packet counts that a socket of the job receives or sends, with the headers of IP, over loopback as well. A socket is the job's when
+ * a process of the job has made it. What does not go through IP is not counted: RDMA, sockets of one machine, a device that is given to
+ * the job. The programs end with the descriptors that hold them, so nothing stays when the tracker is killed. */
+
+static const enum gt_metric_id network_metrics[] = {GT_JOB_NETWORK_RECEIVED, GT_JOB_NETWORK_SENT};
+
+enum { RECEIVED, SENT, DIRECTIONS };
+
+struct packets {
+    uint64_t *bytes; /* DIRECTIONS, shared with the kernel */
+    int link[DIRECTIONS];
+};
+
+static int call_bpf(enum bpf_cmd command, union bpf_attr *attributes)
+{
+    int status = (int)syscall(SYS_bpf, command, attributes, sizeof *attributes);
+    return status < 0 ? -errno : status;
+}
+
+static int make_map(void)
+{
+    union bpf_attr attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.map_type = BPF_MAP_TYPE_ARRAY;
+    attributes.key_size = sizeof(uint32_t);
+    attributes.value_size = DIRECTIONS * sizeof(uint64_t);
+    attributes.max_entries = 1;
+    attributes.map_flags = BPF_F_MMAPABLE;
+    return call_bpf(BPF_MAP_CREATE, &attributes);
+}
+
+/* Add the packet's length to its direction's count, and let it pass. */
+static int load_program(int map, int direction)
+{
+    enum { PACKET = BPF_REG_1, COUNT = BPF_REG_2, VERDICT = BPF_REG_0 };
+    const int at = direction * (int)sizeof(uint64_t);
+    const struct bpf_insn code[] = {
+        {.code = BPF_LDX | BPF_MEM | BPF_W, PACKET, PACKET, offsetof(struct __sk_buff, len), 0},
+        {.code = BPF_LD | BPF_DW | BPF_IMM, COUNT, BPF_PSEUDO_MAP_VALUE, 0, map},
+        {.imm = at},
+        {.code = BPF_STX | BPF_ATOMIC | BPF_DW, COUNT, PACKET, 0, BPF_ADD},
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, VERDICT, 0, 0, 1},
+        {.code = BPF_JMP | BPF_EXIT, 0, 0, 0, 0},
+    };
+    union bpf_attr attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.prog_type = BPF_PROG_TYPE_CGROUP_SKB;
+    attributes.expected_attach_type = direction == SENT ? BPF_CGROUP_INET_EGRESS : BPF_CGROUP_INET_INGRESS;
+    attributes.insns = (uint64_t)(uintptr_t)code;
+    attributes.insn_cnt = sizeof code / sizeof *code;
+    attributes.license = (uint64_t)(uintptr_t) "Apache-2.0";
+    return call_bpf(BPF_PROG_LOAD, &attributes);
+}
+
+/* Beside programs of others, which decide as before. Returns a descriptor with which it ends. */
+static int attach(int program, int group, int direction)
+{
+    union bpf_attr attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.link_create.prog_fd = (uint32_t)program;
+    attributes.link_create.target_fd = (uint32_t)group;
+    attributes.link_create.attach_type = direction == SENT ? BPF_CGROUP_INET_EGRESS : BPF_CGROUP_INET_INGRESS;
+    return call_bpf(BPF_LINK_CREATE, &attributes);
+}
+
+static void network_close(void *opaque)
+{
+    struct packets *packets = opaque;
+    if (!packets)
+        return;
+    for (int i = 0; i < DIRECTIONS; i++)
+        if (packets->link[i] >= 0)
+            close(packets->link[i]);
+    if (packets->bytes)
+        munmap(packets->bytes, DIRECTIONS * sizeof *packets->bytes);
+    free(packets);
+}
+
+/* A negative `group`: only find out whether it could be done. */
+static int begin(struct packets *packets, int group)
+{
+    int map = make_map();
+    if (map < 0)
+        return map;
+    void *bytes = mmap(NULL, DIRECTIONS * sizeof *packets->bytes, PROT_READ, MAP_SHARED, map, 0);
+    int status = bytes == MAP_FAILED ? -errno : 0;
+    packets->bytes = status < 0 ? NULL : bytes;
+    for (int i = 0; i < DIRECTIONS && status >= 0; i++) {
+        int program = load_program(map, i);
+        status = program < 0 ? program : 0;
+        if (program >= 0 && group >= 0)
+            status = packets->link[i] = attach(program, group, i);
+        if (program >= 0)
+            close(program);
+    }
+    close(map);
+    return status < 0 ? status : 0;
+}
+
+static bool has_version_2(const struct gt_root *root)
+{
+    return gt_root_access(root, "sys/fs/cgroup/cgroup.controllers", F_OK) == 0 ||
+           gt_root_access(root, "sys/fs/cgroup/unified/cgroup.controllers", F_OK) == 0;
+}
+
+static int refuse_packets(struct gt_availability *availability, int status)
+{
+    if (status == -EPERM || status == -EACCES) /* root in a container: not told at each run, for nobody asked for it */
+        return gt_unavailable(availability, GT_ABSENT, NULL,
+                              "counting the job's packets takes CAP_BPF and CAP_NET_ADMIN");
+    return gt_unavailable(availability, GT_ABSENT, NULL,
+                          "the kernel counts no packets of control groups so (Linux 5.7): %s", strerror(-status));
+}
+
+static int network_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+                        struct gt_availability *availability, struct gt_error *error)
+{
+    (void)snapshot;
+    *ret = NULL;
+    *availability = (struct gt_availability){.source = "packets of the job's control group, counted by BPF"};
+    int group = options->cgroup ? gt_cgroup_directory(options->cgroup) : -1;
+    if (!options->root->is_machine || (options->pid && !options->cgroup))
+        return gt_unavailable(availability, GT_ABSENT, NULL, "the job has no control group of its own");
+    if (options->pid ? group < 0 : !has_version_2(options->root))
+        return gt_unavailable(availability, GT_ABSENT, NULL, "the job has no control group of version 2");
+    struct packets *packets = calloc(1, sizeof *packets);
+    if (!packets)
+        return gt_error_system(error, ENOMEM, "job network collector");
+    for (int i = 0; i < DIRECTIONS; i++)
+        packets->link[i] = -1;
+    int status = begin(packets, group);
+    if (status < 0) {
+        network_close(packets);
+        return refuse_packets(availability, status);
+    }
+    *ret = packets;
+    return 0;
+}
+
+static int network_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
+{
+    (void)error;
+    const struct packets *packets = opaque;
+    for (int i = 0; i < DIRECTIONS; i++)
+        if (packets->link[i] >= 0)
+            snapshot->job[network_metrics[i]] = (double)__atomic_load_n(&packets->bytes[i], __ATOMIC_RELAXED);
+    return 0;
+}
+
+static const struct gt_origin network_origins[] = {
+    {GT_JOB_NETWORK_RECEIVED, GT_EXACT, "BPF on the control group", "headers of IP and loopback included; no RDMA"},
+    {GT_JOB_NETWORK_SENT, GT_EXACT, "BPF on the control group", "headers of IP and loopback included; no RDMA"},
+};
+
+const struct gt_collector_type gt_collector_job_network = {
+    .name = "job_network",
+    .help = "bytes that the job's own sockets receive and send, where root tracks it",
+    .metrics = network_metrics,
+    .metric_count = sizeof network_metrics / sizeof *network_metrics,
+    .origins = network_origins,
+    .origin_count = sizeof network_origins / sizeof *network_origins,
+    .open = network_open,
+    .collect = network_collect,
+    .close = network_close,
+    .lags = true, /* what the job sent last is counted when its processes have ended */
 };

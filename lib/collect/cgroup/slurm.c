@@ -9,16 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/rank.h"
 #include "collect/cgroup/control_group.h"
 
-enum { PERIOD_NS = 100000000, DEPTH = 4, ENVIRONMENT_SIZE = 256 * 1024, LIST_SIZE = 64 * 1024 };
+enum { PERIOD_NS = 100000000, DEPTH = 4, LIST_SIZE = 64 * 1024 };
 
 struct gt_slurm {
     const struct gt_root *root;
     char folder[PATH_MAX]; /* job_N */
     char mark[64];
     int64_t searched_ns;
-    char *environment, *list; /* scratch */
+    struct gt_environment environment; /* scratch, as the list */
+    char *list;
 };
 
 /* ---- where the job's groups are ---- */
@@ -84,11 +86,11 @@ int gt_slurm_open(struct gt_slurm **ret, const struct gt_root *root, const char 
                   struct gt_error *error)
 {
     struct gt_slurm *slurm = calloc(1, sizeof *slurm);
-    if (!slurm || !(slurm->environment = malloc(ENVIRONMENT_SIZE)) || !(slurm->list = malloc(LIST_SIZE))) {
+    if (!slurm || !(slurm->list = malloc(LIST_SIZE))) {
         gt_slurm_close(slurm);
         return gt_error_system(error, ENOMEM, "Slurm");
     }
-    slurm->root = root;
+    slurm->root = slurm->environment.root = root;
     snprintf(slurm->mark, sizeof slurm->mark, "%s", mark);
     if (!*mark || strspn(job, "0123456789") != strlen(job) || find_folder(slurm, job, user) < 0) {
         gt_slurm_close(slurm);
@@ -102,7 +104,7 @@ void gt_slurm_close(struct gt_slurm *slurm)
 {
     if (!slurm)
         return;
-    free(slurm->environment);
+    free(slurm->environment.text);
     free(slurm->list);
     free(slurm);
 }
@@ -119,14 +121,13 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-static bool has_mark(const struct gt_slurm *slurm, pid_t pid)
+static bool has_mark(struct gt_slurm *slurm, pid_t pid)
 {
-    ssize_t length = gt_root_read_process(slurm->root, pid, "environ", slurm->environment, ENVIRONMENT_SIZE);
-    const size_t name = sizeof GT_RUN_ENVIRONMENT; /* with "=" in place of the NUL */
-    for (const char *at = slurm->environment; at < slurm->environment + length; at += strlen(at) + 1)
-        if (strncmp(at, GT_RUN_ENVIRONMENT "=", name) == 0)
-            return has_word(at + name, slurm->mark);
-    return false;
+    slurm->environment.pid = pid;
+    const char *marks = gt_environment_read(&slurm->environment) > 0
+                            ? gt_environment_find(&slurm->environment, GT_RUN_ENVIRONMENT)
+                            : NULL;
+    return marks && has_word(marks, slurm->mark);
 }
 
 static int take_listed(struct gt_slurm *slurm, const struct gt_slurm_taker *taker, const char *folder)

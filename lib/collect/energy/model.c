@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "collect/collector.h"
-#include "collect/host/capacity.h"
+#include "collect/host/host.h"
 
 enum { MOST_BYTES = 16384 };
 

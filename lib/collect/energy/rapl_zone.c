@@ -20,7 +20,7 @@
 
 #include "base/number.h"
 #include "collect/energy/rapl.h"
-#include "collect/topology.h"
+#include "collect/host/host.h"
 
 /* The names of an event, and of a zone in a package. */
 static const struct {

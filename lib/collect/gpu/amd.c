@@ -3,7 +3,7 @@
  * Facts from the reference pages of the library (rocm.docs.amd.com, ROCm 5.6 to 7.13) and checked against the structures of the
  * amdsmi package 7.0.2. They change from release to release, so only fields that kept their place, or whose place can be
  * found out, are used, and the library always writes into a larger buffer of ours. */
-#include "collect/gpu/amd.h"
+#include "collect/gpu/gpu.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -15,7 +15,6 @@
 #include "base/grow.h"
 #include "base/library.h"
 #include "base/number.h"
-#include "collect/gpu/gpu.h"
 
 enum { AMD_SUCCESS = 0, AMD_MISSING = -1 };
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "collect/process/pid_namespace.h"
-#include "collect/remedy.h"
+#include "collect/process/process.h"
+#include "collect/collector.h"
 
 enum { MAX_PID = 4194304 }; /* PID_MAX_LIMIT of the kernel */
 

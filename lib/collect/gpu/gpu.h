@@ -105,4 +105,11 @@ bool gt_xid_is_of_program(double number);
 void gt_gpu_survey_errors(struct gt_availability *ret, const char *source, const char *const *names,
                           const bool *is_counted, size_t count);
 
+/* The collector of AMD GPUs by AMD SMI. */
+
+extern const struct gt_collector_type gt_collector_amd;
+
+/* Reports which errors the driver counts; `state` is the collector's, or NULL. */
+void gt_amd_survey_health(void *state, struct gt_availability *ret);
+
 #endif

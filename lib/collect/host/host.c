@@ -3,7 +3,11 @@
  * System RAM is MemTotal less what is free, buffers, page cache and reclaimable slab, as psutil 5.9 and 6.1 define `used`, which
  * is what the original gpu_tracker reports. It leaves tmpfs and shared anonymous memory out, for the kernel counts them as page
  * cache. In a container whose figures do not fit together it is MemTotal less what is free. */
+#include "collect/host/host.h"
+
+#include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +16,6 @@
 #include "base/grow.h"
 #include "base/number.h"
 #include "collect/collector.h"
-#include "collect/topology.h"
 
 /* Busy CPU time of the machine, and where the snapshot has packages, of each of them, from one reading of /proc/stat.
  *
@@ -561,3 +564,204 @@ const struct gt_collector_type gt_collector_network = {
     .close = network_close,
     .lags = true,
 };
+
+/* ---- Processor packages ------------------------------------------------------------------------------------------- */
+
+enum { UNKNOWN = -1, MOST_CPUS = 1 << 16 };
+
+int gt_packages_declare(struct gt_snapshot *snapshot, struct gt_topology *topology, const int *numbers, int count)
+{
+    gt_packages_release(snapshot, topology);
+    snapshot->package = calloc((size_t)count, sizeof *snapshot->package);
+    if (!snapshot->package)
+        return -ENOMEM;
+    snapshot->package_count = topology->package_count = (size_t)count;
+    for (int i = 0; i < count; i++)
+        snapshot->package[i].number = topology->number[i] = numbers[i];
+    gt_packages_clear(snapshot);
+    return 0;
+}
+
+void gt_packages_clear(struct gt_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->package_count; i++)
+        gt_values_clear(snapshot->package[i].value);
+}
+
+void gt_packages_release(struct gt_snapshot *snapshot, struct gt_topology *topology)
+{
+    free(snapshot->package);
+    snapshot->package = NULL;
+    snapshot->package_count = topology->package_count = 0;
+    free(topology->package_of_cpu);
+    topology->package_of_cpu = NULL;
+    topology->cpu_capacity = 0;
+}
+
+void gt_packages_forget(struct gt_snapshot *snapshot, struct gt_topology *topology, const char *why)
+{
+    gt_packages_release(snapshot, topology);
+    snprintf(topology->why_no_packages, sizeof topology->why_no_packages, "%s", why);
+}
+
+static int make_room(struct gt_topology *topology, size_t cpu)
+{
+    size_t before = topology->cpu_capacity;
+    if (GT_GROW_TO(topology->package_of_cpu, topology->cpu_capacity, cpu + 1) < 0)
+        return -ENOMEM;
+    memset(topology->package_of_cpu + before, UNKNOWN, topology->cpu_capacity - before);
+    return 0;
+}
+
+int gt_package_of_cpu(const struct gt_topology *topology, int cpu)
+{
+    return cpu < 0 || (size_t)cpu >= topology->cpu_capacity ? UNKNOWN : topology->package_of_cpu[cpu];
+}
+
+int gt_package_number(const struct gt_root *root, int cpu)
+{
+    char path[128];
+    unsigned long long number;
+    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
+    return gt_root_read_u64(root, path, &number) < 0 ? UNKNOWN : (int)number;
+}
+
+bool gt_packages_are_several(const struct gt_root *root)
+{
+    int first = gt_package_number(root, 0), number = first;
+    for (int cpu = 1; cpu < MOST_CPUS && number == first && number != UNKNOWN; cpu++)
+        number = gt_package_number(root, cpu);
+    return number != first && number != UNKNOWN;
+}
+
+int gt_package_learn(struct gt_topology *topology, const struct gt_root *root, int cpu)
+{
+    if (cpu < 0 || cpu >= MOST_CPUS || gt_package_of_cpu(topology, cpu) != UNKNOWN)
+        return gt_package_of_cpu(topology, cpu);
+    int number = gt_package_number(root, cpu);
+    if (number == UNKNOWN)
+        return UNKNOWN;
+    if (make_room(topology, (size_t)cpu) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < topology->package_count; i++)
+        if (topology->number[i] == number)
+            topology->package_of_cpu[cpu] = (signed char)i;
+    return topology->package_of_cpu[cpu];
+}
+
+int gt_package_of_list(const struct gt_topology *topology, const char *list)
+{
+    int found = UNKNOWN;
+    for (long first, last; gt_number_range_next(&list, &first, &last) > 0;) {
+        for (long cpu = first; cpu <= last && cpu < MOST_CPUS; cpu++) {
+            int package = gt_package_of_cpu(topology, (int)cpu);
+            if (package != UNKNOWN && found != UNKNOWN && package != found)
+                return UNKNOWN;
+            found = package == UNKNOWN ? found : package;
+        }
+    }
+    return found;
+}
+
+/* ---- Capacity ----------------------------------------------------------------------------------------------------- */
+
+double gt_capacity_memory(const struct gt_root *root)
+{
+    char text[256]; /* MemTotal is the first line */
+    return gt_root_read(root, "proc/meminfo", text, sizeof text) < 0 ? NAN : meminfo_bytes(text, "MemTotal");
+}
+
+int gt_capacity_list_length(const char *list)
+{
+    int count = 0;
+    for (long first, last; gt_number_range_next(&list, &first, &last) > 0;)
+        count += last >= first ? (int)(last - first + 1) : 0;
+    return count;
+}
+
+int gt_capacity_cores(const struct gt_root *root)
+{
+    char text[4096];
+    if (gt_root_read(root, "sys/devices/system/cpu/online", text, sizeof text) > 0)
+        return gt_capacity_list_length(text);
+    static char const line[] = "\ncpu";
+    char *stat = gt_root_text(root, "proc/stat");
+    int count = 0;
+    for (const char *at = stat ? strstr(stat, line) : NULL; at; at = strstr(at + 1, line))
+        count += at[sizeof line - 1] >= '0' && at[sizeof line - 1] <= '9';
+    free(stat);
+    return count;
+}
+
+/* ---- Temperatures ------------------------------------------------------------------------------------------------- */
+
+static const char directory[] = "sys/class/hwmon";
+
+enum { MOST_DEVICES = 256, MOST_SENSORS = 256 }; /* of a device */
+
+static ssize_t read_sensor_text(const struct gt_root *root, int device, const char *file, char *text, size_t size)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/hwmon%d/%s", directory, device, file);
+    ssize_t length = gt_root_read(root, path, text, size);
+    text[length > 0 ? strcspn(text, "\n") : 0] = 0;
+    return length;
+}
+
+static double read_degrees(const struct gt_root *root, int device, int sensor, const char *what)
+{
+    char file[32], text[32], *end;
+    snprintf(file, sizeof file, "temp%d_%s", sensor, what);
+    if (read_sensor_text(root, device, file, text, sizeof text) <= 0)
+        return NAN;
+    double degrees = (double)strtoll(text, &end, 10) / 1000;
+    return end == text ? NAN : degrees;
+}
+
+/* The numbers in names like "hwmon12" or "temp3_input", in order. */
+static size_t list_numbers(const struct gt_root *root, const char *path, const char *format, int *numbers, size_t most)
+{
+    size_t count = 0;
+    int number, length;
+    DIR *listing = gt_root_list(root, path);
+    if (!listing)
+        return 0;
+    for (struct dirent *entry; (entry = readdir(listing)) && count < most;) {
+        length = -1;
+        if (sscanf(entry->d_name, format, &number, &length) == 1 && length == (int)strlen(entry->d_name))
+            numbers[count++] = number;
+    }
+    closedir(listing);
+    qsort(numbers, count, sizeof *numbers, gt_order_ints);
+    return count;
+}
+
+static size_t read_device(const struct gt_root *root, int device, struct gt_temperature *list, size_t most)
+{
+    char path[64], file[32];
+    int sensor[MOST_SENSORS];
+    size_t kept = 0;
+    snprintf(path, sizeof path, "%s/hwmon%d", directory, device);
+    size_t count = list_numbers(root, path, "temp%d_input%n", sensor, MOST_SENSORS);
+    for (size_t i = 0; i < count && kept < most; i++) {
+        struct gt_temperature *found = &list[kept];
+        found->current = read_degrees(root, device, sensor[i], "input");
+        if (isnan(found->current) || read_sensor_text(root, device, "name", found->chip, sizeof found->chip) <= 0)
+            continue;
+        snprintf(file, sizeof file, "temp%d_label", sensor[i]);
+        read_sensor_text(root, device, file, found->label, sizeof found->label);
+        found->high = read_degrees(root, device, sensor[i], "max");
+        found->critical = read_degrees(root, device, sensor[i], "crit");
+        kept++;
+    }
+    return kept;
+}
+
+size_t gt_temperatures_read(const struct gt_root *root, struct gt_temperature *list, size_t most)
+{
+    int device[MOST_DEVICES];
+    size_t kept = 0, count = list_numbers(root, directory, "hwmon%d%n", device, MOST_DEVICES);
+    for (size_t i = 0; i < count; i++)
+        kept += read_device(root, device[i], list + kept, most - kept);
+    return kept;
+}

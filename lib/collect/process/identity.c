@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rank.h"
 #include "base/utf8.h"
 
 enum { CONTAINER_DIGITS = 64, CONTAINER_SHOWN = 12 };
@@ -97,15 +98,11 @@ static void clean(char *text)
 /* Users know a job of Slurm by its number, which a path of version 26.05 does not hold: the environment of its processes does. */
 static void find_job_number(const struct gt_root *root, pid_t pid, struct gt_identity *ret)
 {
-    static const char variable[] = "SLURM_JOB_ID=";
-    enum { SIZE = 65536 };
-    char *text = malloc(SIZE);
-    ssize_t length = text ? gt_root_read_process(root, pid, "environ", text, SIZE) : -ENOMEM;
-    for (const char *at = text; length > 0 && at < text + length; at += strlen(at) + 1)
-        if (!strncmp(at, variable, sizeof variable - 1) && isdigit((unsigned char)at[sizeof variable - 1]))
-            snprintf(ret->job, sizeof ret->job, "%.*s", (int)strspn(at + sizeof variable - 1, "0123456789"),
-                     at + sizeof variable - 1);
-    free(text);
+    struct gt_environment environment = {.pid = pid, .root = root};
+    const char *job = gt_environment_read(&environment) > 0 ? gt_environment_find(&environment, "SLURM_JOB_ID") : NULL;
+    if (job && isdigit((unsigned char)*job))
+        snprintf(ret->job, sizeof ret->job, "%.*s", (int)strspn(job, "0123456789"), job);
+    free(environment.text);
 }
 
 int gt_identity_read(const struct gt_root *root, pid_t pid, struct gt_identity *ret)

@@ -1,14 +1,91 @@
 #include "collect/process/memory.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "collect/process/process.h"
-#include "collect/process/process_file.h"
+
+/* What shows the memory of a process: its number, or, when its first thread has ended, that of another. */
+static pid_t task_with_memory(const struct gt_root *root, pid_t pid)
+{
+    char path[64], text[128];
+    struct gt_process_stat stat;
+    snprintf(path, sizeof path, "proc/%d/statm", (int)pid);
+    if (gt_root_read(root, path, text, sizeof text) <= 0 || *text != '0' || gt_process_stat_of(root, pid, &stat) < 0 ||
+        !gt_process_stat_leader_exited(&stat))
+        return pid;
+    snprintf(path, sizeof path, "proc/%d/task", (int)pid);
+    DIR *tasks = gt_root_list(root, path);
+    pid_t found = pid;
+    for (struct dirent *entry; tasks && found == pid && (entry = readdir(tasks));) {
+        snprintf(path, sizeof path, "proc/%d/task/%.20s/statm", (int)pid, entry->d_name);
+        if (gt_root_read(root, path, text, sizeof text) > 0 && *text != '0')
+            found = (pid_t)atoi(entry->d_name);
+    }
+    if (tasks)
+        closedir(tasks);
+    return found;
+}
+
+int gt_process_file_open(const struct gt_root *root, pid_t pid, const char *name)
+{
+    char path[96];
+    pid_t task = task_with_memory(root, pid);
+    snprintf(path, sizeof path, "proc/%d/%s", (int)pid, name);
+    if (task != pid)
+        snprintf(path, sizeof path, "proc/%d/task/%d/%s", (int)pid, (int)task, name);
+    struct gt_process_stat stat;
+    int fd = gt_root_open_file(root, path);
+    return fd == -ENOENT && gt_process_stat_of(root, pid, &stat) < 0 ? -ESRCH : fd;
+}
+
+static int fill(struct gt_line_reader *reader)
+{
+    memmove(reader->buffer, reader->buffer + reader->begin, reader->end - reader->begin);
+    reader->end -= reader->begin;
+    reader->begin = 0;
+    ssize_t got;
+    do
+        got = read(reader->fd, reader->buffer + reader->end, reader->size - 1 - reader->end);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return -errno;
+    reader->end += (size_t)got;
+    return got > 0;
+}
+
+int gt_line_reader_next(struct gt_line_reader *reader, char **ret)
+{
+    for (;;) {
+        char *line = reader->buffer + reader->begin;
+        char *line_end = memchr(line, '\n', reader->end - reader->begin);
+        if (line_end) {
+            *line_end = '\0';
+            reader->begin = (size_t)(line_end + 1 - reader->buffer);
+            *ret = line;
+            return 1;
+        }
+        bool is_full = reader->end - reader->begin >= reader->size - 1;
+        int filled = is_full ? 0 : fill(reader);
+        if (filled > 0)
+            continue;
+        if (filled < 0 || reader->begin == reader->end)
+            return filled;
+        reader->buffer[reader->end] = '\0';
+        *ret = reader->buffer + reader->begin;
+        reader->begin = reader->end;
+        return 1;
+    }
+}
 
 /* "Shared_Clean:   0 kB" and the like. Lines of hugetlb are separate and are not resident memory to the kernel. */
 static void add_field(struct gt_smaps *smaps, const char *line)
@@ -113,4 +190,113 @@ const char *gt_memory_method_label(enum gt_memory_method method)
 const char *gt_memory_method_source(enum gt_memory_method method)
 {
     return methods[method].source;
+}
+
+/* ---- Peaks of the calling process ---------------------------------------------------------------------------------- */
+
+struct window {
+    int number;
+    double bytes;
+};
+
+/* Global, as the mark is. */
+static struct {
+    pthread_mutex_t lock;
+    struct window *window;
+    size_t count, capacity;
+    int last_number;
+    bool watches_forks;
+} own = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void forget(void)
+{
+    pthread_mutex_init(&own.lock, NULL); /* a thread that is not in the child may have held it */
+    own.count = 0;
+}
+
+int gt_own_memory(double *ret_resident, double *ret_hwm)
+{
+    char text[8192];
+    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    ssize_t length = read(fd, text, sizeof text - 1);
+    int status = length < 0 ? -errno : 0;
+    close(fd);
+    text[length < 0 ? 0 : length] = '\0';
+    *ret_resident = gt_process_number(text, "\nVmRSS:") * 1024;
+    *ret_hwm = gt_process_number(text, "\nVmHWM:") * 1024;
+    return status;
+}
+
+/* Bytes, or negative errno. */
+static double read_hwm(void)
+{
+    double resident, hwm;
+    int status = gt_own_memory(&resident, &hwm);
+    return status < 0 ? status : isnan(hwm) ? -ENODATA : hwm;
+}
+
+double gt_own_hwm(void)
+{
+    double hwm = read_hwm();
+    return hwm > 0 ? hwm : INFINITY;
+}
+
+static int set_back(void)
+{
+    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int result = write(fd, "5", 1) == 1 ? 0 : -errno;
+    close(fd);
+    return result;
+}
+
+static void hand_out(double hwm)
+{
+    for (size_t i = 0; i < own.count; i++)
+        own.window[i].bytes = fmax(own.window[i].bytes, hwm);
+}
+
+static int begin(void)
+{
+    double before = read_hwm();
+    int result = before < 0 ? (int)before : GT_GROW_TO(own.window, own.capacity, own.count + 1);
+    if (result == 0)
+        result = set_back();
+    if (result < 0)
+        return result;
+    hand_out(before);
+    own.last_number = own.last_number < 1 << 30 ? own.last_number + 1 : 1;
+    own.window[own.count++] = (struct window){own.last_number, fmax(0, read_hwm())};
+    return own.last_number;
+}
+
+int gt_own_peak_begin(void)
+{
+    pthread_mutex_lock(&own.lock);
+    if (!own.watches_forks)
+        own.watches_forks = pthread_atfork(NULL, NULL, forget) == 0;
+    int result = own.watches_forks ? begin() : -ENOMEM;
+    pthread_mutex_unlock(&own.lock);
+    return result;
+}
+
+double gt_own_peak_end(int window)
+{
+    double bytes = NAN;
+    pthread_mutex_lock(&own.lock);
+    double hwm = read_hwm();
+    if (hwm >= 0)
+        hand_out(hwm);
+    for (size_t i = 0; i < own.count; i++) {
+        if (own.window[i].number != window)
+            continue;
+        bytes = hwm < 0 ? NAN : own.window[i].bytes;
+        own.window[i] = own.window[--own.count];
+        break;
+    }
+    pthread_mutex_unlock(&own.lock);
+    return bytes;
 }

@@ -5,6 +5,8 @@
 #ifndef GT_COLLECT_PROCESS_MEMORY_H
 #define GT_COLLECT_PROCESS_MEMORY_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/root.h"
@@ -38,5 +40,37 @@ int gt_memory_method_find(const char *name, struct gt_error *error);
 /* Describe what a method reads, for reports: a label, and the files. */
 const char *gt_memory_method_label(enum gt_memory_method method);
 const char *gt_memory_method_source(enum gt_memory_method method);
+
+/* Files of one process, opened so that a reused number cannot deceive, and read line by line. */
+
+/* Open proc/PID/NAME; a descriptor or negative errno, -ESRCH when there is no such process. */
+int gt_process_file_open(const struct gt_root *root, pid_t pid, const char *name);
+struct gt_line_reader {
+    int fd;
+    char *buffer;
+    size_t size, begin, end;
+};
+
+/* 1 and the next line without its end, 0 at the end of the file, or negative errno. Overlong lines come in pieces. */
+int gt_line_reader_next(struct gt_line_reader *reader, char **ret);
+
+/* The kernel's high-water mark tells the largest resident memory of the calling process within windows of time.
+ *
+ * The kernel has one mark for each process (VmHWM), and lets the process set it back to what is resident now by writing 5 to
+ * /proc/self/clear_refs (proc(5)). It is read and set back when a window begins, and read when one ends, and every window that is
+ * open then takes it in: so windows may lie inside each other, overlap, and belong to several threads, and each is exact.
+ *
+ * Setting it back has one side effect: ru_maxrss of getrusage(2) and wait4(2) begins anew as well. The mark belongs to the process,
+ * so what is open is kept here, for the process; after a fork(2) the child has no windows. */
+
+/* Read the resident memory of the calling process now and its mark, in bytes; NaN where the kernel tells none. Returns 0 or negative
+ * errno. */
+int gt_own_memory(double *ret_resident, double *ret_hwm);
+/* Begin a window. Returns its number, above 0, or negative errno where the mark cannot be read or set back. */
+int gt_own_peak_begin(void);
+/* Returns the mark of the calling process now in bytes, or infinity where it cannot be read. */
+double gt_own_hwm(void);
+/* End a window. Returns bytes, or NaN where there is no such window or the mark cannot be read. */
+double gt_own_peak_end(int window);
 
 #endif

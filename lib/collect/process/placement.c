@@ -11,7 +11,7 @@
 
 #include "base/grow.h"
 #include "collect/collector.h"
-#include "collect/topology.h"
+#include "collect/host/host.h"
 #include "collect/energy/rapl.h"
 
 /* A look takes up to 7 us for each thread: this keeps them below a hundredth of a core. */

@@ -16,6 +16,7 @@
 #include "base/number.h"
 #include "base/own_name.h"
 #include "base/system_calls.h"
+#include "collect/collector.h"
 #include "collect/process/placement.h"
 
 struct gt_process_files {
@@ -426,7 +427,7 @@ bool gt_process_was_idle(const struct gt_process *process)
            process->value[GT_RSS] == process->files->rss_when_slow;
 }
 
-static double status_number(const char *text, const char *key)
+double gt_process_number(const char *text, const char *key)
 {
     const char *line = strstr(text, key);
     return line ? (double)strtoull(line + strlen(key), NULL, 10) : NAN;
@@ -449,11 +450,11 @@ static bool status_shows_memory(const char *text)
 
 static void note_memory(struct gt_process *process, const char *status)
 {
-    double hwm = status_number(status, "\nVmHWM:") * 1024;
+    double hwm = gt_process_number(status, "\nVmHWM:") * 1024;
     if (isnan(hwm))
         return;
     note_hwm(process, hwm);
-    process->value[GT_SWAP] = status_number(status, "\nVmSwap:") * 1024;
+    process->value[GT_SWAP] = gt_process_number(status, "\nVmSwap:") * 1024;
 }
 
 static void read_status(struct gt_process *process)
@@ -461,15 +462,15 @@ static void read_status(struct gt_process *process)
     char text[4096];
     if (read_file(process, -1, "status", text, sizeof text) <= 0)
         return;
-    process->value[GT_VOLUNTARY_SWITCHES] = status_number(text, "\nvoluntary_ctxt_switches:");
-    process->value[GT_INVOLUNTARY_SWITCHES] = status_number(text, "\nnonvoluntary_ctxt_switches:");
+    process->value[GT_VOLUNTARY_SWITCHES] = gt_process_number(text, "\nvoluntary_ctxt_switches:");
+    process->value[GT_INVOLUNTARY_SWITCHES] = gt_process_number(text, "\nnonvoluntary_ctxt_switches:");
     if (isnan(process->value[GT_THREADS]))
-        process->value[GT_THREADS] = status_number(text, "\nThreads:");
+        process->value[GT_THREADS] = gt_process_number(text, "\nThreads:");
     if (!process->leader_exited || read_other_thread(process, "status", status_shows_memory, text, sizeof text) > 0)
         note_memory(process, text);
 }
 
-static bool is_there(const char *text)
+static bool has_text(const char *text)
 {
     return *text;
 }
@@ -477,7 +478,7 @@ static bool is_there(const char *text)
 static void read_io(struct gt_process *process)
 {
     char text[512];
-    ssize_t length = process->leader_exited ? read_other_thread(process, "io", is_there, text, sizeof text)
+    ssize_t length = process->leader_exited ? read_other_thread(process, "io", has_text, text, sizeof text)
                                             : read_file(process, -1, "io", text, sizeof text);
     if (!process->is_zombie && (length == -EACCES || length == -EPERM)) {
         process->files->may_read_io = false;
@@ -486,10 +487,10 @@ static void read_io(struct gt_process *process)
     if (length <= 0)
         return;
     text[length] = '\0';
-    process->value[GT_READ_CHARACTERS] = status_number(text, "rchar:");
-    process->value[GT_WRITTEN_CHARACTERS] = status_number(text, "wchar:");
-    process->value[GT_READ_BYTES] = status_number(text, "\nread_bytes:");
-    process->value[GT_WRITTEN_BYTES] = status_number(text, "\nwrite_bytes:");
+    process->value[GT_READ_CHARACTERS] = gt_process_number(text, "rchar:");
+    process->value[GT_WRITTEN_CHARACTERS] = gt_process_number(text, "wchar:");
+    process->value[GT_READ_BYTES] = gt_process_number(text, "\nread_bytes:");
+    process->value[GT_WRITTEN_BYTES] = gt_process_number(text, "\nwrite_bytes:");
 }
 
 enum { MOST_THREADS_ASKED = 256 };
@@ -513,8 +514,8 @@ static void add_thread_switches(struct gt_process *process)
         snprintf(path, sizeof path, "task/%s/status", entry->d_name);
         if (read_file(process, -1, path, text, sizeof text) <= 0)
             continue;
-        process->value[GT_VOLUNTARY_SWITCHES] += status_number(text, "\nvoluntary_ctxt_switches:");
-        process->value[GT_INVOLUNTARY_SWITCHES] += status_number(text, "\nnonvoluntary_ctxt_switches:");
+        process->value[GT_VOLUNTARY_SWITCHES] += gt_process_number(text, "\nvoluntary_ctxt_switches:");
+        process->value[GT_INVOLUNTARY_SWITCHES] += gt_process_number(text, "\nnonvoluntary_ctxt_switches:");
     }
     closedir(tasks);
 }
@@ -671,10 +672,8 @@ bool gt_process_may_have_forked(const struct gt_process *process)
     return process->value[GT_CPU_TIME] != process->files->cpu_at_children;
 }
 
-int gt_process_children(struct gt_process *process, const struct gt_root *root, bool every_thread, pid_t *pids,
-                        size_t count, size_t capacity)
+int gt_process_children(struct gt_process *process, bool every_thread, pid_t *pids, size_t count, size_t capacity)
 {
-    (void)root;
     int fd = process->files->children;
     char path[64];
     if (every_thread && process->files->has_clock)
@@ -710,3 +709,121 @@ void gt_pidfd_survey(struct gt_availability *ret)
     else
         close(fd);
 }
+
+/* ---- The collector ------------------------------------------------------------------------------------------------ */
+
+/* The collector "proc": one reading of every process of the snapshot. */
+
+enum { SLOW_PERIOD_MS = 950 };
+
+struct state {
+    const struct gt_root *root;
+    int64_t slow_ns;  /* last time all files were read */
+    uint64_t members; /* who was in the snapshot then */
+};
+
+static const enum gt_metric_id metrics[] = {
+    GT_RSS,
+    GT_RAM_PEAK,
+    GT_SWAP,
+    GT_CPU_TIME,
+    GT_CPU_UTILIZATION,
+    GT_THREADS,
+    GT_PROCESSES,
+    GT_MINOR_FAULTS,
+    GT_MAJOR_FAULTS,
+    GT_VOLUNTARY_SWITCHES,
+    GT_READ_BYTES,
+    GT_WRITTEN_BYTES,
+    GT_READ_CHARACTERS,
+    GT_WRITTEN_CHARACTERS,
+    GT_INVOLUNTARY_SWITCHES,
+};
+
+static int proc_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+                     struct gt_availability *availability, struct gt_error *error)
+{
+    (void)snapshot;
+    const struct gt_pid_namespace_fault *fault = gt_pid_namespace_fault(options->root);
+    *ret = NULL;
+    *availability = (struct gt_availability){.source = "/proc/PID/{statm,stat,status,io} and the process's CPU clock"};
+    if (fault)
+        return gt_unavailable(availability, GT_BROKEN, fault->remedy, "%s", fault->reason);
+    struct state *state = calloc(1, sizeof *state);
+    if (!state)
+        return gt_error_system(error, ENOMEM, "process collector");
+    state->root = options->root;
+    *ret = state;
+    return 0;
+}
+
+/* A number for the processes of the snapshot: all, or those that were there at the last slow reading. */
+static uint64_t who(const struct gt_snapshot *snapshot, bool only_known)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        if (!only_known || snapshot->process[i]->is_counted)
+            sum += ((uint64_t)snapshot->process[i]->pid << 40 ^ snapshot->process[i]->start) *
+                   UINT64_C(0x9e3779b97f4a7c15);
+    return sum;
+}
+
+/* One that was there at the last slow reading has gone: then another may have a new parent. */
+static bool has_lost_one(struct state *state, const struct gt_snapshot *snapshot)
+{
+    bool is_lost = who(snapshot, true) != state->members;
+    state->members = who(snapshot, false);
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        snapshot->process[i]->is_counted = true;
+    return is_lost;
+}
+
+/* All files are read of those that have run, and of every process when one went. */
+static int proc_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
+{
+    struct state *state = opaque;
+    (void)error;
+    bool slowly = snapshot->is_last || !state->slow_ns ||
+                  snapshot->monotonic_ns - state->slow_ns >= SLOW_PERIOD_MS * (GT_SECOND / 1000);
+    bool every = slowly && has_lost_one(state, snapshot);
+    if (slowly)
+        state->slow_ns = snapshot->monotonic_ns;
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        struct gt_process *process = snapshot->process[i];
+        bool is_new = isnan(process->value[GT_RSS]);
+        if (gt_process_read(process, state->root) == 0 && (slowly || is_new) &&
+            (every || !gt_process_was_idle(process)))
+            gt_process_read_slowly(process);
+    }
+    return 0;
+}
+
+static const struct gt_origin origins[] = {
+    {GT_RSS, GT_SAMPLED, "/proc/PID/statm", ""},
+    {GT_RAM_PEAK, GT_EXACT, "/proc/PID/status VmHWM, wait4", "high-water mark of the kernel"},
+    {GT_SWAP, GT_SAMPLED, "/proc/PID/status VmSwap", ""},
+    {GT_CPU_TIME, GT_EXACT, "CPU clocks of the processes, wait4", "children that were waited for included"},
+    {GT_CPU_UTILIZATION, GT_DERIVED, "CPU clocks of the processes", "CPU time of an interval over its length"},
+    {GT_THREADS, GT_SAMPLED, "/proc/PID/task", ""},
+    {GT_PROCESSES, GT_SAMPLED, "/proc/PID/task/TID/children", ""},
+    {GT_MINOR_FAULTS, GT_EXACT, "/proc/PID/stat, wait4", ""},
+    {GT_MAJOR_FAULTS, GT_EXACT, "/proc/PID/stat, wait4", ""},
+    {GT_VOLUNTARY_SWITCHES, GT_EXACT, "/proc/PID/task/TID/status, wait4", ""},
+    {GT_INVOLUNTARY_SWITCHES, GT_EXACT, "/proc/PID/task/TID/status, wait4", ""},
+    {GT_READ_BYTES, GT_EXACT, "/proc/PID/io, wait4", ""},
+    {GT_WRITTEN_BYTES, GT_EXACT, "/proc/PID/io, wait4", ""},
+    {GT_READ_CHARACTERS, GT_SAMPLED, "/proc/PID/io", "up to the last reading of each process"},
+    {GT_WRITTEN_CHARACTERS, GT_SAMPLED, "/proc/PID/io", "up to the last reading of each process"},
+};
+
+const struct gt_collector_type gt_collector_proc = {
+    .name = "proc",
+    .help = "Processes: memory, CPU time, threads, faults, switches, bytes",
+    .metrics = metrics,
+    .metric_count = sizeof metrics / sizeof *metrics,
+    .origins = origins,
+    .origin_count = sizeof origins / sizeof *origins,
+    .open = proc_open,
+    .collect = proc_collect,
+    .close = free,
+};

@@ -7,6 +7,9 @@
 #ifndef GT_COLLECT_PROCESS_PROCESS_H
 #define GT_COLLECT_PROCESS_PROCESS_H
 
+#include <stdbool.h>
+
+#include "base/root.h"
 #include "collect/collector.h"
 
 /* Open `pid`. *ret gets its identity, NaN values and kept descriptors. Returns -ESRCH where it is gone, -EACCES and the like where /proc
@@ -46,8 +49,7 @@ ssize_t gt_process_read_text(const struct gt_process *process, const char *name,
 
 /* Append the children of the process to `pids`; of its main thread, or of every thread. Returns how many there are in all now,
  * or -ENOENT when this kernel has no children files. */
-int gt_process_children(struct gt_process *process, const struct gt_root *root, bool every_thread, pid_t *pids,
-                        size_t count, size_t capacity);
+int gt_process_children(struct gt_process *process, bool every_thread, pid_t *pids, size_t count, size_t capacity);
 /* False when its CPU clock, as last read, stands where it stood before the children of all its threads were last asked for. */
 bool gt_process_may_have_forked(const struct gt_process *process);
 
@@ -71,10 +73,27 @@ bool gt_process_stat_leader_exited(const struct gt_process_stat *stat);
 /* 0; -ESRCH and the like: it cannot be read. */
 int gt_process_stat_of(const struct gt_root *root, pid_t pid, struct gt_process_stat *ret);
 
+/* Returns the number after `key` in the text of a file like /proc/PID/status, or NaN without that line. */
+double gt_process_number(const char *text, const char *key);
+
 /* Report whether this kernel has pidfd, and what is later without. */
 void gt_pidfd_survey(struct gt_availability *ret);
 /* Returns a descriptor that becomes readable at the end of the process, or -1: the kernel has none (before Linux 5.3), forbids it, or
  * the process is gone. */
 int gt_pidfd_open(pid_t pid);
+
+/* In another PID namespace than that of /proc, system calls take other numbers of processes than /proc shows. */
+
+struct gt_pid_namespace_fault {
+    int code; /* ENOTSUP, or ENOENT without a /proc */
+    const char *reason, *remedy;
+};
+
+/* Returns true in the first PID namespace, whose numbers all processes of the machine have. */
+bool gt_pid_namespace_is_initial(const struct gt_root *root);
+/* Returns NULL on a stored machine, and where /proc is of this process's own PID namespace, and its children's. */
+const struct gt_pid_namespace_fault *gt_pid_namespace_fault(const struct gt_root *root);
+/* Returns 0, or the negative code with the reason and the remedy as an error. */
+int gt_pid_namespace_check(const struct gt_root *root, struct gt_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 #include "report/page/chart.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -57,6 +58,32 @@ void gt_chart_number(struct gt_buffer *out, double value, int decimals)
     if (length > 2 && !strcmp(text + length - 2, ".0"))
         length -= 2;
     gt_buffer_append(out, text, length);
+}
+
+void gt_html(struct gt_buffer *out, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    for (const char *at; (at = strchr(format, '%')); format = at + 1) {
+        int decimals;
+        gt_buffer_append(out, format, (size_t)(at - format));
+        switch (*++at) {
+        case 's': gt_html_escape(out, va_arg(arguments, const char *)); break;
+        case 'd': gt_buffer_printf(out, "%d", va_arg(arguments, int)); break;
+        case 'z':
+            gt_buffer_printf(out, "%zu", va_arg(arguments, size_t));
+            at++;
+            break;
+        case '.':
+            decimals = at[1] == '*' ? va_arg(arguments, int) : at[1] - '0';
+            gt_chart_number(out, va_arg(arguments, double), decimals);
+            at += 2;
+            break;
+        default: gt_buffer_char(out, '%');
+        }
+    }
+    va_end(arguments);
+    gt_buffer_text(out, format);
 }
 
 double gt_chart_tick_step(struct gt_chart_range range, int count)
@@ -208,29 +235,16 @@ static double y_place(const struct chart *chart, double y)
     return bottom_of(chart) - (y - chart->y.least) / (chart->y.most - chart->y.least) * (bottom_of(chart) - TOP);
 }
 
-static void put_point(struct gt_buffer *out, double x, double y)
-{
-    gt_chart_number(out, x, 1);
-    gt_buffer_char(out, ' ');
-    gt_chart_number(out, y, 1);
-}
-
 static void put_x_axis(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame,
                        int height)
 {
     struct gt_chart_unit unit = time_unit(series, frame->x);
     double step = step_of(frame->x, unit, frame->width - LEFT - RIGHT, TICK_WIDTH);
-    for (double at = ceil(frame->x.least / step) * step; at <= frame->x.most + step * 1e-6; at += step) {
-        gt_buffer_text(out, "<text text-anchor=\"middle\" x=\"");
-        gt_chart_number(out, place_of(frame, at), 1);
-        gt_buffer_printf(out, "\" y=\"%d\">", height - BOTTOM + 18);
-        gt_chart_number(out, at / unit.size, gt_chart_tick_decimals(step / unit.size));
-        gt_buffer_text(out, "</text>\n");
-    }
-    gt_buffer_printf(out, "<text class=\"axis\" text-anchor=\"middle\" x=\"%d\" y=\"%d\">time (",
-                     (frame->width + LEFT - RIGHT) / 2, height - BOTTOM + 36);
-    gt_html_escape(out, unit.name);
-    gt_buffer_text(out, ")</text>\n");
+    for (double at = ceil(frame->x.least / step) * step; at <= frame->x.most + step * 1e-6; at += step)
+        gt_html(out, "<text text-anchor=\"middle\" x=\"%.1f\" y=\"%d\">%.*f</text>\n", place_of(frame, at),
+                height - BOTTOM + 18, gt_chart_tick_decimals(step / unit.size), at / unit.size);
+    gt_html(out, "<text class=\"axis\" text-anchor=\"middle\" x=\"%d\" y=\"%d\">time (%s)</text>\n",
+            (frame->width + LEFT - RIGHT) / 2, height - BOTTOM + 36, unit.name);
 }
 
 /* "memory (GB)", along the axis. A name that begins with capitals, as "CPU" does, keeps them. */
@@ -241,17 +255,10 @@ static void put_y_label(const struct chart *chart)
     char first[] = {*title, '\0'};
     if (title[0] >= 'A' && title[0] <= 'Z' && !(title[1] >= 'A' && title[1] <= 'Z'))
         *first += 'a' - 'A';
-    gt_buffer_printf(chart->out,
-                     "<text class=\"axis\" text-anchor=\"middle\" transform=\"translate(12 %d)rotate(-90)\">",
-                     (bottom_of(chart) + TOP) / 2);
-    gt_html_escape(chart->out, first);
+    gt_html(chart->out, "<text class=\"axis\" text-anchor=\"middle\" transform=\"translate(12 %d)rotate(-90)\">%s",
+            (bottom_of(chart) + TOP) / 2, first);
     gt_chart_cut(chart->out, title + (*title != 0), room > used + 1 ? room - used : 1);
-    if (*unit) {
-        gt_buffer_text(chart->out, " (");
-        gt_html_escape(chart->out, unit);
-        gt_buffer_char(chart->out, ')');
-    }
-    gt_buffer_text(chart->out, "</text>\n");
+    gt_html(chart->out, *unit ? " (%s)</text>\n" : "%s</text>\n", unit);
 }
 
 static void put_y_axis(const struct chart *chart)
@@ -259,14 +266,10 @@ static void put_y_axis(const struct chart *chart)
     for (double y = ceil(chart->y.least / chart->step) * chart->step; y <= chart->y.most + chart->step * 1e-6;
          y += chart->step) {
         double place = y_place(chart, y);
-        gt_buffer_text(chart->out, "<path class=\"grid\" d=\"M");
-        put_point(chart->out, LEFT, place);
-        gt_buffer_printf(chart->out, "H%d\"/><text text-anchor=\"end\" x=\"%d\" y=\"", chart->frame.width - RIGHT,
-                         LEFT - 6);
-        gt_chart_number(chart->out, place + 4, 1);
-        gt_buffer_text(chart->out, "\">");
-        gt_chart_number(chart->out, y / chart->unit.size, gt_chart_tick_decimals(chart->step / chart->unit.size));
-        gt_buffer_text(chart->out, "</text>\n");
+        gt_html(chart->out,
+                "<path class=\"grid\" d=\"M%d %.1fH%d\"/><text text-anchor=\"end\" x=\"%d\" y=\"%.1f\">%.*f</text>\n",
+                LEFT, place, chart->frame.width - RIGHT, LEFT - 6, place + 4,
+                gt_chart_tick_decimals(chart->step / chart->unit.size), y / chart->unit.size);
     }
     put_y_label(chart);
 }
@@ -292,13 +295,10 @@ static void put_bands(const struct chart *chart)
     const struct gt_band *band = chart->band;
     for (size_t i = 0; i < chart->bands; i++) {
         double from = x_place(chart, band[i].from), to = x_place(chart, band[i].to);
-        gt_buffer_printf(chart->out, "<rect class=\"fill%zu\" x=\"", chart->name[i] % GT_CHART_COLOURS);
-        gt_chart_number(chart->out, from, 1);
-        gt_buffer_printf(chart->out, "\" y=\"%d\" height=\"%d\" width=\"", TOP, bottom_of(chart) - TOP);
-        gt_chart_number(chart->out, fmax(to - from, 0.5), 1);
-        gt_buffer_text(chart->out, "\"><title>");
-        gt_html_escape(chart->out, band[i].title);
-        gt_buffer_text(chart->out, "</title></rect>\n");
+        gt_html(chart->out,
+                "<rect class=\"fill%zu\" x=\"%.1f\" y=\"%d\" height=\"%d\" width=\"%.1f\"><title>%s</title></rect>\n",
+                chart->name[i] % GT_CHART_COLOURS, from, TOP, bottom_of(chart) - TOP, fmax(to - from, 0.5),
+                band[i].title);
     }
 }
 
@@ -322,8 +322,7 @@ static void put_line(const struct chart *chart, size_t line)
                 drawing = false;
                 continue;
             }
-            gt_buffer_char(chart->out, drawing ? 'L' : 'M');
-            put_point(chart->out, x_place(chart, p->x), y_place(chart, p->y));
+            gt_html(chart->out, drawing ? "L%.1f %.1f" : "M%.1f %.1f", x_place(chart, p->x), y_place(chart, p->y));
             drawing = true;
         }
     }
@@ -339,28 +338,23 @@ static void put_value(struct gt_buffer *out, const char *unit, double value, boo
         gt_html_escape(out, (is_round ? gt_human_round_bytes : gt_human_bytes)(number, value * size));
         return;
     }
-    gt_html_escape(out, (is_round ? gt_human_round_number : gt_human_number)(number, value));
-    gt_buffer_char(out, ' ');
-    gt_html_escape(out, unit);
+    gt_html(out, "%s %s", (is_round ? gt_human_round_number : gt_human_number)(number, value), unit);
 }
 
 /* "limit 64 GB", "16 cores". */
 static void put_limit_words(struct gt_buffer *out, const struct gt_node *series, const struct gt_mark *limit)
 {
-    bool is_named = !strcmp(limit->title, series->unit);
-    gt_html_escape(out, is_named ? "" : limit->title);
-    gt_buffer_text(out, is_named ? "" : " ");
+    if (strcmp(limit->title, series->unit) != 0)
+        gt_html(out, "%s ", limit->title);
     put_value(out, series->unit, limit->value, true);
 }
 
 static void put_legend_entry(struct gt_buffer *out, const char *class, size_t number, const char *title)
 {
-    gt_buffer_printf(out,
-                     "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
-                     "<path class=\"%s%zu\" d=\"M0 6H28\"/></svg> ",
-                     class, number % GT_CHART_COLOURS);
-    gt_html_escape(out, title);
-    gt_buffer_text(out, "</li>\n");
+    gt_html(out,
+            "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
+            "<path class=\"%s%zu\" d=\"M0 6H28\"/></svg> %s</li>\n",
+            class, number % GT_CHART_COLOURS, title);
 }
 
 static void put_legend(const struct chart *chart)
@@ -402,16 +396,11 @@ static void put_description(struct gt_buffer *out, const struct gt_node *series)
     gt_buffer_text(out, "<desc>");
     for (size_t line = 0; line < series->series.lines; line++) {
         struct gt_chart_range range = values_of(&series->series.line[line]);
-        gt_html_escape(out, series->series.line[line].title);
-        if (range.least > range.most) {
-            gt_buffer_text(out, ": no values. ");
-            continue;
-        }
-        gt_buffer_text(out, ": from ");
-        gt_chart_number(out, range.least, 3);
-        gt_buffer_text(out, " to ");
-        gt_chart_number(out, range.most, 3);
-        gt_buffer_text(out, ". ");
+        const char *title = series->series.line[line].title;
+        if (range.least > range.most)
+            gt_html(out, "%s: no values. ", title);
+        else
+            gt_html(out, "%s: from %.3f to %.3f. ", title, range.least, range.most);
     }
     gt_buffer_text(out, "</desc>\n");
 }
@@ -421,12 +410,11 @@ static void put_limit(const struct chart *chart)
     struct gt_mark limit = chart->series->series.limit;
     if (!limit.title || limit.value > chart->y.most)
         return;
-    gt_buffer_text(chart->out, "<path class=\"limit\" d=\"M");
-    put_point(chart->out, LEFT, y_place(chart, limit.value));
-    gt_buffer_printf(chart->out, "H%d\"/><text class=\"label\" text-anchor=\"end\" x=\"%d\" y=\"",
-                     chart->frame.width - RIGHT, chart->frame.width - RIGHT - 4);
-    gt_chart_number(chart->out, y_place(chart, limit.value) + 14, 1);
-    gt_buffer_text(chart->out, "\">");
+    double y = y_place(chart, limit.value);
+    int right = chart->frame.width - RIGHT;
+    gt_html(chart->out,
+            "<path class=\"limit\" d=\"M%d %.1fH%d\"/><text class=\"label\" text-anchor=\"end\" x=\"%d\" y=\"%.1f\">",
+            LEFT, y, right, right - 4, y + 14);
     put_limit_words(chart->out, chart->series, &limit);
     gt_buffer_text(chart->out, "</text>\n");
 }
@@ -441,17 +429,10 @@ static void put_peak(const struct chart *chart)
     if (chart->peak > chart->highest->y * 1.005)
         gt_buffer_text(&words, ", between samples");
     int half = (int)words.length * LETTER / 2, right = chart->frame.width - RIGHT;
-    gt_buffer_text(chart->out, "<circle class=\"peak\" r=\"4\" cx=\"");
-    gt_chart_number(chart->out, x, 1);
-    gt_buffer_text(chart->out, "\" cy=\"");
-    gt_chart_number(chart->out, y, 1);
-    gt_buffer_printf(chart->out, "\"/><text class=\"label\" text-anchor=\"middle\" x=\"");
-    gt_chart_number(chart->out, fmin(fmax(x, LEFT + half), right - half), 1);
-    gt_buffer_text(chart->out, "\" y=\"");
-    gt_chart_number(chart->out, y - 8, 1);
-    gt_buffer_text(chart->out, "\">");
-    gt_html_escape(chart->out, words.data ? words.data : "");
-    gt_buffer_text(chart->out, "</text>\n");
+    gt_html(chart->out,
+            "<circle class=\"peak\" r=\"4\" cx=\"%.1f\" cy=\"%.1f\"/>"
+            "<text class=\"label\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
+            x, y, fmin(fmax(x, LEFT + half), right - half), y - 8, words.data ? words.data : "");
     gt_buffer_release(&words);
 }
 
@@ -531,28 +512,20 @@ static void find_axis(struct forest *forest)
 static void put_name(const struct forest *forest, const char *name, size_t row)
 {
     bool is_narrow = forest->shape == &narrow;
-    gt_buffer_printf(forest->out, "<text class=\"in\" text-anchor=\"%s\" x=\"%d\" y=\"%d\">",
-                     is_narrow ? "start" : "end", is_narrow ? 0 : forest->shape->left - 10,
-                     (int)row * forest->shape->row + forest->shape->name);
+    gt_html(forest->out, "<text class=\"in\" text-anchor=\"%s\" x=\"%d\" y=\"%d\">", is_narrow ? "start" : "end",
+            is_narrow ? 0 : forest->shape->left - 10, (int)row * forest->shape->row + forest->shape->name);
     gt_chart_cut(forest->out, name, LETTERS);
     gt_buffer_text(forest->out, "</text>\n");
 }
 
 static void put_interval(const struct forest *forest, const struct gt_point *point, size_t row, size_t colour)
 {
-    double y = (int)row * forest->shape->row + forest->shape->dot;
-    if (isfinite(point[0].x) && isfinite(point[2].x)) {
-        gt_buffer_printf(forest->out, "<path class=\"interval%zu\" d=\"M", colour);
-        gt_chart_number(forest->out, place(forest, point[0].x), 1);
-        gt_buffer_printf(forest->out, " %gH", y);
-        gt_chart_number(forest->out, place(forest, point[2].x), 1);
-        gt_buffer_text(forest->out, "\"/>\n");
-    }
-    gt_buffer_printf(forest->out, "<circle class=\"fill%zu\" r=\"4\" cy=\"%g\" cx=\"", colour, y);
-    gt_chart_number(forest->out, place(forest, point[1].x), 1);
-    gt_buffer_text(forest->out, "\"><title>");
-    gt_chart_number(forest->out, point[1].x, 2);
-    gt_buffer_text(forest->out, " %</title></circle>\n");
+    int y = (int)row * forest->shape->row + forest->shape->dot;
+    if (isfinite(point[0].x) && isfinite(point[2].x))
+        gt_html(forest->out, "<path class=\"interval%zu\" d=\"M%.1f %dH%.1f\"/>\n", colour, place(forest, point[0].x),
+                y, place(forest, point[2].x));
+    gt_html(forest->out, "<circle class=\"fill%zu\" r=\"4\" cy=\"%d\" cx=\"%.1f\"><title>%.2f %%</title></circle>\n",
+            colour, y, place(forest, point[1].x), point[1].x);
 }
 
 static void put_axis(const struct forest *forest, int height)
@@ -561,14 +534,11 @@ static void put_axis(const struct forest *forest, int height)
     for (int i = first; i <= last; i++) {
         double x = place(forest, i * forest->step);
         bool is_at_border = x > forest->shape->width - LABEL / 2;
-        gt_buffer_text(forest->out, i == 0 ? "<path class=\"limit\" d=\"M" : "<path class=\"grid\" d=\"M");
-        gt_chart_number(forest->out, x, 1);
-        gt_buffer_printf(forest->out, " 0V%d\"/><text text-anchor=\"%s\" y=\"%d\" x=\"", height - GT_CHART_BOTTOM,
-                         is_at_border ? "end" : "middle", height - GT_CHART_BOTTOM + 18);
-        gt_chart_number(forest->out, is_at_border ? forest->shape->width : x, 1);
-        gt_buffer_text(forest->out, i > 0 ? "\">+" : "\">");
-        gt_chart_number(forest->out, i * forest->step, forest->step < 1 ? 1 : 0);
-        gt_buffer_text(forest->out, " %</text>\n");
+        gt_html(forest->out,
+                "<path class=\"%s\" d=\"M%.1f 0V%d\"/><text text-anchor=\"%s\" y=\"%d\" x=\"%.1f\">%s%.*f %%</text>\n",
+                i == 0 ? "limit" : "grid", x, height - GT_CHART_BOTTOM, is_at_border ? "end" : "middle",
+                height - GT_CHART_BOTTOM + 18, is_at_border ? forest->shape->width : x, i > 0 ? "+" : "",
+                forest->step < 1 ? 1 : 0, i * forest->step);
     }
 }
 
@@ -608,15 +578,11 @@ struct rows {
 static void put_lane_name(const struct rows *rows, const char *name, double x, size_t row, double width)
 {
     size_t letters = width > LETTER ? (size_t)(width / LETTER) : 0;
-    if (gt_utf8_columns(name) > letters)
-        return;
-    gt_buffer_printf(rows->out, "<svg x=\"");
-    gt_chart_number(rows->out, x, 1);
-    gt_buffer_printf(rows->out, "\" y=\"%zu\" height=\"%d\" width=\"", row * ROW + 1, ROW - 2);
-    gt_chart_number(rows->out, width - 1, 1);
-    gt_buffer_text(rows->out, "\"><text class=\"in\" x=\"3\" y=\"12\">");
-    gt_html_escape(rows->out, name);
-    gt_buffer_text(rows->out, "</text></svg>\n");
+    if (gt_utf8_columns(name) <= letters)
+        gt_html(rows->out,
+                "<svg x=\"%.1f\" y=\"%zu\" height=\"%d\" width=\"%.1f\">"
+                "<text class=\"in\" x=\"3\" y=\"12\">%s</text></svg>\n",
+                x, row * ROW + 1, ROW - 2, width - 1, name);
 }
 
 static size_t lane_colour(struct rows *rows, const char *name)
@@ -636,13 +602,9 @@ static void put_lanes(struct rows *rows)
         const struct gt_band *band = &series->band[i];
         size_t row = (size_t)band->lane;
         double from = place_of(&rows->frame, band->from), to = place_of(&rows->frame, band->to);
-        gt_buffer_printf(rows->out, "<rect class=\"fill%zu\" x=\"", lane_colour(rows, band->title));
-        gt_chart_number(rows->out, from, 1);
-        gt_buffer_printf(rows->out, "\" y=\"%zu\" height=\"%d\" width=\"", row * ROW + 1, ROW - 2);
-        gt_chart_number(rows->out, fmax(to - from - 0.5, 0.5), 1);
-        gt_buffer_text(rows->out, "\"><title>");
-        gt_html_escape(rows->out, band->title);
-        gt_buffer_text(rows->out, "</title></rect>\n");
+        gt_html(rows->out,
+                "<rect class=\"fill%zu\" x=\"%.1f\" y=\"%zu\" height=\"%d\" width=\"%.1f\"><title>%s</title></rect>\n",
+                lane_colour(rows, band->title), from, row * ROW + 1, ROW - 2, fmax(to - from - 0.5, 0.5), band->title);
         put_lane_name(rows, band->title, from, row, to - from);
     }
 }
@@ -671,15 +633,10 @@ static void put_strip(struct rows *rows, size_t line)
     for (int step = 0, next; step < STRIP_STEPS; step = next) {
         for (next = step + 1; next < STRIP_STEPS && shade[next] == shade[step];)
             next++;
-        if (shade[step] <= 0)
-            continue;
-        gt_buffer_printf(rows->out, "<rect class=\"strip\" opacity=\"");
-        gt_chart_number(rows->out, (double)shade[step] / SHADES, 3);
-        gt_buffer_text(rows->out, "\" x=\"");
-        gt_chart_number(rows->out, LEFT + step * width, 1);
-        gt_buffer_printf(rows->out, "\" y=\"%zu\" height=\"%d\" width=\"", line * ROW + 1, ROW - 3);
-        gt_chart_number(rows->out, (next - step) * width, 1);
-        gt_buffer_text(rows->out, "\"/>\n");
+        if (shade[step] > 0)
+            gt_html(rows->out,
+                    "<rect class=\"strip\" opacity=\"%.3f\" x=\"%.1f\" y=\"%zu\" height=\"%d\" width=\"%.1f\"/>\n",
+                    (double)shade[step] / SHADES, LEFT + step * width, line * ROW + 1, ROW - 3, (next - step) * width);
     }
 }
 
@@ -741,11 +698,8 @@ void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, const 
 
 void gt_chart_title(struct gt_buffer *out, const struct gt_node *series)
 {
-    gt_html_escape(out, series->title);
-    if (has_rows(series) && *series->unit) {
-        gt_buffer_text(out, ", ");
-        gt_html_escape(out, series->unit);
-    }
+    bool has_unit = has_rows(series) && *series->unit;
+    gt_html(out, has_unit ? "%s, %s" : "%s", series->title, series->unit);
 }
 
 void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id, struct gt_chart_range x)
@@ -754,16 +708,13 @@ void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id,
     struct gt_chart_frame frame = {x, GT_CHART_WIDTH, GT_CHART_HEIGHT};
     gt_buffer_printf(out, "<figure id=\"figure%d\">\n<figcaption>", id);
     gt_chart_title(out, series);
-    gt_buffer_printf(
-        out,
-        "</figcaption>\n<svg class=\"chart%s\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
-        "<title id=\"chart%d\">",
-        is_forest(series)  ? " wide"
-        : has_rows(series) ? ""
-                           : " lines",
-        frame.width, gt_chart_height(series, &frame), id, id);
-    gt_html_escape(out, series->title);
-    gt_buffer_text(out, "</title>\n");
+    gt_html(out,
+            "</figcaption>\n<svg class=\"chart%s\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
+            "<title id=\"chart%d\">%s</title>\n",
+            is_forest(series)  ? " wide"
+            : has_rows(series) ? ""
+                               : " lines",
+            frame.width, gt_chart_height(series, &frame), id, id, series->title);
     put_description(out, series);
     gt_chart_shapes(out, series, &frame);
     gt_buffer_text(out, "</svg>\n");

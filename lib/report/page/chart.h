@@ -45,6 +45,8 @@ int gt_chart_height(const struct gt_node *series, const struct gt_chart_frame *f
 void gt_chart_cut(struct gt_buffer *out, const char *name, size_t letters);
 /* Appends `text` with HTML's special characters escaped, as attribute values in double quotes need it, too. */
 void gt_html_escape(struct gt_buffer *out, const char *text);
+/* Appends markup with escaped texts (%s) and numbers without zeros at their end (%.1f). It also knows %d, %zu, %.*f and %%. */
+void gt_html(struct gt_buffer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* For both kinds of picture. */
 void gt_chart_number(struct gt_buffer *out, double value, int decimals);

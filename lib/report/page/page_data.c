@@ -75,6 +75,18 @@ static void put_packed(struct data *data, const char *key, const struct gt_buffe
     gt_json_text(&data->json, text->data ? text->data : "");
 }
 
+static void put_double(struct data *data, const char *key, double value)
+{
+    gt_json_key(&data->json, key);
+    gt_json_double(&data->json, value);
+}
+
+static void put_count(struct data *data, const char *key, size_t value)
+{
+    gt_json_key(&data->json, key);
+    gt_json_integer(&data->json, (int64_t)value);
+}
+
 /* ---- lines ---- */
 
 static uint32_t number_of(const struct scale *scale, double value)
@@ -94,14 +106,6 @@ static struct scale scale_of(const struct gt_course_line *line, size_t spans)
             most = fmax(most, line->span[i].most);
         }
     return (struct scale){isfinite(least) ? least : 0, most > least ? (most - least) / GREATEST : 0};
-}
-
-static void put_scale(struct data *data, const struct scale *scale, double unit)
-{
-    gt_json_key(&data->json, "least");
-    gt_json_double(&data->json, scale->least / unit);
-    gt_json_key(&data->json, "step");
-    gt_json_double(&data->json, scale->step / unit);
 }
 
 static void put_spans(struct data *data, const struct gt_course *course, const struct gt_course_line *line,
@@ -211,9 +215,9 @@ static void put_line(struct data *data, const struct gt_node *series, size_t num
     } else {
         const struct gt_course_line *line = &course->line[of->course_line];
         struct scale scale = scale_of(line, course->spans);
-        gt_json_key(&data->json, "course");
-        gt_json_integer(&data->json, (int64_t)course_number);
-        put_scale(data, &scale, of->course_unit);
+        put_count(data, "course", course_number);
+        put_double(data, "least", scale.least / of->course_unit);
+        put_double(data, "step", scale.step / of->course_unit);
         if (has_few(course, line))
             put_few_samples(data, course, line);
         else
@@ -248,8 +252,7 @@ static void put_limit(struct data *data, struct gt_mark limit)
     gt_json_object_begin(&data->json);
     gt_json_key(&data->json, "name");
     put_name(data, limit.title);
-    gt_json_key(&data->json, "value");
-    gt_json_double(&data->json, limit.value);
+    put_double(data, "value", limit.value);
     gt_json_object_end(&data->json);
 }
 
@@ -276,8 +279,7 @@ static void put_chart(struct data *data, const struct gt_node *series)
     gt_json_bool(&data->json, flags & GT_PEAKS);
     gt_json_key(&data->json, "alike");
     gt_json_bool(&data->json, flags & GT_ALIKE);
-    gt_json_key(&data->json, "peak");
-    gt_json_double(&data->json, series->series.peak);
+    put_double(data, "peak", series->series.peak);
     put_limit(data, series->series.limit);
     put_bands(data, &series->series);
     gt_json_key(&data->json, "lines");
@@ -305,18 +307,12 @@ static void put_course(struct data *data, const struct gt_course *course)
     if (word)
         pack(&text, word, course->samples, 4);
     gt_json_object_begin(&data->json);
-    gt_json_key(&data->json, "spans");
-    gt_json_integer(&data->json, (int64_t)course->spans);
-    gt_json_key(&data->json, "span");
-    gt_json_double(&data->json, gt_course_span_length(course));
-    gt_json_key(&data->json, "seen");
-    gt_json_integer(&data->json, (int64_t)course->seen);
-    gt_json_key(&data->json, "last");
-    gt_json_double(&data->json, course->last);
-    gt_json_key(&data->json, "samples");
-    gt_json_integer(&data->json, (int64_t)course->samples);
-    gt_json_key(&data->json, "quantum");
-    gt_json_double(&data->json, quantum);
+    put_count(data, "spans", course->spans);
+    put_double(data, "span", gt_course_span_length(course));
+    put_count(data, "seen", course->seen);
+    put_double(data, "last", course->last);
+    put_count(data, "samples", course->samples);
+    put_double(data, "quantum", quantum);
     put_packed(data, "time", &text);
     gt_json_object_end(&data->json);
     gt_buffer_release(&text);
@@ -337,7 +333,7 @@ static void escape(struct gt_buffer *out, const struct gt_buffer *json)
     }
 }
 
-void gt_page_data(struct gt_buffer *out, const struct gt_page_charts *charts, size_t size)
+void gt_page_data(struct gt_buffer *out, const struct gt_node *const series[], size_t count, size_t size)
 {
     struct gt_buffer json = {0};
     struct data data = {.size = size ? size : GT_PAGE_SIZE};
@@ -345,8 +341,8 @@ void gt_page_data(struct gt_buffer *out, const struct gt_page_charts *charts, si
     gt_json_object_begin(&data.json);
     gt_json_key(&data.json, "charts");
     gt_json_array_begin(&data.json);
-    for (size_t i = 0; i < charts->count; i++)
-        put_chart(&data, charts->series[i]);
+    for (size_t i = 0; i < count; i++)
+        put_chart(&data, series[i]);
     gt_json_array_end(&data.json);
     gt_json_key(&data.json, "courses");
     gt_json_array_begin(&data.json);
@@ -355,9 +351,9 @@ void gt_page_data(struct gt_buffer *out, const struct gt_page_charts *charts, si
     gt_json_array_end(&data.json);
     gt_json_key(&data.json, "samples");
     gt_json_array_begin(&data.json);
-    for (size_t i = 0; i < charts->count; i++)
-        for (size_t line = 0; line < charts->series[i]->series.lines; line++)
-            put_samples(&data, charts->series[i], i, line);
+    for (size_t i = 0; i < count; i++)
+        for (size_t line = 0; line < series[i]->series.lines; line++)
+            put_samples(&data, series[i], i, line);
     gt_json_array_end(&data.json);
     gt_json_object_end(&data.json);
     escape(out, &json);
@@ -381,30 +377,22 @@ EMBED(chart_library, DYGRAPHS)
 EMBED(own_script, "lib/report/page/page.js")
 #endif
 
-static struct gt_page_text text(const char *string)
+const char *gt_page_style(void)
 {
-    return (struct gt_page_text){string, strlen(string)};
+    return gt_page_style_sheet;
 }
 
-struct gt_page_text gt_page_style(void)
+const char *gt_page_script(int number)
 {
-    return text(gt_page_style_sheet);
-}
-
 #if __has_include(DYGRAPHS)
-struct gt_page_text gt_page_script(int number)
-{
-    return text(number == 0 ? gt_page_chart_library : gt_page_own_script);
-}
+    return number == 0 ? gt_page_chart_library : gt_page_own_script;
 #else
-struct gt_page_text gt_page_script(int number)
-{
     (void)number;
-    return text("");
-}
+    return "";
 #endif
+}
 
 bool gt_page_has_scripts(void)
 {
-    return gt_page_script(0).length > 0;
+    return *gt_page_script(0);
 }

@@ -39,13 +39,17 @@ static void put_value(const struct rows *rows, double value)
     if (is_one && length > 3 && unit[length - 1] == 's')
         unit[length - 1] = '\0';
     put_number(rows->out, value);
-    gt_buffer_text(rows->out, *unit ? " " : "");
-    gt_html_escape(rows->out, unit);
+    gt_html(rows->out, *unit ? " %s" : "%s", unit);
 }
 
-static void put_place(const struct rows *rows, double x)
+static double place_of(const struct rows *rows, double x)
 {
-    gt_chart_number(rows->out, (x - rows->x.least) / (rows->x.most - rows->x.least) * WIDTH, 1);
+    return (x - rows->x.least) / (rows->x.most - rows->x.least) * WIDTH;
+}
+
+static double width_of(const struct rows *rows, const struct gt_band *column)
+{
+    return (column->to - column->from) / (rows->x.most - rows->x.least) * WIDTH;
 }
 
 /* ---- cells ---- */
@@ -118,28 +122,15 @@ static double shade_of(const struct rows *rows, double value)
 static void put_cell(const struct rows *rows, const char *row, const struct gt_point *point)
 {
     const struct gt_band *column = &rows->column[(size_t)point->x];
-    double width = (column->to - column->from) / (rows->x.most - rows->x.least) * WIDTH;
-    gt_buffer_text(rows->out, "<g><title>");
-    gt_html_escape(rows->out, row);
-    gt_buffer_text(rows->out, ", ");
-    gt_html_escape(rows->out, column->title);
-    gt_buffer_text(rows->out, ": ");
+    double place = place_of(rows, column->from), width = width_of(rows, column);
+    gt_html(rows->out, "<g><title>%s, %s: ", row, column->title);
     put_value(rows, point->y);
-    gt_buffer_text(rows->out, "</title><rect x=\"");
-    put_place(rows, column->from);
-    gt_buffer_printf(rows->out, "\" height=\"%d\" width=\"", HEIGHT);
-    gt_chart_number(rows->out, width, 1);
-    gt_buffer_text(rows->out, "\" opacity=\"");
-    gt_chart_number(rows->out, 0.05 + 0.95 * shade_of(rows, point->y), 2);
-    gt_buffer_text(rows->out, "\"/>");
+    gt_html(rows->out, "</title><rect x=\"%.1f\" height=\"%d\" width=\"%.1f\" opacity=\"%.2f\"/>", place, HEIGHT, width,
+            0.05 + 0.95 * shade_of(rows, point->y));
     /* A mark is drawn inside its cell, so that cells beside it do not hide it. */
-    if (rows->limit.title && point->y > rows->limit.value) {
-        gt_buffer_text(rows->out, "<rect class=\"mark\" x=\"");
-        put_place(rows, column->from);
-        gt_buffer_printf(rows->out, "\" height=\"%d\" width=\"", HEIGHT);
-        gt_chart_number(rows->out, fmax(width, 3), 1);
-        gt_buffer_text(rows->out, "\"/>");
-    }
+    if (rows->limit.title && point->y > rows->limit.value)
+        gt_html(rows->out, "<rect class=\"mark\" x=\"%.1f\" height=\"%d\" width=\"%.1f\"/>", place, HEIGHT,
+                fmax(width, 3));
     gt_buffer_text(rows->out, "</g>\n");
 }
 
@@ -195,18 +186,13 @@ static void put_parts_title(const struct rows *rows, size_t from, size_t to, siz
 {
     const char *row = rows->series->series.line[from].key, *name = rows->column[column].title;
     bool begun = false;
-    gt_buffer_text(rows->out, "<title>");
-    gt_html_escape(rows->out, row);
-    gt_buffer_text(rows->out, *row && *name ? ", " : "");
-    gt_html_escape(rows->out, name);
+    gt_html(rows->out, "<title>%s%s%s", row, *row && *name ? ", " : "", name);
     for (size_t line = from; line < to; line++) {
         double value = value_at(rows, line, column);
         if (value <= 0)
             continue;
-        gt_buffer_text(rows->out, begun ? ", " : ": ");
+        gt_html(rows->out, "%s%s ", begun ? ", " : ": ", rows->series->series.line[line].title);
         begun = true;
-        gt_html_escape(rows->out, rows->series->series.line[line].title);
-        gt_buffer_char(rows->out, ' ');
         put_value(rows, value);
     }
     gt_buffer_text(rows->out, "</title>");
@@ -219,13 +205,10 @@ static void put_bar(const struct rows *rows, size_t from, size_t to)
     put_parts_title(rows, from, to, 0);
     for (size_t line = from; line < to; line++) {
         double begin = sum_to(rows, from, line, 0), end = begin + value_at(rows, line, 0);
-        if (end <= begin)
-            continue;
-        gt_buffer_printf(rows->out, "<rect class=\"part%zu\" x=\"", (line - from) % GT_CHART_COLOURS);
-        gt_chart_number(rows->out, begin / rows->y.most * WIDTH, 1);
-        gt_buffer_printf(rows->out, "\" height=\"%d\" width=\"", HEIGHT);
-        gt_chart_number(rows->out, (end - begin) / rows->y.most * WIDTH, 1);
-        gt_buffer_text(rows->out, "\"/>");
+        if (end > begin)
+            gt_html(rows->out, "<rect class=\"part%zu\" x=\"%.1f\" height=\"%d\" width=\"%.1f\"/>",
+                    (line - from) % GT_CHART_COLOURS, begin / rows->y.most * WIDTH, HEIGHT,
+                    (end - begin) / rows->y.most * WIDTH);
     }
     gt_buffer_text(rows->out, "</g>\n");
 }
@@ -237,9 +220,8 @@ static void put_bar_figures(const struct rows *rows, size_t from, size_t to)
         double value = value_at(rows, line, 0), begin = sum_to(rows, from, line, 0);
         if (value / rows->y.most * 100 < LEAST_NAMED)
             continue;
-        gt_buffer_text(rows->out, line == from ? "<b class=\"first\" style" : "<b style=\"left:");
-        gt_chart_number(rows->out, begin / rows->y.most * 100, 2);
-        gt_buffer_text(rows->out, "%\">");
+        gt_html(rows->out, line == from ? "<b class=\"first\" style%.2f%%\">" : "<b style=\"left:%.2f%%\">",
+                begin / rows->y.most * 100);
         put_number(rows->out, value);
         gt_buffer_text(rows->out, "</b>");
     }
@@ -252,12 +234,8 @@ static void put_area(const struct rows *rows, size_t from, size_t to)
     gt_buffer_printf(rows->out, "<path class=\"part%zu\" d=\"M0 %d", (to - from - 1) % GT_CHART_COLOURS, HEIGHT);
     for (size_t column = 0; column < rows->columns; column++) {
         double top = HEIGHT - sum_to(rows, from, to, column) / rows->y.most * HEIGHT;
-        if (!(top >= last && top <= last)) {
-            gt_buffer_char(rows->out, 'H');
-            put_place(rows, rows->column[column].from);
-            gt_buffer_char(rows->out, 'V');
-            gt_chart_number(rows->out, top, 1);
-        }
+        if (!(top >= last && top <= last))
+            gt_html(rows->out, "H%.1fV%.1f", place_of(rows, rows->column[column].from), top);
         last = top;
     }
     gt_buffer_printf(rows->out, "H%dV%dZ\"/>\n", WIDTH, HEIGHT);
@@ -268,11 +246,8 @@ static void put_hover(const struct rows *rows, size_t from, size_t to, size_t co
     const struct gt_band *band = &rows->column[column];
     if (sum_to(rows, from, to, column) <= 0)
         return;
-    gt_buffer_text(rows->out, "<rect class=\"hover\" x=\"");
-    put_place(rows, band->from);
-    gt_buffer_printf(rows->out, "\" height=\"%d\" width=\"", HEIGHT);
-    gt_chart_number(rows->out, (band->to - band->from) / (rows->x.most - rows->x.least) * WIDTH, 1);
-    gt_buffer_text(rows->out, "\">");
+    gt_html(rows->out, "<rect class=\"hover\" x=\"%.1f\" height=\"%d\" width=\"%.1f\">", place_of(rows, band->from),
+            HEIGHT, width_of(rows, band));
     put_parts_title(rows, from, to, column);
     gt_buffer_text(rows->out, "</rect>\n");
 }
@@ -306,17 +281,13 @@ static void put_axis(const struct rows *rows, struct gt_chart_range range, const
     for (double at = ceil(range.least / step) * step; at <= end; at += step)
         last = at;
     for (double at = ceil(range.least / step) * step; at <= end; at += step) {
-        gt_buffer_text(rows->out, "<i style=\"left:");
-        gt_chart_number(rows->out, (at - range.least) / (range.most - range.least) * 100, 2);
-        gt_buffer_text(rows->out, "%\">");
+        gt_html(rows->out, "<i style=\"left:%.2f%%\">", (at - range.least) / (range.most - range.least) * 100);
         if (is_word && !begun)
-            gt_buffer_printf(rows->out, "%s ", unit);
+            gt_html(rows->out, "%s ", unit);
         begun = true;
         gt_chart_number(rows->out, at, gt_chart_tick_decimals(step));
-        if (at >= last && *unit && !is_word) {
-            gt_buffer_char(rows->out, ' ');
-            gt_html_escape(rows->out, unit);
-        }
+        if (at >= last && *unit && !is_word)
+            gt_html(rows->out, " %s", unit);
         gt_buffer_text(rows->out, "</i>");
     }
     gt_buffer_text(rows->out, "</div></div>\n");
@@ -347,10 +318,10 @@ static void put_scale(const struct rows *rows)
         gt_buffer_text(rows->out, "</li>");
     }
     if (rows->limit.title) {
-        gt_buffer_text(rows->out, "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
-                                  "<rect class=\"mark\" x=\"1\" y=\"1\" width=\"26\" height=\"10\"/></svg> ");
-        gt_html_escape(rows->out, rows->limit.title);
-        gt_buffer_text(rows->out, ": above ");
+        gt_html(rows->out,
+                "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
+                "<rect class=\"mark\" x=\"1\" y=\"1\" width=\"26\" height=\"10\"/></svg> %s: above ",
+                rows->limit.title);
         put_value(rows, rows->limit.value);
         gt_buffer_text(rows->out, "</li>");
     }
@@ -363,14 +334,11 @@ static void put_part_names(const struct rows *rows)
     if (to < 2)
         return;
     gt_buffer_text(rows->out, "<ul class=\"legend\">\n");
-    for (size_t line = 0; line < to; line++) {
-        gt_buffer_printf(rows->out,
-                         "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
-                         "<rect class=\"part%zu\" width=\"28\" height=\"12\"/></svg> ",
-                         line % GT_CHART_COLOURS);
-        gt_html_escape(rows->out, rows->series->series.line[line].title);
-        gt_buffer_text(rows->out, "</li>\n");
-    }
+    for (size_t line = 0; line < to; line++)
+        gt_html(rows->out,
+                "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
+                "<rect class=\"part%zu\" width=\"28\" height=\"12\"/></svg> %s</li>\n",
+                line % GT_CHART_COLOURS, rows->series->series.line[line].title);
     gt_buffer_text(rows->out, "</ul>\n");
 }
 
@@ -380,9 +348,8 @@ static void put_row(const struct rows *rows, size_t from, size_t to)
 {
     bool is_heat = gt_node_flag_bits(rows->series) & GT_HEAT, is_bar = !is_heat && rows->columns == 1;
     const char *name = is_heat ? rows->series->series.line[from].title : rows->series->series.line[from].key;
-    gt_buffer_text(rows->out, "<div class=\"row\"><span>");
-    gt_html_escape(rows->out, name);
-    gt_buffer_printf(rows->out, "</span><div><svg%s viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\">\n",
+    gt_html(rows->out, "<div class=\"row\"><span>%s</span><div>", name);
+    gt_buffer_printf(rows->out, "<svg%s viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\">\n",
                      is_heat ? " class=\"heat\"" : "", WIDTH, HEIGHT);
     if (is_heat)
         put_cells(rows, from);
@@ -404,11 +371,8 @@ static void put_row(const struct rows *rows, size_t from, size_t to)
 static void put_caption(const struct rows *rows)
 {
     const char *note = rows->series->series.note, *unit = rows->series->unit;
-    if (!note && !*unit)
-        return;
-    gt_buffer_text(rows->out, "<figcaption>");
-    gt_html_escape(rows->out, note ? note : unit);
-    gt_buffer_text(rows->out, "</figcaption>\n");
+    if (note || *unit)
+        gt_html(rows->out, "<figcaption>%s</figcaption>\n", note ? note : unit);
 }
 
 static bool prepare(struct rows *rows)

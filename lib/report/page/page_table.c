@@ -217,23 +217,14 @@ static void put_whole(struct gt_buffer *out, const struct shape *shape, size_t r
                             : NULL;
     if (is_cut(shape, number))
         whole = gt_grid_at(shape->grid, row, number);
-    if (whole && (is_cut(shape, number) || strcmp(whole, gt_grid_at(shape->grid, row, number)) != 0)) {
-        gt_buffer_text(out, " title=\"");
-        gt_html_escape(out, whole);
-        gt_buffer_char(out, '"');
-    }
+    if (whole && (is_cut(shape, number) || strcmp(whole, gt_grid_at(shape->grid, row, number)) != 0))
+        gt_html(out, " title=\"%s\"", whole);
     gt_buffer_release(&text);
 }
 
 void gt_page_exact(struct gt_buffer *out, const char *exact, const char *unit)
 {
-    gt_buffer_text(out, " title=\"");
-    gt_html_escape(out, exact);
-    gt_buffer_text(out, *unit ? " " : "");
-    gt_html_escape(out, unit);
-    gt_buffer_text(out, "\" data-v=\"");
-    gt_html_escape(out, exact);
-    gt_buffer_char(out, '"');
+    gt_html(out, " title=\"%s%s%s\" data-v=\"%s\"", exact, *unit ? " " : "", unit, exact);
 }
 
 static void put_exact(struct gt_buffer *out, const struct shape *shape, size_t row, size_t column)
@@ -264,10 +255,7 @@ static void put_cell(struct gt_buffer *out, const struct shape *shape, size_t ro
     }
     put_exact(out, shape, row, column);
     gt_buffer_char(out, '>');
-    bool is_long = strlen(text + cut) > LONG_TEXT;
-    gt_buffer_text(out, is_long ? "<span class=\"long\">" : "");
-    gt_html_escape(out, text + cut);
-    gt_buffer_text(out, is_long ? "</span>" : "");
+    gt_html(out, strlen(text + cut) > LONG_TEXT ? "<span class=\"long\">%s</span>" : "%s", text + cut);
     gt_buffer_text(out, names_row || is_title ? "</th>" : "</td>");
 }
 
@@ -422,9 +410,7 @@ static void put_same(struct gt_buffer *out, const struct shape *shape)
             continue;
         gt_buffer_text(out, has_begun ? "; " : "<p class=\"silent\">The same in all rows: ");
         has_begun = true;
-        gt_html_escape(out, gt_grid_at(grid, 0, i));
-        gt_buffer_char(out, ' ');
-        gt_html_escape(out, gt_grid_at(grid, 1, i) + shape->column[i].cut);
+        gt_html(out, "%s %s", gt_grid_at(grid, 0, i), gt_grid_at(grid, 1, i) + shape->column[i].cut);
     }
     gt_buffer_text(out, has_begun ? "</p>\n" : "");
 }
@@ -444,11 +430,8 @@ static void put_sentences(struct gt_buffer *out, const struct shape *shape)
         for (size_t i = 0; i < grid->columns; i++) {
             if (!strcmp(gt_grid_at(grid, 0, i), "advice") || !*gt_grid_at(grid, row, i))
                 continue;
-            gt_buffer_text(out, has_begun ? "; " : "");
+            gt_html(out, "%s%s: %s", has_begun ? "; " : "", gt_grid_at(grid, 0, i), gt_grid_at(grid, row, i));
             has_begun = true;
-            gt_html_escape(out, gt_grid_at(grid, 0, i));
-            gt_buffer_text(out, ": ");
-            gt_html_escape(out, gt_grid_at(grid, row, i));
         }
         gt_buffer_text(out, "</span></li>\n");
     }

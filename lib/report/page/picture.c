@@ -267,13 +267,6 @@ static bool has_rows(const struct gt_node *series)
     return gt_node_flag_bits(series) & (GT_STRIPS | GT_LANES);
 }
 
-static void put_text(struct gt_buffer *out, const char *class, int x, int y, const char *text)
-{
-    gt_buffer_printf(out, "<text class=\"%s\" x=\"%d\" y=\"%d\">", class, x, y);
-    gt_html_escape(out, text);
-    gt_buffer_text(out, "</text>\n");
-}
-
 /* Writes a legend, whose lines break where the picture ends, and returns how high it is. `out` may be NULL. */
 static int put_legend(struct gt_buffer *out, const struct layout *layout, const struct gt_node *series, int y)
 {
@@ -286,10 +279,11 @@ static int put_legend(struct gt_buffer *out, const struct layout *layout, const 
             rows++;
         }
         int base = y + LEGEND * (rows - 1) + 14;
-        if (out) {
-            gt_buffer_printf(out, "<path class=\"line%zu\" d=\"M%d %dh28\"/>\n", line % GT_CHART_COLOURS, x, base - 4);
-            put_text(out, "key", x + KEY, base, title);
-        }
+        if (out)
+            gt_html(out,
+                    "<path class=\"line%zu\" d=\"M%d %dh28\"/>\n"
+                    "<text class=\"key\" x=\"%d\" y=\"%d\">%s</text>\n",
+                    line % GT_CHART_COLOURS, x, base - 4, x + KEY, base, title);
         x += width + 20;
     }
     return rows * LEGEND;
@@ -325,16 +319,14 @@ static void put_picture(struct gt_buffer *out, const struct gt_report *report, c
     struct layout layout = layout_of(report, chosen->x);
     int top = brief ? TITLE : 0, height = put_charts(NULL, &layout, chosen, top),
         width = layout.frame.width + 2 * MARGIN;
-    gt_buffer_text(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"");
-    gt_chart_number(out, width * layout.scale, 2);
-    gt_buffer_text(out, "\" height=\"");
-    gt_chart_number(out, height * layout.scale, 2);
-    gt_buffer_printf(out, "\" viewBox=\"-%d 0 %d %d\">\n<style>text{font-family:%s}%s</style>\n", MARGIN, width, height,
+    gt_html(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.2f\" height=\"%.2f\"", width * layout.scale,
+            height * layout.scale);
+    gt_buffer_printf(out, " viewBox=\"-%d 0 %d %d\">\n<style>text{font-family:%s}%s</style>\n", MARGIN, width, height,
                      !strcmp(layout.font, "serif") ? "serif" : "sans-serif", style);
     gt_buffer_printf(out, "<rect x=\"-%d\" width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", MARGIN, width, height);
     if (brief) {
         gt_buffer_printf(out, "<text class=\"head\" x=\"0\" y=\"%d\">", TITLE - 10);
-        gt_chart_cut(out, gt_brief_title(brief), (size_t)(layout.frame.width / HEAD_LETTER));
+        gt_chart_cut(out, gt_brief_text(brief, "title"), (size_t)(layout.frame.width / HEAD_LETTER));
         gt_buffer_text(out, "</text>\n");
     }
     put_charts(out, &layout, chosen, top);

@@ -8,7 +8,155 @@
 #include "base/grow.h"
 #include "base/json.h"
 #include "trace/format.h"
-#include "trace/input/protobuf.h"
+#include "trace/input/input.h"
+
+/* ---- messages, read field by field without a schema: https://protobuf.dev/programming-guides/encoding ---- */
+
+struct proto {
+    const unsigned char *at, *end;
+};
+
+struct proto_field {
+    uint32_t number;
+    uint64_t value;       /* a varint, or four or eight bytes as they stand */
+    struct gt_span bytes; /* a text or a message; {NULL} for numbers */
+};
+
+static struct proto proto_of(struct gt_span bytes)
+{
+    const unsigned char *at = (const unsigned char *)bytes.text;
+    return (struct proto){at, at ? at + bytes.length : at};
+}
+enum { VARINT = 0, EIGHT = 1, LENGTH = 2, FOUR = 5, BLOCK = 256 * 1024, LONGEST = 1 << 30, LONGEST_HEAD = 20 };
+
+static bool read_varint(struct proto *proto, uint64_t *ret)
+{
+    *ret = 0;
+    for (int shift = 0; shift < 70 && proto->at < proto->end; shift += 7) {
+        unsigned char byte = *proto->at++;
+        if (shift < 64)
+            *ret |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return true;
+    }
+    return false;
+}
+
+/* Up to the length of a text or message, which may lie beyond the end. */
+static bool read_head(struct proto *proto, struct proto_field *field, int *type, uint64_t *length)
+{
+    uint64_t tag;
+    if (!read_varint(proto, &tag) || !(tag >> 3) || tag >> 3 > UINT32_MAX)
+        return false;
+    *field = (struct proto_field){.number = (uint32_t)(tag >> 3)};
+    *type = (int)(tag & 7);
+    *length = *type == EIGHT ? 8 : *type == FOUR ? 4 : 0;
+    if (*type == VARINT)
+        return read_varint(proto, &field->value);
+    if (*type == LENGTH)
+        return read_varint(proto, length);
+    return *type == EIGHT || *type == FOUR;
+}
+
+/* Returns 1 for a field, 0 at the end, -EBADMSG. */
+static int proto_next(struct proto *proto, struct proto_field *field)
+{
+    int type;
+    uint64_t length;
+    if (proto->at == proto->end)
+        return 0;
+    if (!read_head(proto, field, &type, &length) || length > (uint64_t)(proto->end - proto->at))
+        return -EBADMSG;
+    if (type == LENGTH)
+        field->bytes = (struct gt_span){(const char *)proto->at, (size_t)length};
+    else if (type != VARINT)
+        memcpy(&field->value, proto->at, (size_t)length); /* little-endian, as all machines are that this runs on */
+    proto->at += length;
+    return 1;
+}
+
+static double proto_double(const struct proto_field *field)
+{
+    double value;
+    memcpy(&value, &field->value, sizeof value);
+    return value;
+}
+
+/* A file is a message whose fields are read one at a time, in memory for the longest. */
+struct proto_file {
+    struct gt_input *input;
+    struct gt_buffer bytes;
+    size_t at;
+    uint64_t offset;
+    bool at_end;
+};
+
+/* Makes `wanted` bytes be there, or as many as the file has. */
+static int fill(struct proto_file *file, size_t wanted, struct gt_error *error)
+{
+    struct gt_buffer *bytes = &file->bytes;
+    if (bytes->length - file->at >= wanted || file->at_end)
+        return 0;
+    if (file->at) {
+        memmove(bytes->data, bytes->data + file->at, bytes->length - file->at);
+        bytes->length -= file->at;
+        file->offset += file->at;
+        file->at = 0;
+    }
+    size_t more = wanted - bytes->length > BLOCK ? wanted - bytes->length : BLOCK;
+    if (gt_buffer_reserve(bytes, more) < 0)
+        return gt_error_system(error, ENOMEM, "reading a message");
+    ssize_t got = gt_input_read(file->input, bytes->data + bytes->length, more, error);
+    if (got < 0)
+        return (int)got;
+    bytes->length += (size_t)got;
+    file->at_end = (size_t)got < more;
+    return 0;
+}
+
+/* Takes `head` bytes and the `length` that follow them; -EBADMSG where the file ends before. */
+static int take(struct proto_file *file, size_t head, uint64_t length, struct gt_span *ret, struct gt_error *error)
+{
+    if (length > LONGEST)
+        return -EBADMSG;
+    int status = fill(file, head + (size_t)length, error);
+    if (status < 0)
+        return status;
+    if (file->bytes.length - file->at < head + length)
+        return -EBADMSG;
+    *ret = (struct gt_span){file->bytes.data + file->at, head + (size_t)length};
+    file->at += head + (size_t)length;
+    return 1;
+}
+
+/* What is there of the next head. */
+static struct proto head_of(const struct proto_file *file)
+{
+    return proto_of((struct gt_span){file->bytes.data + file->at, file->bytes.length - file->at});
+}
+
+/* Returns 1 for a field, 0 at the end, -EBADMSG where it is cut off or damaged, or the negative errors of the input. */
+static int proto_file_next(struct proto_file *file, struct proto_field *field, struct gt_error *error)
+{
+    int type, status = fill(file, LONGEST_HEAD, error);
+    uint64_t length;
+    struct gt_span whole;
+    if (status < 0)
+        return status;
+    struct proto proto = head_of(file);
+    const unsigned char *begin = proto.at;
+    if (proto.at == proto.end)
+        return 0;
+    if (!read_head(&proto, field, &type, &length))
+        return -EBADMSG;
+    status = take(file, (size_t)(proto.at - begin), length, &whole, error);
+    if (status <= 0)
+        return status;
+    proto = proto_of(whole);
+    return proto_next(&proto, field);
+}
+
+/* ---- the format ---- */
 
 /* Numbers of fields. */
 enum {
@@ -97,18 +245,18 @@ struct packet {
 
 static int probe_perfetto(const struct gt_trace_probe *probe)
 {
-    struct gt_proto proto = gt_proto_of((struct gt_span){probe->head, probe->length});
-    struct gt_proto_field field;
+    struct proto proto = proto_of((struct gt_span){probe->head, probe->length});
+    struct proto_field field;
     int packets = 0;
     if (!probe->length || probe->head[0] != 0x0a ||
         gt_path_ends(probe->name, ".xplane.pb")) /* XLA's have planes there */
         return 0;
-    while (packets < 8 && gt_proto_next(&proto, &field) > 0) {
-        struct gt_proto inner = gt_proto_of(field.bytes);
-        struct gt_proto_field member;
+    while (packets < 8 && proto_next(&proto, &field) > 0) {
+        struct proto inner = proto_of(field.bytes);
+        struct proto_field member;
         int more = field.number == TRACE_PACKET && field.bytes.text ? 1 : -1;
         while (more > 0)
-            more = gt_proto_next(&inner, &member);
+            more = proto_next(&inner, &member);
         if (more < 0)
             return 0;
         packets++;
@@ -126,11 +274,11 @@ static struct gt_key key_of(uint32_t sequence, uint32_t kind, uint64_t id)
 
 static int intern(struct perfetto *perfetto, uint32_t sequence, uint32_t kind, struct gt_span entry)
 {
-    struct gt_proto proto = gt_proto_of(entry);
-    struct gt_proto_field field;
+    struct proto proto = proto_of(entry);
+    struct proto_field field;
     struct gt_span text = {"", 0};
     uint64_t id = 0;
-    while (gt_proto_next(&proto, &field) > 0)
+    while (proto_next(&proto, &field) > 0)
         if (field.number == 1)
             id = field.value;
         else if (field.number == 2 && field.bytes.text)
@@ -149,10 +297,10 @@ static int intern(struct perfetto *perfetto, uint32_t sequence, uint32_t kind, s
 
 static int take_interned(struct perfetto *perfetto, uint32_t sequence, struct gt_span data)
 {
-    struct gt_proto proto = gt_proto_of(data);
-    struct gt_proto_field field;
+    struct proto proto = proto_of(data);
+    struct proto_field field;
     int status = 0;
-    while (status >= 0 && gt_proto_next(&proto, &field) > 0)
+    while (status >= 0 && proto_next(&proto, &field) > 0)
         if (field.number < INTERNED && field.bytes.text)
             status = intern(perfetto, sequence, field.number, field.bytes);
     return status;
@@ -186,10 +334,10 @@ struct reading_of_clock {
 
 static struct reading_of_clock read_clock(struct gt_span bytes)
 {
-    struct gt_proto proto = gt_proto_of(bytes);
-    struct gt_proto_field field;
+    struct proto proto = proto_of(bytes);
+    struct proto_field field;
     struct reading_of_clock ret = {.multiplier = 1};
-    while (gt_proto_next(&proto, &field) > 0) {
+    while (proto_next(&proto, &field) > 0) {
         ret.id = field.number == 1 ? field.value : ret.id;
         ret.time = field.number == 2 ? field.value : ret.time;
         ret.is_incremental = field.number == 3 ? field.value : ret.is_incremental;
@@ -201,12 +349,12 @@ static struct reading_of_clock read_clock(struct gt_span bytes)
 /* The trace's clock is the time since boot; the time of day gives the base. */
 static int take_clocks(struct perfetto *perfetto, struct sequence *sequence, struct gt_span snapshot)
 {
-    struct gt_proto proto = gt_proto_of(snapshot);
-    struct gt_proto_field field;
+    struct proto proto = proto_of(snapshot);
+    struct proto_field field;
     struct reading_of_clock own[8];
     int64_t boot = -1, real = -1;
     size_t count = 0;
-    while (gt_proto_next(&proto, &field) > 0) {
+    while (proto_next(&proto, &field) > 0) {
         if (field.number != 1 || !field.bytes.text)
             continue;
         struct reading_of_clock clock = read_clock(field.bytes);
@@ -262,9 +410,9 @@ static struct track *track_of(struct perfetto *perfetto, uint64_t uuid)
 /* A process has its pid and name in the fields 1 and 6, a thread pid, tid and name in 1, 2 and 5. */
 static int take_owner(struct perfetto *perfetto, struct track *track, struct gt_span owner, bool is_thread)
 {
-    struct gt_proto proto = gt_proto_of(owner);
-    struct gt_proto_field field;
-    while (gt_proto_next(&proto, &field) > 0) {
+    struct proto proto = proto_of(owner);
+    struct proto_field field;
+    while (proto_next(&proto, &field) > 0) {
         track->pid = field.number == 1 ? (int32_t)field.value : track->pid;
         track->tid = field.number == 2 && is_thread ? (int64_t)field.value : track->tid;
         if (field.number != (is_thread ? 5U : 6U) || !field.bytes.text)
@@ -279,16 +427,16 @@ static int take_owner(struct perfetto *perfetto, struct track *track, struct gt_
 
 static int take_track(struct perfetto *perfetto, struct gt_span descriptor)
 {
-    struct gt_proto proto = gt_proto_of(descriptor), again = proto;
-    struct gt_proto_field field;
+    struct proto proto = proto_of(descriptor), again = proto;
+    struct proto_field field;
     uint64_t uuid = 0;
     int status = 0;
-    while (gt_proto_next(&proto, &field) > 0)
+    while (proto_next(&proto, &field) > 0)
         uuid = field.number == 1 ? field.value : uuid;
     struct track *track = track_of(perfetto, uuid);
     if (!track)
         return -ENOMEM;
-    while (status >= 0 && gt_proto_next(&again, &field) > 0) {
+    while (status >= 0 && proto_next(&again, &field) > 0) {
         if (field.number == 5)
             track->parent = field.value;
         else if ((field.number == 3 || field.number == 4) && field.bytes.text)
@@ -417,11 +565,11 @@ static uint32_t string_of(struct perfetto *perfetto, uint32_t sequence, uint32_t
 /* An annotation: its name in field 1 (interned) or 10, its value in one of 2 to 6. */
 static void write_annotation(struct perfetto *perfetto, uint32_t sequence, struct gt_span annotation)
 {
-    struct gt_proto proto = gt_proto_of(annotation);
-    struct gt_proto_field field;
+    struct proto proto = proto_of(annotation);
+    struct proto_field field;
     struct gt_buffer value = {0}, *args = &perfetto->args;
     uint32_t name = GT_TRACE_NONE;
-    while (gt_proto_next(&proto, &field) > 0) {
+    while (proto_next(&proto, &field) > 0) {
         if (field.number == 1 || field.number == 10)
             name = string_of(perfetto, sequence, INTERNED_ANNOTATIONS, field.value, field.bytes);
         else if (field.number == 2)
@@ -431,7 +579,7 @@ static void write_annotation(struct perfetto *perfetto, uint32_t sequence, struc
         else if (field.number == 4)
             gt_buffer_printf(&value, "%" PRId64, (int64_t)field.value);
         else if (field.number == 5)
-            gt_buffer_printf(&value, "%.17g", gt_proto_double(&field));
+            gt_buffer_printf(&value, "%.17g", proto_double(&field));
         else if (field.number == 6 && field.bytes.text)
             gt_span_quote(&value, field.bytes);
     }
@@ -445,12 +593,12 @@ static void write_annotation(struct perfetto *perfetto, uint32_t sequence, struc
 
 static struct event read_event(struct perfetto *perfetto, uint32_t sequence, struct gt_span bytes)
 {
-    struct gt_proto proto = gt_proto_of(bytes);
-    struct gt_proto_field field;
+    struct proto proto = proto_of(bytes);
+    struct proto_field field;
     struct event event = {0};
     gt_buffer_clear(&perfetto->args);
     gt_buffer_char(&perfetto->args, '{');
-    while (gt_proto_next(&proto, &field) > 0) { /* a plain switch */
+    while (proto_next(&proto, &field) > 0) { /* a plain switch */
         switch (field.number) {
         case EVENT_TYPE: event.type = field.value; break;
         case EVENT_NAME_ID: event.name_id = field.value; break;
@@ -466,7 +614,7 @@ static struct event read_event(struct perfetto *perfetto, uint32_t sequence, str
             event.has_value = true;
             break;
         case EVENT_DOUBLE:
-            event.value = gt_proto_double(&field);
+            event.value = proto_double(&field);
             event.has_value = true;
             break;
         case EVENT_ANNOTATIONS: write_annotation(perfetto, sequence, field.bytes); break;
@@ -581,11 +729,11 @@ static int take_event(struct perfetto *perfetto, struct sequence *sequence, stru
 
 static int read_packet(struct gt_span bytes, struct packet *ret)
 {
-    struct gt_proto proto = gt_proto_of(bytes);
-    struct gt_proto_field field;
+    struct proto proto = proto_of(bytes);
+    struct proto_field field;
     int more;
     *ret = (struct packet){0};
-    while ((more = gt_proto_next(&proto, &field)) > 0) { /* a plain switch */
+    while ((more = proto_next(&proto, &field)) > 0) { /* a plain switch */
         switch (field.number) {
         case PACKET_CLOCKS: ret->clocks = field.bytes; break;
         case PACKET_EVENT: ret->event = field.bytes; break;
@@ -612,15 +760,15 @@ static int read_packet(struct gt_span bytes, struct packet *ret)
 /* The clock in field 58; the track in field 11 of those for track events, which are field 11. */
 static void take_defaults(struct sequence *sequence, struct gt_span defaults)
 {
-    struct gt_proto proto = gt_proto_of(defaults), inner;
-    struct gt_proto_field field, member;
-    while (gt_proto_next(&proto, &field) > 0) {
+    struct proto proto = proto_of(defaults), inner;
+    struct proto_field field, member;
+    while (proto_next(&proto, &field) > 0) {
         if (field.number == PACKET_CLOCK)
             sequence->clock = (uint32_t)field.value;
         if (field.number != 11 || !field.bytes.text)
             continue;
-        inner = gt_proto_of(field.bytes);
-        while (gt_proto_next(&inner, &member) > 0)
+        inner = proto_of(field.bytes);
+        while (proto_next(&inner, &member) > 0)
             sequence->track = member.number == EVENT_TRACK ? member.value : sequence->track;
     }
 }
@@ -651,12 +799,12 @@ static int take_packet(struct perfetto *perfetto, struct gt_span bytes)
     return status;
 }
 
-static int read_packets(struct perfetto *perfetto, struct gt_proto_file *input, struct gt_error *error)
+static int read_packets(struct perfetto *perfetto, struct proto_file *input, struct gt_error *error)
 {
     struct gt_trace_damage *damage = &gt_reading_file(perfetto->reading)->damage;
-    struct gt_proto_field field;
+    struct proto_field field;
     int status;
-    while ((status = gt_proto_file_next(input, &field, error)) > 0) {
+    while ((status = proto_file_next(input, &field, error)) > 0) {
         status = field.number == TRACE_PACKET && field.bytes.text ? take_packet(perfetto, field.bytes) : 0;
         if (status == -EBADMSG) {
             damage->bad_events++;
@@ -704,7 +852,7 @@ static void release(struct perfetto *perfetto)
 static int read_perfetto(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     struct perfetto perfetto = {.reading = reading};
-    struct gt_proto_file input = {0};
+    struct proto_file input = {0};
     struct gt_trace_file *file = gt_reading_file(reading);
     int status = gt_input_open(&input.input, path, reading->options->ceiling, error);
     if (status >= 0)
@@ -715,7 +863,7 @@ static int read_perfetto(struct gt_reading *reading, const char *path, struct gt
         gt_reading_bad(reading, 0, "no events of tracks: what the kernel recorded (ftrace) is not read");
     gt_reading_end(reading, input.input, input.offset + input.bytes.length);
     release(&perfetto);
-    gt_proto_file_release(&input);
+    gt_buffer_release(&input.bytes);
     return status;
 }
 
