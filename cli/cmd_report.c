@@ -167,6 +167,8 @@ static int print_report(const struct options *options, struct output *output, in
         output_prefer_summary(output, options);
     output->is_summary_first = true;
     int status = report_of_all(options, count, operands, output_is_page(output), &report, &error);
+    for (int i = 0; status >= 0 && i < count; i++)
+        gt_recording_judge(operands[i], options->limits.value, gt_report_broken_rule, report, NULL);
     return output_reading(output, status, report, &error, operands[0]);
 }
 

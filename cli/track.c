@@ -319,6 +319,8 @@ static int conclude(struct track *track, const struct options *options, char **w
     if (change && !is_noted && !track->watch.is_quiet)
         say("%s", change);
     free(change);
+    if (status >= 0 && !track->output.is_brief) /* else the sentences follow the summary */
+        gt_tracker_judge(track->watch.tracker, options->limits.value, gt_report_broken_rule, report, NULL);
     status = output_result(&track->output, status, report, &error);
     return finished < 0 ? EXIT_TRACKER : status;
 }

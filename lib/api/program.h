@@ -36,6 +36,8 @@ int gt_recording_is_at(const char *path);
 int gt_tracker_summary(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error);
 /* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
 int gt_report_note(struct gt_report *report, const char *title, const char *text);
+/* Add a broken rule to the warnings of a report: the `warn` of gt_tracker_judge and gt_recording_judge. */
+void gt_report_broken_rule(void *report, const char *sentence);
 /* Keep one table at the top of a report, by its key, or where `name` is NULL the one that stands for it, or the first;
  * unless it is to be alone, why it is empty, too. *rest gets a sentence about what else there was, free with free(), or
  * NULL. 0: done, or there is no table at all and none was asked for; -EINVAL names the tables there are. */

@@ -86,6 +86,15 @@ int gt_report_note(struct gt_report *report, const char *title, const char *text
     return gt_report_failed(report) ? gt_error_system(NULL, ENOMEM, "summary") : 1;
 }
 
+void gt_report_broken_rule(void *report, const char *sentence)
+{
+    struct gt_node *brief = (struct gt_node *)gt_brief_of_report(report);
+    char text[320];
+    snprintf(text, sizeof text, "breaks a rule: %s", sentence);
+    if (brief)
+        gt_brief_warning(brief, text, NULL);
+}
+
 int gt_format_info(size_t index, const char **name, const char **suffix, const char **help)
 {
     if (index >= gt_format_count)

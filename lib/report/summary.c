@@ -127,12 +127,26 @@ static void put_heading(struct page *page, const struct gt_node *brief, bool is_
 
 /* ---- Figures ----------------------------------------------------------------------------------------------------- */
 
+/* Put a name of at most so many columns: a longer one without its middle, because names of a program often begin alike. */
+static void put_name(struct page *page, const char *name, size_t columns)
+{
+    size_t taken = gt_text_columns(name), head = columns / 3;
+    if (taken <= columns || columns < 6) {
+        put_cut(page, name, columns);
+        return;
+    }
+    put_cut(page, name, head);
+    while (*name && (taken > columns - head || !gt_utf8_width(name)))
+        taken -= gt_utf8_width(name++);
+    gt_buffer_text(page->out, name);
+}
+
 /* A text that is too wide stays whole, or is cut. */
 static void put_padded(struct page *page, const char *text, size_t columns, bool is_cut)
 {
     char *own = shown(page, text);
     size_t taken = own ? gt_text_columns(own) : 0;
-    put_cut(page, own ? own : "", is_cut ? columns - 1 : SIZE_MAX);
+    put_name(page, own ? own : "", is_cut ? columns - 1 : SIZE_MAX);
     gt_put_spaces(page->out, taken < columns ? columns - taken : 1);
     free(own);
 }

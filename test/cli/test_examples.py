@@ -77,8 +77,16 @@ def test_the_gate_compares_two_folders(run, tmp_path, size, status, rules):
         (tmp_path / name / "job.py").write_text(f"held = b'x' * {held}\n")
     run(EXAMPLES / "ci/gate.sh", "before", "after", sys.executable, "job.py", status=status, env={"RULES": rules})
     comment = (tmp_path / "comment.md").read_text()
-    assert all(rule in comment for rule in ([rules.replace(" ", "")] if rules else ["memory>+10%", "cpu\\_time>+20%"]))
+    assert all(rule in comment for rule in ([rules.replace(" ", "")] if rules else ["memory>+10%", "cpu-time>+20%"]))
+    assert (tmp_path / "measured/cost.html").read_text().startswith("<!DOCTYPE html>")
     assert ("broken" in comment) == (status == 3) and "| " in comment
+
+
+def test_a_failed_run_leaves_a_comment(run, tmp_path):
+    for name in "before", "after":
+        (tmp_path / name).mkdir()
+    run(EXAMPLES / "ci/gate.sh", "before", "after", "false", status=1)
+    assert (tmp_path / "comment.md").read_text().startswith("The cost was not compared: a run of `false` failed.")
 
 
 def test_the_gate_says_what_it_takes(run):
@@ -108,7 +116,7 @@ def test_gitlab_gets_the_other_side_of_the_request(run, tmp_path):
     run("git", "-C", "runner", "remote", "add", "origin", f"file://{tmp_path}/up")
     lines = "\n".join(re.findall(r"^    - (git .*)$", script, re.MULTILINE))
     run("sh", "-ec", lines, cwd=tmp_path / "runner", env={"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"})
-    assert run("git", "-C", "runner/before", "log", "--format=%s") == "main\n"
+    assert run("git", "-C", "before", "log", "--format=%s") == "main\n"
 
 
 def test_the_extension_is_there_without_asking(run, tmp_path):

@@ -187,8 +187,8 @@ static void add_column_difference(struct gt_table *table, const struct gt_compar
 
 static void add_differences(struct gt_node *root, const struct gt_comparison *comparison, const struct units *units)
 {
-    struct gt_table *overall = add_differences_table(root, "overall_differences", "Overall Differences", false,
-                                                     GT_COLUMN_ONLY_DATA);
+    struct gt_table *overall = add_differences_table(
+        root, "overall_differences", "Overall Differences: Means of Samples, Peaks, Time", false, GT_COLUMN_ONLY_DATA);
     struct gt_table *blocks = add_differences_table(root, "code_block_differences", "Code Block Differences", true,
                                                     GT_COLUMN_ONLY_DATA);
     const char *const kinds[][2] = {{"overall", comparison->statistic}, {"peaks", NULL}};
@@ -363,7 +363,7 @@ static void add_disturbed(struct gt_node *root, const struct gt_comparison *comp
                         comparison->session[i].runs);
         if (!table) {
             table = gt_report_table(root, "disturbed", "Runs Beside Other Programs");
-            gt_table_flags(table, GT_PAGE_FIRST);
+            gt_table_flags(table, GT_PAGE_FIRST | GT_BRIEF);
             gt_display_columns(table, "text:session integer:runs integer:disturbed number:other_cores");
         }
         GT_CELLS(table, comparison->session[i].name, comparison->session[i].runs, disturbed, most);
@@ -630,18 +630,18 @@ static int add_curves(struct gt_node *page, const struct gt_comparison *comparis
 static void add_broken_rules(struct gt_node *brief, const struct gt_node *rules, size_t *ret_broken)
 {
     struct gt_table *table = rules ? gt_node_table(rules) : NULL;
-    struct gt_buffer cell = {0};
+    struct gt_buffer rule = {0}, reason = {0};
     for (size_t row = 0; table && row < gt_table_rows(table); row++) {
         char sentence[400];
-        const char *outcome = gt_table_cell_text(table, row, table->columns - 1, &cell);
-        if (!outcome || strcmp(outcome, "broken") != 0)
+        const char *why = gt_table_cell_text(table, row, table->columns - 1, &reason);
+        if (!why || !*why)
             continue;
-        const char *rule = gt_table_cell_text(table, row, 0, &cell);
-        snprintf(sentence, sizeof sentence, "fails the rule %s", rule ? rule : "");
+        snprintf(sentence, sizeof sentence, "breaks the rule %s: %s", gt_table_cell_text(table, row, 0, &rule), why);
         gt_brief_warning(brief, sentence, NULL);
         ++*ret_broken;
     }
-    gt_buffer_release(&cell);
+    gt_buffer_release(&rule);
+    gt_buffer_release(&reason);
 }
 
 static void put_value(struct gt_buffer *out, const struct gt_compare_line *line, double value)

@@ -331,51 +331,40 @@ static void describe(const struct rule *rule, char got[GT_HUMAN_SIZE + GT_NUMBER
     snprintf(allowed + length, GT_HUMAN_SIZE + GT_NUMBER_SIZE - length, "%s%s", *unit ? " " : "", unit);
 }
 
-static void say_broken(const struct gt_comparison *comparison, const struct rule *rule, size_t session, double value,
-                       double limit)
+/* Word why a session breaks a rule. */
+static void explain_broken(struct gt_buffer *out, const struct gt_comparison *comparison, const struct rule *rule,
+                           size_t session, double value, double limit)
 {
-    double unended = unended_calls(comparison, rule, session);
-    if (unended > 0) {
-        GT_COMPARE_WARN(
-            comparison,
-            "rule '%s' is broken by session \"%s\": calls of the block never ended (%.0f), and are in no figure of it",
-            rule->text, comparison->session[session].name, unended);
-        return;
-    }
     char got[GT_NUMBER_SIZE + GT_HUMAN_SIZE], allowed[sizeof got];
+    const char *word = rule->word ? rule->word->name : "";
+    double unended = unended_calls(comparison, rule, session);
     struct gt_compared own = gt_compare_session(comparison, &rule->figure, session);
     bool may_be_chance = rule->kind != ABSOLUTE && own.low <= 0 && own.high >= 0;
-    describe(rule, got, allowed, value, limit);
-    const char *name = comparison->session[session].name, *word = rule->word ? rule->word->name : "";
     int failed = failure(comparison, session);
-    if (isnan(value) && failed) {
-        GT_COMPARE_WARN(comparison,
-                        "rule '%s' is broken by session \"%s\": a run ended with status %d (--allow-partial judges it "
-                        "all the same)",
-                        rule->text, name, failed);
-        return;
-    }
     double covered = fmin(gt_compare_session_covered(comparison, &rule->figure, session),
                           gt_compare_session_covered(comparison, &rule->figure, 0));
-    if ((isnan(value) || isnan(limit)) && covered < 100)
-        GT_COMPARE_WARN(comparison,
-                        "rule '%s' is broken by session \"%s\": energy was measured for %.3g %% of the time only",
-                        rule->text, name, covered);
+    describe(rule, got, allowed, value, limit);
+    if (unended > 0)
+        gt_buffer_printf(out, "calls of the block never ended (%.0f), and are in no figure of it", unended);
+    else if (isnan(value) && failed)
+        gt_buffer_printf(out, "a run ended with status %d (--allow-partial judges it all the same)", failed);
+    else if ((isnan(value) || isnan(limit)) && covered < 100)
+        gt_buffer_printf(out, "energy was measured for %.3g %% of the time only", covered);
     else if (isnan(value) || isnan(limit))
-        GT_COMPARE_WARN(comparison, "rule '%s' is broken by session \"%s\": it was not measured", rule->text, name);
+        gt_buffer_text(out, "it was not measured");
     else
-        GT_COMPARE_WARN(comparison, "rule '%s' is broken by session \"%s\": %s%s%s is %s %s%s", rule->text, name, word,
-                        *word ? " " : "", got, rule->above ? "above" : "below", allowed,
-                        may_be_chance ? "; that may be chance, for the runs of each session differ as much" : "");
+        gt_buffer_printf(out, "%s%s%s is %s %s%s", word, *word ? " " : "", got, rule->above ? "above" : "below",
+                         allowed,
+                         may_be_chance ? "; that may be chance, for the runs of each session differ as much" : "");
 }
 
 static void add_row(struct gt_table *table, const struct rule *rule, const char *session, double value, double limit,
-                    bool breaks)
+                    const char *reason)
 {
     char got[GT_NUMBER_SIZE + GT_HUMAN_SIZE], allowed[sizeof got];
     describe(rule, got, allowed, value, limit);
     GT_CELLS(table, rule->text, session, isnan(value) ? NULL : got, isnan(limit) ? NULL : allowed, value, limit,
-             rule->unit ? rule->unit : gt_unit_name(GT_COUNT), breaks ? "broken" : "kept");
+             rule->unit ? rule->unit : gt_unit_name(GT_COUNT), reason ? "broken" : "kept", reason);
 }
 
 static int judge(const struct gt_comparison *comparison, const struct rule *rule, struct gt_table *table)
@@ -391,10 +380,15 @@ static int judge(const struct gt_comparison *comparison, const struct rule *rule
                        : rule->kind == CHANGE ? baseline + rule->limit
                                               : rule->limit;
         bool breaks = isnan(value) || isnan(limit) || (rule->above ? value > limit : value < limit);
+        const char *name = comparison->session[i].name;
+        struct gt_buffer reason = {0};
         broken |= breaks;
-        if (breaks)
-            say_broken(comparison, rule, i, value, limit);
-        add_row(table, rule, comparison->session[i].name, value, limit, breaks);
+        if (breaks) {
+            explain_broken(&reason, comparison, rule, i, value, limit);
+            GT_COMPARE_WARN(comparison, "rule '%s' is broken by session \"%s\": %s", rule->text, name, reason.data);
+        }
+        add_row(table, rule, name, value, limit, reason.data);
+        gt_buffer_release(&reason);
     }
     return broken;
 }
@@ -415,6 +409,7 @@ static void add_columns(struct gt_table *table)
         {"limit", "limit", GT_CELL_NUMBER, GT_COLUMN_ONLY_DATA},
         {"unit", "unit", GT_CELL_TEXT, GT_COLUMN_ONLY_DATA},
         {"outcome", "outcome", GT_CELL_TEXT, GT_COLUMN_STATE},
+        {"reason", "reason", GT_CELL_TEXT, 0},
     };
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         gt_display_column(table, columns[i].key, columns[i].title, columns[i].kind, NULL, columns[i].flags);
