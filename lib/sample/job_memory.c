@@ -2,21 +2,17 @@
 
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/grow.h"
 #include "collect/process/process.h"
+#include "sample/smaps_reader.h"
 
 enum {
-    PAUSE = 100,              /* after readings, in times of what they took */
-    STACK_BYTES = 256 * 1024, /* of the reading thread */
-    FAULT_AROUND = 16,        /* pages of a file that one fault maps (fault_around_bytes of the kernel) */
+    PAUSE = 100,       /* after readings, in times of what they took */
+    FAULT_AROUND = 16, /* pages of a file that one fault maps (fault_around_bytes of the kernel) */
 };
 static const int64_t SOONEST_NS = GT_SECOND / 20, LATER_NS = GT_SECOND / 5, PERIOD_NS = GT_SECOND - GT_SECOND / 20;
 static const int64_t SAVED_NS = 10 * GT_SECOND; /* pauses that a quiet time saves for later readings */
@@ -62,24 +58,6 @@ struct record {
     bool has_children;            /* scratch */
 };
 
-/* What the thread reads. It owns this while `is_asked`, which is under the lock. */
-struct reading {
-    uint64_t id;
-    pid_t pid;
-    uint64_t start;
-    double files; /* at the last look */
-    int status;
-    struct gt_smaps smaps;
-};
-
-struct task {
-    bool is_asked, is_stopping;
-    struct reading *reading;
-    size_t count, capacity;
-    double shmem; /* of the machine, after the last process */
-    int64_t used_ns;
-};
-
 struct gt_job_memory {
     const struct gt_root *root;
     const struct gt_clock *clock;
@@ -94,11 +72,8 @@ struct gt_job_memory {
     double uncharged;    /* see gt_job_memory_uncharged */
     double beside, peak; /* of the group: charged that is no process's memory; high-water mark */
     double between;
-    pthread_t thread;
-    bool has_thread, is_reading;
-    pthread_mutex_t lock;
-    pthread_cond_t wake, finished;
-    struct task task;
+    struct gt_smaps_reader reader;
+    bool is_reading;
     int64_t read_ns;                      /* when the last reading ended; before the first: the opening */
     int64_t allowed_ns;                   /* when the next may begin */
     double asked_sum, looked_sum;         /* bytes of files when it was asked for; at the last update */
@@ -110,70 +85,6 @@ struct gt_job_memory {
     bool is_confirmed; /* no reading is under way, or would correct the estimate */
     bool has_changed;  /* faults or resident sets, since it began */
 };
-
-/* Bytes after a key of a text such as status and meminfo; NaN: it has none. */
-static double bytes_after(const char *text, const char *key)
-{
-    const char *line = strstr(text, key);
-    return line ? 1024 * strtod(line + strlen(key), NULL) : NAN;
-}
-
-static double read_machine(const struct gt_root *root)
-{
-    char text[8192];
-    return gt_root_read(root, "proc/meminfo", text, sizeof text) > 0 ? bytes_after(text, "\nShmem:") : NAN;
-}
-
-/* ---- The thread that reads smaps_rollup --------------------------------------------------------------------------- */
-
-static void *run(void *opaque)
-{
-    struct gt_job_memory *memory = opaque;
-    struct task *task = &memory->task;
-    prctl(PR_SET_TIMERSLACK, 1);
-    pthread_mutex_lock(&memory->lock);
-    while (!task->is_stopping) {
-        if (!task->is_asked) {
-            pthread_cond_wait(&memory->wake, &memory->lock);
-            continue;
-        }
-        bool stops = false;
-        pthread_mutex_unlock(&memory->lock);
-        int64_t began_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-        for (size_t i = 0; i < task->count && !stops; i++) {
-            struct reading *one = &task->reading[i];
-            one->status = gt_smaps_read(memory->root, one->pid, one->start, &one->smaps);
-            pthread_mutex_lock(&memory->lock);
-            stops = task->is_stopping;
-            pthread_mutex_unlock(&memory->lock);
-        }
-        task->shmem = read_machine(memory->root);
-        task->used_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
-        pthread_mutex_lock(&memory->lock);
-        task->is_asked = false;
-        pthread_cond_signal(&memory->finished);
-    }
-    pthread_mutex_unlock(&memory->lock);
-    return NULL;
-}
-
-/* Signals are the program's: this thread, which the program does not know, must not get any. */
-static int start_thread(struct gt_job_memory *memory)
-{
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    int result = pthread_attr_init(&attributes);
-    if (result)
-        return -result;
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    result = pthread_create(&memory->thread, &attributes, run, memory);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    memory->has_thread = result == 0;
-    return -result;
-}
 
 int gt_job_memory_open(struct gt_job_memory **ret, const struct gt_root *root, const struct gt_clock *clock,
                        enum gt_memory_method best, struct gt_error *error)
@@ -188,14 +99,8 @@ int gt_job_memory_open(struct gt_job_memory **ret, const struct gt_root *root, c
     memory->best = memory->method = best;
     memory->page = (double)sysconf(_SC_PAGESIZE);
     memory->beside = memory->peak = NAN;
-    memory->shmem = memory->read_shmem = read_machine(root);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_mutex_init(&memory->lock, NULL);
-    pthread_cond_init(&memory->wake, NULL);
-    pthread_cond_init(&memory->finished, &attributes);
-    pthread_condattr_destroy(&attributes);
+    memory->shmem = memory->read_shmem = gt_smaps_machine_shmem(root);
+    gt_smaps_reader_open(&memory->reader, root);
     *ret = memory;
     return 0;
 }
@@ -204,67 +109,29 @@ void gt_job_memory_close(struct gt_job_memory *memory)
 {
     if (!memory)
         return;
-    if (memory->has_thread) {
-        pthread_mutex_lock(&memory->lock);
-        memory->task.is_stopping = true;
-        pthread_cond_signal(&memory->wake);
-        pthread_mutex_unlock(&memory->lock);
-        pthread_join(memory->thread, NULL);
-    }
-    pthread_mutex_destroy(&memory->lock);
-    pthread_cond_destroy(&memory->wake);
-    pthread_cond_destroy(&memory->finished);
-    free(memory->task.reading);
+    gt_smaps_reader_close(&memory->reader);
     free(memory->record);
     free(memory);
-}
-
-/* Returns true when the reading has ended. The patience is real time, whatever clock the schedule has. */
-static bool await(struct gt_job_memory *memory, int64_t patience_ns)
-{
-    int64_t until = gt_clock_monotonic(&gt_clock_system) + patience_ns;
-    const struct timespec deadline = {until / GT_SECOND, until % GT_SECOND};
-    pthread_mutex_lock(&memory->lock);
-    while (memory->task.is_asked && patience_ns > 0)
-        if (pthread_cond_timedwait(&memory->finished, &memory->lock, &deadline))
-            break;
-    bool has_ended = !memory->task.is_asked;
-    pthread_mutex_unlock(&memory->lock);
-    return has_ended;
-}
-
-/* Processes are read in turn. A page that another process maps meanwhile must not count in full in the one and in
- * part in the other, so the processes that have the fewest pages, which may map more, are read first. */
-static int by_files(const void *a, const void *b)
-{
-    const struct reading *one = a, *other = b;
-    return (one->files > other->files) - (one->files < other->files);
 }
 
 /* Without a thread the estimate stays one. */
 static void ask(struct gt_job_memory *memory)
 {
-    struct task *task = &memory->task;
-    if (GT_GROW_TO(task->reading, task->capacity, memory->record_count) < 0 ||
-        (!memory->has_thread && start_thread(memory) < 0))
+    struct gt_smaps_reader *reader = &memory->reader;
+    if (GT_GROW_TO(reader->reading, reader->capacity, memory->record_count) < 0)
         return;
-    task->count = 0;
+    reader->count = 0;
     memory->asked_sum = 0;
     for (size_t i = 0; i < memory->record_count; i++) {
         struct record *record = &memory->record[i];
         memory->asked_sum += record->lives && !record->shares_space ? record->files : 0;
         record->asked_regular = record->files - record->shmem;
         if (record->lives && !record->is_denied && !record->shares_space)
-            task->reading[task->count++] = (struct reading){
+            reader->reading[reader->count++] = (struct gt_smaps_reading){
                 .id = record->id, .pid = record->pid, .start = record->start, .files = record->files};
     }
-    qsort(task->reading, task->count, sizeof *task->reading, by_files);
-    memory->is_reading = true;
     memory->has_changed = false;
-    pthread_mutex_lock(&memory->lock);
-    task->is_asked = true;
-    pthread_cond_signal(&memory->wake);
-    pthread_mutex_unlock(&memory->lock);
+    memory->is_reading = gt_smaps_reader_start(reader) >= 0;
 }
 
 /* ---- Processes ---------------------------------------------------------------------------------------------------- */
@@ -300,7 +167,7 @@ static void split_files(struct record *record, const struct gt_process *process)
     if (fabs(record->files - record->split_files) <= SPLIT ||
         gt_process_read_text(process, "status", text, sizeof text) <= 0)
         return;
-    double shmem = bytes_after(text, "\nRssShmem:");
+    double shmem = gt_process_number(text, "\nRssShmem:") * 1024;
     record->is_split = !isnan(shmem); /* before Linux 4.5 it is not shown */
     record->shmem = between(known(shmem), 0, record->files);
     record->split_files = record->files;
@@ -625,9 +492,9 @@ static void learn_kept(struct gt_job_memory *memory, double total)
 static bool agrees(const struct gt_job_memory *memory, int64_t now_ns)
 {
     double during = 0, now = 0, all = 0;
-    for (size_t i = 0; i < memory->task.count; i++)
-        during += memory->task.reading[i].status >= 0 ? memory->task.reading[i].smaps.file_bytes
-                                                      : memory->task.reading[i].files;
+    for (size_t i = 0; i < memory->reader.count; i++)
+        during += memory->reader.reading[i].status >= 0 ? memory->reader.reading[i].smaps.file_bytes
+                                                        : memory->reader.reading[i].files;
     for (size_t i = 0; i < memory->record_count; i++) {
         const struct record *record = &memory->record[i];
         now += record->lives && !record->shares_space ? record->files : 0;
@@ -639,13 +506,13 @@ static bool agrees(const struct gt_job_memory *memory, int64_t now_ns)
 
 static void learn(struct gt_job_memory *memory, int64_t now_ns)
 {
-    struct task *task = &memory->task;
+    struct gt_smaps_reader *reader = &memory->reader;
     double total = 0;
     size_t read = 0, living = 0;
     bool has_files = agrees(memory, now_ns);
     memory->is_reading = false;
-    for (size_t i = 0; i < task->count; i++) {
-        const struct reading *one = &task->reading[i];
+    for (size_t i = 0; i < reader->count; i++) {
+        const struct gt_smaps_reading *one = &reader->reading[i];
         struct record *record = find(memory, one->id);
         if (!record || !record->lives)
             continue;
@@ -663,13 +530,13 @@ static void learn(struct gt_job_memory *memory, int64_t now_ns)
     if (read == living)
         learn_kept(memory, total);
     if (has_files) {
-        memory->read_shmem = memory->is_shmem_of_group ? memory->shmem : task->shmem;
+        memory->read_shmem = memory->is_shmem_of_group ? memory->shmem : reader->shmem;
         memory->agreed_ns = now_ns;
     }
     memory->read_ns = now_ns;
     if (memory->allowed_ns < now_ns - SAVED_NS)
         memory->allowed_ns = now_ns - SAVED_NS;
-    memory->allowed_ns += PAUSE * task->used_ns;
+    memory->allowed_ns += PAUSE * reader->used_ns;
 }
 
 /* What a reading would correct. */
@@ -818,12 +685,17 @@ static void count_by_group(struct gt_job_memory *memory, const struct gt_group_r
     memory->scope[GT_SCOPE_COMBINED].anonymous = group->anonymous;
     memory->scope[GT_SCOPE_COMBINED].ram = fmax(group->anonymous + files, memory->largest);
     memory->uncharged = fmax(memory->uncharged, files - fmax(known(group->mapped), known(group->shmem)));
-    /* A high-water mark that rose above both readings was between them. What is charged beside the memory of processes was as now. */
-    double used = group->anonymous + known(group->mapped), beside = group->usage - used;
+}
+
+/* A high-water mark of the group that rose above both readings was between them. What is charged beside the memory of processes was as
+ * now. */
+static void find_between(struct gt_job_memory *memory, const struct gt_group_reading *group)
+{
+    double mapped = known(group->mapped), beside = group->usage - group->anonymous - mapped;
     bool has_risen = group->peak > memory->peak && group->peak > group->usage;
     double most_beside = fmax(beside, memory->beside); /* fmax passes over NaN */
     memory->between = has_risen && !isnan(memory->beside)
-                          ? fmax(0, group->peak - most_beside + files - known(group->mapped))
+                          ? fmax(0, group->peak - most_beside + fmax(memory->files, mapped) - mapped)
                           : 0;
     memory->beside = beside;
     memory->peak = group->peak;
@@ -844,26 +716,21 @@ static void order_scopes(struct gt_job_memory *memory)
     }
 }
 
-static void count_shared_again(struct gt_scope_memory *scope)
-{
-    scope->ram = scope->rss;
-    scope->anonymous = scope->private_bytes = scope->shared_bytes = NAN;
-}
-
 static void count(struct gt_job_memory *memory, const struct gt_group_reading *group, bool is_own)
 {
     double files[GT_SCOPE_COMBINED + 1];
     bool has_group = group && !isnan(group->anonymous) && memory->best != GT_MEMORY_RSS;
     estimate(memory);
     memory->method = memory->best == GT_MEMORY_GROUP && !(has_group && is_own) ? GT_MEMORY_FAULTS : memory->best;
-    memory->largest = memory->between = 0;
+    memory->largest = 0;
     for (size_t i = 0; i < memory->record_count; i++)
         if (memory->record[i].lives && has_memory(&memory->record[i]))
             memory->largest = fmax(memory->largest, memory->record[i].anonymous + memory->record[i].files);
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
         memory->scope[scope] = sum_up(memory, (enum gt_scope)scope, has_group ? group : NULL, &files[scope]);
-        if (memory->method == GT_MEMORY_RSS)
-            count_shared_again(&memory->scope[scope]);
+        double rss = memory->scope[scope].rss;
+        if (memory->method == GT_MEMORY_RSS) /* what processes share counts for each */
+            memory->scope[scope] = (struct gt_scope_memory){rss, rss, NAN, NAN, NAN};
     }
     memory->files = files[GT_SCOPE_COMBINED];
     if (memory->method == GT_MEMORY_RSS)
@@ -902,7 +769,7 @@ static void read_shmem(struct gt_job_memory *memory, const struct gt_group_readi
     if (is_of_group)
         memory->shmem = group->shmem;
     else if (sum > SPLIT || is_of_group != memory->is_shmem_of_group)
-        memory->shmem = read_machine(memory->root);
+        memory->shmem = gt_smaps_machine_shmem(memory->root);
     if (is_of_group != memory->is_shmem_of_group)
         memory->read_shmem = is_of_group ? 0 : memory->shmem;
     memory->is_shmem_of_group = is_of_group;
@@ -929,14 +796,17 @@ int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_snapshot 
     read_shmem(memory, group, is_own);
     if (memory->is_confirmed)
         memset(memory->excess, 0, sizeof memory->excess);
-    if (memory->is_reading && await(memory, 0))
+    if (memory->is_reading && gt_smaps_reader_await(&memory->reader, 0))
         finish(memory, group, is_own, now_ns);
     if (!memory->is_reading && is_due(memory, now_ns)) {
         ask(memory);
-        if (memory->is_reading && await(memory, patience_ns))
+        if (memory->is_reading && gt_smaps_reader_await(&memory->reader, patience_ns))
             finish(memory, group, is_own, now_ns);
     }
     count(memory, group, is_own);
+    memory->between = 0;
+    if (memory->method == GT_MEMORY_GROUP)
+        find_between(memory, group);
     struct need need = find_need(memory);
     memory->is_confirmed = !memory->is_reading && !is_estimated(memory, &need);
     memory->looked_sum = need.files;
@@ -948,8 +818,10 @@ void gt_job_memory_poll(struct gt_job_memory *memory, const struct gt_group_read
 {
     if (memory->is_confirmed)
         memset(memory->excess, 0, sizeof memory->excess);
-    if (memory->method == GT_MEMORY_GROUP && !isnan(group->anonymous))
-        count_by_group(memory, group);
+    if (memory->method != GT_MEMORY_GROUP || isnan(group->anonymous))
+        return;
+    count_by_group(memory, group);
+    find_between(memory, group);
 }
 
 const struct gt_scope_memory *gt_job_memory_scope(const struct gt_job_memory *memory, enum gt_scope scope)

@@ -175,10 +175,10 @@ static void keep_larger(struct gt_scope_peak *peak, struct gt_scope_peak other)
         *peak = other;
 }
 
-void gt_job_peak_reading(struct gt_job_peak *peak, int scope, const struct gt_scope_memory *memory, bool is_sample)
+void gt_job_peak_reading(struct gt_job_peak *peak, int scope, const struct gt_scope_memory *memory, bool is_certain)
 {
     struct gt_scope_peak now = {.best = memory->ram, .private_bytes = memory->private_bytes};
-    keep_larger(is_sample ? &peak->scope[scope] : &peak->pending[scope], now);
+    keep_larger(is_certain ? &peak->scope[scope] : &peak->pending[scope], now);
 }
 
 void gt_job_peak_confirm(struct gt_job_peak *peak, int scope, double excess)
@@ -194,9 +194,10 @@ void gt_job_peak_confirm(struct gt_job_peak *peak, int scope, double excess)
     }
 }
 
-void gt_job_peak_between(struct gt_job_peak *peak, double bytes)
+void gt_job_peak_between(struct gt_job_peak *peak, double bytes, bool is_certain)
 {
-    peak->pending_between = fmax(peak->pending_between, bytes); /* fmax passes over NaN */
+    double *between = is_certain ? &peak->between : &peak->pending_between;
+    *between = fmax(*between, bytes); /* fmax passes over NaN */
 }
 
 static void bound_hwm(struct gt_job_peak *peak, const struct gt_peak_member *member, double hwm)

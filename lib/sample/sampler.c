@@ -497,13 +497,14 @@ static struct gt_group_reading read_group(const struct gt_sampler *sampler)
                                  : gt_group_memory_read(&sampler->group_memory);
 }
 
-/* Take in the memory of a scope at a reading. */
+/* Take in the memory of a scope at a reading. An estimate between samples waits until it is confirmed. */
 static void note_scope(struct gt_sampler *sampler, int which, enum gt_scope scope, bool is_sample)
 {
     struct gt_job_peak *peak = &sampler->finder.peak;
-    gt_job_peak_reading(peak, which, gt_job_memory_scope(sampler->memory, scope), is_sample);
-    if (gt_job_memory_is_confirmed(sampler->memory))
+    bool is_confirmed = gt_job_memory_is_confirmed(sampler->memory);
+    if (is_confirmed)
         gt_job_peak_confirm(peak, which, gt_job_memory_excess(sampler->memory, scope));
+    gt_job_peak_reading(peak, which, gt_job_memory_scope(sampler->memory, scope), is_sample || is_confirmed);
 }
 
 /* Take in what the whole job had at a reading of its group. */
@@ -511,11 +512,11 @@ static void note_job(struct gt_sampler *sampler, const struct gt_group_reading *
 {
     struct gt_job_peak *peak = &sampler->finder.peak;
     bool is_whole = sampler->group_memory.is_own && !sampler->has_left_group && group->peak > 0;
-    gt_job_peak_between(peak, gt_job_memory_between(sampler->memory));
     if (sampler->group_memory.is_own)
         sampler->unmapped = fmax(sampler->unmapped, group->shmem - group->mapped);
     peak->group = is_whole ? group->peak + gt_job_memory_uncharged(sampler->memory) : 0;
     note_scope(sampler, GT_PEAK_COMBINED, GT_SCOPE_COMBINED, is_sample);
+    gt_job_peak_between(peak, gt_job_memory_between(sampler->memory), gt_job_memory_is_confirmed(sampler->memory));
 }
 
 /* After the processes were read: who has gone, what they have together, the peak. */

@@ -634,6 +634,27 @@ static void the_groups_mark_tells_what_was_between_two_readings(void **state)
     assert_close(gt_job_memory_between(job->memory), 0, 0);
 }
 
+/* The libraries of a new process look like its own until they are read. */
+static void a_reading_of_pages_keeps_what_the_mark_tells(void **state)
+{
+    struct job *job = *state;
+    struct gt_group_reading group = {100 * MB, 20 * MB, NAN, 150 * MB, 150 * MB};
+    struct gt_process *main = add(job, NULL, 100, 20), *one;
+    show_rollup(job, main, (struct rollup){100, 100, 100, 20, 20, 20});
+    update(job);
+    update_by(job, &group, true);
+    one = add(job, NULL, 10, 20);
+    show_rollup(job, one, (struct rollup){10, 10, 10, 20, 0, 10});
+    show_rollup(job, main, (struct rollup){100, 100, 100, 20, 0, 10});
+    update_by(job, &group, true);
+    assert_false(gt_job_memory_is_confirmed(job->memory));
+    job->now_ns += GT_SECOND;
+    group.peak = 350 * MB; /* of which 30 are charged beside */
+    update_by(job, &group, true);
+    assert_true(gt_job_memory_is_confirmed(job->memory));
+    assert_close(gt_job_memory_between(job->memory), (350 - 30) * MB, 1e-6);
+}
+
 static void polls_renew_the_whole_job_alone(void **state)
 {
     struct job *job = *state;
@@ -850,6 +871,7 @@ int main(void)
         TEST(pages_kept_by_children_are_confirmed_by_a_reading),
         TEST(the_jobs_own_group_is_exact),
         TEST(the_groups_mark_tells_what_was_between_two_readings),
+        TEST(a_reading_of_pages_keeps_what_the_mark_tells),
         TEST(polls_renew_the_whole_job_alone),
         TEST(a_group_with_others_is_an_upper_bound),
         cmocka_unit_test(a_method_that_was_asked_for_uses_no_better_one),

@@ -180,7 +180,7 @@ static void an_estimate_counts_when_it_is_confirmed_and_without_its_excess(void 
     born();
     read_all(50, 150);
     gt_job_peak_reading(&peak, GT_PEAK_COMBINED, &estimate, false);
-    gt_job_peak_between(&peak, 410);
+    gt_job_peak_between(&peak, 410, false);
     assert_close(best(GT_PEAK_COMBINED), 150, 0);
     gt_job_peak_confirm(&peak, GT_PEAK_COMBINED, 100);
     assert_close(best(GT_PEAK_COMBINED), 300, 0);
@@ -302,8 +302,7 @@ static void marks_limit_what_the_group_had_between_two_readings(void **state)
     uint32_t main = born();
     read_all(0, 10);
     seen(main, 10, 10);
-    gt_job_peak_between(&peak, 600);
-    gt_job_peak_confirm(&peak, GT_PEAK_COMBINED, 0);
+    gt_job_peak_between(&peak, 600, true);
     assert_close(best(GT_PEAK_COMBINED), 10, 0);
     assert_close(gt_job_peak_unmapped(&peak), 590, 0);
     uint32_t one = born();
