@@ -137,7 +137,7 @@ def test_a_name_with_the_step(rank, tmp_path):
         assert not any("exists" in text for text in end_step(begin_step(rank, step, *line)))
     assert names_in(tmp_path / "run-12") == [f"{step}-{number}.sqlite" for step in range(2) for number in range(3)]
     for text in end_step(begin_step(rank, "", *line), 2):
-        assert "%s needs a step of a job of Slurm" in text
+        assert "%s needs a step of Slurm: start it by srun" in text
 
 
 def test_a_single_rank_that_cannot_be_recorded_is_refused(rank, tmp_path):

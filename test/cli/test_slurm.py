@@ -43,7 +43,7 @@ def test_a_job_whose_tasks_cannot_be_found(cli, tmp_path, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "4000000000")
     monkeypatch.setenv("SLURM_JOB_NUM_NODES", "1")
     done = cli("run", "--", stand_in(tmp_path, "srun"))
-    assert "Slurm keeps no control groups of this job here" in done.stderr
+    assert "Slurm has no control groups of this job on this node" in done.stderr
     assert "starts its work" not in done.stderr
     monkeypatch.setenv("SLURM_JOB_NUM_NODES", "2")
     assert "on other machines" in cli("run", "--", tmp_path / "srun").stderr

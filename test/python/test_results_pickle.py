@@ -194,7 +194,15 @@ def test_every_cut_and_many_changes(file):
             assert str(error).startswith("x.pkl "), error
 
 
-def test_the_program_names_the_conversion(gpu_tracker):
-    words = ["sub-track", "compare", "-m", f"A={FIXTURE / 'sub_track' / 'A.pkl'}"]
-    done = subprocess.run([gpu_tracker, *words], capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 2 and "python -m gpu_tracker._unpickle" in done.stderr
+@pytest.mark.parametrize("has_package", [True, False])
+def test_the_program_asks_the_package(gpu_tracker, tmp_path, has_package):
+    python = tmp_path / "python3"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} {"" if has_package else "-S"} "$@"\n')
+    python.chmod(0o755)
+    words = ["compare", *(f"{name}={FIXTURE / 'sub_track/A.pkl'}" for name in "AB"), "-f", "json"]
+    done = subprocess.run([gpu_tracker, *words], capture_output=True, text=True, check=False, timeout=120,
+                          env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    if has_package:
+        assert done.returncode == 0 and set(json.loads(done.stdout)["overall_resource_usage"]["main_ram"]) == {"A", "B"}
+    else:
+        assert done.returncode == 2 and "install the Python package gpu-tracker" in done.stderr

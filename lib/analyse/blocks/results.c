@@ -1,8 +1,12 @@
 #include "analyse/blocks/results.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
+#include <spawn.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "analyse/blocks/blocks.h"
@@ -73,19 +77,53 @@ static struct gt_json_value *tree_of(const struct gt_pickle_value *value, size_t
     gt_json_free(json);
     return NULL;
 }
+/* The Python beside this program, as in the environment that pip installed it into; else the one of PATH. */
+static void find_python(char *ret, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", ret, size - sizeof "python3");
+    char *name = length > 0 ? memrchr(ret, '/', (size_t)length) : NULL;
+    if (name)
+        strcpy(name + 1, "python3");
+    if (!name || access(ret, X_OK) < 0)
+        strcpy(ret, "python3");
+}
+
+/* Pickles with objects of Python and its packages are read by the Python package, which writes them as JSON, or a sentence to standard
+ * error. Both come here. */
+static int convert(struct gt_buffer *out, const char *path)
+{
+    static char code[] = "import sys; del sys.path[0]; from gpu_tracker._unpickle import _main; sys.exit(_main())";
+    char python[PATH_MAX], c[] = "-c", block[1 << 14];
+    char *const words[] = {python, c, code, (char *)path, NULL};
+    posix_spawn_file_actions_t actions;
+    int ends[2], status = 0;
+    pid_t pid;
+    find_python(python, sizeof python);
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+    int failed = posix_spawnp(&pid, python, &actions, NULL, words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    for (ssize_t length; !failed && (length = read(ends[0], block, sizeof block)) > 0;)
+        gt_buffer_append(out, block, (size_t)length);
+    close(ends[0]);
+    if (failed)
+        return -failed;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EBADMSG;
+}
 
 int gt_results_unpickle(struct gt_json_value **ret, const void *bytes, size_t length, const char *name,
                         struct gt_error *error)
 {
-    static const char class[] = "SubTrackingResults";
     struct gt_pickle *pickle;
     size_t left = 4 * length + 1024; /* a value is a byte at least, and few are shared */
     struct gt_error bad = {0};
     int status = gt_pickle_read(&pickle, bytes, length, name_of, name, &bad);
-    if (status == -EBADMSG && memmem(bytes, length, class, sizeof class - 1))
-        return gt_error_set(
-            error, EBADMSG,
-            "%s holds objects of Python: write JSON with python -m gpu_tracker._unpickle FILE > FILE.json", name);
     if (status < 0)
         return gt_error_copy(error, &bad);
     const struct gt_pickle_value *root = gt_pickle_root(pickle);
@@ -96,15 +134,36 @@ int gt_results_unpickle(struct gt_json_value **ret, const void *bytes, size_t le
     return *ret ? 0 : gt_error_set(error, EBADMSG, "%s holds no results of analyze that can be read", name);
 }
 
+static int load_objects(struct gt_json_value **ret, const char *path, struct gt_error *error)
+{
+    struct gt_buffer text = {.ceiling = 2 * LARGEST};
+    int status = convert(&text, path);
+    if (status == 0)
+        status = parse(ret, text.data ? text.data : "", text.length, path, error);
+    else if (!text.length || memmem(text.data, text.length, "Error: ", 7)) /* no Python, or without the package */
+        gt_error_set(error, EBADMSG,
+                     "%s holds objects of Python: install the Python package gpu-tracker, or write them as JSON", path);
+    else
+        gt_error_set(error, EBADMSG, "%.*s", (int)strcspn(text.data, "\n"), text.data);
+    gt_buffer_release(&text);
+    return status < 0 ? -EBADMSG : status;
+}
+
 static int load_file(struct gt_json_value **ret, const char *path, struct gt_error *error)
 {
+    static const char class[] = "SubTrackingResults";
     struct gt_buffer text = {.ceiling = LARGEST};
     int status = gt_given_file_read(path, &text, error);
     if (status == 0 && !text.length)
         status = gt_error_set(error, EBADMSG, "%s is empty", path);
-    else if (status == 0 && (unsigned char)text.data[0] == 0x80)
-        status = gt_results_unpickle(ret, text.data, text.length, path, error);
-    else if (status == 0 && !strchr("{[", text.data[strspn(text.data, " \t\r\n")]))
+    else if (status == 0 && (unsigned char)text.data[0] == 0x80) {
+        struct gt_error bad = {0};
+        status = gt_results_unpickle(ret, text.data, text.length, path, &bad);
+        if (status == -EBADMSG && memmem(text.data, text.length, class, sizeof class - 1))
+            status = load_objects(ret, path, error);
+        else if (status < 0)
+            gt_error_copy(error, &bad);
+    } else if (status == 0 && !strchr("{[", text.data[strspn(text.data, " \t\r\n")]))
         status = gt_error_set(error, EBADMSG, "%s is neither a pickle nor JSON: write one with analyze", path);
     else if (status == 0)
         status = parse(ret, text.data, text.length, path, error);
