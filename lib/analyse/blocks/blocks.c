@@ -626,7 +626,7 @@ static void add_lanes(struct gt_node *page, const struct gt_block_analysis *anal
 
 /* ---- the report ---- */
 
-/* The first blocks for the summary of text: "sort  590 ms  54 % of the time and up to 142 MB (1 call, 1.64 cores)". */
+/* The first blocks for the summary of text: "sort  590 ms  54 % of the time, 142 MB, 1.64 cores (1 call)". */
 static void add_text_lines(struct gt_node *brief, struct gt_block_analysis *analysis, double elapsed)
 {
     enum { ROWS = 14 };
@@ -640,13 +640,13 @@ static void add_text_lines(struct gt_node *brief, struct gt_block_analysis *anal
         struct gt_buffer words = {0};
         char text[GT_HUMAN_SIZE], time[GT_HUMAN_SIZE];
         if (elapsed > 0 && rank[i].total <= elapsed)
-            gt_buffer_printf(&words, "%s of the time ", gt_human_percent(text, rank[i].total / elapsed));
+            gt_buffer_printf(&words, "%s of the time", gt_human_percent(text, rank[i].total / elapsed));
         if (isfinite(memory) && gt_unit_memory(analysis->machine.ram_unit, &factor, NULL) >= 0)
-            gt_buffer_printf(&words, "%sup to %s ", words.length ? "and " : "", gt_human_bytes(text, memory * factor));
-        gt_buffer_printf(&words, "(%llu call%s", (unsigned long long)calls->calls, calls->calls == 1 ? "" : "s");
+            gt_buffer_printf(&words, "%s%s", words.length ? ", " : "", gt_human_bytes(text, memory * factor));
         if (isfinite(cpu))
-            gt_buffer_printf(&words, ", %s cores", gt_human_number(text, cpu / 100));
-        gt_buffer_text(&words, ")");
+            gt_buffer_printf(&words, "%s%s cores", words.length ? ", " : "", gt_human_number(text, cpu / 100));
+        gt_buffer_printf(&words, "%s(%llu call%s)", words.length ? " " : "", (unsigned long long)calls->calls,
+                         calls->calls == 1 ? "" : "s");
         gt_brief_text_line(brief,
                            &(struct gt_brief_line){.title = gt_strings_text(&analysis->events.names, rank[i].number),
                                                    .value = gt_human_seconds(time, rank[i].total),
