@@ -134,6 +134,11 @@ def start_slurm(tmp_path, monkeypatch):
     try:
         yield start
     finally:
+        if running:  # else steps outlive the daemons
+            subprocess.run(["scancel", "--user=root"], stdin=subprocess.DEVNULL, timeout=60, check=False)
+            with contextlib.suppress(AssertionError):
+                wait_until(lambda: not subprocess.run(["squeue", "--noheader"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                                                      check=False).stdout, 10)
         for process in reversed(running):
             process.terminate()
             process.wait(timeout=120)
