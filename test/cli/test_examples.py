@@ -24,7 +24,8 @@ def run(gpu_tracker, tmp_path):
     path = os.pathsep.join([os.path.dirname(gpu_tracker), str(INSTALLED), os.environ["PATH"]])
 
     def start(*words, status=0, **keywords):
-        environment = {**os.environ, "PATH": path, "HOME": str(tmp_path), **keywords.pop("env", {})}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+        environment |= {"PATH": path, "HOME": str(tmp_path), **keywords.pop("env", {})}
         done = subprocess.run(list(map(str, words)), cwd=keywords.get("cwd", tmp_path), env=environment, capture_output=True, text=True,
                               timeout=300, check=False)
         assert done.returncode == status, done.stdout + done.stderr
