@@ -135,7 +135,8 @@ def test_what_slurm_was_asked_for(cli, monkeypatch):
     done = cli("run", "--disable-logs", "--tf=run.sqlite", "--", "sh", "-c", "sleep 0.3; kill -TERM $$")
     assert re.search(r"^  memory .* peak; [\d.]+ % of 64G asked for", done.stderr, re.MULTILINE), done.stderr
     cores = min(16, len(os.sched_getaffinity(0)))  # as many as the machine has
-    assert re.search(rf"^  cpu .* cores busy(: [\d.]+ % of the {cores} here \(16 asked for\)| of 16: [\d.]+ % efficient)$", done.stderr, re.MULTILINE)
+    busy = rf"^  cpu .* cores busy(: [\d.]+ % of the {cores} here \(16 asked for\)| of 16: [\d.]+ % efficient)$"
+    assert re.search(busy, done.stderr, re.MULTILINE), done.stderr
     assert "  ! the job was probably ended for its time: " in done.stderr
     assert re.search(r"^  ! 64G asked for, [\d.]+ MB used$", done.stderr, re.MULTILINE)
     limits = json.loads(cli("report", "-f", "json", "run.sqlite").stdout)["limits"]
