@@ -159,6 +159,26 @@ static void print_choices(FILE *out, const struct command *command)
         print_name(out, name, help);
 }
 
+/* A line for each group, in the order of the first choices. */
+static void print_choice_groups(FILE *out, const struct command *command)
+{
+    const char *group, *name, *help;
+    fprintf(out, "\n%.*s (gpu-tracker help %s explains each):\n", (int)strcspn(command->synopsis, " "),
+            command->synopsis, command->name);
+    for (size_t i = 0; (group = command->choice_group(i)); i++) {
+        char names[200] = "";
+        size_t first = 0;
+        while (strcmp(command->choice_group(first), group) != 0)
+            first++;
+        if (first < i)
+            continue;
+        for (size_t j = i; (name = command->choice(j, &help)); j++)
+            if (strcmp(command->choice_group(j), group) == 0)
+                snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", name);
+        print_name(out, group, names);
+    }
+}
+
 void help_print_group(FILE *out, const char *word)
 {
     char text[200];
@@ -181,9 +201,6 @@ static void print_head(FILE *out, const struct command *command)
         fputc('\n', out);
         wrap(out, command->description, 0, 0);
     }
-    if (command->choice)
-        print_choices(out, command);
-    fputs("\nOptions:\n", out);
 }
 
 static bool is_tracker(const struct command *command)
@@ -191,28 +208,39 @@ static bool is_tracker(const struct command *command)
     return command == &command_execute || command == &command_run || command == &command_attach;
 }
 
-/* The options of trackers that most people use. */
-static bool is_common(const struct option *option)
+/* Returns true for the options that most people use, of commands that have many. */
+static bool is_common(const struct option *option, const struct command *command)
 {
-    static const enum option_number common[] = {
-        OPTION_NUMBER_output, OPTION_NUMBER_format, OPTION_NUMBER_tracking_file, OPTION_NUMBER_sleep_time,
-        OPTION_NUMBER_detail, OPTION_NUMBER_quiet,  OPTION_NUMBER_blocks,        OPTION_NUMBER_limits};
-    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
-        if (option == &option_table[common[i]])
-            return true;
-    return false;
+    static const enum option_number tracking[] = {
+        OPTION_NUMBER_output,     OPTION_NUMBER_format, OPTION_NUMBER_tracking_file,
+        OPTION_NUMBER_sleep_time, OPTION_NUMBER_detail, OPTION_NUMBER_quiet,
+        OPTION_NUMBER_blocks,     OPTION_NUMBER_limits, OPTION_COUNT};
+    static const enum option_number traces[] = {OPTION_NUMBER_output, OPTION_NUMBER_format, OPTION_NUMBER_start,
+                                                OPTION_NUMBER_end,    OPTION_NUMBER_select, OPTION_NUMBER_node,
+                                                OPTION_NUMBER_by,     OPTION_NUMBER_key,    OPTION_NUMBER_top,
+                                                OPTION_NUMBER_all,    OPTION_COUNT};
+    const enum option_number *common = command->choice_group ? traces : tracking;
+    while (*common != OPTION_COUNT && option != &option_table[*common])
+        common++;
+    return *common != OPTION_COUNT;
 }
 
 void help_print(FILE *out, const struct command *command)
 {
     const char *name = *command->name ? command->name : "execute";
+    bool is_short = is_tracker(command) || command->choice_group;
     print_head(out, command);
+    if (command->choice_group)
+        print_choice_groups(out, command);
+    else if (command->choice)
+        print_choices(out, command);
+    fputs("\nOptions:\n", out);
     for (int i = 0; i < OPTION_COUNT; i++)
-        if (option_is_listed(&option_table[i], command) && (!is_tracker(command) || is_common(&option_table[i])))
+        if (option_is_listed(&option_table[i], command) && (!is_short || is_common(&option_table[i], command)))
             print_effect(out, &option_table[i]);
     char text[120];
     snprintf(text, sizeof text, "\nMore: gpu-tracker help %s explains %s.", name,
-             is_tracker(command) ? "all options" : "each option");
+             is_short ? "all options" : "each option");
     wrap(out, text, 0, 0);
 }
 
@@ -220,6 +248,9 @@ void help_print(FILE *out, const struct command *command)
 static void help_print_all(FILE *out, const struct command *command)
 {
     print_head(out, command);
+    if (command->choice)
+        print_choices(out, command);
+    fputs("\nOptions:\n", out);
     for (int i = 0; i < OPTION_COUNT; i++)
         if (option_is_listed(&option_table[i], command))
             print_option(out, &option_table[i]);

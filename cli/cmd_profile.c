@@ -34,6 +34,12 @@ static const char *choice_analysis(size_t index, const char **help)
     return analysis ? analysis->name : NULL;
 }
 
+static const char *group_of_choice(size_t index)
+{
+    const struct gt_job_analysis *analysis = index < gt_analysis_count ? NULL : job_analysis(index - gt_analysis_count);
+    return index < gt_analysis_count ? gt_analyses[index]->group : analysis ? analysis->group : NULL;
+}
+
 static bool is_analysis(const char *name)
 {
     const char *known, *help;
@@ -224,6 +230,7 @@ const struct command command_profile = {
         "For a folder of recordings, one for each rank of a job, utilization, stragglers and health compare the ranks, unless an option for traces is given.\n\n"
         "The exit status is 4 if the files contain no data for the analysis.",
     .choice = choice_analysis,
+    .choice_group = group_of_choice,
     .refuses = gt_analysis_refuses,
     .operand = OPERAND_FILE,
     .least = 1,

@@ -27,6 +27,7 @@ struct command {
     /* Names the choices of the first operand with their help, from number 0 to NULL: for --help and the man page. May
      * be NULL. */
     const char *(*choice)(size_t index, const char **help);
+    const char *(*choice_group)(size_t index); /* by which the short help lists them; NULL: it explains each */
     /* Returns true where the command takes an option of this name, but not with that choice. May be NULL. */
     int (*refuses)(const char *choice, const char *option);
     enum operand operand;

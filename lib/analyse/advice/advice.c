@@ -716,6 +716,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_advice = {
     .name = "advice",
+    .group = "job",
     .help = "what to look at first, in words, with the numbers it rests on and the analysis that shows them",
     .arguments = arguments,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,

@@ -674,6 +674,7 @@ static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
 
 const struct gt_analysis gt_analysis_overview = {
     .name = "overview",
+    .group = "job",
     .help =
         "the report of a job: sources, ranks beside one another, steps, and what costs the job most; what profile does without an analysis",
     .arguments = arguments,

@@ -231,6 +231,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_allocations = {
     .name = "allocations",
+    .group = "memory",
     .help = "memory snapshots of PyTorch, memory profiles (speedscope): peak, who holds it, what lies idle; --top",
     .takes = GT_TAKES_TOP,
     .build = build,

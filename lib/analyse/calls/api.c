@@ -200,6 +200,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_api = {
     .name = "api",
+    .group = "gpu",
     .help = "calls of the CUDA or HIP runtime by name, and the bandwidth of copies; --top, --key " GT_LIST_KEYS,
     .takes = GT_TAKES_KEY | GT_TAKES_TOP,
     .joins = true,

@@ -815,6 +815,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_flops = {
     .name = "flops",
+    .group = "compute",
     .help =
         "floating point operations of operators, steps and ranks from recorded shapes, and utilisation of --peak-flops; --by shape",
     .takes = GT_TAKES_BY | GT_TAKES_KEY | GT_TAKES_TOP | GT_TAKES_PHASES | GT_TAKES_PEAK,

@@ -481,6 +481,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_functions = {
     .name = "functions",
+    .group = "host",
     .help =
         "functions of Python profilers and of sampled stacks; --top, --key tottime|cumtime|pcalls|ncalls, --by dump|step|mode|"
         "training_phase|job_phase, --phase of any of these",

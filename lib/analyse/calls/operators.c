@@ -145,6 +145,7 @@ static int build_operators(const struct gt_analysis_input *input, struct gt_node
 
 const struct gt_analysis gt_analysis_operators = {
     .name = "operators",
+    .group = "host",
     .help =
         "operators of each rank: count, total, self and GPU time, percentiles; --by shape; --top, --key " GT_LIST_KEYS
         "|" GT_LIST_SELF,
@@ -454,6 +455,7 @@ static int build_memory(const struct gt_analysis_input *input, struct gt_node *r
 
 const struct gt_analysis gt_analysis_memory = {
     .name = "memory",
+    .group = "memory",
     .help = "memory allocated and reserved on devices over time, and the biggest holders at the peak",
     .arguments = arguments,
     .takes = GT_TAKES_TOP,

@@ -193,6 +193,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_sequences = {
     .name = "sequences",
+    .group = "host",
     .help =
         "sequences of kernels that operators launch: how often, GPU time; --operator, --length of runs inside, --top",
     .takes = GT_TAKES_OPERATOR | GT_TAKES_TOP,

@@ -552,6 +552,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_diff = {
     .name = "diff",
+    .group = "compare",
     .help = "what the second of two traces does differently: names added, removed, changed, with a test over steps",
     .inputs = 2,
     .takes = GT_TAKES_TOP,

@@ -34,6 +34,7 @@ static int build_breakdown(const struct gt_analysis_input *input, struct gt_node
 
 const struct gt_analysis gt_analysis_breakdown = {
     .name = "breakdown",
+    .group = "gpu",
     .help = "idle, compute, communication and memory time of each GPU, and their overlap",
     .of_selected = true,
     .build = build_breakdown,
@@ -71,6 +72,7 @@ static int build_idle(const struct gt_analysis_input *input, struct gt_node *roo
 
 const struct gt_analysis gt_analysis_idle = {
     .name = "idle",
+    .group = "gpu",
     .help = "why GPUs stood still: waiting for the host (and its data loader), between kernels, other",
     .joins = true,
     .takes = GT_TAKES_TOP,
@@ -131,6 +133,7 @@ static int build_kernels(const struct gt_analysis_input *input, struct gt_node *
 
 const struct gt_analysis gt_analysis_kernels = {
     .name = "kernels",
+    .group = "gpu",
     .help = "kernels, copies and fills of each rank: count, total, mean, percentiles; --top, --key " GT_LIST_KEYS,
     .takes = GT_TAKES_KEY | GT_TAKES_TOP,
     .compares = true,

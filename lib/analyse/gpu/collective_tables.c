@@ -193,6 +193,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_collectives = {
     .name = "collectives",
+    .group = "ranks",
     .help =
         "collectives matched over ranks: who comes last, how long others wait, transfer apart from waiting, bandwidth",
     .arguments = arguments,

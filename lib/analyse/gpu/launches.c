@@ -126,6 +126,7 @@ static int build_launches(const struct gt_analysis_input *input, struct gt_node 
 
 const struct gt_analysis gt_analysis_launches = {
     .name = "launches",
+    .group = "gpu",
     .help = "launch delay of GPU work, length of the queues, time blocked on a full queue",
     .joins = true,
     .takes = GT_TAKES_TOP,

@@ -120,6 +120,7 @@ struct gt_job_options {
 struct gt_job_analysis {
     const char *name;
     const char *type;            /* of the report */
+    const char *group;           /* as of an analysis of traces */
     const char *help;            /* NULL: an analysis of traces has the same name, and its help */
     bool has_metric, has_blocks; /* accepted members of the options */
     int (*build)(struct gt_node *root, const struct gt_job *job, const struct gt_job_options *options,

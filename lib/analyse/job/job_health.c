@@ -401,4 +401,5 @@ static int build(struct gt_node *root, const struct gt_job *job, const struct gt
     return status;
 }
 
-const struct gt_job_analysis gt_job_health = {.name = "health", .type = "profile_health", .help = HELP, .build = build};
+const struct gt_job_analysis gt_job_health = {
+    .name = "health", .type = "profile_health", .group = "ranks", .help = HELP, .build = build};

@@ -811,6 +811,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_critical_path = {
     .name = "critical_path",
+    .group = "steps",
     .help = "what holds each step, of each rank and of all through collectives, and how long it would take without",
     .arguments = arguments,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,

@@ -81,6 +81,7 @@ enum {
 
 struct gt_analysis {
     const char *name, *help;
+    const char *group; /* of related analyses, by which the short help lists them */
     unsigned takes;
     const char *const *arguments;    /* of events, to be kept by the reader; NULL-terminated, may be NULL */
     const char *const *arguments_by; /* those to keep where options->by is given; NULL: the same */

@@ -393,6 +393,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_dataloader = {
     .name = "dataloader",
+    .group = "host",
     .help = "initialization, workers, fetching and batches of the data loader, and outliers",
     .arguments = arguments,
     .takes = GT_TAKES_TOP,

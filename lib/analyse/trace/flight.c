@@ -273,6 +273,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_flight = {
     .name = "flight",
+    .group = "ranks",
     .help =
         "dumps of NCCL's flight recorder: collectives that ranks have not called, begun or finished, or that differ",
     .arguments = arguments,

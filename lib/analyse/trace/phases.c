@@ -222,6 +222,7 @@ static int build_phases(const struct gt_analysis_input *input, struct gt_node *r
 
 const struct gt_analysis gt_analysis_phases = {
     .name = "phases",
+    .group = "steps",
     .help = "intervals before, in, between and after training phases, node by node; --by step: every step alone",
     .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_COST | GT_TAKES_TOP,
     .build = build_phases,
@@ -321,6 +322,7 @@ static int build_job(const struct gt_analysis_input *input, struct gt_node *root
 
 const struct gt_analysis gt_analysis_job = {
     .name = "job",
+    .group = "steps",
     .help = "duration of the job, of its initialization, training loop and finalization",
     .takes = GT_TAKES_PHASES,
     .build = build_job,

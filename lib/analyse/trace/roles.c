@@ -371,6 +371,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_roles = {
     .name = "roles",
+    .group = "gpu",
     .help =
         "what each step's time went to (kernels, copies, calls, data loader, CPU), SM efficiency, occupancy, tensor cores",
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,

@@ -155,6 +155,7 @@ static const char *const collective_arguments[] = {GT_COLLECTIVE_ARGUMENTS, NULL
 
 const struct gt_analysis gt_analysis_steps = {
     .name = "steps",
+    .group = "steps",
     .help = "length of steps by node: --by training_phase, framework_metric or process; skew between nodes",
     .arguments = collective_arguments,
     .joins = true,
@@ -221,6 +222,7 @@ static int build_stragglers(const struct gt_analysis_input *input, struct gt_nod
 
 const struct gt_analysis gt_analysis_stragglers = {
     .name = "stragglers",
+    .group = "ranks",
     .help = "which rank is the slowest in how many steps, comes last to collectives, and how much others wait for it",
     .arguments = collective_arguments,
     .joins = true,

@@ -341,6 +341,7 @@ static int build_utilization(const struct gt_analysis_input *input, struct gt_no
 
 const struct gt_analysis gt_analysis_utilization = {
     .name = "utilization",
+    .group = "machine",
     .help = "use of CPUs, GPUs, GPU memory and others by node; --device gpu; --by phase with --phase NAME",
     .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_DEVICE | GT_TAKES_TOP,
     .build = build_utilization,
@@ -481,6 +482,7 @@ static int build_devices(const struct gt_analysis_input *input, struct gt_node *
 
 const struct gt_analysis gt_analysis_devices = {
     .name = "devices",
+    .group = "machine",
     .help = "how many samples of each device lie in which --ranges of use, and spans of idle GPUs",
     .takes = GT_TAKES_DEVICE | GT_TAKES_RANGES | GT_TAKES_TOP,
     .build = build_devices,
