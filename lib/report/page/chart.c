@@ -390,17 +390,22 @@ static struct gt_chart_range values_of(const struct gt_series_line *line)
     return range;
 }
 
-/* A reader who cannot see the picture gets the extremes of each line. */
+/* A reader who cannot see the picture gets the extremes of each line, or each change with its interval. */
 static void put_description(struct gt_buffer *out, const struct gt_node *series)
 {
+    bool is_forest = gt_node_flag_bits(series) & GT_FOREST;
     gt_buffer_text(out, "<desc>");
-    for (size_t line = 0; line < series->series.lines; line++) {
-        struct gt_chart_range range = values_of(&series->series.line[line]);
-        const char *title = series->series.line[line].title;
-        if (range.least > range.most)
-            gt_html(out, "%s: no values. ", title);
+    for (size_t i = 0; i < series->series.lines; i++) {
+        const struct gt_series_line *line = &series->series.line[i];
+        struct gt_chart_range range = values_of(line);
+        if (is_forest && line->points == 3)
+            gt_html(out, isfinite(line->point[0].x) ? "%s: %.3f %%, from %.3f to %.3f %%. " : "%s: %.3f %%. ",
+                    line->title, line->point[1].x, line->point[0].x, line->point[2].x);
+        else if (range.least > range.most)
+            gt_html(out, "%s: no values. ", line->title);
         else
-            gt_html(out, "%s: from %.3f to %.3f. ", title, range.least, range.most);
+            gt_html(out, "%s: from %.3f to %.3f%s%s. ", line->title, range.least, range.most, *series->unit ? " " : "",
+                    series->unit);
     }
     gt_buffer_text(out, "</desc>\n");
 }
@@ -468,14 +473,15 @@ void gt_chart_cut(struct gt_buffer *out, const char *name, size_t letters)
 
 enum { LETTERS = 34, WHOLE = 100, STEPS = 5, LABEL = 80 };
 
-/* Beside its name, or on a phone below it. */
-static const struct shape {
-    int width, row, left, name, dot; /* the last two: how far below the begin of the row */
-} wide = {GT_CHART_WIDTH, 26, 250, 17, 13}, narrow = {480, 46, 30, 16, 30};
+enum {
+    FOREST_ROW = 26,
+    FOREST_LEFT = 250,
+    FOREST_NAME = 17,
+    FOREST_DOT = 13
+}; /* the last two: below the top of the row */
 
 struct forest {
     struct gt_buffer *out;
-    const struct shape *shape;
     const struct gt_node *series;
     double least, most; /* of the axis */
     double step;        /* between its marks */
@@ -483,7 +489,7 @@ struct forest {
 
 static double place(const struct forest *forest, double x)
 {
-    double left = forest->shape->left, width = forest->shape->width - GT_CHART_RIGHT - left;
+    double left = FOREST_LEFT, width = GT_CHART_WIDTH - GT_CHART_RIGHT - left;
     double share = (x - forest->least) / (forest->most - forest->least);
     return left + fmin(fmax(share, 0), 1) * width;
 }
@@ -511,16 +517,15 @@ static void find_axis(struct forest *forest)
 
 static void put_name(const struct forest *forest, const char *name, size_t row)
 {
-    bool is_narrow = forest->shape == &narrow;
-    gt_html(forest->out, "<text class=\"in\" text-anchor=\"%s\" x=\"%d\" y=\"%d\">", is_narrow ? "start" : "end",
-            is_narrow ? 0 : forest->shape->left - 10, (int)row * forest->shape->row + forest->shape->name);
+    gt_html(forest->out, "<text class=\"in\" text-anchor=\"end\" x=\"%d\" y=\"%d\">", FOREST_LEFT - 10,
+            (int)row * FOREST_ROW + FOREST_NAME);
     gt_chart_cut(forest->out, name, LETTERS);
     gt_buffer_text(forest->out, "</text>\n");
 }
 
 static void put_interval(const struct forest *forest, const struct gt_point *point, size_t row, size_t colour)
 {
-    int y = (int)row * forest->shape->row + forest->shape->dot;
+    int y = (int)row * FOREST_ROW + FOREST_DOT;
     if (isfinite(point[0].x) && isfinite(point[2].x))
         gt_html(forest->out, "<path class=\"interval%zu\" d=\"M%.1f %dH%.1f\"/>\n", colour, place(forest, point[0].x),
                 y, place(forest, point[2].x));
@@ -533,26 +538,26 @@ static void put_axis(const struct forest *forest, int height)
     int first = (int)ceil(forest->least / forest->step - 1e-9), last = (int)lround(forest->most / forest->step);
     for (int i = first; i <= last; i++) {
         double x = place(forest, i * forest->step);
-        bool is_at_border = x > forest->shape->width - LABEL / 2;
+        bool is_at_border = x > GT_CHART_WIDTH - LABEL / 2;
         gt_html(forest->out,
                 "<path class=\"%s\" d=\"M%.1f 0V%d\"/><text text-anchor=\"%s\" y=\"%d\" x=\"%.1f\">%s%.*f %%</text>\n",
                 i == 0 ? "limit" : "grid", x, height - GT_CHART_BOTTOM, is_at_border ? "end" : "middle",
-                height - GT_CHART_BOTTOM + 18, is_at_border ? forest->shape->width : x, i > 0 ? "+" : "",
+                height - GT_CHART_BOTTOM + 18, is_at_border ? GT_CHART_WIDTH : x, i > 0 ? "+" : "",
                 forest->step < 1 ? 1 : 0, i * forest->step);
     }
 }
 
-static int forest_height(const struct gt_node *series, bool is_narrow)
+static int forest_height(const struct gt_node *series)
 {
-    return (int)series->series.lines * (is_narrow ? narrow.row : wide.row) + GT_CHART_BOTTOM;
+    return (int)series->series.lines * FOREST_ROW + GT_CHART_BOTTOM;
 }
 
-/* Also for phones, with names above. A value of y above 0 marks a line whose change is certain. */
-static void put_forest(struct gt_buffer *out, const struct gt_node *series, bool is_narrow)
+/* A value of y above 0 marks a line whose change is certain. */
+static void put_forest(struct gt_buffer *out, const struct gt_node *series)
 {
-    struct forest forest = {.out = out, .shape = is_narrow ? &narrow : &wide, .series = series};
+    struct forest forest = {.out = out, .series = series};
     find_axis(&forest);
-    put_axis(&forest, forest_height(series, is_narrow));
+    put_axis(&forest, forest_height(series));
     for (size_t line = 0; line < series->series.lines; line++) {
         const struct gt_series_line *of = &series->series.line[line];
         if (of->points != 3)
@@ -682,14 +687,14 @@ static bool has_rows(const struct gt_node *series)
 
 int gt_chart_height(const struct gt_node *series, const struct gt_chart_frame *frame)
 {
-    return is_forest(series) ? forest_height(series, false) : has_rows(series) ? rows_height(series) : frame->height;
+    return is_forest(series) ? forest_height(series) : has_rows(series) ? rows_height(series) : frame->height;
 }
 
 void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame)
 {
     struct chart chart = {.out = out, .series = series, .frame = *frame};
     if (is_forest(series))
-        put_forest(out, series, false);
+        put_forest(out, series);
     else if (has_rows(series))
         put_rows(out, series, frame);
     else
@@ -711,19 +716,11 @@ void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id,
     gt_html(out,
             "</figcaption>\n<svg class=\"chart%s\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
             "<title id=\"chart%d\">%s</title>\n",
-            is_forest(series)  ? " wide"
-            : has_rows(series) ? ""
-                               : " lines",
-            frame.width, gt_chart_height(series, &frame), id, id, series->title);
+            has_rows(series) || is_forest(series) ? "" : " lines", frame.width, gt_chart_height(series, &frame), id, id,
+            series->title);
     put_description(out, series);
     gt_chart_shapes(out, series, &frame);
     gt_buffer_text(out, "</svg>\n");
-    if (is_forest(series)) { /* the same for phones, where names beside it would be cut or too small */
-        gt_buffer_printf(out, "<svg class=\"chart narrow\" viewBox=\"0 0 %d %d\" aria-hidden=\"true\">\n", narrow.width,
-                         forest_height(series, true));
-        put_forest(out, series, true);
-        gt_buffer_text(out, "</svg>\n");
-    }
     number_bands(&chart);
     if (!has_rows(series) && !is_forest(series))
         put_legend(&chart);
