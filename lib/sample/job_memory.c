@@ -676,6 +676,7 @@ static struct gt_scope_memory sum_up(const struct gt_job_memory *memory, enum gt
     if (bound)
         most = bound->anonymous + fmax(*ret_files, known(bound->mapped));
     ret.ram = between(fmin(ret.anonymous + *ret_files, most), largest, fmax(ret.rss, largest));
+    ret.guess = NAN;
     return ret;
 }
 
@@ -684,6 +685,7 @@ static void count_by_group(struct gt_job_memory *memory, const struct gt_group_r
     double files = fmax(memory->files, known(group->mapped));
     memory->scope[GT_SCOPE_COMBINED].anonymous = group->anonymous;
     memory->scope[GT_SCOPE_COMBINED].ram = fmax(group->anonymous + files, memory->largest);
+    memory->scope[GT_SCOPE_COMBINED].guess = files - known(group->mapped);
     memory->uncharged = fmax(memory->uncharged, files - fmax(known(group->mapped), known(group->shmem)));
 }
 
@@ -730,7 +732,7 @@ static void count(struct gt_job_memory *memory, const struct gt_group_reading *g
         memory->scope[scope] = sum_up(memory, (enum gt_scope)scope, has_group ? group : NULL, &files[scope]);
         double rss = memory->scope[scope].rss;
         if (memory->method == GT_MEMORY_RSS) /* what processes share counts for each */
-            memory->scope[scope] = (struct gt_scope_memory){rss, rss, NAN, NAN, NAN};
+            memory->scope[scope] = (struct gt_scope_memory){rss, rss, NAN, NAN, NAN, NAN};
     }
     memory->files = files[GT_SCOPE_COMBINED];
     if (memory->method == GT_MEMORY_RSS)
@@ -826,7 +828,7 @@ void gt_job_memory_poll(struct gt_job_memory *memory, const struct gt_group_read
 
 const struct gt_scope_memory *gt_job_memory_scope(const struct gt_job_memory *memory, enum gt_scope scope)
 {
-    static const struct gt_scope_memory unknown = {NAN, NAN, NAN, NAN, NAN};
+    static const struct gt_scope_memory unknown = {NAN, NAN, NAN, NAN, NAN, NAN};
     return memory ? &memory->scope[scope] : &unknown;
 }
 

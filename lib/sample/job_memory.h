@@ -34,6 +34,7 @@ struct gt_scope_memory {
     double anonymous;     /* the part of it that is of no file and no shared memory */
     double private_bytes; /* pages that one process has alone */
     double shared_bytes;  /* the rest of `ram` */
+    double guess; /* the only part of `ram` that a reading of smaps_rollup may correct; NaN: it may correct all */
 };
 
 struct gt_job_memory;

@@ -178,24 +178,35 @@ static void keep_larger(struct gt_scope_peak *peak, struct gt_scope_peak other)
 void gt_job_peak_reading(struct gt_job_peak *peak, int scope, const struct gt_scope_memory *memory, bool is_certain)
 {
     struct gt_scope_peak now = {.best = memory->ram, .private_bytes = memory->private_bytes};
+    if (!is_certain && now.best > peak->pending[scope].best)
+        peak->pending_guess[scope] = memory->guess;
     keep_larger(is_certain ? &peak->scope[scope] : &peak->pending[scope], now);
 }
 
-void gt_job_peak_confirm(struct gt_job_peak *peak, int scope, double excess)
+/* Returns how much of an excess an estimate had; all of it where a guess is NaN. */
+static double share_of(double excess, double guess, double guess_now)
+{
+    double lowered = guess - guess_now;
+    return fmin(excess, lowered < 0 ? 0 : lowered); /* fmin passes over NaN */
+}
+
+void gt_job_peak_confirm(struct gt_job_peak *peak, int scope, double excess, double guess)
 {
     struct gt_scope_peak pending = peak->pending[scope];
-    pending.best -= excess;
+    pending.best -= share_of(excess, peak->pending_guess[scope], guess);
     pending.private_bytes = fmin(pending.private_bytes, pending.best);
     keep_larger(&peak->scope[scope], pending);
     peak->pending[scope] = (struct gt_scope_peak){0};
     if (scope == GT_PEAK_COMBINED) {
-        peak->between = fmax(peak->between, peak->pending_between - excess);
+        peak->between = fmax(peak->between, peak->pending_between - share_of(excess, peak->between_guess, guess));
         peak->pending_between = 0;
     }
 }
 
-void gt_job_peak_between(struct gt_job_peak *peak, double bytes, bool is_certain)
+void gt_job_peak_between(struct gt_job_peak *peak, double bytes, double guess, bool is_certain)
 {
+    if (!is_certain && bytes > peak->pending_between)
+        peak->between_guess = guess;
     double *between = is_certain ? &peak->between : &peak->pending_between;
     *between = fmax(*between, bytes); /* fmax passes over NaN */
 }

@@ -67,7 +67,9 @@ struct gt_peak_member; /* one process, living or not settled yet */
 struct gt_job_peak {
     struct gt_scope_peak scope[GT_PEAK_SCOPES];   /* of confirmed readings and settled processes */
     struct gt_scope_peak pending[GT_PEAK_SCOPES]; /* of readings since */
-    double pending_between;                       /* the same of the group's mark */
+    double pending_guess[GT_PEAK_SCOPES],
+        between_guess;      /* the parts that a reading may correct; NaN: it may correct all */
+    double pending_between; /* the same of the group's mark */
     struct gt_peak_bound bound[GT_PEAK_SCOPES];
     struct gt_peak_member *member;
     size_t member_count, member_capacity;
@@ -87,13 +89,14 @@ void gt_job_peak_release(struct gt_job_peak *peak);
 int gt_job_peak_begin(struct gt_job_peak *peak, uint32_t *ret);
 /* Take in the estimate of a reading in a scope. It counts at once if it is certain, otherwise when it is confirmed. */
 void gt_job_peak_reading(struct gt_job_peak *peak, int scope, const struct gt_scope_memory *memory, bool is_certain);
-/* Count the uncertain readings of a scope since the last call, which were too high by `excess` bytes. */
-void gt_job_peak_confirm(struct gt_job_peak *peak, int scope, double excess);
+/* Count the uncertain readings of a scope since the last call, which were too high by `excess` bytes, but by no more than their guesses
+ * were above the guess of now. */
+void gt_job_peak_confirm(struct gt_job_peak *peak, int scope, double excess, double guess);
 /* Raise the largest value of a scope by what another counter had between two readings. */
 void gt_job_peak_raise(struct gt_job_peak *peak, int scope, double bytes);
 /* Take in what the mark of the job's own group had between two readings. The marks of its processes limit their part of it; the rest was
  * shared memory that no process mapped. `is_certain`: as above. */
-void gt_job_peak_between(struct gt_job_peak *peak, double bytes, bool is_certain);
+void gt_job_peak_between(struct gt_job_peak *peak, double bytes, double guess, bool is_certain);
 /* Take in the mark of a process, or its resident set where that is more. `is_old`: the mark may be from before tracking began, and is
  * but a bound until it rises. */
 void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t member, double rss, double hwm, bool is_old);

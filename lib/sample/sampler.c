@@ -501,10 +501,11 @@ static struct gt_group_reading read_group(const struct gt_sampler *sampler)
 static void note_scope(struct gt_sampler *sampler, int which, enum gt_scope scope, bool is_sample)
 {
     struct gt_job_peak *peak = &sampler->finder.peak;
+    const struct gt_scope_memory *memory = gt_job_memory_scope(sampler->memory, scope);
     bool is_confirmed = gt_job_memory_is_confirmed(sampler->memory);
     if (is_confirmed)
-        gt_job_peak_confirm(peak, which, gt_job_memory_excess(sampler->memory, scope));
-    gt_job_peak_reading(peak, which, gt_job_memory_scope(sampler->memory, scope), is_sample || is_confirmed);
+        gt_job_peak_confirm(peak, which, gt_job_memory_excess(sampler->memory, scope), memory->guess);
+    gt_job_peak_reading(peak, which, memory, is_sample || is_confirmed);
 }
 
 /* Take in what the whole job had at a reading of its group. */
@@ -516,7 +517,9 @@ static void note_job(struct gt_sampler *sampler, const struct gt_group_reading *
         sampler->unmapped = fmax(sampler->unmapped, group->shmem - group->mapped);
     peak->group = is_whole ? group->peak + gt_job_memory_uncharged(sampler->memory) : 0;
     note_scope(sampler, GT_PEAK_COMBINED, GT_SCOPE_COMBINED, is_sample);
-    gt_job_peak_between(peak, gt_job_memory_between(sampler->memory), gt_job_memory_is_confirmed(sampler->memory));
+    gt_job_peak_between(peak, gt_job_memory_between(sampler->memory),
+                        gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED)->guess,
+                        gt_job_memory_is_confirmed(sampler->memory));
 }
 
 /* After the processes were read: who has gone, what they have together, the peak. */
@@ -596,7 +599,7 @@ void gt_sampler_read_last(struct gt_sampler *sampler)
     sampler->snapshot.is_last = true;
     gt_sampler_poll(sampler);
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
-        gt_job_peak_confirm(&sampler->finder.peak, scope, 0);
+        gt_job_peak_confirm(&sampler->finder.peak, scope, 0, NAN);
     for (size_t i = 0; i < sampler->source_count; i++) {
         struct gt_sampler_source *source = &sampler->source[i];
         if (source->state && source->type->lags && !source->driver)

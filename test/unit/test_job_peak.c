@@ -176,19 +176,33 @@ static void the_largest_reading_counts(void **state)
 static void an_estimate_counts_when_it_is_confirmed_and_without_its_excess(void **state)
 {
     (void)state;
-    const struct gt_scope_memory estimate = {.ram = 400, .private_bytes = 390}, lower = {.ram = 250};
+    const struct gt_scope_memory estimate = {.ram = 400, .private_bytes = 390, .guess = NAN}, lower = {.ram = 250};
     born();
     read_all(50, 150);
     gt_job_peak_reading(&peak, GT_PEAK_COMBINED, &estimate, false);
-    gt_job_peak_between(&peak, 410, false);
+    gt_job_peak_between(&peak, 410, NAN, false);
     assert_close(best(GT_PEAK_COMBINED), 150, 0);
-    gt_job_peak_confirm(&peak, GT_PEAK_COMBINED, 100);
+    gt_job_peak_confirm(&peak, GT_PEAK_COMBINED, 100, NAN);
     assert_close(best(GT_PEAK_COMBINED), 300, 0);
     assert_close(gt_job_peak_best(&peak, GT_PEAK_COMBINED).private_bytes, 300, 0);
     assert_close(peak.between, 310, 0);
     gt_job_peak_reading(&peak, GT_PEAK_COMBINED, &lower, false);
-    gt_job_peak_confirm(&peak, GT_PEAK_COMBINED, 0);
+    gt_job_peak_confirm(&peak, GT_PEAK_COMBINED, 0, NAN);
     assert_close(best(GT_PEAK_COMBINED), 300, 0);
+}
+
+/* The group counts the rest exactly. */
+static void an_excess_lowers_no_more_than_was_guessed(void **state)
+{
+    (void)state;
+    const struct gt_scope_memory exact = {.ram = 400, .private_bytes = 390, .guess = 30};
+    born();
+    read_all(50, 150);
+    gt_job_peak_reading(&peak, GT_PEAK_COMBINED, &exact, false);
+    gt_job_peak_between(&peak, 420, 20, false);
+    gt_job_peak_confirm(&peak, GT_PEAK_COMBINED, 100, 20);
+    assert_close(peak.scope[GT_PEAK_COMBINED].best, 390, 0);
+    assert_close(peak.between, 420, 0);
 }
 
 static void what_is_missing_raises_nothing(void **state)
@@ -302,7 +316,7 @@ static void marks_limit_what_the_group_had_between_two_readings(void **state)
     uint32_t main = born();
     read_all(0, 10);
     seen(main, 10, 10);
-    gt_job_peak_between(&peak, 600, true);
+    gt_job_peak_between(&peak, 600, NAN, true);
     assert_close(best(GT_PEAK_COMBINED), 10, 0);
     assert_close(gt_job_peak_unmapped(&peak), 590, 0);
     uint32_t one = born();
@@ -400,6 +414,7 @@ int main(void)
         TEST(what_never_was_leaves_nothing),
         TEST(the_largest_reading_counts),
         TEST(an_estimate_counts_when_it_is_confirmed_and_without_its_excess),
+        TEST(an_excess_lowers_no_more_than_was_guessed),
         TEST(what_is_missing_raises_nothing),
         TEST(a_spike_of_one_process_between_readings_counts_alone),
         TEST(the_main_process_is_no_descendant),
