@@ -261,7 +261,7 @@ static void test_html_charts(void **state)
     assert_non_null(strstr(page.data, "RAM &lt;b&gt;"));
     assert_null(strstr(page.data, "<b>"));
     assert_non_null(strstr(page.data, "role=\"img\""));
-    assert_non_null(strstr(page.data, "Main: from 10 to 1000."));
+    assert_non_null(strstr(page.data, "Main: from 10 to 1000 "));
     assert_non_null(strstr(page.data, "L292 10")); /* the spike, a third of the way, at the top */
     const char *path = strstr(page.data, "<path class=\"line0\" d=\"M");
     assert_non_null(path);
@@ -292,7 +292,7 @@ static void test_a_picture_is_described_by_its_data(void **state)
     gt_series_point(series, 0, 6, 8);
     assert_int_equal(gt_series_course(series, 0, course, 0, 2), 0);
     struct gt_buffer page = html_of(report);
-    assert_non_null(strstr(page.data, "Main: from 2 to 20."));
+    assert_non_null(strstr(page.data, "Main: from 2 to 20 "));
     gt_buffer_release(&page);
     gt_report_free(report);
     gt_course_release(course);
