@@ -163,8 +163,11 @@ static void print_choices(FILE *out, const struct command *command)
 static void print_choice_groups(FILE *out, const struct command *command)
 {
     const char *group, *name, *help;
-    fprintf(out, "\n%.*s (gpu-tracker help %s explains each):\n", (int)strcspn(command->synopsis, " "),
-            command->synopsis, command->name);
+    char heading[120];
+    snprintf(heading, sizeof heading,
+             "\n%.*s (gpu-tracker help %s explains each):", (int)strcspn(command->synopsis, " "), command->synopsis,
+             command->name);
+    wrap(out, heading, 0, 0);
     for (size_t i = 0; (group = command->choice_group(i)); i++) {
         char names[200] = "";
         size_t first = 0;
