@@ -2,13 +2,14 @@
  *
  *     struct gt_query *query;                                  owns all memory, and remembers the first failure
  *     struct gt_rows work = ...;                               columns node, name, start, end, length
- *     struct gt_rows names = gt_rows_group(&work, "node name", GT_AGGREGATES({"count", GT_COUNT}, {"total", GT_SUM, "length"}));
+ *     struct gt_rows names = gt_rows_group(&work, "node name", GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length")));
  *     gt_rows_sort(&names, "node -total name");
  *
  * Columns are named in lists: "node name", and "-total" for a descending order. Rows are passed around by value; their cells are
  * shared, and stay until the query is freed. Operators do not fail one by one: without memory, or with a column that is not there, the
- * query fails, they return no rows, and gt_query_status tells at the end. Results depend on values alone, never on the order in which
- * rows came, unless that is said. */
+ * query fails, and gt_query_status returns the failure at the end; rows may then still have a count, but no cells. Results depend on
+ * values alone, not on the order of rows, except the last digit of sums and means of GT_REAL. Cells that were taken before a sort are
+ * those of the former order. */
 #ifndef GT_QUERY_ROWS_H
 #define GT_QUERY_ROWS_H
 
@@ -24,7 +25,7 @@ void gt_rows_sort(struct gt_rows *rows, const char *columns);
 /* Returns the index behind the last row from `from` on that has the same keys. */
 size_t gt_rows_run(const struct gt_rows *rows, const char *keys, size_t from);
 
-/* A column of the rows that gt_rows_group makes. Missing values count for nothing but GT_COUNT. */
+/* A column of the rows that gt_rows_group makes. Missing values count for GT_COUNT alone: their sum is 0. */
 struct gt_aggregate {
     const char *as;
     enum gt_aggregate_kind {
