@@ -127,7 +127,7 @@ static void put_heading(struct page *page, const struct gt_node *brief, bool is_
 
 /* ---- Figures ----------------------------------------------------------------------------------------------------- */
 
-/* Put a name of at most so many columns: a longer one without its middle, because names of a program often begin alike. */
+/* Put a name in up to `columns`. A longer one loses its middle, because names of a program often begin alike. */
 static void put_name(struct page *page, const char *name, size_t columns)
 {
     size_t taken = gt_text_columns(name), head = columns / 3;

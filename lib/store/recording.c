@@ -67,7 +67,10 @@ static int prepare(struct gt_recording *recording, struct gt_error *error)
     return 0;
 }
 
-static const char *const suffixes[] = {".sqlite", ".csv"};
+static const char *const suffixes[] = {
+#define STORE(name) "." #name,
+#include "store/store.def"
+};
 
 int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_error *error)
 {
