@@ -338,7 +338,7 @@ const struct command command_timeline_export = {
     .summary = "Write traces as tables for SQL, or as a flame graph",
     .description =
         "The suffix of FILE chooses the output.\n\n"
-        ".sqlite: the views events (one row each, with its place, times in nanoseconds, step, correlation, shapes and arguments), counters, steps and ranks. .arrow: the events as one table for pandas, polars and DuckDB.\n\n"
+        ".sqlite: the views events (one row each, with its place, times in nanoseconds, step, correlation, shapes and arguments), counters, steps and ranks.\n\n"
         ".html: a flame graph of sampled stacks, of Python functions, or of nested events on CPU threads, in one file that needs no network. .collapsed: the same as lines, \"main;work;fib 12\", in microseconds, samples or bytes.",
     .operand = OPERAND_FILE,
     .least = 1,

@@ -146,7 +146,7 @@ static int data_check(const struct options *options, const struct command *comma
         return 0;
     const char *kind = gt_recording_is_at(path) ? "recording"
                        : gt_trace_is_at(path)   ? "trace or profile"
-                       : gt_export_is_at(path)  ? "database or table of events"
+                       : gt_export_is_at(path)  ? "database"
                                                 : NULL;
     if (!kind)
         return 0;

@@ -65,7 +65,7 @@ static const struct signature signatures[] = {
     {BYTES(257, "ustar"), "a tar archive: unpack it"},
     {BYTES(0, "\x04\x22\x4d\x18"), "compressed by lz4: unpack it (lz4 -d)"},
     {BYTES(0, "\x89HDF\r\n\x1a\n"), "an HDF5 file, which holds arrays and no timeline"},
-    {BYTES(0, "ARROW1"), "an Arrow file: traces are written to those, and read from what they were made of"},
+    {BYTES(0, "ARROW1"), "an Arrow file: traces are read from the files that it was made of"},
     {BYTES(0, "SQLite format 3"), "a SQLite database that is neither a recording nor an export of Nsight Systems"},
 };
 

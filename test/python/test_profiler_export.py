@@ -12,16 +12,6 @@ has_polars = importlib.util.find_spec("polars") is not None
 pytestmark = pytest.mark.sanitize
 
 
-def test_arrow_and_its_readers(tmp_path):
-    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
-    path = tmp_path / "t.arrow"
-    report = profiler.load(FIXTURE / "torch.json.gz").export(path, select="^aten::mm$")
-    frame = polars.read_ipc(path)
-    assert report.to_json()["events"] == frame.height > 0 and set(frame["name"]) == {"aten::mm"}
-    [(count, longest)] = duckdb.sql("SELECT count(*), max(duration_ns) FROM frame").fetchall()
-    assert (count, longest) == (frame.height, frame["duration_ns"].max())
-
-
 def test_a_flame_graph(tmp_path):
     path = tmp_path / "flame.html"
     profiler.load(FIXTURE / "viztracer.json").export(path)
@@ -32,7 +22,7 @@ def test_a_flame_graph(tmp_path):
 
 
 def test_a_suffix_that_says_nothing(tmp_path):
-    with pytest.raises(ValueError, match="sqlite or .arrow"):
+    with pytest.raises(ValueError, match=".sqlite .tables."):
         profiler.load(FIXTURE / "viztracer.json").export(tmp_path / "t.txt")
 
 
@@ -59,13 +49,15 @@ def test_events_are_the_table_that_is_exported(tmp_path):
 
 def test_events_for_other_libraries(tmp_path):
     pyarrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    pytest.importorskip("pyarrow.feather")
     trace = profiler.load(FIXTURE / "torch.json.gz")
     events = trace.events()
-    trace.export(tmp_path / "t.arrow")
-    exported = polars.read_ipc(tmp_path / "t.arrow")
+    rows = [dict(zip(events.column_names, row)) for row in zip(*(events[name] for name in events.column_names))]
     for frame in (events.to_polars(), polars.DataFrame(events), polars.from_arrow(pyarrow.table(events)),
                   polars.from_arrow(events.to_arrow())):
-        assert frame.cast({name: polars.String for name, kind in frame.schema.items() if kind == polars.Categorical}).equals(exported)
+        assert frame.to_dicts() == rows
+    pyarrow.feather.write_feather(events.to_arrow(), tmp_path / "t.arrow")  # as the message of export says
+    assert pyarrow.feather.read_table(tmp_path / "t.arrow").num_rows == len(events)
     assert events.to_arrow().schema.field("duration_ns").type == pyarrow.int64()
 
 

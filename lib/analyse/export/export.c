@@ -19,15 +19,14 @@ struct counts {
     uint64_t events, samples, stacks;
 };
 
-static int write_tables(struct gt_trace_source *source, const struct gt_new_file *file, bool is_arrow,
-                        struct counts *counts, struct gt_error *error)
+static int write_tables(struct gt_trace_source *source, const struct gt_new_file *file, struct counts *counts,
+                        struct gt_error *error)
 {
     int status = gt_trace_source_read(source, NULL, NULL, error); /* steps and tracks */
     if (status < 0)
         return status;
     gt_nodes_join(gt_trace_source_trace(source)); /* whose steps their events lie in */
-    return is_arrow ? gt_export_arrow(source, file->fd, &counts->events, error)
-                    : gt_export_sqlite(source, file->hidden, &counts->events, &counts->samples, error);
+    return gt_export_sqlite(source, file->hidden, &counts->events, &counts->samples, error);
 }
 
 /* ---- stacks ---- */
@@ -77,15 +76,15 @@ static int write_flame(const struct gt_trace *trace, const struct gt_new_file *f
 
 /* ---- the file, and what is told of it ---- */
 
-enum kind { SQLITE, ARROW, PAGE, COLLAPSED, KINDS };
+enum kind { SQLITE, PAGE, COLLAPSED, KINDS };
 
 static enum kind kind_of(const char *path)
 {
     static const struct {
         const char *suffix;
         enum kind kind;
-    } kinds[] = {{".sqlite", SQLITE}, {".db", SQLITE},           {".arrow", ARROW},     {".feather", ARROW},
-                 {".html", PAGE},     {".collapsed", COLLAPSED}, {".folded", COLLAPSED}};
+    } kinds[] = {
+        {".sqlite", SQLITE}, {".db", SQLITE}, {".html", PAGE}, {".collapsed", COLLAPSED}, {".folded", COLLAPSED}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (gt_path_ends(path, kinds[i].suffix))
             return kinds[i].kind;
@@ -104,11 +103,10 @@ static int report(struct gt_report **ret, const struct gt_trace *trace, const ch
         lost += trace->file[i].damage.bad_events + trace->file[i].damage.bad_samples + trace->file[i].damage.unopened;
     gt_report_text(root, "file", "File", path);
     gt_report_integer(root, "sources", "Sources", (int64_t)trace->file_count, "");
-    if (kind == SQLITE || kind == ARROW)
+    if (kind == SQLITE) {
         gt_report_integer(root, "events", "Events", (int64_t)counts->events, "");
-    if (kind == SQLITE)
         gt_report_integer(root, "samples", "Samples", (int64_t)counts->samples, "");
-    if (kind == PAGE || kind == COLLAPSED)
+    } else
         gt_report_integer(root, "frames", "Frames", (int64_t)counts->stacks, "");
     gt_report_integer(root, "lost", "Lost events and samples", (int64_t)lost, "");
     return gt_report_failed(*ret) ? gt_error_system(error, ENOMEM, "report") : 0;
@@ -155,15 +153,15 @@ static int read_tables(const char *const paths[], size_t count, const struct gt_
     struct gt_trace_source *source = NULL;
     int status = gt_trace_source_open(&source, paths, count, &options->trace, error);
     if (status >= 0)
-        status = write_tables(source, file, kind == ARROW, counts, error);
+        status = write_tables(source, file, counts, error);
     const struct gt_trace *trace = status < 0 ? NULL : gt_trace_source_trace(source);
     if (trace && !counts->events && !counts->samples && trace->profile_count)
         status = gt_error_set(error, EINVAL,
                               "%s: no events to be written: these files hold profiles (.html and .collapsed)",
                               options->request.output);
     else if (trace && !counts->events && !counts->samples && has_recording(trace))
-        status = gt_error_set(error, ENODATA, "%s: no events to be written: recordings have samples%s",
-                              options->request.output, kind == ARROW ? ", which .sqlite contains" : ", and these none");
+        status = gt_error_set(error, ENODATA, "%s: no events to be written: recordings have samples, and these none",
+                              options->request.output);
     if (status >= 0)
         status = report(ret, trace, options->request.output, counts, kind, error);
     gt_trace_source_close(source);
@@ -182,9 +180,13 @@ int gt_export(struct gt_report **ret, const char *const paths[], size_t count, c
         return gt_error_set(error, EINVAL, "output: the file to write is missing (-o FILE)");
     if (kind == KINDS)
         return gt_error_set(error, EINVAL,
-                            "output: \"%s\" does not end in .sqlite or .arrow (tables), .html (a flame graph) or "
-                            ".collapsed (stacks)",
-                            path);
+                            "output: \"%s\" does not end in .sqlite (tables), .html (a flame graph) or .collapsed "
+                            "(stacks)%s",
+                            path,
+                            gt_path_ends(path, ".arrow") || gt_path_ends(path, ".feather")
+                                ? "; in Python, pyarrow.feather.write_feather(trace.events().to_arrow(), FILE) "
+                                  "writes Arrow"
+                                : "");
     if (!options->request.overwrite && access(path, F_OK) == 0)
         return gt_error_exists(error, path);
     int status = gt_trace_spare_inputs(path, paths, count, options->trace.suffixes, error);
@@ -193,8 +195,7 @@ int gt_export(struct gt_report **ret, const char *const paths[], size_t count, c
     status = (kind == SQLITE ? gt_new_file_begin : gt_new_file_begin_unnamed)(&file, path); /* SQLite needs a name */
     if (status < 0)
         return gt_error_system(error, -status, "%s", path);
-    status = (kind == SQLITE || kind == ARROW ? read_tables : read_flame)(paths, count, options, &file, kind, &counts,
-                                                                          &made, error);
+    status = (kind == SQLITE ? read_tables : read_flame)(paths, count, options, &file, kind, &counts, &made, error);
     if (status < 0)
         gt_new_file_drop(&file);
     else
@@ -208,7 +209,7 @@ int gt_export(struct gt_report **ret, const char *const paths[], size_t count, c
 
 bool gt_export_is_at(const char *path)
 {
-    static const char *const begins[] = {"ARROW1", "SQLite format 3"};
+    static const char begin[] = "SQLite format 3";
     char text[16] = "";
     struct stat about;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -217,8 +218,5 @@ bool gt_export_is_at(const char *path)
     bool is_regular = fstat(file, &about) == 0 && S_ISREG(about.st_mode);
     ssize_t length = is_regular ? pread(file, text, sizeof text - 1, 0) : 0;
     close(file);
-    for (size_t i = 0; i < sizeof begins / sizeof *begins && length > 0; i++)
-        if (strncmp(text, begins[i], strlen(begins[i])) == 0)
-            return true;
-    return false;
+    return length > 0 && strcmp(text, begin) == 0;
 }

@@ -14,7 +14,7 @@ struct gt_export_options {
 /* Writes the file, and reports what went into it. -EINVAL: the suffix says nothing, or there is nothing to be written. */
 int gt_export(struct gt_report **ret, const char *const paths[], size_t count, const struct gt_export_options *options,
               struct gt_error *error);
-/* Returns true for a regular file that is an Arrow file or a database of SQLite, by what it begins with. */
+/* Returns true for a regular file that begins like a database of SQLite. */
 bool gt_export_is_at(const char *path);
 
 /* ---- Call stacks of a trace are added up to one tree ---- */

@@ -141,7 +141,7 @@ class Trace:
         """Write tables or a flame graph, like ``gpu-tracker timeline export``.
 
         Args:
-            output: Output file: .sqlite or .arrow for tables with every column, .html for a flame graph, .collapsed for its
+            output: Output file: .sqlite for tables with every column, .html for a flame graph, .collapsed for its
                 stacks.
             overwrite: Replace an existing file.
             window: See `analyse`.
