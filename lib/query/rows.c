@@ -228,6 +228,14 @@ static double mean_of(const struct grouping *grouping, size_t from, size_t to)
     return count ? (sum + (double)whole) / ((double)count * grouping->unit) : NAN;
 }
 
+static double total_of(const struct grouping *grouping, size_t from, size_t to)
+{
+    double sum = NAN;
+    for (size_t i = from; i < to; i++)
+        gt_add_known(&sum, gt_rows_number(grouping->of, row_at(grouping, i)));
+    return sum;
+}
+
 static void add_up(const struct grouping *grouping, size_t from, size_t to, struct gt_rows_column *ret, size_t group)
 {
     const struct gt_rows_column *of = grouping->of;
@@ -291,6 +299,7 @@ static void aggregate(const struct grouping *grouping, enum gt_aggregate_kind ki
     switch (kind) {
     case GT_AGGREGATE_COUNT: ret->whole[group] = (int64_t)(to - from); break;
     case GT_AGGREGATE_SUM: add_up(grouping, from, to, ret, group); break;
+    case GT_AGGREGATE_TOTAL: ret->real[group] = total_of(grouping, from, to); break;
     case GT_AGGREGATE_MEAN: ret->real[group] = mean_of(grouping, from, to); break;
     case GT_AGGREGATE_FIRST: gt_rows_copy(ret, group, grouping->of, row_at(grouping, from)); break;
     case GT_AGGREGATE_MIN:
@@ -306,6 +315,7 @@ static enum gt_rows_type type_of(const struct gt_aggregate *wanted, const struct
     switch (wanted->kind) {
     case GT_AGGREGATE_COUNT: return GT_WHOLE;
     case GT_AGGREGATE_SUM: return grouping->of->type == GT_REAL ? GT_REAL : GT_WHOLE;
+    case GT_AGGREGATE_TOTAL:
     case GT_AGGREGATE_MEAN:
     case GT_AGGREGATE_QUANTILE: return GT_REAL;
     default: return grouping->value->type;

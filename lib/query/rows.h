@@ -31,6 +31,7 @@ struct gt_aggregate {
     enum gt_aggregate_kind {
         GT_AGGREGATE_COUNT,
         GT_AGGREGATE_SUM,
+        GT_AGGREGATE_TOTAL,
         GT_AGGREGATE_MEAN,
         GT_AGGREGATE_QUANTILE,
         GT_AGGREGATE_FIRST,
@@ -49,6 +50,8 @@ struct gt_aggregate {
 #define GT_COUNT(as) GT_AGGREGATE(as, GT_AGGREGATE_COUNT, NULL, NULL, 0, 0)
 #define GT_SUM(as, of) \
     GT_AGGREGATE(as, GT_AGGREGATE_SUM, of, NULL, 0, 0) /* of the type of the column; of keys GT_WHOLE */
+#define GT_TOTAL(as, of) \
+    GT_AGGREGATE(as, GT_AGGREGATE_TOTAL, of, NULL, 0, 0)                    /* GT_REAL; missing where all values are */
 #define GT_MEAN(as, of) GT_AGGREGATE(as, GT_AGGREGATE_MEAN, of, NULL, 0, 0) /* GT_REAL */
 /* GT_REAL, for a part from 0 to 1: between the closest values (type 7 of Hyndman and Fan, The American Statistician 50,
  * 1996). */

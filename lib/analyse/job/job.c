@@ -186,6 +186,8 @@ void gt_job_release(struct gt_job *job)
         free(job->left_out[i].path);
         free(job->left_out[i].why);
     }
+    gt_query_free(job->query);
+    gt_buffer_release(&job->missing);
     free(job->rank);
     free(job->member);
     free(job->launch);
@@ -284,16 +286,6 @@ static int find_members(struct gt_job *job)
     return 0;
 }
 
-int gt_job_sort(struct gt_job *job, struct gt_error *error)
-{
-    qsort(job->rank, job->count, sizeof *job->rank, compare_ranks);
-    job->node = calloc(job->count, sizeof *job->node);
-    if (!job->node || leave_copies_out(job) < 0)
-        return gt_error_system(error, ENOMEM, "job");
-    find_nodes(job);
-    return find_launches(job) < 0 || find_members(job) < 0 ? gt_error_system(error, ENOMEM, "job") : 0;
-}
-
 int gt_job_member_number(const struct gt_job *job, size_t member)
 {
     const struct gt_job_member *one = &job->member[member];
@@ -317,6 +309,80 @@ const char *gt_job_member_node_name(const struct gt_job *job, size_t member)
 
 /* ---- Which ranks there are ---- */
 
+static void make_rows(struct gt_job *job)
+{
+    const char **names = gt_query_memory(job->query, job->nodes + 1, sizeof *names);
+    struct gt_rows *rows = &job->rows;
+    *rows = gt_rows_new(job->query, job->all_members);
+    for (size_t i = 0; i < job->nodes && names; i++)
+        names[i] = job->node[i].name;
+    uint32_t *member = gt_rows_add_keys(rows, "member", NULL), *node = gt_rows_add_keys(rows, "node", names);
+    uint32_t *launch = gt_rows_add_keys(rows, "job", job->launch), *step = gt_rows_add_keys(rows, "step", NULL);
+    int64_t *rank = gt_rows_add_wholes(rows, "rank"), *size = gt_rows_add_wholes(rows, "size");
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct gt_job_rank *of = &job->rank[job->member[i].rank];
+        int number = gt_job_member_number(job, i);
+        member[i] = (uint32_t)i;
+        node[i] = (uint32_t)of->node;
+        launch[i] = (uint32_t)of->launch;
+        step[i] = (uint32_t)job->step_of[of->launch];
+        rank[i] = number < 0 ? GT_NO_WHOLE : number;
+        size[i] = job->member[i].below ? job->member[i].below->size : of->machine.world;
+    }
+}
+
+/* Append the numbers of absent ranks of a step. `ranks` are the rows of those that are there. */
+static void put_absent(struct gt_job *job, uint32_t step, int64_t world, const int64_t *ranks, size_t count)
+{
+    int64_t all = count && ranks[count - 1] >= world ? ranks[count - 1] + 1 : world;
+    bool *is_there = gt_query_memory(job->query, (size_t)all + 1, sizeof *is_there);
+    struct gt_buffer numbers = {0};
+    size_t launch = 0;
+    if (!is_there)
+        return;
+    memset(is_there, 0, (size_t)all + 1);
+    for (size_t i = 0; i < count; i++)
+        if (ranks[i] >= 0)
+            is_there[ranks[i]] = true;
+    size_t absent = gt_buffer_absent(&numbers, is_there, (size_t)all);
+    while (job->step_of[launch] != step)
+        launch++;
+    if (absent && job->steps > 1)
+        gt_buffer_printf(&job->missing, "%s%.*s: ", job->missing.length ? "; " : "",
+                         (int)step_length(job->launch[launch]), job->launch[launch]);
+    if (absent)
+        gt_buffer_text(&job->missing, numbers.data);
+    job->missing_count += absent;
+    gt_buffer_release(&numbers);
+}
+
+/* Members without a number cannot be distinguished, so each counts as one rank. Attempts of a step have the same ranks. */
+static int64_t ranks_of(const struct gt_rows *groups, size_t row)
+{
+    return gt_rows_wholes(groups, "rank")[row] == GT_NO_WHOLE ? gt_rows_wholes(groups, "members")[row] : 1;
+}
+
+static void count_ranks(struct gt_job *job)
+{
+    struct gt_rows members = job->rows;
+    members.count = members.count ? job->members : 0;
+    struct gt_rows on_nodes = gt_rows_group(&members, "node step rank", GT_AGGREGATES(GT_COUNT("members")));
+    struct gt_rows ranks = gt_rows_group(&members, "step rank", GT_AGGREGATES(GT_COUNT("members")));
+    struct gt_rows steps = gt_rows_group(&members, "step", GT_AGGREGATES(GT_MAX("size", "size")));
+    const uint32_t *node = gt_rows_keys(&on_nodes, "node"), *step = gt_rows_keys(&steps, "step");
+    const int64_t *world = gt_rows_wholes(&steps, "size"), *rank = gt_rows_wholes(&ranks, "rank");
+    for (size_t i = 0; i < on_nodes.count; i++)
+        job->node[node[i]].ranks += ranks_of(&on_nodes, i);
+    for (size_t i = 0; i < ranks.count; i++)
+        job->ranks += ranks_of(&ranks, i);
+    for (size_t i = 0, from = 0; i < steps.count; i++) {
+        size_t end = gt_rows_run(&ranks, "step", from);
+        job->world += world[i];
+        put_absent(job, step[i], world[i], rank + from, end - from);
+        from = end;
+    }
+}
+
 size_t gt_job_dropped(double *ret, const struct gt_job *job)
 {
     size_t ranks = 0;
@@ -328,89 +394,19 @@ size_t gt_job_dropped(double *ret, const struct gt_job *job)
     return ranks;
 }
 
-static size_t step_of(const struct gt_job *job, size_t member)
+int gt_job_sort(struct gt_job *job, struct gt_error *error)
 {
-    return job->step_of[gt_job_member_launch(job, member)];
-}
-
-/* Returns the number of ranks that the trackers of a step expect. */
-static int world_of(const struct gt_job *job, size_t step)
-{
-    int world = 0;
-    for (size_t i = 0; i < job->members; i++) {
-        const struct gt_job_member *member = &job->member[i];
-        int size = member->below ? member->below->size : job->rank[member->rank].machine.world;
-        if (size > world && step_of(job, i) == step)
-            world = size;
-    }
-    return world;
-}
-
-int gt_job_world(const struct gt_job *job)
-{
-    int world = 0;
-    for (size_t step = 0; step < job->steps; step++)
-        world += world_of(job, step);
-    return world;
-}
-
-/* Get a flag for each rank number of a step that a recording on `node` has. Returns how many flags there are, and
- * counts members without a number. */
-static size_t find_numbers(bool **ret, size_t *unnumbered, const struct gt_job *job, size_t step, size_t node)
-{
-    int count = world_of(job, step);
-    for (size_t i = 0; i < job->members; i++)
-        if (gt_job_member_number(job, i) >= count && step_of(job, i) == step)
-            count = gt_job_member_number(job, i) + 1;
-    *unnumbered = 0;
-    if (!(*ret = calloc((size_t)count + 1, sizeof **ret)))
-        return 0;
-    for (size_t i = 0; i < job->members; i++) {
-        int number = gt_job_member_number(job, i);
-        if (step_of(job, i) != step || (node != GT_JOB_ALL_NODES && gt_job_member_node(job, i) != node))
-            continue;
-        *unnumbered += number < 0;
-        if (number >= 0)
-            (*ret)[number] = true;
-    }
-    return (size_t)count;
-}
-
-size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job)
-{
-    size_t missing = 0, unnumbered;
-    for (size_t launch = 0; launch < job->launches; launch++) {
-        struct gt_buffer numbers = {0};
-        bool *is_there;
-        if (launch && job->step_of[launch] == job->step_of[launch - 1])
-            continue;
-        size_t count = find_numbers(&is_there, &unnumbered, job, job->step_of[launch], GT_JOB_ALL_NODES);
-        size_t absent = gt_buffer_absent(&numbers, is_there, count);
-        if (absent && job->steps > 1)
-            gt_buffer_printf(out, "%s%.*s: ", out->length ? "; " : "", (int)step_length(job->launch[launch]),
-                             job->launch[launch]);
-        if (absent)
-            gt_buffer_text(out, numbers.data);
-        missing += absent;
-        gt_buffer_release(&numbers);
-        free(is_there);
-    }
-    return missing;
-}
-
-/* Members without a number cannot be distinguished, so each counts as one rank. */
-size_t gt_job_ranks(const struct gt_job *job, size_t node)
-{
-    size_t ranks = 0, unnumbered;
-    for (size_t step = 0; step < job->steps; step++) {
-        bool *is_there;
-        size_t count = find_numbers(&is_there, &unnumbered, job, step, node);
-        for (size_t i = 0; i < count; i++)
-            ranks += is_there[i];
-        ranks += unnumbered;
-        free(is_there);
-    }
-    return ranks;
+    qsort(job->rank, job->count, sizeof *job->rank, compare_ranks);
+    job->node = calloc(job->count, sizeof *job->node);
+    if (!job->node || leave_copies_out(job) < 0)
+        return gt_error_system(error, ENOMEM, "job");
+    find_nodes(job);
+    job->query = gt_query_new();
+    if (!job->query || find_launches(job) < 0 || find_members(job) < 0)
+        return gt_error_system(error, ENOMEM, "job");
+    make_rows(job);
+    count_ranks(job);
+    return gt_query_status(job->query) < 0 || job->missing.failed ? gt_error_system(error, ENOMEM, "job") : 0;
 }
 
 static long attempt_of(const struct gt_job *job, size_t launch)
@@ -441,13 +437,10 @@ bool gt_job_is_silent(const struct gt_job *job, const struct gt_job_rank *rank)
 
 bool gt_job_goes_on(const struct gt_job *job, double now)
 {
-    struct gt_buffer numbers = {0};
     for (size_t i = 0; i < job->count; i++)
         if (!job->rank[i].complete && !has_later_attempt(job, job->rank[i].launch))
             return true;
-    size_t missing = gt_job_missing(&numbers, job);
-    gt_buffer_release(&numbers);
-    return missing && fabs(now - job->end) < LATEST;
+    return job->missing_count && fabs(now - job->end) < LATEST;
 }
 
 /* ---- All of it ---- */

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "blocks/interval.h"
+#include "query/rows.h"
 #include "sample/machine.h"
 #include "sample/outcome.h"
 #include "schema/metric.h"
@@ -56,25 +57,6 @@ struct gt_job_series {
     size_t rank; /* index into gt_job.rank */
     int part;    /* index into the GPUs of its machine, or into the ranks below; -1: not divided */
     const struct gt_job_bucket *bucket; /* [subjects][buckets] */
-};
-
-/* Ended calls of one block in one rank. */
-struct gt_job_calls {
-    size_t member; /* index into gt_job.member */
-    const char *name;
-    uint64_t count, unfinished;
-    double total, self, cpu_time; /* seconds; NaN: not known */
-    double p50, p95, longest;
-};
-
-/* Call `number`, from 0, of a block in each rank of a step of the job, in the order of starts. */
-struct gt_job_step {
-    const char *name;
-    size_t launch; /* index into gt_job.launch */
-    uint64_t number;
-    size_t ranks;             /* with this call, ended */
-    size_t slowest, quickest; /* indices into gt_job.member */
-    double longest, shortest; /* seconds */
 };
 
 struct gt_job_source {
@@ -171,7 +153,8 @@ struct gt_job_energy {
 
 struct gt_job_node {
     const char *name, *id;
-    size_t first, count; /* its ranks */
+    size_t first, count; /* its recordings */
+    int64_t ranks;
     struct gt_job_bounds ram, gpu_ram;
     size_t gpus; /* known to its trackers, by UUID */
     struct gt_job_energy energy[GT_ENERGY_DEVICES];
@@ -206,6 +189,14 @@ struct gt_job {
     double gpus_used; /* busy in at least 5 % of the time; NaN: recordings have no values of single GPUs */
     double group_ram; /* sum of the peaks of its control groups */
     double received, sent;
+    struct gt_query *query; /* owns rows */
+    struct gt_rows
+        rows; /* of all members, in their order: member node job step rank (missing: unknown) size (of its step) */
+    int64_t ranks,
+        world; /* with a recording, attempts of a step once; and of all steps by their launcher, 0: unknown */
+    struct gt_buffer
+        missing; /* numbers of ranks without a recording, "3, 5-7", or for several steps "42.0: 3; 42.1: 5" */
+    size_t missing_count;
 };
 
 /* Read a job. -ENODATA: no recording yet. -EINVAL: recordings of several jobs. The source outlives the job. */
@@ -242,22 +233,14 @@ const char *gt_job_member_node_name(const struct gt_job *job, size_t member);
 
 /* Append the names of steps and attempts, "42.0, 42.1". Returns their number. */
 size_t gt_job_names(struct gt_buffer *out, const struct gt_job *job);
-/* Append the numbers of ranks without a recording, "3, 5-7", or for several steps "42.0: 3; 42.1: 5". Returns how
- * many. */
-size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job);
 /* Get the samples that were not recorded. Returns the number of ranks with such samples. */
 size_t gt_job_dropped(double *ret, const struct gt_job *job);
-#define GT_JOB_ALL_NODES ((size_t)-1)
-/* Returns how many ranks have a recording, on one node or all. Attempts of a step have the same ranks. */
-size_t gt_job_ranks(const struct gt_job *job, size_t node);
 /* Returns true if a recording without a later attempt is not finished, or if ranks are missing and the last sample of
  * the job is less than two minutes before `now`, seconds since the epoch. */
 bool gt_job_goes_on(const struct gt_job *job, double now);
 /* Returns true if a tracker was silent for two minutes while others of its step and attempt went on: it was killed, or
  * cut off. */
 bool gt_job_is_silent(const struct gt_job *job, const struct gt_job_rank *rank);
-/* Returns the number of ranks of all steps by their launcher; 0: unknown. */
-int gt_job_world(const struct gt_job *job);
 size_t gt_job_member_launch(const struct gt_job *job, size_t member);
 /* Append the step of a rank, " of 42.1", without the cluster, if the job has several. */
 void gt_job_put_launch(struct gt_buffer *out, const struct gt_job *job, size_t launch);
@@ -275,20 +258,9 @@ struct gt_calls_of_rank {
     size_t interval_count, interval_capacity;
 };
 
-/* In the order of names (of bytes), then of members. */
-struct gt_job_call_list {
-    struct gt_job_calls *calls;
-    size_t calls_count, calls_capacity;
-    struct gt_strings names;
-    uint32_t *name; /* of each before they are sorted */
-    size_t name_capacity;
-};
-/* Release it in any case. */
-int gt_job_calls_read(struct gt_job_call_list *ret, const struct gt_job *job, struct gt_error *error);
-void gt_job_calls_release(struct gt_job_call_list *list);
-
-/* In the order of names, then of steps of the job, then of numbers. */
-int gt_job_calls_by_number(const struct gt_job *job, int (*take)(void *context, const struct gt_job_step *step),
-                           void *context, struct gt_error *error);
+/* Read the calls of all ranks. `calls` are those of a block in each rank, sorted by name and member: name (in the order of bytes) member
+ * count unfinished total self cpu_time p50 p95 longest, and rank node job. `steps`, which may be NULL, are the calls of one name and number
+ * in the ranks of a launch: name job number ranks slowest quickest (members) lost (longest less shortest, seconds). */
+int gt_job_calls_read(const struct gt_job *job, struct gt_rows *calls, struct gt_rows *steps, struct gt_error *error);
 
 #endif

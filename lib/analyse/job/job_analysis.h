@@ -8,7 +8,56 @@
 #include "analyse/job/job.h"
 #include "analyse/usage/usage.h"
 #include "base/buffer.h"
+#include "query/rows.h"
 #include "report/report.h"
+
+/* ---- Ranks as rows: lib/query/rows.h ----
+ *
+ * Rows of ranks have the column "member", an index into gt_job.member, and mostly rank, node and job of gt_job.rows. */
+
+/* Add the columns rank, node and job by the column member. */
+void gt_job_name_members(const struct gt_job *job, struct gt_rows *rows);
+/* Add a column of texts, one for each row, which the caller sets. NULL: missing. */
+const char **gt_job_add_texts(struct gt_rows *rows, const char *name);
+/* Returns a copy that the job owns, or NULL without memory or for an empty text. Releases the buffer. */
+const char *gt_job_keep_text(const struct gt_job *job, struct gt_buffer *text);
+
+/* A column of a table: its cells are those of the column `from` (NULL: `key`) of the rows. */
+struct gt_job_column {
+    const char *key, *title, *unit;
+    unsigned flags;
+    const char *from;
+};
+/* Columns that name a rank. Jobs of one step have no column "job". */
+#define GT_JOB_STEP_COLUMN          \
+    {                               \
+        "job", "Job", NULL, 0, NULL \
+    }
+#define GT_JOB_RANK_COLUMNS {"rank", "Rank", NULL, 0, NULL}, {"node", "Node", NULL, 0, NULL}, GT_JOB_STEP_COLUMN
+/* Columns of gt_job_spread. */
+#define GT_JOB_SPREAD_COLUMNS(flags)                                                           \
+    {"least", "Least", NULL, flags, NULL}, {"quarter", "p25", NULL, flags, NULL},              \
+        {"median", "Median", NULL, flags, NULL}, {"three_quarters", "p75", NULL, flags, NULL}, \
+        {"most", "Most", NULL, flags, NULL},                                                   \
+    {                                                                                          \
+        "mean", "Mean", NULL, flags, NULL                                                      \
+    }
+
+/* Add a table with these columns, up to one without a key, and rows to a table. */
+struct gt_table *gt_job_table(struct gt_node *root, const struct gt_job *job, const char *key, const char *title,
+                              unsigned flags, const struct gt_rows *rows, const struct gt_job_column *columns);
+void gt_job_put_rows(struct gt_table *table, const struct gt_job *job, const struct gt_rows *rows,
+                     const struct gt_job_column *columns);
+
+/* A table of all rows for programs and pages, and for text the ends of a long one by the column `order`, with those that have 1 in the
+ * column `shown`. */
+struct gt_job_listing {
+    const char *key, *title, *few_title;
+    const char *order, *shown; /* NULL: none are shown anyway */
+    int top;                   /* rows at each end; 0: ten, negative: all rows */
+};
+void gt_job_list(struct gt_node *root, const struct gt_job *job, const struct gt_job_listing *listing,
+                 const struct gt_rows *rows, const struct gt_job_column *columns);
 
 /* ---- Statistics over one value of each rank: spread, imbalance and outliers ----
  *
@@ -17,54 +66,36 @@
  * time by more than 5 % on the same side. So neither chance (one of 1,000 healthy ranks is 3.3 deviations off) nor a
  * short disturbance counts. */
 
-/* Spread of the known values. NaN: none. */
-struct gt_spread {
-    size_t count;
-    double least, quarter, median, three_quarters, most, mean;
-    double deviation; /* MAD: the median distance from the median */
-};
-
-/* Find the spread without NaN. -ENOMEM. */
-int gt_spread_of(struct gt_spread *ret, const double *values, size_t count);
-/* Returns most / mean - 1: the share of time that equal parts of the work would save. */
-double gt_spread_imbalance(const struct gt_spread *spread);
+/* Returns the spread of known values of a column for each of the keys: keys count least quarter median three_quarters most mean deviation
+ * imbalance. `deviation` is the median distance from the median (MAD), `imbalance` most / mean - 1: the share of time that equal parts of
+ * the work would save. */
+struct gt_rows gt_job_spread(const struct gt_rows *rows, const char *keys, const char *of);
+/* Returns true for a value that differs from the median of several by more than 5 %. */
+bool gt_job_differs(int64_t count, double median, double value);
 /* Returns true for a distance of more than five deviations and 5 %, with at least five ranks. */
-bool gt_spread_is_off(const struct gt_spread *spread, double value);
+bool gt_job_is_off(int64_t count, double median, double deviation, double value);
+/* Returns the signed distance from the median in standard deviations; NaN: the others are equal. */
+double gt_job_deviations(double median, double deviation, double value);
 
-struct gt_rank_figures {
-    size_t ranks, parts, nodes;
-    const double *value; /* of each rank, NaN: not known */
-    const double *part;  /* [rank][part], NaN: not known; NULL without parts */
-    const size_t *node;  /* of each rank; NULL: not by node */
-    const size_t *group; /* of each rank, which is compared within its group; NULL: one group */
-    size_t groups;
-};
-
-struct gt_rank_score {
-    double deviations;  /* from the median, signed */
-    double ratio;       /* to the median */
-    double share_off;   /* share of its parts that differ by 5 % on the same side; NaN: unknown */
-    double since_start; /* mean of its later parts / mean of the first tenth - 1; NaN: unknown */
-    bool is_off;
-    bool with_node; /* the median of its node is off on the same side, and the node has other ranks */
-};
-
-/* Score all ranks. `spread` and `nodes`, which may be NULL, get the spread of the last group, and the score of the
- * median of each of its nodes. -ENOMEM. */
-int gt_rank_scores(const struct gt_rank_figures *figures, struct gt_spread *spread, struct gt_rank_score *ranks,
-                   struct gt_rank_score *nodes);
+/* Compare rows with a node and a value within groups of the same keys, and add
+ *   ratio        to the median
+ *   deviations   from the median, signed
+ *   share_off    share of its parts that differ by 5 % on the same side; missing: unknown
+ *   since_start  mean of its later parts / mean of the first tenth - 1; missing: unknown
+ *   off          0: it is not, 1: it is alone, 2: the median of its node is off on the same side, and the node has other ranks
+ * `part` has `parts` values over time for each row: [row][part], NaN: unknown; NULL: none. */
+void gt_job_score(struct gt_rows *rows, const char *keys, const double *part, size_t parts);
 
 /* ---- Which ranks of a job differ from the others, and in what ---- */
-
-#define GT_JOB_NO_LAUNCH ((size_t)-1)
 
 enum gt_job_figure { GT_JOB_CORES, GT_JOB_MEMORY, GT_JOB_GPU_USE, GT_JOB_TIME, GT_JOB_FIGURES };
 
 struct gt_job_outliers {
-    struct gt_spread all[GT_JOB_FIGURES];
-    struct gt_spread (*step)[GT_JOB_FIGURES];  /* of each launch */
-    struct gt_spread (*peers)[GT_JOB_FIGURES]; /* [2 * launch + complete]: of the ranks that a rank is compared with */
-    size_t uneven; /* launch with the largest imbalance of cores; GT_JOB_NO_LAUNCH: unknown */
+    struct gt_rows
+        figures; /* of each member: member figure value compared, and count least most median deviation of its peers */
+    struct gt_rows all, steps,
+        peers;       /* spread by figure; by figure and job; of ranks that are compared with each other */
+    uint32_t uneven; /* step with the largest imbalance of cores; GT_NO_KEY: unknown */
 };
 
 extern const struct gt_job_figure_info {
@@ -73,9 +104,7 @@ extern const struct gt_job_figure_info {
     double least;                   /* smaller distances from the median are ignored */
 } gt_job_figure_infos[GT_JOB_FIGURES];
 double gt_job_figure(const struct gt_job *job, size_t member, enum gt_job_figure figure);
-/* -ENOMEM. Release it in any case. */
-int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job);
-void gt_job_outliers_release(struct gt_job_outliers *outliers);
+struct gt_job_outliers gt_job_outliers_find(const struct gt_job *job);
 /* Append remarks about a rank, "failed with 3; least CPU, 0.62 times the median". Returns the distance from the median
  * in deviations; infinity if it did not end well, 0 for no outlier. An unfinished recording counts only if others of
  * its step have samples two minutes later. */
@@ -139,39 +168,15 @@ const struct gt_job_analysis *gt_job_analysis_find(const char *name);
 int gt_job_analyse(struct gt_report **ret, const struct gt_job_analysis *analysis, const struct gt_job *job,
                    const struct gt_job_options *options, struct gt_error *error);
 
-/* A table of all ranks for programs and pages, and for text the ends of a large job by value, with the outliers. It has
- * `count` rows. add_columns adds the columns of a table, add_row the cells of a row. */
-struct gt_job_listing {
-    const struct gt_job *job;
-    const char *key, *title, *few_title;
-    size_t count;
-    const double *value;  /* for the order */
-    const bool *is_shown; /* rows that text shows anyway; NULL: none */
-    int top;
-    void (*add_columns)(struct gt_table *table, const void *context);
-    void (*add_row)(struct gt_table *table, const void *context, size_t row);
-    const void *context;
-};
-/* -ENOMEM. */
-int gt_job_list(struct gt_node *root, const struct gt_job_listing *listing);
+/* Hand over a report, or free it where `status`, the report or the job's query failed. */
+int gt_job_report_end(struct gt_report **ret, struct gt_report *report, const struct gt_job *job, int status,
+                      struct gt_error *error);
 /* Hide an empty table in text. */
 void gt_job_hide_empty(struct gt_table *table);
 /* The same for findings, with this sentence in their place. */
 void gt_job_verdict(struct gt_node *root, struct gt_table *findings, const char *none);
 /* Add the number of samples that recordings lost. Text shows it if it is not 0. */
 void gt_job_add_dropped(struct gt_node *section, const struct gt_job *job);
-/* Add a column with flags. */
-void gt_job_column(struct gt_table *table, const char *key, const char *title, enum gt_cell_kind kind, const char *unit,
-                   unsigned flags);
-/* Add the columns of a spread, from "least" to "mean", and their cells. */
-void gt_job_spread_columns(struct gt_table *table, unsigned flags);
-void gt_job_spread_cells(struct gt_table *table, const struct gt_spread *spread);
-/* Add the columns "rank" and "node", and "job" for several steps, and their cells. */
-void gt_job_rank_columns(struct gt_table *table, const struct gt_job *job);
-void gt_job_rank_cells(struct gt_table *table, const struct gt_job *job, size_t member);
-/* Add the column "job" and its cell, if the job has several steps. */
-void gt_job_launch_column(struct gt_table *table, const struct gt_job *job);
-void gt_job_launch_cell(struct gt_table *table, const struct gt_job *job, size_t launch);
 /* Append "rank 3 on n0", with several steps "rank 3 of 42.1 on n0", without a number "job/3.sqlite on n0". */
 void gt_job_put_rank(struct gt_buffer *out, const struct gt_job *job, size_t member);
 
@@ -183,16 +188,12 @@ void gt_job_put_rank(struct gt_buffer *out, const struct gt_job *job, size_t mem
 struct gt_job_course {
     const struct gt_job *job;
     struct gt_job_subject subject;
-    const char *name; /* "cpu_utilization" */
+    const char *name, *unit; /* "cpu_utilization"; unit "": none */
     size_t columns;
     double begin, width; /* of a column */
-    size_t count;        /* rows */
-    struct gt_job_course_row {
-        size_t member; /* index into gt_job.member */
-        double mean, least, most;
-        double *column; /* the mean in each, for counters the rate per second; NaN: unknown */
-    } * row;            /* in the order of the members */
-    double *columns_of_all;
+    /* The members that have it, in order: member mean most, and rank, node and job. */
+    struct gt_rows rows;
+    double *column; /* [row][columns]: the mean in each, for counters the rate per second; NaN: unknown */
 };
 
 /* Read a metric, "cpu_utilization", "combined_ram", "system_ram": of a rank if ranks have it, else of the machine.
@@ -203,16 +204,12 @@ int gt_job_subject_named(struct gt_job_subject *ret, const struct gt_job *job, c
 int gt_job_course_absent(const struct gt_job *job, const char *name, struct gt_error *error);
 /* Returns why a metric that needs two samples is missing; NULL: a recording has two. */
 const char *gt_job_too_short(const struct gt_job *job);
-/* Read several series at once, in up to `most` columns, and no more than there are samples. Release each in any
- * case. */
+/* Read several series at once, in up to `most` columns, and no more than there are samples. */
 int gt_job_courses_read(struct gt_job_course *ret, size_t count, const struct gt_job *job,
                         const struct gt_job_subject *subjects, size_t most, struct gt_error *error);
-void gt_job_course_release(struct gt_job_course *course);
 /* Write a metric in words: "CPU utilization", "GPU memory". Returns `ret`. */
 enum { GT_JOB_WORDS = 64 };
 char *gt_job_metric_words(char ret[GT_JOB_WORDS], enum gt_metric_id metric);
-/* Returns the unit of the values, or "". */
-const char *gt_job_course_unit(const struct gt_job_course *course);
 /* Returns true if the tracker of a rank stands for its machine: it has the most samples. */
 bool gt_job_tells_of_node(const struct gt_job *job, size_t rank);
 

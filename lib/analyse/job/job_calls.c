@@ -1,4 +1,3 @@
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -50,9 +49,37 @@ static int each_rank(const struct gt_job *job, int (*use)(void *context, const s
     return status;
 }
 
-/* ---- By name and rank ---- */
+/* ---- By name and rank, and by name and number ---- */
 
-static int sum_up(struct gt_job_calls *ret, const struct gt_interval *call, size_t count)
+struct summary {
+    uint32_t name, member;
+    int64_t count, unfinished;
+    double total, self, cpu_time, mean, p50, p95, longest;
+};
+
+/* Call `number` of a block in the ranks of a launch. */
+struct step {
+    uint32_t name, job, number, last, slowest, quickest;
+    int64_t ranks;
+    double longest, shortest, lost;
+};
+
+struct steps_of_name {
+    struct step *step;
+    size_t step_count, step_capacity;
+};
+
+struct reading {
+    const struct gt_job *job;
+    struct gt_strings names;
+    struct summary *summary;
+    size_t summary_count, summary_capacity;
+    bool has_steps;
+    struct steps_of_name *name; /* number of the name * launches + launch */
+    size_t name_count, name_capacity;
+};
+
+static int sum_up(struct summary *ret, const struct gt_interval *call, size_t count)
 {
     struct gt_distribution lengths = {0};
     int status = 0;
@@ -67,6 +94,7 @@ static int sum_up(struct gt_job_calls *ret, const struct gt_interval *call, size
         ret->cpu_time = gt_job_add(ret->cpu_time, call[i].cpu_stop - call[i].cpu_start);
         status = gt_distribution_add(&lengths, call[i].elapsed);
     }
+    ret->mean = ret->count ? ret->total / (double)ret->count : NAN;
     ret->p50 = gt_distribution_percentile(&lengths, 50);
     ret->p95 = gt_distribution_percentile(&lengths, 95);
     ret->longest = gt_distribution_statistic(&lengths, GT_STAT_MAX);
@@ -74,321 +102,231 @@ static int sum_up(struct gt_job_calls *ret, const struct gt_interval *call, size
     return status;
 }
 
+static int add_step(struct steps_of_name *steps, struct step at, double length)
+{
+    while (steps->step_count <= at.number) {
+        struct step *step = GT_GROW(steps, step);
+        if (!step)
+            return -ENOMEM;
+        *step = at;
+        step->number = (uint32_t)steps->step_count - 1;
+        step->last = UINT32_MAX;
+        step->longest = -INFINITY;
+        step->shortest = INFINITY;
+    }
+    struct step *step = &steps->step[at.number];
+    step->ranks += step->last != at.last;
+    step->last = at.last;
+    if (length > step->longest)
+        step->slowest = at.last;
+    if (length < step->shortest)
+        step->quickest = at.last;
+    step->longest = fmax(step->longest, length);
+    step->shortest = fmin(step->shortest, length);
+    step->lost = step->longest - step->shortest;
+    return 0;
+}
+
+/* Add the calls of one name and member. */
+static int add_steps(struct reading *reading, uint32_t name, const struct gt_interval *call, size_t count)
+{
+    size_t launch = gt_job_member_launch(reading->job, (size_t)call->process);
+    size_t place = name * reading->job->launches + launch;
+    int status = 0;
+    while (reading->name_count <= place) {
+        struct steps_of_name *steps = GT_GROW(reading, name);
+        if (!steps)
+            return -ENOMEM;
+        *steps = (struct steps_of_name){0};
+    }
+    for (size_t i = 0; i < count && status >= 0; i++) {
+        const struct step at = {
+            .name = name, .job = (uint32_t)launch, .number = (uint32_t)i, .last = (uint32_t)call->process};
+        if (!call[i].unfinished && !isnan(call[i].elapsed))
+            status = add_step(&reading->name[place], at, call[i].elapsed);
+    }
+    return status;
+}
+
 static int add_rank_calls(void *context, const struct gt_calls_of_rank *own)
 {
-    struct gt_job_call_list *all = context;
-    for (size_t first = 0, end; first < own->interval_count; first = end) {
+    struct reading *reading = context;
+    int status = 0;
+    for (size_t first = 0, end; first < own->interval_count && status >= 0; first = end) {
         const struct gt_interval *call = &own->interval[first];
-        const char *name = gt_strings_text(&own->names, call->name);
-        int64_t number = gt_strings_add(&all->names, name, strlen(name));
-        struct gt_job_calls *calls = number < 0 ? NULL : GT_GROW(all, calls);
-        if (!calls || GT_GROW_TO(all->name, all->name_capacity, all->calls_count) < 0)
+        const char *text = gt_strings_text(&own->names, call->name);
+        int64_t name = gt_strings_add(&reading->names, text, strlen(text));
+        struct summary *summary = name < 0 ? NULL : GT_GROW(reading, summary);
+        if (!summary)
             return -ENOMEM;
         for (end = first + 1; end < own->interval_count && own->interval[end].name == call->name &&
                               own->interval[end].process == call->process;)
             end++;
-        *calls = (struct gt_job_calls){.member = (size_t)call->process};
-        all->name[all->calls_count - 1] = (uint32_t)number;
-        if (sum_up(calls, call, end - first) < 0)
-            return -ENOMEM;
+        *summary = (struct summary){.name = (uint32_t)name, .member = (uint32_t)call->process};
+        status = sum_up(summary, call, end - first);
+        if (status >= 0 && reading->has_steps)
+            status = add_steps(reading, (uint32_t)name, call, end - first);
     }
-    return 0;
-}
-
-static int compare_rank_calls(const void *left, const void *right)
-{
-    const struct gt_job_calls *a = left, *b = right;
-    int order = strcmp(a->name, b->name);
-    return order ? order : GT_ORDER(a->member, b->member);
-}
-
-int gt_job_calls_read(struct gt_job_call_list *ret, const struct gt_job *job, struct gt_error *error)
-{
-    *ret = (struct gt_job_call_list){0};
-    int status = each_rank(job, add_rank_calls, ret, error);
-    for (size_t i = 0; i < ret->calls_count; i++)
-        ret->calls[i].name = gt_strings_text(&ret->names, ret->name[i]);
-    GT_SORT(ret->calls, ret->calls_count, compare_rank_calls);
     return status;
 }
 
-void gt_job_calls_release(struct gt_job_call_list *list)
-{
-    free(list->calls);
-    free(list->name);
-    gt_strings_release(&list->names);
-}
-
-/* ---- By name and number ---- */
-
-struct steps_of_name {
-    struct step {
-        double longest, shortest;
-        uint32_t slowest, quickest, last, ranks;
-    } * step;
-    size_t step_count, step_capacity;
-};
-
-struct all_steps {
-    const struct gt_job *job;
-    struct steps_of_name *name; /* number in `names` * steps of the job + step */
-    size_t name_capacity, name_count;
-    struct gt_strings names;
-};
-
-static int add_step(struct steps_of_name *steps, size_t number, size_t rank, double length)
-{
-    while (steps->step_count <= number) {
-        struct step *step = GT_GROW(steps, step);
-        if (!step)
-            return -ENOMEM;
-        *step = (struct step){-INFINITY, INFINITY, 0, 0, UINT32_MAX, 0};
-    }
-    struct step *step = &steps->step[number];
-    step->ranks += step->last != rank;
-    step->last = (uint32_t)rank;
-    if (length > step->longest)
-        step->slowest = (uint32_t)rank;
-    if (length < step->shortest)
-        step->quickest = (uint32_t)rank;
-    step->longest = fmax(step->longest, length);
-    step->shortest = fmin(step->shortest, length);
-    return 0;
-}
-
-static struct steps_of_name *steps_named(struct all_steps *all, const char *name, size_t launch)
-{
-    int64_t number = gt_strings_add(&all->names, name, strlen(name));
-    if (number < 0)
-        return NULL;
-    size_t place = (size_t)number * all->job->launches + launch;
-    while (all->name_count <= place) {
-        struct steps_of_name *steps = GT_GROW(all, name);
-        if (!steps)
-            return NULL;
-        *steps = (struct steps_of_name){0};
-    }
-    return &all->name[place];
-}
-
-static int add_rank_steps(void *context, const struct gt_calls_of_rank *calls)
-{
-    struct all_steps *all = context;
-    struct steps_of_name *steps = NULL;
-    size_t number = 0;
-    for (size_t i = 0; i < calls->interval_count; i++) {
-        const struct gt_interval *call = &calls->interval[i];
-        if (!i || call->name != call[-1].name)
-            steps = steps_named(all, gt_strings_text(&calls->names, call->name),
-                                gt_job_member_launch(all->job, (size_t)call->process));
-        number = i && call->name == call[-1].name && call->process == call[-1].process ? number + 1 : 0;
-        if (!steps)
-            return -ENOMEM;
-        if (!call->unfinished && !isnan(call->elapsed) &&
-            add_step(steps, number, (size_t)call->process, call->elapsed) < 0)
-            return -ENOMEM;
-    }
-    return 0;
-}
+/* ---- As rows ---- */
 
 static int compare_texts(const void *left, const void *right)
 {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-static int hand_steps_on(const struct all_steps *all, const char *name, size_t launch,
-                         int (*take)(void *context, const struct gt_job_step *step), void *context)
+/* Number the names in the order of bytes. Returns the names in this order. */
+static const char **sort_names(struct gt_query *query, const struct gt_strings *names, uint32_t *number)
 {
-    size_t place = (size_t)gt_strings_find(&all->names, name, strlen(name)) * all->job->launches + launch;
-    const struct steps_of_name *steps = &all->name[place];
-    int status = 0;
-    if (place >= all->name_count)
-        return 0;
-    for (size_t i = 0; i < steps->step_count && status >= 0; i++) {
-        const struct step *step = &steps->step[i];
-        if (step->ranks)
-            status = take(context, &(struct gt_job_step){name, launch, i, step->ranks, step->slowest, step->quickest,
-                                                         step->longest, step->shortest});
-    }
-    return status;
+    char *arena = gt_query_memory(query, names->length, 1);
+    const char **words = gt_query_memory(query, names->count + (size_t)1, sizeof *words);
+    if (!words || !names->count)
+        return words;
+    memcpy(arena, names->arena, names->length);
+    for (size_t i = 0; i < names->count; i++)
+        words[i] = arena + names->place[i];
+    qsort(words, names->count, sizeof *words, compare_texts);
+    for (size_t i = 0; i < names->count; i++)
+        number[gt_strings_find(names, words[i], strlen(words[i]))] = (uint32_t)i;
+    return words;
 }
 
-int gt_job_calls_by_number(const struct gt_job *job, int (*take)(void *context, const struct gt_job_step *step),
-                           void *context, struct gt_error *error)
+static struct gt_rows named_rows(const struct gt_job *job, const void *records, size_t count, size_t size,
+                                 const struct gt_rows_field *fields, const char **words, const uint32_t *number)
 {
-    struct all_steps all = {.job = job};
-    int status = each_rank(job, add_rank_steps, &all, error);
-    const char **names = calloc(all.names.count + 1, sizeof *names);
-    if (status >= 0 && !names)
-        status = gt_error_system(error, ENOMEM, "%s", job->source->name);
-    for (size_t i = 0; i < all.names.count && names; i++)
-        names[i] = gt_strings_text(&all.names, i);
-    GT_SORT(names, names ? all.names.count : 0, compare_texts);
-    for (size_t i = 0; i < all.names.count * job->launches && status >= 0; i++)
-        status = hand_steps_on(&all, names[i / job->launches], i % job->launches, take, context);
-    for (size_t i = 0; i < all.name_count; i++)
-        free(all.name[i].step);
-    free(names);
-    free(all.name);
-    gt_strings_release(&all.names);
+    struct gt_rows rows = gt_rows_of_records(job->query, records, count, size, fields);
+    struct gt_rows_column *name = gt_rows_find_of(&rows, "name", strlen("name"));
+    for (size_t i = 0; i < rows.count; i++)
+        name->key[i] = number[name->key[i]];
+    if (name)
+        name->words = words;
+    return rows;
+}
+
+static struct gt_rows calls_of(const struct reading *reading, const char **words, const uint32_t *number)
+{
+    static const struct gt_rows_field fields[] = {
+        GT_FIELD(GT_KEY, struct summary, name),      GT_FIELD(GT_KEY, struct summary, member),
+        GT_FIELD(GT_WHOLE, struct summary, count),   GT_FIELD(GT_WHOLE, struct summary, unfinished),
+        GT_FIELD(GT_REAL, struct summary, total),    GT_FIELD(GT_REAL, struct summary, self),
+        GT_FIELD(GT_REAL, struct summary, cpu_time), GT_FIELD(GT_REAL, struct summary, mean),
+        GT_FIELD(GT_REAL, struct summary, p50),      GT_FIELD(GT_REAL, struct summary, p95),
+        GT_FIELD(GT_REAL, struct summary, longest),  {NULL, GT_KEY, 0}};
+    struct gt_rows rows = named_rows(reading->job, reading->summary, reading->summary_count, sizeof *reading->summary,
+                                     fields, words, number);
+    gt_job_name_members(reading->job, &rows);
+    gt_rows_sort(&rows, "name member");
+    return rows;
+}
+
+static struct gt_rows steps_of(const struct reading *reading, const char **words, const uint32_t *number)
+{
+    static const struct gt_rows_field fields[] = {
+        GT_FIELD(GT_KEY, struct step, name),    GT_FIELD(GT_KEY, struct step, job),
+        GT_FIELD(GT_KEY, struct step, number),  GT_FIELD(GT_WHOLE, struct step, ranks),
+        GT_FIELD(GT_KEY, struct step, slowest), GT_FIELD(GT_KEY, struct step, quickest),
+        GT_FIELD(GT_REAL, struct step, lost),   {NULL, GT_KEY, 0}};
+    size_t count = 0, at = 0;
+    for (size_t i = 0; i < reading->name_count; i++)
+        count += reading->name[i].step_count;
+    struct step *all = gt_query_memory(reading->job->query, count, sizeof *all);
+    for (size_t i = 0; i < reading->name_count && all; i++)
+        for (size_t k = 0; k < reading->name[i].step_count; k++)
+            all[at++] = reading->name[i].step[k];
+    struct gt_rows rows = named_rows(reading->job, all, at, sizeof *all, fields, words, number);
+    struct gt_rows_column *launch = gt_rows_find_of(&rows, "job", strlen("job"));
+    if (launch)
+        launch->words = reading->job->launch;
+    return rows;
+}
+
+int gt_job_calls_read(const struct gt_job *job, struct gt_rows *calls, struct gt_rows *steps, struct gt_error *error)
+{
+    struct reading reading = {.job = job, .has_steps = steps != NULL};
+    int status = each_rank(job, add_rank_calls, &reading, error);
+    uint32_t *number = gt_query_memory(job->query, reading.names.count + (size_t)1, sizeof *number);
+    const char **words = number ? sort_names(job->query, &reading.names, number) : NULL;
+    *calls = calls_of(&reading, words, number);
+    if (steps)
+        *steps = steps_of(&reading, words, number);
+    for (size_t i = 0; i < reading.name_count; i++)
+        free(reading.name[i].step);
+    free(reading.name);
+    free(reading.summary);
+    gt_strings_release(&reading.names);
     return status;
 }
 
 /* ---- The calls of code blocks over all ranks of a job ---- */
 
-struct all {
-    const struct gt_job *job;
-    struct gt_job_call_list list;
-};
-
-static double mean_of(const struct gt_job_calls *calls)
+/* Add a row for each block in the ranks of each launch. */
+static void add_blocks(struct gt_node *root, const struct gt_job *job, const struct gt_rows *calls)
 {
-    return calls->count ? calls->total / (double)calls->count : NAN;
-}
-
-/* ---- Each block ---- */
-
-static struct gt_table *begin_blocks(struct gt_node *root, const struct gt_job *job)
-{
-    static const char *const columns[][2] = {{"total", "Time of all"},
-                                             {"self", "Self time"},
-                                             {"cpu_time", "CPU time"},
-                                             {"mean", "Mean call"},
-                                             {"median_rank", "Mean call of the median rank"},
-                                             {"slowest_rank", "Of the slowest"},
-                                             {"longest", "Longest call"}};
-    struct gt_table *table = gt_report_table(
-        root, "blocks", job->launches > 1 ? "Code blocks over the ranks of each step" : "Code blocks over all ranks");
-    gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS);
-    gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
-    gt_job_launch_column(table, job);
-    gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);
-    gt_table_column(table, "num_calls", "Calls", GT_CELL_INTEGER, NULL);
-    gt_table_column(table, "num_unfinished_calls", "Unfinished", GT_CELL_INTEGER, NULL);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, "seconds");
-    gt_table_column(table, "imbalance", "Imbalance (slowest / mean - 1)", GT_CELL_NUMBER, NULL);
-    return table;
-}
-
-/* Add a row for one block in the ranks of one step. */
-static int add_block(struct gt_table *table, const struct gt_job *job, size_t launch, const struct gt_job_calls *calls,
-                     size_t count)
-{
-    struct gt_job_calls sum = {.total = NAN, .self = NAN, .cpu_time = NAN, .longest = NAN};
-    struct gt_spread spread;
-    size_t ranks = 0;
-    double *mean = calloc(count, sizeof *mean);
-    if (!mean)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        const struct gt_job_calls *rank = &calls[i];
-        if (gt_job_member_launch(job, rank->member) != launch)
-            continue;
-        mean[ranks++] = mean_of(rank);
-        sum.count += rank->count;
-        sum.unfinished += rank->unfinished;
-        sum.total = gt_job_add(sum.total, rank->total);
-        sum.self = gt_job_add(sum.self, rank->self);
-        sum.cpu_time = gt_job_add(sum.cpu_time, rank->cpu_time);
-        sum.longest = fmax(sum.longest, rank->longest);
-    }
-    int status = gt_spread_of(&spread, mean, ranks);
-    free(mean);
-    if (!ranks)
-        return status;
-    const double cells[] = {sum.total,     sum.self,    sum.cpu_time, mean_of(&sum),
-                            spread.median, spread.most, sum.longest,  gt_spread_imbalance(&spread)};
-    gt_table_text(table, calls->name);
-    gt_job_launch_cell(table, job, launch);
-    gt_table_integer(table, (int64_t)ranks);
-    gt_table_integer(table, (int64_t)sum.count);
-    gt_table_integer(table, (int64_t)sum.unfinished);
-    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
-        gt_table_number(table, cells[i]);
-    return status;
-}
-
-static int add_blocks(struct gt_node *root, const struct all *all)
-{
-    struct gt_table *table = begin_blocks(root, all->job);
-    const struct gt_job_calls *calls = all->list.calls;
-    int status = 0;
-    for (size_t first = 0, end; first < all->list.calls_count && !status; first = end) {
-        for (end = first; end < all->list.calls_count && !strcmp(calls[end].name, calls[first].name);)
-            end++;
-        for (size_t i = 0; i < all->job->launches && !status; i++)
-            status = add_block(table, all->job, i, &calls[first], end - first);
-    }
-    return status;
-}
-
-/* ---- Each block of each rank ---- */
-
-static void add_columns(struct gt_table *table, const void *context)
-{
-    static const char *const columns[][2] = {{"total", "Time"},     {"self", "Self time"}, {"cpu_time", "CPU time"},
-                                             {"mean", "Mean call"}, {"p50", "Median"},     {"p95", "p95"},
-                                             {"longest", "Longest"}};
-    const struct all *all = context;
-    gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
-    gt_job_rank_columns(table, all->job);
-    gt_table_column(table, "num_calls", "Calls", GT_CELL_INTEGER, NULL);
-    gt_table_column(table, "num_unfinished_calls", "Unfinished", GT_CELL_INTEGER, NULL);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, "seconds");
-}
-
-static void add_row(struct gt_table *table, const void *context, size_t row)
-{
-    const struct all *all = context;
-    const struct gt_job_calls *calls = &all->list.calls[row];
-    gt_table_text(table, calls->name);
-    gt_job_rank_cells(table, all->job, calls->member);
-    gt_table_integer(table, (int64_t)calls->count);
-    gt_table_integer(table, (int64_t)calls->unfinished);
-    const double cells[] = {calls->total, calls->self, calls->cpu_time, mean_of(calls),
-                            calls->p50,   calls->p95,  calls->longest};
-    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
-        gt_table_number(table, cells[i]);
-}
-
-static int add_ranks(struct gt_node *root, const struct all *all, int top)
-{
-    double *total = calloc(all->list.calls_count + 1, sizeof *total);
-    for (size_t i = 0; i < all->list.calls_count && total; i++)
-        total[i] = all->list.calls[i].total;
-    int status = total
-                     ? gt_job_list(root, &(struct gt_job_listing){.job = all->job,
-                                                                  .key = "ranks",
-                                                                  .title = "Code blocks of each rank",
-                                                                  .few_title = "The shortest and the longest of a rank",
-                                                                  .count = all->list.calls_count,
-                                                                  .value = total,
-                                                                  .top = top,
-                                                                  .add_columns = add_columns,
-                                                                  .add_row = add_row,
-                                                                  .context = all})
-                     : -ENOMEM;
-    free(total);
-    return status;
+    static const struct gt_job_column columns[] = {
+        {"name", "Block", NULL, 0, NULL},
+        GT_JOB_STEP_COLUMN,
+        {"ranks", "Ranks", NULL, 0, NULL},
+        {"num_calls", "Calls", NULL, 0, NULL},
+        {"num_unfinished_calls", "Unfinished", NULL, 0, NULL},
+        {"total", "Time of all", "seconds", 0, NULL},
+        {"self", "Self time", "seconds", 0, NULL},
+        {"cpu_time", "CPU time", "seconds", 0, NULL},
+        {"mean", "Mean call", "seconds", 0, "mean_call"},
+        {"median_rank", "Mean call of the median rank", "seconds", 0, "median"},
+        {"slowest_rank", "Of the slowest", "seconds", 0, "most"},
+        {"longest", "Longest call", "seconds", 0, NULL},
+        {"imbalance", "Imbalance (slowest / mean - 1)", NULL, 0, NULL},
+        {NULL, NULL, NULL, 0, NULL}};
+    struct gt_rows spread = gt_job_spread(calls, "name job", "mean");
+    struct gt_rows blocks = gt_rows_group(
+        calls, "name job",
+        GT_AGGREGATES(GT_COUNT("ranks"), GT_SUM("num_calls", "count"), GT_SUM("num_unfinished_calls", "unfinished"),
+                      GT_TOTAL("total", "total"), GT_TOTAL("self", "self"), GT_TOTAL("cpu_time", "cpu_time"),
+                      GT_MAX("longest", "longest")));
+    gt_rows_join(&blocks, &spread, "name job", "median most imbalance");
+    const int64_t *count = gt_rows_wholes(&blocks, "num_calls");
+    const double *total = gt_rows_reals(&blocks, "total");
+    double *mean = gt_rows_add_reals(&blocks, "mean_call");
+    for (size_t i = 0; i < blocks.count; i++)
+        mean[i] = count[i] ? total[i] / (double)count[i] : NAN;
+    gt_job_table(root, job, "blocks",
+                 job->launches > 1 ? "Code blocks over the ranks of each step" : "Code blocks over all ranks",
+                 GT_BRIEF | GT_FEWER_COLUMNS, &blocks, columns);
 }
 
 static int build(struct gt_node *root, const struct gt_job *job, const struct gt_job_options *options,
                  struct gt_error *error)
 {
-    struct all all = {.job = job};
-    int status = gt_job_calls_read(&all.list, job, error);
-    if (status >= 0 && !all.list.calls_count)
-        status = gt_error_set(error, ENOENT,
-                              "%s: no recording holds code blocks: record with 'gpu-tracker run --blocks'",
-                              job->source->name);
-    if (status >= 0)
-        status = add_blocks(root, &all);
-    if (status >= 0)
-        status = add_ranks(root, &all, options->top);
-    gt_job_calls_release(&all.list);
-    return status;
+    static const struct gt_job_column columns[] = {{"name", "Block", NULL, 0, NULL},
+                                                   GT_JOB_RANK_COLUMNS,
+                                                   {"num_calls", "Calls", NULL, 0, "count"},
+                                                   {"num_unfinished_calls", "Unfinished", NULL, 0, "unfinished"},
+                                                   {"total", "Time", "seconds", 0, NULL},
+                                                   {"self", "Self time", "seconds", 0, NULL},
+                                                   {"cpu_time", "CPU time", "seconds", 0, NULL},
+                                                   {"mean", "Mean call", "seconds", 0, NULL},
+                                                   {"p50", "Median", "seconds", 0, NULL},
+                                                   {"p95", "p95", "seconds", 0, NULL},
+                                                   {"longest", "Longest", "seconds", 0, NULL},
+                                                   {NULL, NULL, NULL, 0, NULL}};
+    struct gt_rows calls;
+    int status = gt_job_calls_read(job, &calls, NULL, error);
+    if (status < 0)
+        return status;
+    if (!calls.count && !gt_query_status(job->query))
+        return gt_error_set(error, ENOENT, "%s: no recording holds code blocks: record with 'gpu-tracker run --blocks'",
+                            job->source->name);
+    add_blocks(root, job, &calls);
+    gt_job_list(root, job,
+                &(struct gt_job_listing){.key = "ranks",
+                                         .title = "Code blocks of each rank",
+                                         .few_title = "The shortest and the longest of a rank",
+                                         .order = "total",
+                                         .top = options->top},
+                &calls, columns);
+    return 0;
 }
 
 const struct gt_job_analysis gt_job_blocks = {.name = "blocks", .type = "job_blocks", .build = build};

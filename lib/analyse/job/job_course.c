@@ -1,4 +1,3 @@
-
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -148,65 +147,75 @@ struct reading {
     size_t *place; /* index into `course` for each subject of the question */
 };
 
-static void take_gauge(struct gt_job_course_row *row, const struct gt_job_bucket *bucket, size_t columns)
+/* The values of one member. */
+struct line {
+    double mean, most, *column;
+};
+
+static void take_gauge(struct line *line, const struct gt_job_bucket *bucket, size_t columns)
 {
     double sum = 0, count = 0;
     for (size_t i = 0; i < columns; i++) {
-        row->column[i] = bucket[i].count ? bucket[i].sum / bucket[i].count : NAN;
-        sum += bucket[i].count ? bucket[i].sum : 0;
+        if (!bucket[i].count)
+            continue;
+        line->column[i] = bucket[i].sum / bucket[i].count;
+        line->most = fmax(line->most, bucket[i].most);
+        sum += bucket[i].sum;
         count += bucket[i].count;
-        row->least = bucket[i].count ? fmin(row->least, bucket[i].least) : row->least;
-        row->most = bucket[i].count ? fmax(row->most, bucket[i].most) : row->most;
     }
-    row->mean = sum / count;
+    line->mean = sum / count;
 }
 
 /* The increase between the last samples of two buckets is spread over the buckets between them. */
-static void take_counter(struct gt_job_course_row *row, const struct gt_job_bucket *bucket, size_t columns,
-                         double width)
+static void take_counter(struct line *line, const struct gt_job_bucket *bucket, size_t columns, double width)
 {
     double before = NAN, sum = 0, count = 0;
     size_t from = 0;
-    for (size_t i = 0; i < columns; i++)
-        row->column[i] = NAN;
     for (size_t i = 0; i < columns; i++) {
         if (!bucket[i].count)
             continue;
         double rate = (bucket[i].last - before) / ((double)(i + 1 - from) * width);
         for (size_t k = from; k <= i && !isnan(before); k++) {
-            row->column[k] = rate;
+            line->column[k] = rate;
             sum += rate;
             count++;
         }
-        row->least = fmin(row->least, rate);
-        row->most = fmax(row->most, rate);
+        line->most = fmax(line->most, rate);
         before = bucket[i].last;
         from = i + 1;
     }
-    row->mean = sum / count;
+    line->mean = sum / count;
 }
 
+static bool has_samples(const struct gt_job_bucket *bucket, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bucket[i].count >= 1)
+            return true;
+    return false;
+}
+
+/* While a course is read, it has a row for each member, and those without a value have no member. */
 static void take_row(struct gt_job_course *course, size_t member, const struct gt_job_bucket *bucket)
 {
-    double known = 0;
-    for (size_t i = 0; i < course->columns; i++)
-        known += bucket[i].count;
-    if (known < 1)
+    if (member >= course->rows.count || !has_samples(bucket, course->columns))
         return;
-    struct gt_job_course_row *row = &course->row[course->count];
-    *row = (struct gt_job_course_row){member, NAN, NAN, NAN, course->columns_of_all + course->count * course->columns};
-    course->count++;
+    struct line line = {NAN, NAN, course->column + member * course->columns};
     if (gt_metrics[course->subject.metric].kind == GT_COUNTER)
-        take_counter(row, bucket, course->columns, course->width);
+        take_counter(&line, bucket, course->columns, course->width);
     else
-        take_gauge(row, bucket, course->columns);
+        take_gauge(&line, bucket, course->columns);
+    gt_rows_keys(&course->rows, "member")[member] = (uint32_t)member;
+    gt_rows_reals(&course->rows, "mean")[member] = line.mean;
+    gt_rows_reals(&course->rows, "most")[member] = line.most;
 }
 
 /* Returns true if ranks below it have rows. */
 static bool is_told(const struct gt_job_course *course, const struct gt_job_rank *rank)
 {
-    for (size_t i = 0; rank->below_count && i < course->count; i++)
-        if (course->row[i].member - rank->first_member < rank->below_count)
+    const uint32_t *member = gt_rows_keys(&course->rows, "member");
+    for (size_t i = 0; i < rank->below_count && course->rows.count; i++)
+        if (member[rank->first_member + i] != GT_NO_KEY)
             return true;
     return false;
 }
@@ -245,18 +254,49 @@ static size_t columns_for(const struct gt_job *job, size_t most)
     return (size_t)fmin(fmax(looks, 1), (double)most);
 }
 
-static int begin(struct gt_job_course *course, const struct gt_job *job, const struct gt_job_question *question,
-                 struct gt_job_subject subject)
+static const char *unit_of(enum gt_metric_id id)
 {
+    const struct gt_metric *metric = &gt_metrics[id];
+    if (metric->kind == GT_COUNTER)
+        return metric->unit == GT_BYTES ? "bytes/s" : metric->unit == GT_JOULES ? "watts" : "";
+    bool has_none = metric->unit == GT_RATIO || metric->unit == GT_COUNT || metric->unit == GT_BITS;
+    return has_none ? "" : gt_unit_name(metric->unit);
+}
+
+static void begin(struct gt_job_course *course, const struct gt_job *job, const struct gt_job_question *question,
+                  struct gt_job_subject subject)
+{
+    size_t cells = job->all_members * question->buckets;
     *course = (struct gt_job_course){.job = job,
                                      .subject = subject,
                                      .name = gt_metrics[subject.metric].name,
+                                     .unit = unit_of(subject.metric),
                                      .columns = question->buckets,
                                      .begin = question->begin,
-                                     .width = question->width};
-    course->row = calloc(job->all_members + 1, sizeof *course->row);
-    course->columns_of_all = calloc(job->all_members * question->buckets + 1, sizeof *course->columns_of_all);
-    return course->row && course->columns_of_all ? 0 : -ENOMEM;
+                                     .width = question->width,
+                                     .rows = gt_rows_new(job->query, job->all_members),
+                                     .column = gt_query_memory(job->query, cells, sizeof *course->column)};
+    uint32_t *member = gt_rows_add_keys(&course->rows, "member", NULL);
+    gt_rows_add_reals(&course->rows, "mean");
+    gt_rows_add_reals(&course->rows, "most");
+    for (size_t i = 0; i < course->rows.count; i++)
+        member[i] = GT_NO_KEY;
+    for (size_t i = 0; i < cells && course->column; i++)
+        course->column[i] = NAN;
+}
+
+/* Leave members without a value out. */
+static void end(struct gt_job_course *course)
+{
+    const uint32_t *member = gt_rows_keys(&course->rows, "member");
+    bool *is_there = gt_query_memory(course->rows.query, course->rows.count, sizeof *is_there);
+    size_t count = 0;
+    for (size_t i = 0; i < course->rows.count && is_there; i++)
+        if ((is_there[i] = member[i] != GT_NO_KEY))
+            memmove(course->column + count++ * course->columns, course->column + i * course->columns,
+                    course->columns * sizeof *course->column);
+    course->rows = gt_rows_filter(&course->rows, is_there);
+    gt_job_name_members(course->job, &course->rows);
 }
 
 static int read_below(struct gt_job_course *course, size_t count, const struct gt_job *job,
@@ -280,54 +320,22 @@ static int read_below(struct gt_job_course *course, size_t count, const struct g
                : 0;
 }
 
-static int compare_rows(const void *left, const void *right)
-{
-    return GT_ORDER(((const struct gt_job_course_row *)left)->member,
-                    ((const struct gt_job_course_row *)right)->member);
-}
-
-static int put_in_order(struct gt_job_course *course)
-{
-    double *columns = calloc(course->count * course->columns + 1, sizeof *columns);
-    if (!columns)
-        return -ENOMEM;
-    qsort(course->row, course->count, sizeof *course->row, compare_rows);
-    for (size_t i = 0; i < course->count; i++) {
-        memcpy(columns + i * course->columns, course->row[i].column, course->columns * sizeof *columns);
-        course->row[i].column = columns + i * course->columns;
-    }
-    free(course->columns_of_all);
-    course->columns_of_all = columns;
-    return 0;
-}
-
 int gt_job_courses_read(struct gt_job_course *ret, size_t count, const struct gt_job *job,
                         const struct gt_job_subject *subjects, size_t most, struct gt_error *error)
 {
     struct gt_job_question question;
     struct reading reading = {ret, count, &question, NULL};
-    int status = 0;
     gt_job_question_init(&question, job, columns_for(job, most));
     for (size_t i = 0; i < count; i++) {
         gt_job_ask(&question, subjects[i]);
-        if (begin(&ret[i], job, &question, subjects[i]) < 0)
-            status = gt_error_system(error, ENOMEM, "%s", job->source->name);
+        begin(&ret[i], job, &question, subjects[i]);
     }
-    if (status >= 0)
-        status = read_below(ret, count, job, &question, error);
+    int status = read_below(ret, count, job, &question, error);
     if (status >= 0)
         status = job->source->series(job->source->state, job, &question, take_rank, &reading, error);
-    for (size_t i = 0; i < count && status >= 0 && job->all_members > job->members; i++)
-        if (put_in_order(&ret[i]) < 0)
-            status = gt_error_system(error, ENOMEM, "%s", job->source->name);
+    for (size_t i = 0; i < count && status >= 0; i++)
+        end(&ret[i]);
     return status;
-}
-
-void gt_job_course_release(struct gt_job_course *course)
-{
-    free(course->row);
-    free(course->columns_of_all);
-    *course = (struct gt_job_course){0};
 }
 
 static const char *word_of(const char *word)
@@ -352,61 +360,35 @@ char *gt_job_metric_words(char ret[GT_JOB_WORDS], enum gt_metric_id metric)
     return ret;
 }
 
-const char *gt_job_course_unit(const struct gt_job_course *course)
-{
-    const struct gt_metric *metric = &gt_metrics[course->subject.metric];
-    if (metric->kind == GT_COUNTER)
-        return metric->unit == GT_BYTES ? "bytes/s" : metric->unit == GT_JOULES ? "watts" : "";
-    return metric->unit == GT_RATIO || metric->unit == GT_COUNT || metric->unit == GT_BITS ? ""
-                                                                                           : gt_unit_name(metric->unit);
-}
-
 /* ---- Ranks by time ---- */
 
 enum { COLUMNS = 60, PAGE_ROWS = 128, TEXT_ROWS = 40 };
 
-/* A large job has fewer rows than ranks. A row shows the one of several adjacent ranks that is furthest from the median
- * of its step. */
-struct rows {
-    size_t each;  /* ranks of a row */
-    size_t count; /* rows */
-    const struct gt_job_course_row **row;
-};
-
-/* Rows of machines are of no step. */
-static size_t step_of(const struct gt_job_course *course, const struct gt_job_course_row *row)
+/* A large job has fewer rows than ranks. Returns for each of several adjacent ranks the one that is furthest from the median of its step,
+ * with the column `line`, its row in the course. Rows of machines are of no step. */
+static struct gt_rows choose_rows(const struct gt_job_course *course, size_t each)
 {
-    return course->subject.scope == GT_SCOPE_SYSTEM ? 0 : gt_job_member_launch(course->job, row->member);
+    const char *keys = course->subject.scope == GT_SCOPE_SYSTEM ? "" : "job";
+    struct gt_rows rows = course->rows, spread = gt_job_spread(&rows, keys, "mean"), with = rows;
+    gt_rows_join(&with, &spread, keys, "median");
+    const double *mean = gt_rows_reals(&with, "mean"), *median = gt_rows_reals(&with, "median");
+    uint32_t *line = gt_rows_add_keys(&rows, "line", NULL), *group = gt_rows_add_keys(&rows, "group", NULL);
+    double *distance = gt_rows_add_reals(&rows, "distance");
+    for (size_t i = 0; i < rows.count; i++) {
+        line[i] = (uint32_t)i;
+        group[i] = (uint32_t)(i / each);
+        distance[i] = fabs(mean[i] - median[i]);
+    }
+    return gt_rows_group(&rows, "group",
+                         GT_AGGREGATES(GT_ARG_MAX("line", "distance", "line"),
+                                       GT_ARG_MAX("member", "distance", "member"),
+                                       GT_ARG_MAX("mean", "distance", "mean")));
 }
 
-/* The caller frees the rows, also after an error. */
-static int choose_rows(struct rows *ret, const struct gt_job_course *course, size_t most)
+/* Returns how many ranks have one row. */
+static size_t ranks_of_row(const struct gt_job_course *course, bool all, size_t most)
 {
-    double *mean = calloc(course->count + 1, sizeof *mean);
-    double *median = calloc(course->job->launches + 1, sizeof *median);
-    *ret = (struct rows){(course->count + most - 1) / most, 0, calloc(course->count + 1, sizeof *ret->row)};
-    int status = mean && median && ret->row ? 0 : -ENOMEM;
-    for (size_t step = 0; step < course->job->launches && status >= 0; step++) {
-        struct gt_spread spread;
-        size_t count = 0;
-        for (size_t i = 0; i < course->count; i++)
-            if (step_of(course, &course->row[i]) == step)
-                mean[count++] = course->row[i].mean;
-        status = gt_spread_of(&spread, mean, count);
-        median[step] = spread.median;
-    }
-    for (size_t first = 0; first < course->count && status >= 0; first += ret->each) {
-        const struct gt_job_course_row *found = &course->row[first];
-        for (size_t i = first; i < first + ret->each && i < course->count; i++) {
-            const struct gt_job_course_row *row = &course->row[i];
-            if (fabs(row->mean - median[step_of(course, row)]) > fabs(found->mean - median[step_of(course, found)]))
-                found = row;
-        }
-        ret->row[ret->count++] = found;
-    }
-    free(mean);
-    free(median);
-    return status;
+    return all ? 1 : (course->rows.count + most - 1) / most;
 }
 
 /* ---- For pages ---- */
@@ -421,57 +403,53 @@ static void add_bands(struct gt_node *series, const struct gt_job_course *course
     }
 }
 
-static int add_picture(struct gt_node *root, const struct gt_job_course *course, bool all)
+static void add_picture(struct gt_node *root, const struct gt_job_course *course, bool all)
 {
-    struct rows rows;
+    bool is_of_nodes = course->subject.scope == GT_SCOPE_SYSTEM;
+    size_t each = ranks_of_row(course, all, PAGE_ROWS);
+    struct gt_rows rows = choose_rows(course, each);
+    const uint32_t *member = gt_rows_keys(&rows, "member"), *of = gt_rows_keys(&rows, "line");
     struct gt_buffer text = {0};
     char words[GT_JOB_WORDS];
-    int status = choose_rows(&rows, course, all ? course->count : PAGE_ROWS);
-    if (status < 0) {
-        free(rows.row);
-        return status;
-    }
-    gt_job_metric_words(words, course->subject.metric);
-    gt_buffer_printf(&text, "%s: each cell is the mean of a %s in %.3g s, the stronger the colour the greater", words,
-                     course->subject.scope == GT_SCOPE_SYSTEM ? "node" : "rank", course->width);
-    if (rows.each > 1)
-        gt_buffer_printf(&text, "; of %zu that follow each other the one that is furthest from the median", rows.each);
+    gt_buffer_printf(&text, "%s: each cell is the mean of a %s in %.3g s, the stronger the colour the greater",
+                     gt_job_metric_words(words, course->subject.metric), is_of_nodes ? "node" : "rank", course->width);
+    if (each > 1)
+        gt_buffer_printf(&text, "; of %zu that follow each other the one that is furthest from the median", each);
     gt_buffer_text(&text, ".");
-    struct gt_node *series = gt_report_series(
-        root, "heat_map", course->subject.scope == GT_SCOPE_SYSTEM ? "Nodes over time" : "Ranks over time", "seconds",
-        gt_job_course_unit(course));
+    struct gt_node *series = gt_report_series(root, "heat_map", is_of_nodes ? "Nodes over time" : "Ranks over time",
+                                              "seconds", course->unit);
     gt_node_flags(series, GT_ONLY_PEOPLE | GT_HEAT | GT_PAGE_FIRST);
     gt_series_note(series, text.failed ? "" : text.data);
     add_bands(series, course);
     for (size_t i = 0; i < rows.count; i++) {
-        const struct gt_job_course_row *row = rows.row[i];
+        const double *column = course->column + of[i] * course->columns;
         gt_buffer_clear(&text);
-        if (course->subject.scope == GT_SCOPE_SYSTEM)
-            gt_buffer_text(&text, gt_job_member_node_name(course->job, row->member));
+        if (is_of_nodes)
+            gt_buffer_text(&text, gt_job_member_node_name(course->job, member[i]));
         else
-            gt_job_put_rank(&text, course->job, row->member);
+            gt_job_put_rank(&text, course->job, member[i]);
         int line = gt_series_line(series, "", text.failed ? "" : text.data);
         for (size_t k = 0; k < course->columns; k++)
-            if (!isnan(row->column[k]))
-                gt_series_point(series, line, (double)k, row->column[k]);
+            if (!isnan(column[k]))
+                gt_series_point(series, line, (double)k, column[k]);
     }
-    free(rows.row);
     gt_buffer_release(&text);
-    return 0;
 }
 
 /* ---- For terminals ---- */
 
-/* Shades from the least to the greatest value of all; a blank if unknown. */
-static void draw(char ret[COLUMNS + 1], const struct gt_job_course *course, const struct gt_job_course_row *row,
-                 double least, double most)
+/* Returns shades from the least to the greatest value of all; a blank if unknown. */
+static const char *draw(const struct gt_job_course *course, const double *column, double least, double most)
 {
     static const char shades[] = ".:-=+*#%@";
-    for (size_t i = 0; i < course->columns; i++) {
-        double part = most > least ? (row->column[i] - least) / (most - least) : most > 0 ? 0.5 : 0;
-        ret[i] = isnan(row->column[i]) ? ' ' : shades[(size_t)fmin(part * (sizeof shades - 1), sizeof shades - 2)];
+    char *ret = gt_query_memory(course->job->query, course->columns + 1, 1);
+    for (size_t i = 0; i < course->columns && ret; i++) {
+        double part = most > least ? (column[i] - least) / (most - least) : most > 0 ? 0.5 : 0;
+        ret[i] = isnan(column[i]) ? ' ' : shades[(size_t)fmin(part * (sizeof shades - 1), sizeof shades - 2)];
     }
-    ret[course->columns] = '\0';
+    if (ret)
+        ret[course->columns] = '\0';
+    return ret;
 }
 
 static void put_value(struct gt_buffer *out, double value, const char *unit)
@@ -487,64 +465,59 @@ static void put_value(struct gt_buffer *out, double value, const char *unit)
         gt_buffer_printf(out, "%.4g%s%s", value, *unit ? " " : "", unit);
 }
 
-static int add_drawing(struct gt_node *root, const struct gt_job_course *course, bool all)
+static void add_drawing(struct gt_node *root, const struct gt_job_course *course, bool all)
 {
-    struct rows rows;
+    const struct gt_job_column columns[] = {GT_JOB_RANK_COLUMNS,
+                                            {"mean", "Mean", *course->unit ? course->unit : NULL, 0, NULL},
+                                            {"course", "Over time", NULL, 0, NULL},
+                                            {NULL, NULL, NULL, 0, NULL}};
+    size_t each = ranks_of_row(course, all, TEXT_ROWS);
+    struct gt_rows rows = choose_rows(course, each);
     double least = NAN, most = NAN;
-    const char *unit = gt_job_course_unit(course);
-    char drawing[COLUMNS + 1], words[GT_JOB_WORDS];
+    char words[GT_JOB_WORDS];
     struct gt_buffer title = {0};
-    int status = choose_rows(&rows, course, all ? course->count : TEXT_ROWS);
-    if (status < 0) {
-        free(rows.row);
-        return status;
+    for (size_t i = 0; i < course->rows.count * course->columns; i++) {
+        least = fmin(least, course->column[i]);
+        most = fmax(most, course->column[i]);
     }
-    for (size_t i = 0; i < course->count * course->columns; i++) {
-        least = fmin(least, course->columns_of_all[i]);
-        most = fmax(most, course->columns_of_all[i]);
-    }
+    const uint32_t *line = gt_rows_keys(&rows, "line");
+    const char **drawing = gt_job_add_texts(&rows, "course");
+    for (size_t i = 0; i < rows.count; i++)
+        drawing[i] = draw(course, course->column + line[i] * course->columns, least, most);
+    gt_job_name_members(course->job, &rows);
     gt_buffer_printf(&title, "%s over time, %.3g s a character, from ",
                      gt_job_metric_words(words, course->subject.metric), course->width);
-    put_value(&title, least, unit);
+    put_value(&title, least, course->unit);
     gt_buffer_text(&title, " (.) to ");
-    put_value(&title, most, unit);
+    put_value(&title, most, course->unit);
     gt_buffer_text(&title, " (@)");
-    gt_buffer_text(&title, rows.each > 1 ? "; of ranks that follow each other the furthest from the median" : "");
-    struct gt_table *table = gt_report_table(root, "heat_drawing", title.failed ? "" : title.data);
+    gt_buffer_text(&title, each > 1 ? "; of ranks that follow each other the furthest from the median" : "");
+    gt_job_table(root, course->job, "heat_drawing", title.failed ? "" : title.data,
+                 GT_BRIEF | GT_ONLY_PEOPLE | GT_NOT_ON_PAGE, &rows, columns);
     gt_buffer_release(&title);
-    gt_table_flags(table, GT_BRIEF | GT_ONLY_PEOPLE | GT_NOT_ON_PAGE);
-    gt_job_rank_columns(table, course->job);
-    gt_table_column(table, "mean", "Mean", GT_CELL_NUMBER, *unit ? unit : NULL);
-    gt_table_column(table, "course", "Over time", GT_CELL_TEXT, NULL);
-    for (size_t i = 0; i < rows.count; i++) {
-        const struct gt_job_course_row *row = rows.row[i];
-        draw(drawing, course, row, least, most);
-        gt_job_rank_cells(table, course->job, row->member);
-        gt_table_number(table, row->mean);
-        gt_table_text(table, drawing);
-    }
-    free(rows.row);
-    return 0;
 }
 
 /* ---- For programs ---- */
 
 static void add_figures(struct gt_node *root, const struct gt_job_course *course)
 {
-    struct gt_table *table = gt_report_table(root, "heat", "Ranks over time");
-    const char *unit = gt_job_course_unit(course);
-    gt_table_flags(table, GT_ONLY_DATA);
-    gt_job_rank_columns(table, course->job);
-    gt_table_column(table, "time", "Time", GT_CELL_NUMBER, "seconds");
-    gt_table_column(table, course->name, course->name, GT_CELL_NUMBER, *unit ? unit : NULL);
-    for (size_t i = 0; i < course->count; i++)
-        for (size_t k = 0; k < course->columns; k++) {
-            if (isnan(course->row[i].column[k]))
-                continue;
-            gt_job_rank_cells(table, course->job, course->row[i].member);
-            gt_table_number(table, course->begin - course->job->begin + (double)k * course->width);
-            gt_table_number(table, course->row[i].column[k]);
-        }
+    const struct gt_job_column columns[] = {
+        GT_JOB_RANK_COLUMNS,
+        {"time", "Time", "seconds", 0, NULL},
+        {course->name, course->name, *course->unit ? course->unit : NULL, 0, "value"},
+        {NULL, NULL, NULL, 0, NULL}};
+    const uint32_t *member = gt_rows_keys(&course->rows, "member");
+    struct gt_rows rows = gt_rows_new(course->job->query, course->rows.count * course->columns);
+    uint32_t *of = gt_rows_add_keys(&rows, "member", NULL);
+    double *time = gt_rows_add_reals(&rows, "time"), *value = gt_rows_add_reals(&rows, "value");
+    for (size_t i = 0; i < rows.count; i++) {
+        of[i] = member[i / course->columns];
+        time[i] = course->begin - course->job->begin + (double)(i % course->columns) * course->width;
+        value[i] = course->column[i];
+    }
+    rows = gt_rows_above(&rows, "value", -INFINITY);
+    gt_job_name_members(course->job, &rows);
+    gt_job_table(root, course->job, "heat", "Ranks over time", GT_ONLY_DATA, &rows, columns);
 }
 
 /* ---- All of it ---- */
@@ -552,24 +525,23 @@ static void add_figures(struct gt_node *root, const struct gt_job_course *course
 int gt_job_heat(struct gt_node *root, const struct gt_job *job, const struct gt_job_heat_options *options,
                 struct gt_error *error)
 {
-    struct gt_job_course course[2] = {0};
+    struct gt_job_course course[2];
     struct gt_job_subject subject[2] = {{GT_SCOPE_COMBINED, GT_GPU_UTILIZATION, 0},
                                         {GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, 0}};
     size_t count = options->metric ? 1 : 2, found = 0;
     int status = options->metric ? gt_job_subject_named(&subject[0], job, options->metric, error) : 0;
     if (status >= 0)
         status = gt_job_courses_read(course, count, job, subject, COLUMNS, error);
-    while (found < count && !course[found].count)
+    if (status < 0)
+        return status;
+    while (found < count && !course[found].rows.count)
         found++;
-    if (status >= 0 && found < count) {
-        status = add_picture(root, &course[found], options->all);
-        if (status >= 0 && !options->only_page) {
-            add_figures(root, &course[found]);
-            status = add_drawing(root, &course[found], options->all);
-        }
-    } else if (status >= 0 && options->metric)
-        status = gt_job_course_absent(job, options->metric, error);
-    gt_job_course_release(&course[0]);
-    gt_job_course_release(&course[1]);
-    return status;
+    if (found == count)
+        return options->metric ? gt_job_course_absent(job, options->metric, error) : 0;
+    add_picture(root, &course[found], options->all);
+    if (!options->only_page) {
+        add_figures(root, &course[found]);
+        add_drawing(root, &course[found], options->all);
+    }
+    return 0;
 }

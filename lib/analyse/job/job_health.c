@@ -80,7 +80,6 @@ struct health {
     int use, temperature;
     bool of_gpus;
     unsigned of; /* the same */
-    struct gt_table *found;
 };
 
 /* ---- Values ---- */
@@ -211,7 +210,6 @@ static int read_places(struct health *health, bool of_gpus, struct gt_error *err
     const struct gt_job_source *source = health->job->source;
     health->of_gpus = of_gpus;
     health->of = of_gpus ? GPUS : NODES;
-    health->place_count = 0;
     gt_job_question_init(&health->question, health->job, BUCKETS);
     for (size_t i = 0; i < CHECKS; i++)
         health->subject[i] = checks[i].of & health->of && checks[i].metric != GT_METRIC_COUNT
@@ -224,27 +222,31 @@ static int read_places(struct health *health, bool of_gpus, struct gt_error *err
 
 /* ---- Verdicts ---- */
 
-static const struct gt_gpu *gpu_of(const struct health *health, const struct place *place)
+/* Returns the places as rows: node_name rank_count gpu name uuid temperature, and a column for each check. */
+static struct gt_rows place_rows(const struct health *health)
 {
-    return place->device < 0 ? NULL : &health->job->rank[place->rank].machine.gpu[place->device];
-}
-
-/* Find the median of peers: all nodes, or the GPUs with the same name. */
-static int median_of_peers(const struct health *health, const struct place *place, size_t check, double *ret)
-{
-    struct gt_spread spread;
-    double *value = calloc(health->place_count, sizeof *value);
-    const struct gt_gpu *gpu = gpu_of(health, place);
-    if (!value)
-        return -ENOMEM;
-    for (size_t i = 0; i < health->place_count; i++) {
-        const struct gt_gpu *other = gpu_of(health, &health->place[i]);
-        value[i] = gpu && strcmp(gpu->name, other->name) != 0 ? NAN : health->place[i].value[check];
+    struct gt_rows_field fields[CHECKS + 2] = {{"temperature", GT_REAL, offsetof(struct place, temperature)}};
+    for (size_t i = 0; i < CHECKS; i++)
+        fields[i + 1] = (struct gt_rows_field){checks[i].key, GT_REAL,
+                                               offsetof(struct place, value) + i * sizeof(double)};
+    fields[CHECKS + 1].name = NULL;
+    struct gt_rows rows = gt_rows_of_records(health->job->query, health->place, health->place_count,
+                                             sizeof *health->place, fields);
+    const char **node = gt_job_add_texts(&rows, "node"), **name = gt_job_add_texts(&rows, "name"),
+               **uuid = gt_job_add_texts(&rows, "uuid");
+    int64_t *gpu = gt_rows_add_wholes(&rows, "gpu"), *ranks = gt_rows_add_wholes(&rows, "ranks");
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct place *place = &health->place[i];
+        const struct gt_job_node *of = &health->job->node[place->node];
+        const struct gt_gpu *device = place->device < 0 ? NULL
+                                                        : &health->job->rank[place->rank].machine.gpu[place->device];
+        node[i] = of->name;
+        name[i] = device ? device->name : "";
+        uuid[i] = device ? device->uuid : NULL;
+        gpu[i] = device ? place->device : GT_NO_WHOLE;
+        ranks[i] = (int64_t)of->count;
     }
-    int status = gt_spread_of(&spread, value, health->place_count);
-    *ret = spread.count > 1 ? spread.median : NAN;
-    free(value);
-    return status;
+    return rows;
 }
 
 static bool is_sick(const struct check *check, double value, double peers)
@@ -260,109 +262,85 @@ static bool is_sick(const struct check *check, double value, double peers)
     return false;
 }
 
-static struct gt_table *begin_found(struct gt_node *root)
+/* Number the texts of a column, so that equal ones have one number. */
+static void unite_texts(struct gt_rows *rows, const char *of)
 {
-    struct gt_table *table = gt_report_table(root, "findings", "Sick");
-    gt_table_flags(table, GT_BRIEF);
-    gt_table_column(table, "node", "Node", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "gpu", "GPU", GT_CELL_INTEGER, NULL);
-    gt_job_column(table, "uuid", "UUID", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
-    gt_job_column(table, "check", "Check", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "what", "What", GT_CELL_TEXT, NULL);
-    gt_job_column(table, "unit", "Unit", GT_CELL_TEXT, NULL, GT_COLUMN_UNIT);
-    gt_table_column(table, "value", "Value", GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "peers", "Median of all", GT_CELL_NUMBER, NULL);
-    return table;
+    struct gt_rows_column *column = gt_rows_find_of(rows, of, strlen(of));
+    for (size_t i = 0; i < rows->count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (!strcmp(column->words[column->key[k]], column->words[column->key[i]])) {
+                column->key[i] = column->key[k];
+                break;
+            }
 }
 
-static int judge(const struct health *health)
+/* Returns the checks that places do not pass: node gpu uuid check what unit value peers. Peers are all nodes, or the GPUs with the same
+ * name, of which there are several. */
+static struct gt_rows judge(const struct health *health, struct gt_rows *places)
 {
-    int status = 0;
-    for (size_t i = 0; i < health->place_count; i++)
-        for (size_t k = 0; k < CHECKS && !status; k++) {
-            const struct place *place = &health->place[i];
-            double peers = NAN, value = place->value[k];
-            if (isnan(value) || !(checks[k].of & health->of))
-                continue;
-            status = median_of_peers(health, place, k, &peers);
-            if (status || !is_sick(&checks[k], value, peers))
-                continue;
-            const struct gt_gpu *gpu = gpu_of(health, place);
-            gt_table_text(health->found, health->job->node[place->node].name);
-            place->device < 0 ? gt_table_missing(health->found) : gt_table_integer(health->found, place->device);
-            gt_table_text(health->found, gpu ? gpu->uuid : NULL);
-            gt_table_text(health->found, checks[k].key);
-            gt_table_text(health->found, checks[k].words);
-            gt_table_text(health->found, checks[k].unit);
-            gt_table_number(health->found, value);
-            gt_table_number(health->found, peers);
-        }
-    return status;
+    struct gt_rows rows = gt_rows_new(health->job->query, places->count * CHECKS);
+    uint32_t *place = gt_rows_add_keys(&rows, "place", NULL), *check = gt_rows_add_keys(&rows, "check", NULL),
+             *name = gt_rows_add_keys(&rows, "name", NULL);
+    const char **key = gt_job_add_texts(&rows, "key"), **what = gt_job_add_texts(&rows, "what"),
+               **unit = gt_job_add_texts(&rows, "unit");
+    double *value = gt_rows_add_reals(&rows, "value");
+    uint32_t *number = gt_rows_add_keys(places, "place", NULL);
+    unite_texts(places, "name");
+    const uint32_t *named = gt_rows_keys(places, "name");
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct check *of = &checks[i % CHECKS];
+        place[i] = number[i / CHECKS] = (uint32_t)(i / CHECKS);
+        check[i] = (uint32_t)(i % CHECKS);
+        name[i] = named[i / CHECKS];
+        key[i] = of->key;
+        what[i] = of->words;
+        unit[i] = of->unit;
+        value[i] = of->of & health->of ? health->place[i / CHECKS].value[i % CHECKS] : NAN;
+    }
+    rows = gt_rows_above(&rows, "value", -INFINITY);
+    struct gt_rows medians = gt_rows_group(&rows, "check name",
+                                           GT_AGGREGATES(GT_COUNT("count"), GT_QUANTILE("peers", "value", 0.5)));
+    medians = gt_rows_above(&medians, "count", 1);
+    gt_rows_join(&rows, &medians, "check name", "peers");
+    gt_rows_join(&rows, places, "place", "node gpu uuid");
+    const uint32_t *of = gt_rows_keys(&rows, "check");
+    const double *own = gt_rows_reals(&rows, "value"), *peers = gt_rows_reals(&rows, "peers");
+    bool *is_found = gt_query_memory(rows.query, rows.count, sizeof *is_found);
+    for (size_t i = 0; i < rows.count && is_found; i++)
+        is_found[i] = is_sick(&checks[of[i]], own[i], peers[i]);
+    return gt_rows_filter(&rows, is_found);
 }
 
 /* ---- Tables ---- */
 
-static void add_columns(struct gt_table *table, const void *context)
-{
-    const struct health *health = context;
-    gt_table_column(table, "node", "Node", GT_CELL_TEXT, NULL);
-    if (health->of_gpus) {
-        gt_table_column(table, "gpu", "GPU", GT_CELL_INTEGER, NULL);
-        gt_table_column(table, "name", "Name", GT_CELL_TEXT, NULL);
-        gt_job_column(table, "uuid", "UUID", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
-        gt_table_column(table, "temperature", "Hottest", GT_CELL_NUMBER, "celsius");
-    } else {
-        gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);
-    }
-    for (size_t i = 0; i < CHECKS; i++)
-        if (checks[i].of & health->of)
-            gt_table_column(table, checks[i].key, checks[i].title, GT_CELL_NUMBER, checks[i].unit);
-}
-
-static void add_row(struct gt_table *table, const void *context, size_t row)
-{
-    const struct health *health = context;
-    const struct place *place = &health->place[row];
-    const struct gt_job_node *node = &health->job->node[place->node];
-    gt_table_text(table, node->name);
-    if (health->of_gpus) {
-        const struct gt_gpu *gpu = gpu_of(health, place);
-        gt_table_integer(table, place->device);
-        gt_table_text(table, gpu->name);
-        gt_table_text(table, gpu->uuid);
-        gt_table_number(table, place->temperature);
-    } else {
-        gt_table_integer(table, (int64_t)node->count);
-    }
-    for (size_t i = 0; i < CHECKS; i++)
-        if (checks[i].of & health->of)
-            gt_table_number(table, place->value[i]);
-}
-
 /* Rows are ordered by the first known check. */
-static int add_table(struct gt_node *root, const struct health *health, int top)
+static void add_table(struct gt_node *root, const struct health *health, struct gt_rows *places, int top)
 {
-    double *value = calloc(health->place_count + 1, sizeof *value);
-    if (!value)
-        return -ENOMEM;
-    for (size_t i = 0; i < health->place_count; i++) {
-        value[i] = NAN;
-        for (size_t k = 0; k < CHECKS && isnan(value[i]); k++)
-            value[i] = health->place[i].value[k];
+    static const struct gt_job_column of_gpus[] = {{"node", "Node", NULL, 0, NULL},
+                                                   {"gpu", "GPU", NULL, 0, NULL},
+                                                   {"name", "Name", NULL, 0, NULL},
+                                                   {"uuid", "UUID", NULL, GT_COLUMN_ONLY_DATA, NULL},
+                                                   {"temperature", "Hottest", "celsius", 0, NULL}},
+                                      of_nodes[] = {{"node", "Node", NULL, 0, NULL}, {"ranks", "Ranks", NULL, 0, NULL}};
+    struct gt_job_column columns[sizeof of_gpus / sizeof *of_gpus + CHECKS + 1] = {{0}};
+    size_t count = health->of_gpus ? sizeof of_gpus / sizeof *of_gpus : sizeof of_nodes / sizeof *of_nodes;
+    memcpy(columns, health->of_gpus ? of_gpus : of_nodes, count * sizeof *columns);
+    for (size_t i = 0; i < CHECKS; i++)
+        if (checks[i].of & health->of)
+            columns[count++] = (struct gt_job_column){checks[i].key, checks[i].title, checks[i].unit, 0, NULL};
+    double *order = gt_rows_add_reals(places, "order");
+    for (size_t i = 0; i < places->count; i++) {
+        order[i] = NAN;
+        for (size_t k = 0; k < CHECKS && isnan(order[i]); k++)
+            order[i] = health->place[i].value[k];
     }
-    int status = gt_job_list(
-        root, &(struct gt_job_listing){.job = health->job,
-                                       .key = health->of_gpus ? "gpus" : "nodes",
-                                       .title = health->of_gpus ? "GPUs" : "Nodes",
-                                       .few_title = health->of_gpus ? "GPUs, both ends" : "Nodes, both ends",
-                                       .count = health->place_count,
-                                       .value = value,
-                                       .top = top,
-                                       .add_columns = add_columns,
-                                       .add_row = add_row,
-                                       .context = health});
-    free(value);
-    return status;
+    gt_job_list(root, health->job,
+                &(struct gt_job_listing){.key = health->of_gpus ? "gpus" : "nodes",
+                                         .title = health->of_gpus ? "GPUs" : "Nodes",
+                                         .few_title = health->of_gpus ? "GPUs, both ends" : "Nodes, both ends",
+                                         .order = "order",
+                                         .top = top},
+                places, columns);
 }
 
 /* A clock without a time service may be right, so it is not a finding. */
@@ -384,20 +362,35 @@ static void add_clocks(struct gt_node *root, const struct gt_job *job)
 static int build(struct gt_node *root, const struct gt_job *job, const struct gt_job_options *options,
                  struct gt_error *error)
 {
-    struct health health = {.job = job, .found = begin_found(root)};
-    int status = 0;
-    for (int of_gpus = 0; of_gpus < 2 && status >= 0; of_gpus++) {
-        status = read_places(&health, of_gpus, error);
-        if (status >= 0)
-            status = judge(&health);
-        if (status >= 0 && health.place_count)
-            status = add_table(root, &health, options->top);
-    }
+    static const struct gt_job_column columns[] = {{"node", "Node", NULL, 0, NULL},
+                                                   {"gpu", "GPU", NULL, 0, NULL},
+                                                   {"uuid", "UUID", NULL, GT_COLUMN_ONLY_DATA, NULL},
+                                                   {"check", "Check", NULL, GT_COLUMN_ONLY_DATA, "key"},
+                                                   {"what", "What", NULL, 0, NULL},
+                                                   {"unit", "Unit", NULL, GT_COLUMN_UNIT, NULL},
+                                                   {"value", "Value", NULL, 0, NULL},
+                                                   {"peers", "Median of all", NULL, 0, NULL},
+                                                   {NULL, NULL, NULL, 0, NULL}};
+    struct health of[2] = {{.job = job}, {.job = job}};
+    struct gt_rows places[2], found[2];
+    int status = read_places(&of[0], false, error);
+    if (status >= 0)
+        status = read_places(&of[1], true, error);
     if (status >= 0) {
+        for (int i = 0; i < 2; i++) {
+            places[i] = place_rows(&of[i]);
+            found[i] = judge(&of[i], &places[i]);
+        }
+        struct gt_table *table = gt_job_table(root, job, "findings", "Sick", GT_BRIEF, &found[0], columns);
+        gt_job_put_rows(table, job, &found[1], columns);
+        for (int i = 0; i < 2; i++)
+            if (of[i].place_count)
+                add_table(root, &of[i], &places[i], options->top);
         add_clocks(root, job);
-        gt_job_verdict(root, health.found, "No check finds a machine sick.");
+        gt_job_verdict(root, table, "No check finds a machine sick.");
     }
-    free(health.place);
+    free(of[0].place);
+    free(of[1].place);
     return status;
 }
 

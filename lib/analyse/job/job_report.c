@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "analyse/display.h"
+#include "base/number.h"
 #include "report/brief.h"
 #include "schema/human.h"
 
@@ -57,18 +59,16 @@ static void add_start(struct gt_node *section, const struct gt_job *job)
 static void add_job(struct gt_node *root, const struct gt_job *job)
 {
     struct gt_node *section = gt_report_section(root, "job", "Job");
-    struct gt_buffer missing = {0}, names = {0};
-    int world = gt_job_world(job);
-    size_t count = gt_job_missing(&missing, job);
+    struct gt_buffer names = {0};
     gt_job_names(&names, job);
     gt_report_text(section, "name", "Name", names.length ? names.data : NULL);
     gt_report_text(section, "command", "Command", first_text(job, offsetof(struct gt_machine, command)));
     gt_report_text(section, "launcher", "Launcher",
                    job->launcher ? job->launcher : first_text(job, offsetof(struct gt_machine, launcher)));
     gt_report_integer(section, "recordings", "Recordings", (int64_t)job->count, NULL);
-    gt_report_count(section, "ranks", "Ranks", world ? world : NAN, NULL);
-    gt_report_integer(section, "missing", "Ranks without a recording", (int64_t)count, NULL);
-    gt_report_text(section, "missing_ranks", "They are", missing.data);
+    gt_report_count(section, "ranks", "Ranks", job->world ? (double)job->world : NAN, NULL);
+    gt_report_integer(section, "missing", "Ranks without a recording", (int64_t)job->missing_count, NULL);
+    gt_report_text(section, "missing_ranks", "They are", job->missing.data);
     gt_report_integer(section, "failed", "Failed", (int64_t)count_failed(job, false), NULL);
     gt_report_integer(section, "unfinished", "Recordings not finished", (int64_t)count_failed(job, true), NULL);
     gt_job_add_dropped(section, job);
@@ -77,7 +77,6 @@ static void add_job(struct gt_node *root, const struct gt_job *job)
     gt_report_number(section, "elapsed", "Time", job->end - job->begin, "seconds");
     gt_report_number(section, "clock_difference", "Clocks differ by at most", worst_clocks(job), "seconds");
     gt_node_hide_missing(section);
-    gt_buffer_release(&missing);
     gt_buffer_release(&names);
 }
 
@@ -90,6 +89,18 @@ static void add_bounds(struct gt_node *root, const char *key, const char *title,
     gt_report_number(section, "at_most", "At most", bounds.most, "bytes");
 }
 
+/* Returns a value of the spread of cores: of the most uneven step, or of all ranks where that is not known. */
+static double cores_of_ranks(const struct gt_job_outliers *outliers, const char *of)
+{
+    const struct gt_rows *rows = outliers->uneven == GT_NO_KEY ? &outliers->all : &outliers->steps;
+    const uint32_t *figure = gt_rows_keys(rows, "figure");
+    for (size_t i = 0; i < rows->count; i++)
+        if (figure[i] == GT_JOB_CORES &&
+            (outliers->uneven == GT_NO_KEY || gt_rows_keys(rows, "job")[i] == outliers->uneven))
+            return gt_rows_reals(rows, of)[i];
+    return NAN;
+}
+
 static void add_totals(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
     struct gt_node *section = gt_report_section(root, "totals", "Totals");
@@ -99,10 +110,7 @@ static void add_totals(struct gt_node *root, const struct gt_job *job, const str
     gt_report_number(section, "imbalance",
                      job->launches > 1 ? "Imbalance of the most uneven step: the busiest rank over the mean, less 1"
                                        : "Imbalance: the busiest rank over the mean, less 1",
-                     outliers->uneven == GT_JOB_NO_LAUNCH
-                         ? NAN
-                         : gt_spread_imbalance(&outliers->step[outliers->uneven][GT_JOB_CORES]),
-                     NULL);
+                     outliers->uneven == GT_NO_KEY ? NAN : cores_of_ranks(outliers, "imbalance"), NULL);
     add_bounds(section, "memory_peak", "Memory peak", job->ram);
     gt_report_number(section, "control_groups_peak", "Charged to control groups, at most", job->group_ram, "bytes");
     gt_report_integer(section, "gpus", "GPUs", (int64_t)job->gpus, NULL);
@@ -133,233 +141,179 @@ static void add_metrics(struct gt_node *root, const struct gt_job *job)
             largest = fmax(largest, job->rank[i].own[id]);
         if (!gt_metric_has(id, GT_SCOPE_COMBINED) || metric->kind == GT_GAUGE || isnan(largest))
             continue;
-        gt_table_text(table, metric->name);
-        gt_table_text(table, gt_unit_name(metric->unit));
-        gt_table_text(table, gt_job_rule_name(metric->job));
-        gt_table_number(table, metric->job == GT_JOB_GROUP ? job->group_ram : gt_job_sum(job, id));
-        gt_table_number(table, largest);
+        GT_CELLS(table, metric->name, gt_unit_name(metric->unit), gt_job_rule_name(metric->job),
+                 metric->job == GT_JOB_GROUP ? job->group_ram : gt_job_sum(job, id), largest);
     }
 }
 
 static void add_energy(struct gt_node *root, const struct gt_job *job)
 {
-    static const char *const keys[GT_ENERGY_DEVICES][2] = {
-        [GT_ENERGY_CPU] = {"cpu", "CPU"}, [GT_ENERGY_DRAM] = {"dram", "DRAM"}, [GT_ENERGY_GPU] = {"gpu", "GPU"}};
+    static const char *const keys[GT_ENERGY_DEVICES] = {
+        [GT_ENERGY_CPU] = "cpu", [GT_ENERGY_DRAM] = "dram", [GT_ENERGY_GPU] = "gpu"};
+    static const char *const columns[][2] = {
+        {"drawn", "Drawn"}, {"job_at_least", "Job, at least"}, {"job_at_most", "Job, at most"}, {"others", "Others"},
+        {"idle", "Idle"},   {"unattributed", "Unattributed"},  {"error", "Error of shares"}};
     struct gt_table *table = NULL;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
         struct gt_job_energy energy;
+        struct gt_buffer reason = {0};
         gt_job_energy(&energy, job, device);
         if (isnan(energy.drawn) && isnan(energy.job))
             continue;
         if (!table) {
-            static const char *const columns[][2] = {{"drawn", "Drawn"},
-                                                     {"job_at_least", "Job, at least"},
-                                                     {"job_at_most", "Job, at most"},
-                                                     {"others", "Others"},
-                                                     {"idle", "Idle"},
-                                                     {"unattributed", "Unattributed"},
-                                                     {"error", "Error of shares"}};
             table = gt_report_table(root, "energy", "Energy, each machine once");
             gt_table_flags(table, GT_KEYED | GT_BRIEF);
             gt_table_column(table, "device", "Device", GT_CELL_TEXT, NULL);
-            for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-                gt_job_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, "joules", GT_COLUMN_SCALED);
-            }
+            for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+                gt_display_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, "joules", GT_COLUMN_SCALED);
             gt_table_column(table, "remark", "Remark", GT_CELL_TEXT, NULL);
         }
-        gt_table_text(table, keys[device][0]);
-        const double cells[] = {energy.drawn, energy.job_least,    energy.job,  energy.others,
-                                energy.idle,  energy.unattributed, energy.error};
-        for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
-            gt_table_number(table, cells[i]);
-        struct gt_buffer reason = {0};
         for (size_t i = 0; i < job->nodes && !reason.length; i++)
             if (job->node[i].energy[device].is_exceeded)
                 gt_job_energy_reason(&reason, &job->node[i]);
-        gt_table_text(table, reason.length ? reason.data : "");
+        GT_CELLS(table, keys[device], energy.drawn, energy.job_least, energy.job, energy.others, energy.idle,
+                 energy.unattributed, energy.error, reason.length ? reason.data : "");
         gt_buffer_release(&reason);
     }
 }
 
 /* ---- Nodes and ranks ---- */
 
-static double node_cpu_time(const struct gt_job *job, const struct gt_job_node *node)
+static double if_positive(double value)
 {
-    double cpu_time = NAN;
-    for (size_t i = node->first; i < node->first + node->count; i++)
-        cpu_time = gt_job_add(cpu_time, job->rank[i].own[GT_CPU_TIME]);
-    return cpu_time;
+    return value > 0 ? value : NAN;
 }
 
-static void add_node_columns(struct gt_table *table, const void *context)
+static void add_nodes(struct gt_node *root, const struct gt_job *job, bool are_all)
 {
-    (void)context;
-    gt_table_column(table, "node", "Node", GT_CELL_TEXT, NULL);
-    gt_job_column(table, "id", "Id", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);
-    gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
-    gt_job_column(table, "memory_at_least", "Memory, at least", GT_CELL_NUMBER, "bytes", GT_COLUMN_SCALED);
-    gt_job_column(table, "memory_at_most", "At most", GT_CELL_NUMBER, "bytes", GT_COLUMN_SCALED);
-    gt_job_column(table, "memory_capacity", "Of", GT_CELL_NUMBER, "bytes", GT_COLUMN_SCALED);
-    gt_table_column(table, "gpus", "GPUs", GT_CELL_INTEGER, NULL);
-    gt_table_column(table, "energy", "Energy of the job", GT_CELL_NUMBER, "joules");
-    gt_table_column(table, "clock_error", "Error of the clock", GT_CELL_NUMBER, "seconds");
-    gt_table_column(table, "clock_shift", "Times corrected by", GT_CELL_NUMBER, "seconds");
-}
-
-static void add_node(struct gt_table *table, const void *context, size_t number)
-{
-    const struct gt_job *job = context;
-    const struct gt_job_node *node = &job->node[number];
-    const struct gt_machine *machine = &job->rank[node->first].machine;
-    double energy = NAN;
-    for (int device = 0; device < GT_ENERGY_DEVICES; device++)
-        energy = gt_job_add(energy, node->energy[device].job);
-    gt_table_text(table, node->name);
-    gt_table_text(table, node->id);
-    gt_table_integer(table, (int64_t)gt_job_ranks(job, number));
-    gt_table_number(table, node_cpu_time(job, node));
-    gt_table_number(table, node->ram.least);
-    gt_table_number(table, node->ram.most);
-    gt_table_number(table, machine->ram_capacity > 0 ? machine->ram_capacity : NAN);
-    gt_table_integer(table, (int64_t)node->gpus);
-    gt_table_number(table, energy);
-    gt_table_number(table, machine->clock_error > 0 ? machine->clock_error : NAN);
-    double shift = job->rank[node->first].clock_shift;
-    gt_table_number(table, shift < 0 || shift > 0 ? shift : NAN);
-}
-
-static int add_nodes(struct gt_node *root, const struct gt_job *job, bool are_all)
-{
-    double *cpu_time = calloc(job->nodes, sizeof *cpu_time);
-    if (!cpu_time)
-        return -ENOMEM;
-    for (size_t i = 0; i < job->nodes; i++)
-        cpu_time[i] = node_cpu_time(job, &job->node[i]);
-    int status = gt_job_list(
-        root, &(struct gt_job_listing){.job = job,
-                                       .key = "nodes",
-                                       .title = "Nodes",
-                                       .few_title = "Nodes, the ten with the least CPU time and the ten with the most",
-                                       .count = job->nodes,
-                                       .value = cpu_time,
-                                       .top = are_all ? -1 : 0,
-                                       .add_columns = add_node_columns,
-                                       .add_row = add_node,
-                                       .context = job});
-    free(cpu_time);
-    return status;
-}
-
-struct ranks {
-    const struct gt_job *job;
-    const struct gt_job_outliers *outliers;
-};
-
-static void add_rank_columns(struct gt_table *table, const void *context)
-{
-    const struct ranks *ranks = context;
-    gt_job_rank_columns(table, ranks->job);
-    gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
-    for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
-        gt_job_column(table, gt_job_figure_infos[figure].key, gt_job_figure_infos[figure].title, GT_CELL_NUMBER,
-                      gt_job_figure_infos[figure].unit, figure == GT_JOB_MEMORY ? GT_COLUMN_SCALED : 0);
+    static const struct gt_job_column columns[] = {
+        {"node", "Node", NULL, 0, NULL},
+        {"id", "Id", NULL, GT_COLUMN_ONLY_DATA, NULL},
+        {"ranks", "Ranks", NULL, 0, NULL},
+        {"cpu_time", "CPU time", "seconds", 0, NULL},
+        {"memory_at_least", "Memory, at least", "bytes", GT_COLUMN_SCALED, NULL},
+        {"memory_at_most", "At most", "bytes", GT_COLUMN_SCALED, NULL},
+        {"memory_capacity", "Of", "bytes", GT_COLUMN_SCALED, NULL},
+        {"gpus", "GPUs", NULL, 0, NULL},
+        {"energy", "Energy of the job", "joules", 0, NULL},
+        {"clock_error", "Error of the clock", "seconds", 0, NULL},
+        {"clock_shift", "Times corrected by", "seconds", 0, NULL},
+        {NULL, NULL, NULL, 0, NULL}};
+    struct gt_rows rows = gt_rows_new(job->query, job->nodes);
+    const char **name = gt_job_add_texts(&rows, "node"), **id = gt_job_add_texts(&rows, "id");
+    int64_t *ranks = gt_rows_add_wholes(&rows, "ranks"), *gpus = gt_rows_add_wholes(&rows, "gpus");
+    double *cpu_time = gt_rows_add_reals(&rows, "cpu_time"), *energy = gt_rows_add_reals(&rows, "energy");
+    double *least = gt_rows_add_reals(&rows, "memory_at_least"), *most = gt_rows_add_reals(&rows, "memory_at_most");
+    double *capacity = gt_rows_add_reals(&rows, "memory_capacity"), *error = gt_rows_add_reals(&rows, "clock_error");
+    double *shift = gt_rows_add_reals(&rows, "clock_shift");
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gt_job_node *node = &job->node[i];
+        const struct gt_job_rank *first = &job->rank[node->first];
+        name[i] = node->name;
+        id[i] = node->id;
+        ranks[i] = node->ranks;
+        gpus[i] = (int64_t)node->gpus;
+        cpu_time[i] = energy[i] = NAN;
+        for (size_t k = 0; k < node->count; k++)
+            gt_add_known(&cpu_time[i], first[k].own[GT_CPU_TIME]);
+        for (int device = 0; device < GT_ENERGY_DEVICES; device++)
+            gt_add_known(&energy[i], node->energy[device].job);
+        least[i] = node->ram.least;
+        most[i] = node->ram.most;
+        capacity[i] = if_positive(first->machine.ram_capacity);
+        error[i] = if_positive(first->machine.clock_error);
+        shift[i] = fabs(first->clock_shift) > 0 ? first->clock_shift : NAN;
     }
-    gt_table_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules");
-    gt_table_column(table, "exit_status", "Exit", GT_CELL_INTEGER, NULL);
-    gt_job_column(table, "recording", "Recording", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "remark", "Remark", GT_CELL_TEXT, NULL);
-}
-
-static void add_rank(struct gt_table *table, const void *context, size_t number)
-{
-    const struct ranks *ranks = context;
-    const struct gt_job_rank *rank = &ranks->job->rank[ranks->job->member[number].rank];
-    const struct gt_local_rank *below = ranks->job->member[number].below;
-    struct gt_buffer remark = {0};
-    gt_job_remark(&remark, ranks->outliers, ranks->job, number);
-    gt_job_rank_cells(table, ranks->job, number);
-    gt_table_number(table, below ? below->cpu_time : rank->own[GT_CPU_TIME]);
-    for (int figure = 0; figure < GT_JOB_FIGURES; figure++)
-        gt_table_number(table, gt_job_figure(ranks->job, number, figure));
-    gt_table_number(table, below ? gt_local_rank_energy(below) : rank->own[GT_ENERGY]);
-    below || rank->exit_status < 0 ? gt_table_missing(table) : gt_table_integer(table, rank->exit_status);
-    gt_table_text(table, rank->path);
-    gt_table_text(table, remark.length ? remark.data : "");
-    gt_buffer_release(&remark);
+    gt_job_list(
+        root, job,
+        &(struct gt_job_listing){.key = "nodes",
+                                 .title = "Nodes",
+                                 .few_title = "Nodes, the ten with the least CPU time and the ten with the most",
+                                 .order = "cpu_time",
+                                 .top = are_all ? -1 : 0},
+        &rows, columns);
 }
 
 /* Add all ranks for programs and pages. Text shows the ranks of a small job, else both ends, failed ranks and
  * outliers. */
-static int add_ranks(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers,
-                     bool are_all)
+static void add_ranks(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers,
+                      bool are_all)
 {
-    struct ranks ranks = {job, outliers};
-    double *cores = calloc(job->members, sizeof *cores);
-    bool *is_bad = calloc(job->members, sizeof *is_bad);
-    int status = cores && is_bad ? 0 : -ENOMEM;
-    for (size_t i = 0; i < job->members && !status; i++) {
-        struct gt_buffer remark = {0};
-        cores[i] = gt_job_figure(job, i, GT_JOB_CORES);
-        is_bad[i] = gt_job_remark(&remark, outliers, job, i) > 0 || gt_job_is_late(outliers, job, i);
-        gt_buffer_release(&remark);
+    static const struct gt_job_column columns[] = {GT_JOB_RANK_COLUMNS,
+                                                   {"cpu_time", "CPU time", "seconds", 0, NULL},
+                                                   {"cores", "Cores busy", NULL, 0, NULL},
+                                                   {"memory_peak", "Memory peak", "bytes", GT_COLUMN_SCALED, NULL},
+                                                   {"gpus_busy", "GPUs busy", NULL, 0, NULL},
+                                                   {"elapsed", "Time", "seconds", 0, NULL},
+                                                   {"energy", "Energy", "joules", 0, NULL},
+                                                   {"exit_status", "Exit", NULL, 0, NULL},
+                                                   {"recording", "Recording", NULL, GT_COLUMN_ONLY_DATA, NULL},
+                                                   {"remark", "Remark", NULL, 0, NULL},
+                                                   {NULL, NULL, NULL, 0, NULL}};
+    struct gt_rows rows = job->rows;
+    rows.count = rows.count ? job->members : 0;
+    double *cpu_time = gt_rows_add_reals(&rows, "cpu_time"), *energy = gt_rows_add_reals(&rows, "energy");
+    int64_t *exit_status = gt_rows_add_wholes(&rows, "exit_status");
+    const char **recording = gt_job_add_texts(&rows, "recording"), **remark = gt_job_add_texts(&rows, "remark");
+    uint32_t *is_bad = gt_rows_add_keys(&rows, "is_bad", NULL);
+    for (enum gt_job_figure figure = 0; figure < GT_JOB_FIGURES; figure++) {
+        double *value = gt_rows_add_reals(&rows, gt_job_figure_infos[figure].key);
+        for (size_t i = 0; i < rows.count; i++)
+            value[i] = gt_job_figure(job, i, figure);
     }
-    if (!status)
-        status = gt_job_list(
-            root, &(struct gt_job_listing){.job = job,
-                                           .key = "ranks",
-                                           .title = "Ranks",
-                                           .few_title = "Ranks to look at, with the ten least and the ten most busy",
-                                           .count = job->members,
-                                           .value = cores,
-                                           .is_shown = is_bad,
-                                           .top = are_all ? -1 : 0,
-                                           .add_columns = add_rank_columns,
-                                           .add_row = add_rank,
-                                           .context = &ranks});
-    free(cores);
-    free(is_bad);
-    return status;
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gt_job_rank *rank = &job->rank[job->member[i].rank];
+        const struct gt_local_rank *below = job->member[i].below;
+        struct gt_buffer text = {0};
+        is_bad[i] = gt_job_remark(&text, outliers, job, i) > 0 || gt_job_is_late(outliers, job, i);
+        cpu_time[i] = below ? below->cpu_time : rank->own[GT_CPU_TIME];
+        energy[i] = below ? gt_local_rank_energy(below) : rank->own[GT_ENERGY];
+        exit_status[i] = below || rank->exit_status < 0 ? GT_NO_WHOLE : rank->exit_status;
+        recording[i] = rank->path;
+        remark[i] = text.length ? gt_job_keep_text(job, &text) : "";
+    }
+    gt_job_list(root, job,
+                &(struct gt_job_listing){.key = "ranks",
+                                         .title = "Ranks",
+                                         .few_title = "Ranks to look at, with the ten least and the ten most busy",
+                                         .order = "cores",
+                                         .shown = "is_bad",
+                                         .top = are_all ? -1 : 0},
+                &rows, columns);
 }
 
-static void add_spread_columns(struct gt_table *table)
+/* Add the names of figures to the rows of their spread. */
+static struct gt_rows name_figures(const struct gt_rows *spread)
 {
-    gt_job_column(table, "figure", "Figure", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
-    gt_job_column(table, "figure", "Figure", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_PEOPLE);
-    gt_job_column(table, "unit", "Unit", GT_CELL_TEXT, NULL, GT_COLUMN_UNIT);
-    gt_job_spread_columns(table, GT_COLUMN_SCALED);
-}
-
-static void add_spread_cells(struct gt_table *table, enum gt_job_figure figure, const struct gt_spread *spread)
-{
-    gt_table_text(table, gt_job_figure_infos[figure].key);
-    gt_table_text(table, gt_job_figure_infos[figure].title);
-    gt_table_text(table, gt_job_figure_infos[figure].unit);
-    gt_job_spread_cells(table, spread);
+    struct gt_rows rows = *spread;
+    const uint32_t *figure = gt_rows_keys(&rows, "figure");
+    const char **key = gt_job_add_texts(&rows, "key"), **title = gt_job_add_texts(&rows, "title"),
+               **unit = gt_job_add_texts(&rows, "unit");
+    for (size_t i = 0; i < rows.count; i++) {
+        key[i] = gt_job_figure_infos[figure[i]].key;
+        title[i] = gt_job_figure_infos[figure[i]].title;
+        unit[i] = gt_job_figure_infos[figure[i]].unit;
+    }
+    return rows;
 }
 
 /* Text shows the spread of each step, if there are not too many. */
 static void add_spread(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
     enum { STEPS_IN_TEXT = 32 };
-    struct gt_table *all = gt_report_table(root, "spread", "Over the ranks"), *steps = NULL;
-    gt_table_flags(all, GT_KEYED | GT_BRIEF | (job->launches > 1 ? GT_ONLY_DATA : 0));
-    add_spread_columns(all);
-    if (job->launches > 1) {
-        steps = gt_report_table(root, "spread_of_steps", "Over the ranks of each step");
-        gt_table_flags(steps, GT_BRIEF | (job->launches > STEPS_IN_TEXT ? GT_NOT_IN_TEXT : 0));
-        gt_job_launch_column(steps, job);
-        add_spread_columns(steps);
-    }
-    for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
-        if (outliers->all[figure].count)
-            add_spread_cells(all, figure, &outliers->all[figure]);
-        for (size_t i = 0; i < job->launches && steps; i++)
-            if (outliers->step[i][figure].count) {
-                gt_job_launch_cell(steps, job, i);
-                add_spread_cells(steps, figure, &outliers->step[i][figure]);
-            }
-    }
+    static const struct gt_job_column columns[] = {GT_JOB_STEP_COLUMN,
+                                                   {"figure", "Figure", NULL, GT_COLUMN_ONLY_DATA, "key"},
+                                                   {"figure", "Figure", NULL, GT_COLUMN_ONLY_PEOPLE, "title"},
+                                                   {"unit", "Unit", NULL, GT_COLUMN_UNIT, NULL},
+                                                   GT_JOB_SPREAD_COLUMNS(GT_COLUMN_SCALED),
+                                                   {NULL, NULL, NULL, 0, NULL}};
+    struct gt_rows all = name_figures(&outliers->all), steps = name_figures(&outliers->steps);
+    bool has_steps = job->launches > 1;
+    gt_job_table(root, job, "spread", "Over the ranks", GT_KEYED | GT_BRIEF | (has_steps ? GT_ONLY_DATA : 0), &all,
+                 columns + 1);
+    if (has_steps)
+        gt_job_table(root, job, "spread_of_steps", "Over the ranks of each step",
+                     GT_BRIEF | (job->launches > STEPS_IN_TEXT ? GT_NOT_IN_TEXT : 0), &steps, columns);
 }
 
 /* ---- Next time ---- */
@@ -402,11 +356,9 @@ static void find_need(struct need *ret, const struct gt_job *job)
 
 static bool ended_well(const struct gt_job *job)
 {
-    struct gt_buffer missing = {0};
-    bool is_well = gt_job_missing(&missing, job) == 0;
+    bool is_well = job->missing_count == 0;
     for (size_t i = 0; i < job->count; i++)
         is_well &= job->rank[i].complete && job->rank[i].exit_status <= 0;
-    gt_buffer_release(&missing);
     return is_well;
 }
 
@@ -525,7 +477,7 @@ static void add_brief_head(struct gt_node **ret, struct gt_node *root, const str
     char title[2 * TEXT], time[GT_HUMAN_SIZE];
     size_t failed = count_failed(job, false), unfinished = count_failed(job, true);
     struct gt_buffer names = {0};
-    size_t steps = job->steps, ranks = gt_job_ranks(job, GT_JOB_ALL_NODES);
+    size_t steps = job->steps, ranks = (size_t)job->ranks;
     gt_job_names(&names, job);
     snprintf(title, sizeof title, "%.200s%s%.200s", names.length ? names.data : "", names.length ? "  " : "",
              job->rank[0].machine.command);
@@ -556,17 +508,15 @@ static void add_bounds_line(struct gt_node *brief, const char *title, const stru
 
 static void add_cpu(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
-    bool is_of_one = outliers->uneven != GT_JOB_NO_LAUNCH;
-    const struct gt_spread *cores = is_of_one ? &outliers->step[outliers->uneven][GT_JOB_CORES]
-                                              : &outliers->all[GT_JOB_CORES];
     char value[GT_HUMAN_SIZE], time[GT_HUMAN_SIZE], least[GT_HUMAN_SIZE], most[GT_HUMAN_SIZE];
     struct gt_buffer words = {0};
     double cpu_time = gt_job_sum(job, GT_CPU_TIME);
     if (isnan(cpu_time))
         return;
     gt_buffer_printf(&words, "cores busy, %s of CPU time; %s to %s of a rank", gt_human_seconds(time, cpu_time),
-                     gt_human_number(least, cores->least), gt_human_number(most, cores->most));
-    if (is_of_one && job->launches > 1) {
+                     gt_human_number(least, cores_of_ranks(outliers, "least")),
+                     gt_human_number(most, cores_of_ranks(outliers, "most")));
+    if (outliers->uneven != GT_NO_KEY && job->launches > 1) {
         gt_job_put_launch(&words, job, outliers->uneven);
         gt_buffer_text(&words, ", the most uneven step");
     }
@@ -580,8 +530,7 @@ static void add_gpus(struct gt_node *brief, const struct gt_job *job)
     char value[GT_HUMAN_SIZE], words[TEXT];
     double busy = NAN;
     for (size_t i = 0; i < job->count; i++)
-        if (!isnan(job->rank[i].gpu_use))
-            busy = isnan(busy) ? job->rank[i].gpu_use : busy + job->rank[i].gpu_use;
+        gt_add_known(&busy, job->rank[i].gpu_use);
     if (!job->gpus)
         return;
     snprintf(words, sizeof words, "busy of %zu, each counted once", job->gpus);
@@ -615,15 +564,12 @@ static void add_energy_line(struct gt_node *brief, const struct gt_job *job)
 
 static void warn_of_missing(struct gt_node *brief, const struct gt_job *job)
 {
-    struct gt_buffer numbers = {0}, sentence = {0};
-    size_t count = gt_job_missing(&numbers, job);
-    if (count) {
-        gt_buffer_printf(&sentence, "no recording of %zu %s: %.200s%s", count, count == 1 ? "rank" : "ranks",
-                         numbers.data, numbers.length > 200 ? "..." : "");
-        gt_brief_warning(brief, sentence.data, "totals are those of the others");
-    }
-    gt_buffer_release(&numbers);
-    gt_buffer_release(&sentence);
+    char sentence[TEXT];
+    if (!job->missing_count)
+        return;
+    snprintf(sentence, sizeof sentence, "no recording of %zu %s: %.200s%s", job->missing_count,
+             job->missing_count == 1 ? "rank" : "ranks", job->missing.data, job->missing.length > 200 ? "..." : "");
+    gt_brief_warning(brief, sentence, "totals are those of the others");
 }
 
 static void warn_of_dropped(struct gt_node *brief, const struct gt_job *job)
@@ -681,18 +627,6 @@ static void warn_of_trackers(struct gt_node *brief, const struct gt_job *job)
     }
 }
 
-struct odd_rank {
-    double severity;
-    size_t member;
-};
-
-static int compare_odd(const void *left, const void *right)
-{
-    const struct odd_rank *a = left, *b = right;
-    return a->severity != b->severity ? (a->severity < b->severity) - (a->severity > b->severity)
-                                      : (a->member > b->member) - (a->member < b->member);
-}
-
 /* `more` is the number of outliers without a line. */
 static void name_odd(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers,
                      size_t member, size_t more)
@@ -716,22 +650,23 @@ static void name_odd(struct gt_node *brief, const struct gt_job *job, const stru
 /* Warn of failed ranks first, then of the largest outliers. */
 static void warn_of_ranks(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
-    struct odd_rank *odd = calloc(job->members + 1, sizeof *odd);
-    size_t count = 0, named = NAMED, told = 0;
+    struct gt_rows rows = job->rows;
+    size_t named = NAMED, told = 0;
+    rows.count = rows.count ? job->members : 0;
+    double *severity = gt_rows_add_reals(&rows, "severity");
     for (const struct gt_node *item = gt_brief_first_of(brief, "warnings"); item; item = item->next)
         told++;
     named = told < named ? named - told : 1; /* the limit of a summary */
-    for (size_t i = 0; i < job->members && odd; i++) {
+    for (size_t i = 0; i < rows.count; i++) {
         struct gt_buffer remark = {0};
-        odd[count] = (struct odd_rank){gt_job_remark(&remark, outliers, job, i), i};
-        count += odd[count].severity > 0;
+        severity[i] = gt_job_remark(&remark, outliers, job, i);
         gt_buffer_release(&remark);
     }
-    if (odd)
-        qsort(odd, count, sizeof *odd, compare_odd);
-    for (size_t i = 0; i < count && i < named; i++)
-        name_odd(brief, job, outliers, odd[i].member, i + 1 == named ? count - named : 0);
-    free(odd);
+    rows = gt_rows_above(&rows, "severity", 0);
+    gt_rows_sort(&rows, "-severity member");
+    const uint32_t *member = gt_rows_keys(&rows, "member");
+    for (size_t i = 0; i < rows.count && i < named; i++)
+        name_odd(brief, job, outliers, member[i], i + 1 == named ? rows.count - named : 0);
 }
 
 static void warn_of_energy(struct gt_node *brief, const struct gt_job *job)
@@ -792,39 +727,24 @@ int gt_job_report(struct gt_report **ret, const struct gt_job *job, const struct
 {
     const char *heat = options ? options->heat : NULL;
     bool are_all = options && options->all;
-    struct gt_job_outliers outliers;
     struct gt_report *report;
     int status = gt_report_new(&report, "job", error);
     if (status < 0)
         return status;
     struct gt_node *root = gt_report_root(report);
+    const struct gt_job_outliers outliers = gt_job_outliers_find(job);
     gt_report_layout(report, GT_LAYOUT_AMOUNTS);
-    status = gt_job_outliers_find(&outliers, job);
-    if (status >= 0) {
-        add_brief(root, job, &outliers);
-        add_job(root, job);
-        if (heat || (options && options->page))
-            status = gt_job_heat(root, job, &(struct gt_job_heat_options){heat, are_all, !heat}, error);
-        add_totals(root, job, &outliers);
-        add_energy(root, job);
-        if (status >= 0)
-            status = add_nodes(root, job, are_all);
-        add_spread(root, job, &outliers);
-        if (status >= 0)
-            status = add_ranks(root, job, &outliers, are_all);
-        add_left_out(root, job);
-        add_metrics(root, job);
-        add_next_time(root, job);
-    }
-    gt_job_outliers_release(&outliers);
-    if (status >= 0 && gt_report_failed(report))
-        status = -ENOMEM;
-    if (status == -ENOMEM)
-        gt_error_system(error, ENOMEM, "%s", job->source->name);
-    if (status < 0) {
-        gt_report_free(report);
-        return status;
-    }
-    *ret = report;
-    return 0;
+    add_brief(root, job, &outliers);
+    add_job(root, job);
+    if (heat || (options && options->page))
+        status = gt_job_heat(root, job, &(struct gt_job_heat_options){heat, are_all, !heat}, error);
+    add_totals(root, job, &outliers);
+    add_energy(root, job);
+    add_nodes(root, job, are_all);
+    add_spread(root, job, &outliers);
+    add_ranks(root, job, &outliers, are_all);
+    add_left_out(root, job);
+    add_metrics(root, job);
+    add_next_time(root, job);
+    return gt_job_report_end(ret, report, job, status, error);
 }

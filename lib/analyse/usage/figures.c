@@ -106,12 +106,13 @@ void gt_usage_energy(const struct gt_usage *usage, struct gt_energy_reading *ret
 
 /* ---- Provenance ---- */
 
-/* Each figure of the report rests on a metric, and follows from it in a way that is told here. A plain table. */
-static const struct {
-    const char *key;
+/* Each figure of the report rests on a metric, and follows from it in a way that is told here. Those with a title are of sections that
+ * gt_usage_section adds. A plain table. */
+static const struct figure {
+    const char *key, *title; /* "swap.system"; title NULL: code of its own adds it */
     enum gt_scope scope;
     enum gt_metric_id metric;
-    const char *method;
+    const char *method; /* NULL: its provenance is not told */
 } figures[] = {
 #define LARGEST "largest sample"
 #define FINAL "value at the end"
@@ -122,91 +123,93 @@ static const struct {
 #define AT_PEAK "its part of the peak"
 #define MEAN_CPU "CPU time over elapsed time"
 #define MAX_CPU "largest interval between two samples, at least the mean"
-    {"max_ram.system", GT_SCOPE_SYSTEM, GT_RAM, LARGEST},
-    {"max_ram.main.total_rss", GT_SCOPE_MAIN, GT_RAM_PEAK, PEAK},
-    {"max_ram.main.private_rss", GT_SCOPE_MAIN, GT_RAM_SHARED, PRIVATE},
-    {"max_ram.main.shared_rss", GT_SCOPE_MAIN, GT_RAM_SHARED, SHARED},
-    {"max_ram.descendants.total_rss", GT_SCOPE_DESCENDANTS, GT_RAM_PEAK, PEAK},
-    {"max_ram.descendants.private_rss", GT_SCOPE_DESCENDANTS, GT_RAM_PRIVATE, AT_PEAK},
-    {"max_ram.descendants.shared_rss", GT_SCOPE_DESCENDANTS, GT_RAM_SHARED, AT_PEAK},
-    {"max_ram.combined.total_rss", GT_SCOPE_COMBINED, GT_RAM_PEAK, PEAK},
-    {"max_ram.combined.private_rss", GT_SCOPE_COMBINED, GT_RAM_PRIVATE, AT_PEAK},
-    {"max_ram.combined.shared_rss", GT_SCOPE_COMBINED, GT_RAM_SHARED, AT_PEAK},
-    {"max_gpu_ram.system", GT_SCOPE_SYSTEM, GT_GPU_RAM, LARGEST},
-    {"max_gpu_ram.main", GT_SCOPE_MAIN, GT_GPU_RAM, LARGEST},
-    {"max_gpu_ram.descendants", GT_SCOPE_DESCENDANTS, GT_GPU_RAM, LARGEST},
-    {"max_gpu_ram.combined", GT_SCOPE_COMBINED, GT_GPU_RAM, LARGEST},
-    {"cpu_utilization.system.max_sum_percent", GT_SCOPE_SYSTEM, GT_CPU_UTILIZATION, MAX_CPU},
-    {"cpu_utilization.system.mean_sum_percent", GT_SCOPE_SYSTEM, GT_CPU_TIME, MEAN_CPU},
-    {"cpu_utilization.main.max_sum_percent", GT_SCOPE_MAIN, GT_CPU_UTILIZATION, MAX_CPU},
-    {"cpu_utilization.main.mean_sum_percent", GT_SCOPE_MAIN, GT_CPU_TIME, MEAN_CPU},
-    {"cpu_utilization.descendants.max_sum_percent", GT_SCOPE_DESCENDANTS, GT_CPU_UTILIZATION, MAX_CPU},
-    {"cpu_utilization.descendants.mean_sum_percent", GT_SCOPE_DESCENDANTS, GT_CPU_TIME, MEAN_CPU},
-    {"cpu_utilization.combined.max_sum_percent", GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, MAX_CPU},
-    {"cpu_utilization.combined.mean_sum_percent", GT_SCOPE_COMBINED, GT_CPU_TIME, MEAN_CPU},
-    {"cpu_utilization.main_n_threads", GT_SCOPE_MAIN, GT_THREADS_PEAK, MOST},
-    {"cpu_utilization.descendants_n_threads", GT_SCOPE_DESCENDANTS, GT_THREADS_PEAK, MOST},
-    {"cpu_utilization.combined_n_threads", GT_SCOPE_COMBINED, GT_THREADS_PEAK, MOST},
-    {"gpu_utilization.gpu_percentages.max_sum_percent", GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, LARGEST},
-    {"gpu_utilization.gpu_percentages.mean_sum_percent", GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, "mean of the samples"},
-    {"processes.max", GT_SCOPE_COMBINED, GT_PROCESSES_PEAK, MOST},
-    {"processes.started", GT_SCOPE_COMBINED, GT_PROCESSES_STARTED, FINAL},
-    {"memory_peak.main.upper", GT_SCOPE_MAIN, GT_RAM_PEAK_BOUND, FINAL},
-    {"memory_peak.descendants.upper", GT_SCOPE_DESCENDANTS, GT_RAM_PEAK_BOUND, FINAL},
-    {"memory_peak.combined.upper", GT_SCOPE_COMBINED, GT_RAM_PEAK_BOUND, FINAL},
-    {"memory_peak.rss_sum", GT_SCOPE_COMBINED, GT_RSS, LARGEST},
-    {"memory_peak.control_group", GT_SCOPE_COMBINED, GT_CGROUP_RAM_PEAK, FINAL},
-    {"gpu_memory_peak.main.at_least", GT_SCOPE_MAIN, GT_GPU_RAM_PEAK, FINAL},
-    {"gpu_memory_peak.descendants.at_least", GT_SCOPE_DESCENDANTS, GT_GPU_RAM_PEAK, FINAL},
-    {"gpu_memory_peak.combined.at_least", GT_SCOPE_COMBINED, GT_GPU_RAM_PEAK, FINAL},
-    {"gpu_memory_peak.main.at_most", GT_SCOPE_MAIN, GT_GPU_RAM_PEAK_BOUND, FINAL},
-    {"gpu_memory_peak.descendants.at_most", GT_SCOPE_DESCENDANTS, GT_GPU_RAM_PEAK_BOUND, FINAL},
-    {"gpu_memory_peak.combined.at_most", GT_SCOPE_COMBINED, GT_GPU_RAM_PEAK_BOUND, FINAL},
-    {"cpu_time.main", GT_SCOPE_MAIN, GT_CPU_TIME, FINAL},
-    {"cpu_time.descendants", GT_SCOPE_DESCENDANTS, GT_CPU_TIME, FINAL},
-    {"cpu_time.combined", GT_SCOPE_COMBINED, GT_CPU_TIME, FINAL},
-    {"swap.system", GT_SCOPE_SYSTEM, GT_SWAP, LARGEST},
-    {"swap.combined", GT_SCOPE_COMBINED, GT_SWAP, LARGEST},
-    {"page_faults.minor", GT_SCOPE_COMBINED, GT_MINOR_FAULTS, FINAL},
-    {"page_faults.major", GT_SCOPE_COMBINED, GT_MAJOR_FAULTS, FINAL},
-    {"context_switches.voluntary", GT_SCOPE_COMBINED, GT_VOLUNTARY_SWITCHES, FINAL},
-    {"context_switches.involuntary", GT_SCOPE_COMBINED, GT_INVOLUNTARY_SWITCHES, FINAL},
-    {"input_output.read", GT_SCOPE_COMBINED, GT_READ_BYTES, FINAL},
-    {"input_output.written", GT_SCOPE_COMBINED, GT_WRITTEN_BYTES, FINAL},
-    {"input_output.read_characters", GT_SCOPE_COMBINED, GT_READ_CHARACTERS, FINAL},
-    {"input_output.written_characters", GT_SCOPE_COMBINED, GT_WRITTEN_CHARACTERS, FINAL},
-    {"network_namespace.received", GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_RECEIVED, FINAL},
-    {"network_namespace.sent", GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT, FINAL},
-    {"job_network.received", GT_SCOPE_COMBINED, GT_JOB_NETWORK_RECEIVED, FINAL},
-    {"job_network.sent", GT_SCOPE_COMBINED, GT_JOB_NETWORK_SENT, FINAL},
-    {"pressure.cpu", GT_SCOPE_SYSTEM, GT_PRESSURE_CPU, FINAL},
-    {"pressure.memory", GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY, FINAL},
-    {"pressure.memory_full", GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY_FULL, FINAL},
-    {"pressure.io", GT_SCOPE_SYSTEM, GT_PRESSURE_IO, FINAL},
-    {"pressure.io_full", GT_SCOPE_SYSTEM, GT_PRESSURE_IO_FULL, FINAL},
-    {"energy.cpu.total", GT_SCOPE_SYSTEM, GT_CPU_ENERGY, FINAL},
-    {"energy.cpu.job", GT_SCOPE_COMBINED, GT_CPU_ENERGY, FINAL},
-    {"energy.cpu.other", GT_SCOPE_SYSTEM, GT_CPU_ENERGY_OTHER, FINAL},
-    {"energy.cpu.idle", GT_SCOPE_SYSTEM, GT_CPU_ENERGY_IDLE, FINAL},
-    {"energy.cpu.unattributed", GT_SCOPE_SYSTEM, GT_CPU_ENERGY_UNATTRIBUTED, FINAL},
-    {"energy.dram.total", GT_SCOPE_SYSTEM, GT_DRAM_ENERGY, FINAL},
-    {"energy.dram.job", GT_SCOPE_COMBINED, GT_DRAM_ENERGY, FINAL},
-    {"energy.dram.other", GT_SCOPE_SYSTEM, GT_DRAM_ENERGY_OTHER, FINAL},
-    {"energy.dram.unattributed", GT_SCOPE_SYSTEM, GT_DRAM_ENERGY_UNATTRIBUTED, FINAL},
-    {"energy.gpu.total", GT_SCOPE_SYSTEM, GT_GPU_ENERGY, FINAL},
-    {"energy.gpu.job", GT_SCOPE_COMBINED, GT_GPU_ENERGY, FINAL},
-    {"energy.gpu.other", GT_SCOPE_SYSTEM, GT_GPU_ENERGY_OTHER, FINAL},
-    {"energy.gpu.idle", GT_SCOPE_SYSTEM, GT_GPU_ENERGY_IDLE, FINAL},
-    {"energy.gpu.unattributed", GT_SCOPE_SYSTEM, GT_GPU_ENERGY_UNATTRIBUTED, FINAL},
-    {"energy.job", GT_SCOPE_COMBINED, GT_ENERGY, FINAL},
-    {"energy.platform", GT_SCOPE_SYSTEM, GT_PLATFORM_ENERGY, FINAL},
-    {"energy.wall", GT_SCOPE_SYSTEM, GT_WALL_ENERGY, FINAL},
-    {"gpu_totals.energy", GT_SCOPE_SYSTEM, GT_GPU_ENERGY, FINAL},
-    {"gpu_totals.max_power", GT_SCOPE_SYSTEM, GT_GPU_POWER_PEAK, LARGEST},
-    {"gpu_totals.max_temperature", GT_SCOPE_SYSTEM, GT_GPU_TEMPERATURE, LARGEST},
-    {"gpu_totals.xids", GT_SCOPE_SYSTEM, GT_GPU_XIDS, FINAL},
-    {"gpu_totals.ecc_uncorrected", GT_SCOPE_SYSTEM, GT_GPU_ECC_UNCORRECTED, FINAL},
-    {"gpu_totals.lost", GT_SCOPE_SYSTEM, GT_GPU_LOST, FINAL},
+#define SYSTEM(key, title, metric, method)          \
+    {                                               \
+        key, title, GT_SCOPE_SYSTEM, metric, method \
+    }
+#define JOB(key, title, metric, method)               \
+    {                                                 \
+        key, title, GT_SCOPE_COMBINED, metric, method \
+    }
+#define PARTS(begin, end, metric, method)                                               \
+    {begin "main" end, "Main", GT_SCOPE_MAIN, metric, method},                          \
+        {begin "descendants" end, "Descendants", GT_SCOPE_DESCENDANTS, metric, method}, \
+    {                                                                                   \
+        begin "combined" end, "Combined", GT_SCOPE_COMBINED, metric, method             \
+    }
+#define RSS(name, scope, metric, private, shared)                         \
+    {"max_ram." name ".total_rss", NULL, scope, GT_RAM_PEAK, PEAK},       \
+        {"max_ram." name ".private_rss", NULL, scope, metric, private},   \
+    {                                                                     \
+        "max_ram." name ".shared_rss", NULL, scope, GT_RAM_SHARED, shared \
+    }
+#define CPU(name, scope)                                                                    \
+    {"cpu_utilization." name ".max_sum_percent", NULL, scope, GT_CPU_UTILIZATION, MAX_CPU}, \
+    {                                                                                       \
+        "cpu_utilization." name ".mean_sum_percent", NULL, scope, GT_CPU_TIME, MEAN_CPU     \
+    }
+#define ENERGY(name, device)                                            \
+    SYSTEM("energy." name ".total", NULL, GT_##device##_ENERGY, FINAL), \
+        JOB("energy." name ".job", NULL, GT_##device##_ENERGY, FINAL),  \
+        SYSTEM("energy." name ".other", NULL, GT_##device##_ENERGY_OTHER, FINAL)
+    SYSTEM("max_ram.system", NULL, GT_RAM, LARGEST),
+    RSS("main", GT_SCOPE_MAIN, GT_RAM_SHARED, PRIVATE, SHARED),
+    RSS("descendants", GT_SCOPE_DESCENDANTS, GT_RAM_PRIVATE, AT_PEAK, AT_PEAK),
+    RSS("combined", GT_SCOPE_COMBINED, GT_RAM_PRIVATE, AT_PEAK, AT_PEAK),
+    SYSTEM("max_gpu_ram.system", NULL, GT_GPU_RAM, LARGEST),
+    PARTS("max_gpu_ram.", "", GT_GPU_RAM, LARGEST),
+    CPU("system", GT_SCOPE_SYSTEM),
+    CPU("main", GT_SCOPE_MAIN),
+    CPU("descendants", GT_SCOPE_DESCENDANTS),
+    CPU("combined", GT_SCOPE_COMBINED),
+    PARTS("cpu_utilization.", "_n_threads", GT_THREADS_PEAK, MOST),
+    SYSTEM("gpu_utilization.gpu_percentages.max_sum_percent", NULL, GT_GPU_UTILIZATION, LARGEST),
+    SYSTEM("gpu_utilization.gpu_percentages.mean_sum_percent", NULL, GT_GPU_UTILIZATION, "mean of the samples"),
+    JOB("processes.max", NULL, GT_PROCESSES_PEAK, MOST),
+    JOB("processes.started", NULL, GT_PROCESSES_STARTED, FINAL),
+    PARTS("memory_peak.", ".upper", GT_RAM_PEAK_BOUND, FINAL),
+    JOB("memory_peak.rss_sum", NULL, GT_RSS, LARGEST),
+    JOB("memory_peak.control_group", NULL, GT_CGROUP_RAM_PEAK, FINAL),
+    PARTS("gpu_memory_peak.", ".at_least", GT_GPU_RAM_PEAK, FINAL),
+    PARTS("gpu_memory_peak.", ".at_most", GT_GPU_RAM_PEAK_BOUND, FINAL),
+    PARTS("cpu_time.", "", GT_CPU_TIME, FINAL),
+    SYSTEM("swap.system", "System", GT_SWAP, LARGEST),
+    JOB("swap.combined", "Combined", GT_SWAP, LARGEST),
+    JOB("page_faults.minor", "Minor", GT_MINOR_FAULTS, FINAL),
+    JOB("page_faults.major", "Major", GT_MAJOR_FAULTS, FINAL),
+    JOB("context_switches.voluntary", "Voluntary", GT_VOLUNTARY_SWITCHES, FINAL),
+    JOB("context_switches.involuntary", "Involuntary", GT_INVOLUNTARY_SWITCHES, FINAL),
+    JOB("input_output.read", "Read from storage", GT_READ_BYTES, FINAL),
+    JOB("input_output.written", "Written to storage", GT_WRITTEN_BYTES, FINAL),
+    JOB("input_output.read_characters", "Read by system calls", GT_READ_CHARACTERS, FINAL),
+    JOB("input_output.written_characters", "Written by system calls", GT_WRITTEN_CHARACTERS, FINAL),
+    SYSTEM("network_namespace.received", "Received", GT_NETWORK_NAMESPACE_RECEIVED, FINAL),
+    SYSTEM("network_namespace.sent", "Sent", GT_NETWORK_NAMESPACE_SENT, FINAL),
+    JOB("job_network.received", "Received", GT_JOB_NETWORK_RECEIVED, FINAL),
+    JOB("job_network.sent", "Sent", GT_JOB_NETWORK_SENT, FINAL),
+    SYSTEM("pressure.cpu", "Waiting for a CPU", GT_PRESSURE_CPU, FINAL),
+    SYSTEM("pressure.memory", "Waiting for memory", GT_PRESSURE_MEMORY, FINAL),
+    SYSTEM("pressure.memory_full", "All waiting for memory", GT_PRESSURE_MEMORY_FULL, FINAL),
+    SYSTEM("pressure.io", "Waiting for storage", GT_PRESSURE_IO, FINAL),
+    SYSTEM("pressure.io_full", "All waiting for storage", GT_PRESSURE_IO_FULL, FINAL),
+    ENERGY("cpu", CPU),
+    SYSTEM("energy.cpu.idle", NULL, GT_CPU_ENERGY_IDLE, FINAL),
+    SYSTEM("energy.cpu.unattributed", NULL, GT_CPU_ENERGY_UNATTRIBUTED, FINAL),
+    ENERGY("dram", DRAM),
+    SYSTEM("energy.dram.unattributed", NULL, GT_DRAM_ENERGY_UNATTRIBUTED, FINAL),
+    ENERGY("gpu", GPU),
+    SYSTEM("energy.gpu.idle", NULL, GT_GPU_ENERGY_IDLE, FINAL),
+    SYSTEM("energy.gpu.unattributed", NULL, GT_GPU_ENERGY_UNATTRIBUTED, FINAL),
+    JOB("energy.job", NULL, GT_ENERGY, FINAL),
+    SYSTEM("energy.platform", NULL, GT_PLATFORM_ENERGY, FINAL),
+    SYSTEM("energy.wall", NULL, GT_WALL_ENERGY, FINAL),
+    SYSTEM("gpu_totals.energy", "Energy", GT_GPU_ENERGY, FINAL),
+    SYSTEM("gpu_totals.max_power", "Max power", GT_GPU_POWER_PEAK, LARGEST),
+    SYSTEM("gpu_totals.max_temperature", "Max temperature", GT_GPU_TEMPERATURE, LARGEST),
+    SYSTEM("gpu_totals.xids", "Errors reported (XID)", GT_GPU_XIDS, FINAL),
+    SYSTEM("gpu_totals.xid", "Highest XID", GT_GPU_XID, NULL),
+    SYSTEM("gpu_totals.ecc_uncorrected", "Memory errors not corrected (ECC)", GT_GPU_ECC_UNCORRECTED, FINAL),
+    SYSTEM("gpu_totals.lost", "GPUs lost", GT_GPU_LOST, FINAL),
 };
 
 enum { FIGURES = sizeof figures / sizeof *figures };
@@ -283,6 +286,29 @@ const char *gt_usage_reason_missing(const struct gt_usage *usage, enum gt_scope 
     return usage->outcome->provenance_count ? "no source has it here" : "not in the recording";
 }
 
+struct gt_node *gt_usage_section(const struct gt_usage *usage, struct gt_node *root, const char *key, const char *title)
+{
+    struct gt_node *section = gt_report_section(root, key, title);
+    size_t length = strlen(key);
+    bool any = false;
+    for (const struct figure *figure = figures; figure < figures + FIGURES; figure++) {
+        if (strncmp(figure->key, key, length) != 0 || figure->key[length] != '.')
+            continue;
+        enum gt_unit unit = gt_metrics[figure->metric].unit;
+        double value = gt_metrics[figure->metric].kind == GT_COUNTER
+                           ? gt_usage_final(usage, figure->scope, figure->metric)
+                           : fmax(usage->outcome->value[figure->scope][figure->metric],
+                                  usage->summary->of[figure->scope][figure->metric].max);
+        bool is_whole = unit == GT_COUNT || unit == GT_BYTES;
+        (is_whole ? gt_report_count : gt_report_number)(section, figure->key + length + 1, figure->title, value,
+                                                        unit == GT_COUNT ? NULL : gt_unit_name(unit));
+        any |= !isnan(value);
+    }
+    if (!any)
+        gt_node_flags(section, GT_ONLY_DATA);
+    return section;
+}
+
 static struct gt_table *add_table(struct gt_node *root, const char *key, const char *title, const char *columns)
 {
     struct gt_table *table = gt_report_table(root, key, title);
@@ -299,6 +325,8 @@ void gt_usage_provenance(const struct gt_usage *usage, struct gt_node *root)
     for (int figure = 0; figure < FIGURES; figure++) {
         enum gt_scope scope = figures[figure].scope;
         enum gt_metric_id metric = metric_behind(usage, figure);
+        if (!figures[figure].method)
+            continue;
         if (was_measured(usage, scope, metric)) {
             add_provenance(usage, provenance, figure, metric);
             continue;

@@ -161,39 +161,6 @@ static void add_compute_time(const struct gt_usage *usage, struct gt_node *root)
 
 /* ---- further sections, which are for programs only where nothing was measured ---- */
 
-/* One figure of a section: a counter or peak of the outcome, or the largest sample of a gauge. */
-struct figure {
-    const char *key, *title;
-    enum gt_scope scope;
-    enum gt_metric_id metric;
-};
-
-static struct gt_node *add_section(const struct gt_usage *usage, struct gt_node *root, const char *key,
-                                   const char *title, const struct figure *figures, size_t count)
-{
-    struct gt_node *section = gt_report_section(root, key, title);
-    bool any = false;
-    for (size_t i = 0; i < count; i++) {
-        const struct figure *figure = &figures[i];
-        enum gt_unit unit = gt_metrics[figure->metric].unit;
-        double value = gt_metrics[figure->metric].kind == GT_COUNTER
-                           ? gt_usage_final(usage, figure->scope, figure->metric)
-                           : fmax(usage->outcome->value[figure->scope][figure->metric],
-                                  usage->summary->of[figure->scope][figure->metric].max);
-        const char *unit_name = unit == GT_COUNT ? NULL : gt_unit_name(unit);
-        any = any || !isnan(value);
-        if (unit == GT_COUNT || unit == GT_BYTES) /* whole numbers */
-            gt_report_count(section, figure->key, figure->title, value, unit_name);
-        else
-            gt_report_number(section, figure->key, figure->title, value, unit_name);
-    }
-    if (!any)
-        gt_node_flags(section, GT_ONLY_DATA);
-    return section;
-}
-
-#define SECTION(key, title, figures) add_section(usage, root, key, title, figures, sizeof figures / sizeof *figures)
-
 static const double NEGLIGIBLE = 0.05; /* part of the peak */
 
 /* The peak lies between the two; where they are apart, the report says so. */
@@ -276,68 +243,19 @@ static void add_processes(const struct gt_usage *usage, struct gt_node *root)
 
 static void add_kernel(const struct gt_usage *usage, struct gt_node *root)
 {
-    static const struct figure cpu_time[] = {
-        {"main", "Main", GT_SCOPE_MAIN, GT_CPU_TIME},
-        {"descendants", "Descendants", GT_SCOPE_DESCENDANTS, GT_CPU_TIME},
-        {"combined", "Combined", GT_SCOPE_COMBINED, GT_CPU_TIME},
-    };
-    static const struct figure swap[] = {
-        {"system", "System", GT_SCOPE_SYSTEM, GT_SWAP},
-        {"combined", "Combined", GT_SCOPE_COMBINED, GT_SWAP},
-    };
-    static const struct figure faults[] = {
-        {"minor", "Minor", GT_SCOPE_COMBINED, GT_MINOR_FAULTS},
-        {"major", "Major", GT_SCOPE_COMBINED, GT_MAJOR_FAULTS},
-    };
-    static const struct figure switches[] = {
-        {"voluntary", "Voluntary", GT_SCOPE_COMBINED, GT_VOLUNTARY_SWITCHES},
-        {"involuntary", "Involuntary", GT_SCOPE_COMBINED, GT_INVOLUNTARY_SWITCHES},
-    };
-    static const struct figure storage[] = {
-        {"read", "Read from storage", GT_SCOPE_COMBINED, GT_READ_BYTES},
-        {"written", "Written to storage", GT_SCOPE_COMBINED, GT_WRITTEN_BYTES},
-        {"read_characters", "Read by system calls", GT_SCOPE_COMBINED, GT_READ_CHARACTERS},
-        {"written_characters", "Written by system calls", GT_SCOPE_COMBINED, GT_WRITTEN_CHARACTERS},
-    };
-    static const struct figure network[] = {
-        {"received", "Received", GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_RECEIVED},
-        {"sent", "Sent", GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT},
-    };
-    static const struct figure job_network[] = {
-        {"received", "Received", GT_SCOPE_COMBINED, GT_JOB_NETWORK_RECEIVED},
-        {"sent", "Sent", GT_SCOPE_COMBINED, GT_JOB_NETWORK_SENT},
-    };
-    static const struct figure pressure[] = {
-        {"cpu", "Waiting for a CPU", GT_SCOPE_SYSTEM, GT_PRESSURE_CPU},
-        {"memory", "Waiting for memory", GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY},
-        {"memory_full", "All waiting for memory", GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY_FULL},
-        {"io", "Waiting for storage", GT_SCOPE_SYSTEM, GT_PRESSURE_IO},
-        {"io_full", "All waiting for storage", GT_SCOPE_SYSTEM, GT_PRESSURE_IO_FULL},
-    };
+    static const char *const sections[][2] = {{"swap", "Max swap"},
+                                              {"page_faults", "Page faults"},
+                                              {"context_switches", "Context switches"},
+                                              {"input_output", "Input and output"},
+                                              {"network_namespace", "Network (whole namespace)"},
+                                              {"job_network", "Network (this job)"},
+                                              {"pressure", "Pressure on the system"},
+                                              {"gpu_totals", "All GPUs"}};
     enum gt_exactness known = gt_usage_exactness(usage, GT_SCOPE_COMBINED, GT_CPU_TIME);
-    gt_report_text(SECTION("cpu_time", "CPU time", cpu_time), "known", "Known",
+    gt_report_text(gt_usage_section(usage, root, "cpu_time", "CPU time"), "known", "Known",
                    known == GT_MISSING ? NULL : gt_exactness_name(known));
-    SECTION("swap", "Max swap", swap);
-    SECTION("page_faults", "Page faults", faults);
-    SECTION("context_switches", "Context switches", switches);
-    SECTION("input_output", "Input and output", storage);
-    SECTION("network_namespace", "Network (whole namespace)", network);
-    SECTION("job_network", "Network (this job)", job_network);
-    SECTION("pressure", "Pressure on the system", pressure);
-}
-
-static void add_gpu_totals(const struct gt_usage *usage, struct gt_node *root)
-{
-    static const struct figure figures[] = {
-        {"energy", "Energy", GT_SCOPE_SYSTEM, GT_GPU_ENERGY},
-        {"max_power", "Max power", GT_SCOPE_SYSTEM, GT_GPU_POWER_PEAK},
-        {"max_temperature", "Max temperature", GT_SCOPE_SYSTEM, GT_GPU_TEMPERATURE},
-        {"xids", "Errors reported (XID)", GT_SCOPE_SYSTEM, GT_GPU_XIDS},
-        {"xid", "Highest XID", GT_SCOPE_SYSTEM, GT_GPU_XID},
-        {"ecc_uncorrected", "Memory errors not corrected (ECC)", GT_SCOPE_SYSTEM, GT_GPU_ECC_UNCORRECTED},
-        {"lost", "GPUs lost", GT_SCOPE_SYSTEM, GT_GPU_LOST},
-    };
-    SECTION("gpu_totals", "All GPUs", figures);
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        gt_usage_section(usage, root, sections[i][0], sections[i][1]);
 }
 
 /* The columns of the table of GPUs that are figures. */
@@ -588,7 +506,6 @@ static int add_all(const struct gt_usage *usage, struct gt_report *report)
     add_memory_peak(usage, root);
     add_gpu_memory_peak(usage, root);
     add_kernel(usage, root);
-    add_gpu_totals(usage, root);
     add_gpus(usage, root);
     add_energy(usage, root);
     add_run(usage, root);

@@ -45,6 +45,9 @@ void gt_usage_energy(const struct gt_usage *usage, struct gt_energy_reading *ret
 enum gt_exactness gt_usage_exactness(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric);
 /* Returns a clause that says why a metric was not measured. */
 const char *gt_usage_reason_missing(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric);
+/* Adds a section of plain figures: a counter or peak of the outcome, or the largest sample of a gauge. */
+struct gt_node *gt_usage_section(const struct gt_usage *usage, struct gt_node *root, const char *key,
+                                 const char *title);
 /* Adds the tables "provenance" and "missing", for programs only. */
 void gt_usage_provenance(const struct gt_usage *usage, struct gt_node *root);
 

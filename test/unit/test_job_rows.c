@@ -12,12 +12,12 @@
 #include "support/figures.h"
 #include "support/sanitized.h"
 
-enum { RANKS = 1000, PARTS = 60, NODE = 8, NODES = RANKS / NODE };
+enum { RANKS = 1000, PARTS = 60, NODE = 8 };
 
 static double value[RANKS], part[RANKS * PARTS];
 static size_t node[RANKS];
-static struct gt_rank_score ranks[RANKS], nodes[NODES];
-static struct gt_spread spread;
+static struct gt_query *query;
+static struct gt_rows rows;
 
 static uint64_t seed;
 
@@ -65,16 +65,36 @@ static void slow(size_t rank, double factor, size_t from)
 
 static void judge(void)
 {
-    const struct gt_rank_figures figures = {RANKS, PARTS, NODES, value, part, node, NULL, 0};
-    assert_int_equal(gt_rank_scores(&figures, &spread, ranks, nodes), 0);
+    gt_query_free(query);
+    query = gt_query_new();
+    rows = gt_rows_new(query, RANKS);
+    gt_rows_add_keys(&rows, "job", NULL);
+    uint32_t *on = gt_rows_add_keys(&rows, "node", NULL);
+    double *of = gt_rows_add_reals(&rows, "value");
+    for (size_t i = 0; i < RANKS; i++) {
+        on[i] = (uint32_t)node[i];
+        of[i] = value[i];
+    }
+    gt_job_score(&rows, "job", part, PARTS);
+    assert_int_equal(gt_query_status(query), 0);
 }
 
-static size_t count_off(const struct gt_rank_score *scores, size_t count)
+static uint32_t off(size_t rank)
 {
-    size_t off = 0;
-    for (size_t i = 0; i < count; i++)
-        off += scores[i].is_off;
-    return off;
+    return gt_rows_keys(&rows, "off")[rank];
+}
+
+static double score(const char *of, size_t rank)
+{
+    return gt_rows_reals(&rows, of)[rank];
+}
+
+static size_t count_off(uint32_t least)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < RANKS; i++)
+        count += off(i) >= least;
+    return count;
 }
 
 static void no_healthy_job_has_one_that_is_off(void **state)
@@ -83,8 +103,7 @@ static void no_healthy_job_has_one_that_is_off(void **state)
     for (uint64_t job = 1; job <= FEWER(100, 10); job++) {
         make_job(job);
         judge();
-        assert_int_equal(count_off(ranks, RANKS), 0);
-        assert_int_equal(count_off(nodes, NODES), 0);
+        assert_int_equal(count_off(1), 0);
     }
 }
 
@@ -96,11 +115,10 @@ static void a_slow_rank_is_the_only_one_that_is_off(void **state)
         make_job(job);
         slow(which, 0.8, 0);
         judge();
-        assert_true(ranks[which].is_off && !ranks[which].with_node);
-        assert_int_equal(count_off(ranks, RANKS), 1);
-        assert_true(ranks[which].share_off > 0.9 && ranks[which].deviations < -5);
-        assert_true(ranks[which].ratio > 0.75 && ranks[which].ratio < 0.85);
-        assert_int_equal(count_off(nodes, NODES), 0);
+        assert_int_equal(off(which), 1);
+        assert_int_equal(count_off(1), 1);
+        assert_true(score("share_off", which) > 0.9 && score("deviations", which) < -5);
+        assert_true(score("ratio", which) > 0.75 && score("ratio", which) < 0.85);
     }
 }
 
@@ -110,11 +128,11 @@ static void a_short_trouble_is_none(void **state)
     make_job(1);
     slow(5, 0.2, PARTS - PARTS / 4); /* a quarter of the time, 20 % of its mean */
     judge();
-    assert_true(gt_spread_is_off(&spread, value[5]) && !ranks[5].is_off);
-    assert_true(ranks[5].since_start < -0.1);
+    assert_true(score("deviations", 5) < -5 && !off(5));
+    assert_true(score("since_start", 5) < -0.1);
     slow(5, 0.5, PARTS / 4);
     judge();
-    assert_true(ranks[5].is_off);
+    assert_true(off(5));
 }
 
 static void ranks_are_slow_with_their_node(void **state)
@@ -125,30 +143,34 @@ static void ranks_are_slow_with_their_node(void **state)
         slow(7 * NODE + i, 0.8, 0);
     slow(3, 0.8, 0);
     judge();
-    assert_int_equal(count_off(ranks, RANKS), NODE + 1);
+    assert_int_equal(count_off(1), NODE + 1);
     for (size_t i = 0; i < RANKS; i++)
-        assert_true(ranks[i].with_node == (i / NODE == 7));
-    assert_int_equal(count_off(nodes, NODES), 1);
-    assert_true(nodes[7].is_off);
+        assert_int_equal(off(i), i / NODE == 7 ? 2 : i == 3);
 }
 
 static void the_spread_of_a_few(void **state)
 {
     (void)state;
     static const double few[] = {4, NAN, 1, 2, 3, 10};
-    struct gt_spread of;
-    assert_int_equal(gt_spread_of(&of, few, 6), 0);
-    assert_int_equal(of.count, 5);
-    assert_close(of.median, 3, 0);
-    assert_close(of.quarter, 2, 0);
-    assert_close(of.mean, 4, 0);
-    assert_close(of.deviation, 1, 0);
-    assert_close(gt_spread_imbalance(&of), 1.5, 1e-12);
-    assert_false(gt_spread_is_off(&of, 10)); /* seven away, and five deviations are 7.4 */
-    assert_true(gt_spread_is_off(&of, 10.5));
-    assert_int_equal(gt_spread_of(&of, few + 1, 1), 0);
-    assert_close(of.median, NAN, 0);
-    assert_false(gt_spread_is_off(&of, 1));
+    struct gt_query *own = gt_query_new();
+    struct gt_rows values = gt_rows_new(own, 6);
+    double *cell = gt_rows_add_reals(&values, "value");
+    for (size_t i = 0; i < 6; i++)
+        cell[i] = few[i];
+    struct gt_rows of = gt_job_spread(&values, "", "value");
+    assert_int_equal(of.count, 1);
+    assert_int_equal(*gt_rows_wholes(&of, "count"), 5);
+    assert_close(*gt_rows_reals(&of, "median"), 3, 0);
+    assert_close(*gt_rows_reals(&of, "quarter"), 2, 0);
+    assert_close(*gt_rows_reals(&of, "mean"), 4, 0);
+    assert_close(*gt_rows_reals(&of, "deviation"), 1, 0);
+    assert_close(*gt_rows_reals(&of, "imbalance"), 1.5, 1e-12);
+    assert_false(gt_job_is_off(5, 3, 1, 10)); /* seven away, and five deviations are 7.4 */
+    assert_true(gt_job_is_off(5, 3, 1, 10.5));
+    cell[0] = NAN;
+    values.count = 2;
+    assert_int_equal(gt_job_spread(&values, "", "value").count, 0);
+    gt_query_free(own);
 }
 
 int main(void)
@@ -160,5 +182,7 @@ int main(void)
         cmocka_unit_test(ranks_are_slow_with_their_node),
         cmocka_unit_test(the_spread_of_a_few),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    gt_query_free(query);
+    return failed;
 }
