@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_ADVICE_ARRIVAL_REPLAY_H
 #define GT_ANALYSE_ADVICE_ARRIVAL_REPLAY_H
 
-#include "analyse/advice/advice.h"
+#include "analyse/advice/findings.h"
 
 enum gt_replay_kind {
     GT_REPLAY_WITHOUT, /* a collective begins when the last of the ranks arrives that are not left out */
@@ -24,6 +24,32 @@ int gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *inp
 void gt_replay_close(struct gt_replay *replay);
 /* Returns the ns that each rank saves, valid until the next replay. `is_left_out` is by rank; NULL: none. */
 const double *gt_replay(struct gt_replay *replay, enum gt_replay_kind kind, const bool *is_left_out);
+
+/* For whom ranks wait at collectives. Some may come last together, and who comes last may itself have been held by another
+ * collective just before: then it is who that one waited for. */
+
+/* Ranks are places in gt_collectives.rank. */
+struct gt_late_ranks {
+    size_t *blamed; /* of each collective: the first of the ranks that it waits for; SIZE_MAX: nobody stands out */
+    size_t *root;   /* of each collective: that in which they were late by themselves, mostly the same */
+    size_t *first;  /* of each rank: the first of those that mostly come last together with it, or it alone */
+    bool *is_held; /* of each arrival: it is with the last, because the rank waited in another collective just before */
+};
+
+/* Returns 0 or -ENOMEM. */
+int gt_late_ranks_find(const struct gt_collectives *all, struct gt_late_ranks *ret);
+void gt_late_ranks_release(struct gt_late_ranks *late);
+
+static inline size_t gt_late_rank_of(const struct gt_collectives *all, const struct gt_arrival *arrival)
+{
+    return (size_t)(gt_collectives_rank(all, arrival->node) - all->rank);
+}
+
+/* Does any rank wait for longer than clocks may be wrong? */
+static inline bool gt_is_waited_in(const struct gt_collective *collective)
+{
+    return (double)(collective->last - collective->first) > collective->error;
+}
 
 /* Returns the place of the device of an arrival; GT_TRACE_NONE: of the host. */
 uint32_t gt_arrival_device(const struct gt_analysis_input *input, const struct gt_arrival *arrival);

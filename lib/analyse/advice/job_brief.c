@@ -29,7 +29,7 @@ static const char *part_of(const struct gt_job_brief *job, const char *see)
     return gt_node_find(job->root, GT_JOB_TIME) ? GT_JOB_TIME : "ranks";
 }
 
-void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_gain cost, const char *sentence, const char *see)
+void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_saving cost, const char *sentence, const char *see)
 {
     char detail[160] = "", time[32];
     if (!isnan(cost.percent))
@@ -119,7 +119,7 @@ static void brief_traces(const struct gt_job_brief *job)
     const struct gt_trace *trace = job->input->trace;
     int64_t first = INT64_MAX, last = INT64_MIN;
     const struct gt_collectives *all;
-    int status = gt_collectives_find(job->input, GT_ADVICE_COLLECTIVES, &all);
+    int status = gt_collectives_find(job->input, GT_RULE_COLLECTIVES, &all);
     uint64_t events = 0;
     char value[32], text[120];
     for (size_t i = 0; i < trace->file_count; i++) {

@@ -3,7 +3,7 @@
 #ifndef GT_ANALYSE_ADVICE_JOB_BRIEF_H
 #define GT_ANALYSE_ADVICE_JOB_BRIEF_H
 
-#include "analyse/advice/advice.h"
+#include "analyse/advice/findings.h"
 #include "analyse/trace/ranks.h"
 #include "report/brief.h"
 
@@ -32,7 +32,7 @@ void gt_job_brief_step(const struct gt_job_brief *job, const struct gt_job_step 
 /* Adds what steps and findings do not tell. */
 void gt_job_brief_end(const struct gt_job_brief *job);
 /* `see` names analyses that tell more, the first one first. */
-void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_gain cost, const char *sentence, const char *see);
+void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_saving cost, const char *sentence, const char *see);
 /* What is not among the findings, behind them. */
 void gt_job_brief_left_out(const struct gt_job_brief *job, const char *what);
 /* What the traces do not tell, or NULL. */
@@ -55,7 +55,7 @@ int gt_job_most(const struct gt_job_brief *job);
 #define GT_JOB_LENGTHS "step_lengths"
 
 /* Adds those that the traces have figures for; the adviser has looked at them. Returns 0 or -ENOMEM. */
-int gt_job_figures(const struct gt_adviser *adviser, struct gt_node *root, const struct gt_rank_figures *rank,
+int gt_job_figures(const struct gt_findings *findings, struct gt_node *root, const struct gt_rank_figures *rank,
                    size_t ranks);
 
 #endif

@@ -22,7 +22,7 @@ static const char *const part_title[PARTS] = {
 
 struct job {
     const struct gt_analysis_input *input;
-    const struct gt_adviser *adviser;
+    const struct gt_findings *findings;
     struct gt_node *root;
     const struct gt_rank_figures *rank;
     size_t ranks;
@@ -375,10 +375,10 @@ static void put_held(struct gt_node *series, const char *name, const struct gt_h
 /* That of all ranks stands above those of ranks. */
 static void add_held_steps(struct job *job)
 {
-    const struct gt_adviser *adviser = job->adviser;
+    const struct gt_findings *findings = job->findings;
     char note[300], which[80];
     choose_rows(job, step_of);
-    if (!job->rows || !adviser->held_count)
+    if (!job->rows || !findings->held_count)
         return;
     write_rows(job, "with the longest steps", which, sizeof which);
     snprintf(
@@ -389,12 +389,12 @@ static void add_held_steps(struct job *job)
     struct gt_node *series = picture(job, GT_JOB_PATH, "What holds the steps", "", "%", GT_STACKS);
     gt_series_note(series, note);
     gt_series_band(series, "", 0, 100);
-    for (size_t i = adviser->held_count; i-- > 0;)
-        if (adviser->held[i].node == GT_TRACE_NONE)
-            put_held(series, "all ranks", &adviser->held[i]);
-    for (size_t i = 0; i < adviser->held_count; i++)
-        if (adviser->held[i].node != GT_TRACE_NONE && row_of(job, adviser->held[i].node) < job->rows)
-            put_held(series, gt_analysis_text(job->input, adviser->held[i].node), &adviser->held[i]);
+    for (size_t i = findings->held_count; i-- > 0;)
+        if (findings->held[i].node == GT_TRACE_NONE)
+            put_held(series, "all ranks", &findings->held[i]);
+    for (size_t i = 0; i < findings->held_count; i++)
+        if (findings->held[i].node != GT_TRACE_NONE && row_of(job, findings->held[i].node) < job->rows)
+            put_held(series, gt_analysis_text(job->input, findings->held[i].node), &findings->held[i]);
 }
 
 /* ---- the same over time ---- */
@@ -492,7 +492,7 @@ static int find_course(struct course *course)
 {
     const struct gt_collectives *all;
     struct gt_rows work = gt_view_work(course->job->input);
-    int status = gt_collectives_find(course->job->input, GT_ADVICE_COLLECTIVES, &all);
+    int status = gt_collectives_find(course->job->input, GT_RULE_COLLECTIVES, &all);
     struct gt_rows nodes = gt_rows_group(&work, "node", GT_AGGREGATES(GT_MIN("first", "start"), GT_MAX("last", "end")));
     const uint32_t *node = gt_rows_keys(&nodes, "node");
     const int64_t *first = gt_rows_wholes(&nodes, "first"), *last = gt_rows_wholes(&nodes, "last");
@@ -645,7 +645,7 @@ static int add_last(struct arrivals *arrivals)
 static int add_collectives(struct job *job)
 {
     struct arrivals arrivals = {.job = job};
-    int status = gt_collectives_find(job->input, GT_ADVICE_COLLECTIVES, &arrivals.all);
+    int status = gt_collectives_find(job->input, GT_RULE_COLLECTIVES, &arrivals.all);
     find_bounds(&arrivals);
     if (status >= 0 && arrivals.all->count > 1 && arrivals.first < arrivals.last) {
         if (arrivals.most > 0) {
@@ -662,10 +662,10 @@ static int add_collectives(struct job *job)
 
 /* ---- the whole ---- */
 
-int gt_job_figures(const struct gt_adviser *adviser, struct gt_node *root, const struct gt_rank_figures *rank,
+int gt_job_figures(const struct gt_findings *findings, struct gt_node *root, const struct gt_rank_figures *rank,
                    size_t ranks)
 {
-    struct job job = {.input = adviser->input, .adviser = adviser, .root = root, .rank = rank, .ranks = ranks};
+    struct job job = {.input = findings->input, .findings = findings, .root = root, .rank = rank, .ranks = ranks};
     struct steps steps = {0};
     int status = find_steps(&job, &steps);
     if (status >= 0 && steps.numbers)

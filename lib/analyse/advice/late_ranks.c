@@ -1,4 +1,4 @@
-#include "analyse/advice/advice.h"
+#include "analyse/advice/arrival_replay.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/advice/advice.h"
+#include "analyse/advice/findings.h"
 #include "analyse/advice/job_brief.h"
 #include "analyse/calls/operators.h"
 #include "analyse/display.h"
@@ -27,13 +27,12 @@ struct job {
     struct gt_job_brief brief;
 };
 
-static int choose_ranks(struct job *job)
+static void choose_ranks(struct job *job)
 {
-    job->rank = malloc((job->all_ranks + 1) * sizeof *job->rank);
+    job->rank = gt_query_memory(job->input->query, job->all_ranks, sizeof *job->rank);
     for (size_t i = 0; job->rank && i < job->all_ranks; i++)
         if (gt_analysis_shows(job->input, job->all[i].node))
             job->rank[job->ranks++] = job->all[i];
-    return job->rank ? 0 : -ENOMEM;
 }
 
 /* ---- tables of which people see times in words ---- */
@@ -351,156 +350,139 @@ static int add_steps(const struct job *job)
 
 /* ---- findings ---- */
 
-/* What a rule says of several ranks is one finding. */
-struct finding {
-    double cost, us;     /* percent and microseconds of the job; NaN: no time is told */
-    size_t ranks, worst; /* worst: number of an advice */
-    size_t gpus;         /* that have it, of the rank where it is worst */
-    size_t first;
-    double least, most;
-    bool is_of_job; /* the sentence speaks of one rank on its own account */
+/* Findings of one rule are one row. */
+struct group {
+    struct gt_saving cost; /* of the job; NaN: no time */
+    size_t ranks, gpus;    /* gpus: that have it, of the rank where it is worst */
+    size_t worst, first;   /* numbers of findings */
+    double min, max;
+    bool is_of_job; /* each finding is a group of its own */
 };
 
-struct findings {
-    struct finding *finding;
-    size_t count, capacity;
+struct groups {
+    struct group *group;
+    size_t count;
 };
 
-/* "rank 3" of "rank 3: GPU 0 ..."; 0: the sentence does not begin so. */
-static size_t node_length(const struct gt_advice *advice)
+static bool is_alike(const struct gt_finding *x, const struct gt_finding *y)
 {
-    const char *colon = gt_advice_names_node(advice->matter) ? strstr(advice->sentence, ": ") : NULL;
-    return colon ? (size_t)(colon - advice->sentence) : 0;
+    return x->rule == y->rule && x->where.node == y->where.node;
 }
 
-static bool is_same_node(const struct gt_advice *x, const struct gt_advice *y)
+static const struct gt_rank_figures *rank_of(const struct job *job, uint32_t node)
 {
-    size_t length = node_length(x);
-    return length == node_length(y) && strncmp(x->sentence, y->sentence, length) == 0;
-}
-
-static const struct gt_rank_figures *rank_of(const struct job *job, const struct gt_advice *advice)
-{
-    size_t length = node_length(advice);
-    for (size_t i = 0; i < job->ranks && length; i++) {
-        const char *name = gt_analysis_text(job->input, job->rank[i].node);
-        if (strlen(name) == length && strncmp(name, advice->sentence, length) == 0)
+    for (size_t i = 0; i < job->ranks; i++)
+        if (job->rank[i].node == node)
             return &job->rank[i];
-    }
     return NULL;
 }
 
-/* What one advice is of a node: that which costs most, or of several GPUs all of them, of the time of all. */
-static struct gt_gain gain_of_node(const struct job *job, const struct gt_adviser *adviser, size_t first, size_t *gpus)
+/* Returns the saving of a rule on a node: the greatest, or of several GPUs all of them, of the time of all. */
+static struct gt_saving saving_on_node(const struct job *job, const struct gt_findings *findings, size_t first,
+                                       size_t *gpus)
 {
-    const struct gt_advice *advice = adviser->advice, *of = &advice[first];
-    const struct gt_rank_figures *rank = of->gain.gpu ? rank_of(job, of) : NULL;
+    const struct gt_finding *finding = findings->finding, *of = &finding[first];
+    const struct gt_rank_figures *rank = of->where.device != GT_TRACE_NONE ? rank_of(job, of->where.node) : NULL;
     double us = 0;
     *gpus = 0;
-    for (size_t i = first; i < adviser->count; i++) {
-        bool is_new = advice[i].matter == of->matter && is_same_node(&advice[i], of);
+    for (size_t i = first; i < findings->count; i++) {
+        bool is_new = is_alike(&finding[i], of);
         for (size_t j = first; j < i && is_new; j++)
-            is_new = advice[j].matter != of->matter || advice[j].gain.gpu != advice[i].gain.gpu ||
-                     !is_same_node(&advice[j], of);
-        us += is_new ? advice[i].gain.us : 0;
+            is_new = !is_alike(&finding[j], of) || finding[j].where.device != finding[i].where.device;
+        us += is_new ? finding[i].saving.us : 0;
         *gpus += is_new;
     }
     if (!rank || rank->gpus < 2)
-        return of->gain;
-    return gt_gain_of_rank(adviser, rank->node, us * 1e3 / (double)rank->gpus);
+        return of->saving;
+    return gt_saving_on(findings, rank->node, us * 1e3 / (double)rank->gpus);
 }
 
-/* Advice is sorted, the greatest first: the first of a node is its worst, the first of all is the worst. */
-static struct finding gather(const struct job *job, const struct gt_adviser *adviser, size_t first, bool *is_taken)
+/* Findings are sorted, the greatest first: the first of a node is its worst, the first of all is the worst. */
+static struct group gather(const struct job *job, const struct gt_findings *findings, size_t first, bool *is_taken)
 {
-    const struct gt_advice *advice = adviser->advice, *of = &advice[first];
-    struct finding finding = {.worst = first, .first = first, .is_of_job = !node_length(of)};
-    finding.least = INFINITY;
-    for (size_t i = first; i < adviser->count; i++) {
-        bool is_new = true;
-        size_t gpus;
-        if (is_taken[i] || advice[i].matter != of->matter || (i != first && finding.is_of_job))
+    const struct gt_finding *finding = findings->finding, *of = &finding[first];
+    struct group group = {.worst = first, .first = first, .is_of_job = of->where.node == GT_TRACE_NONE};
+    group.min = INFINITY;
+    for (size_t i = first; i < (group.is_of_job ? first + 1 : findings->count); i++) {
+        size_t gpus, before = first;
+        bool is_of_job = finding[i].where.node == GT_TRACE_NONE;
+        if (is_taken[i] || finding[i].rule != of->rule || is_of_job != group.is_of_job)
             continue;
-        for (size_t j = first; j < i && is_new; j++)
-            is_new = advice[j].matter != of->matter || !is_same_node(&advice[i], &advice[j]);
+        while (before < i && !is_alike(&finding[before], &finding[i]))
+            before++;
         is_taken[i] = true;
-        if (!is_new)
+        if (before < i)
             continue;
-        struct gt_gain gain = gain_of_node(job, adviser, i, &gpus);
-        bool is_worst = !finding.ranks || gain.percent > finding.most;
-        finding.ranks++;
-        finding.cost += gain.percent;
-        finding.us += gain.us;
-        finding.least = fmin(finding.least, gain.percent);
-        finding.most = is_worst ? gain.percent : finding.most;
-        finding.gpus = is_worst ? gpus : finding.gpus;
-        finding.worst = is_worst ? i : finding.worst;
+        struct gt_saving saving = saving_on_node(job, findings, i, &gpus);
+        if (!group.ranks || saving.percent > group.max) {
+            group.max = saving.percent;
+            group.gpus = gpus;
+            group.worst = i;
+        }
+        group.ranks++;
+        group.cost.percent += saving.percent;
+        group.cost.us += saving.us;
+        group.min = fmin(group.min, saving.percent);
     }
-    return finding;
+    return group;
 }
 
 static int by_cost(const void *a, const void *b)
 {
-    const struct finding *x = a, *y = b;
-    if (isnan(x->cost) || isnan(y->cost))
-        return GT_ORDER_BY(isnan(x->cost) - isnan(y->cost), GT_ORDER(x->first, y->first));
-    return GT_ORDER_BY(GT_ORDER(y->cost, x->cost), GT_ORDER(x->first, y->first));
+    const struct group *x = a, *y = b;
+    int missing = isnan(x->cost.percent) - isnan(y->cost.percent);
+    return GT_ORDER_BY(missing, GT_ORDER(y->cost.percent, x->cost.percent), GT_ORDER(x->first, y->first));
 }
 
 /* What all ranks lose the job loses; what some lose counts for their share of the ranks. */
-static int find(const struct job *job, const struct gt_adviser *adviser, struct findings *ret)
+static struct groups group_findings(const struct job *job, const struct gt_findings *findings)
 {
-    bool *is_taken = calloc(adviser->count + 1, sizeof *is_taken);
-    int status = is_taken ? 0 : -ENOMEM;
-    for (size_t i = 0; i < adviser->count && status >= 0; i++) {
+    struct groups ret = {gt_query_memory(job->input->query, findings->count, sizeof *ret.group), 0};
+    bool *is_taken = gt_query_memory(job->input->query, findings->count, sizeof *is_taken);
+    if (!is_taken)
+        return ret;
+    memset(is_taken, 0, findings->count);
+    for (size_t i = 0; i < findings->count; i++) {
         if (is_taken[i])
             continue;
-        struct finding *finding = GT_GROW_LIST(ret, finding);
-        if (!finding) {
-            status = -ENOMEM;
-            break;
+        struct group *group = &ret.group[ret.count++];
+        *group = gather(job, findings, i, is_taken);
+        if (!group->is_of_job && job->ranks > 1) {
+            double share = 1 / (double)(job->ranks > group->ranks ? job->ranks : group->ranks);
+            group->cost.percent *= share;
+            group->cost.us *= share;
         }
-        *finding = gather(job, adviser, i, is_taken);
-        if (finding->is_of_job || job->ranks < 2)
-            continue;
-        double share = 1 / (double)(job->ranks > finding->ranks ? job->ranks : finding->ranks);
-        finding->cost *= share;
-        finding->us *= share;
     }
-    GT_SORT(ret->finding, ret->count, by_cost);
-    free(is_taken);
-    return status;
+    GT_SORT(ret.group, ret.count, by_cost);
+    return ret;
 }
 
-static void write_sentence(const struct job *job, const struct gt_adviser *adviser, const struct finding *finding,
+static void write_sentence(const struct job *job, const struct gt_findings *findings, const struct group *group,
                            struct gt_buffer *out)
 {
-    const struct gt_advice *worst = &adviser->advice[finding->worst];
-    size_t length = node_length(worst);
+    const struct gt_finding *worst = &findings->finding[group->worst];
+    const struct gt_rank_figures *rank = rank_of(job, worst->where.node);
     gt_buffer_text(out, "");
-    const struct gt_rank_figures *rank = rank_of(job, worst);
-    if (rank && rank->gpus > 1 && worst->gain.gpu && job->ranks < 2)
-        gt_buffer_printf(out, "%zu of %zu GPUs, most of all ", finding->gpus, rank->gpus);
-    if (finding->is_of_job || job->ranks < 2) {
-        gt_buffer_printf(out, "%s", worst->sentence);
-        return;
+    if (rank && rank->gpus > 1 && worst->where.device != GT_TRACE_NONE && job->ranks < 2)
+        gt_buffer_printf(out, "%zu of %zu GPUs, most of all ", group->gpus, rank->gpus);
+    if (!group->is_of_job && job->ranks > 1) {
+        gt_buffer_printf(out, "%zu of %zu ranks", group->ranks, job->ranks);
+        if (group->ranks > 1 && round(group->max) > round(group->min))
+            gt_buffer_printf(out, " (%.0f %% to %.0f %%)", group->min, group->max);
+        gt_buffer_text(out, group->ranks > 1 ? ", most of all " : ", ");
     }
-    gt_buffer_printf(out, "%zu of %zu ranks", finding->ranks, job->ranks);
-    if (finding->ranks > 1 && round(finding->most) > round(finding->least))
-        gt_buffer_printf(out, " (%.0f %% to %.0f %%)", finding->least, finding->most);
-    gt_buffer_printf(out, "%s%.*s%s", finding->ranks > 1 ? ", most of all " : ", ", (int)length, worst->sentence,
-                     worst->sentence + length);
+    gt_buffer_text(out, worst->sentence);
 }
 
 enum { SHOWN = 12 };
 
-static size_t add_findings(const struct job *job, const struct gt_adviser *adviser, const struct findings *findings)
+static size_t add_findings(const struct job *job, const struct gt_findings *findings, const struct groups *groups)
 {
     char title[400], base[160], whose[140] = "";
     if (job->input->trace->shown_node && job->ranks && job->all_ranks > 1)
         snprintf(whose, sizeof whose, " of %.100s, and of all ranks", gt_analysis_text(job->input, job->rank->node));
     snprintf(title, sizeof title, "Findings%s, by what they cost%s (%s)", whose, *whose ? "" : " the job",
-             gt_advice_base(adviser, base));
+             gt_findings_base(findings, base));
     struct gt_table *table = gt_report_table(job->root, "findings", title);
     size_t shown = gt_list_top(job->input, SHOWN);
     gt_table_column(table, "cost_percent", "cost", GT_CELL_NUMBER, "%");
@@ -509,30 +491,30 @@ static size_t add_findings(const struct job *job, const struct gt_adviser *advis
     gt_table_column(table, "advice", "finding", GT_CELL_TEXT, NULL);
     gt_table_column(table, "see", "see profile", GT_CELL_TEXT, NULL);
     gt_table_flags(table, GT_SENTENCES | GT_BRIEF | GT_NOT_ON_PAGE | GT_ALONE);
-    gt_top_left_out(table, 0); /* which is told with those below 5 % */
-    for (size_t i = 0; i < findings->count && i < shown; i++) {
-        const struct finding *finding = &findings->finding[i];
+    gt_top_left_out(table, 0); /* add_left_out reports it with those below 5 % */
+    for (size_t i = 0; i < groups->count && i < shown; i++) {
+        const struct group *group = &groups->group[i];
+        const char *see = gt_rule_see(findings->finding[group->worst].rule);
         struct gt_buffer sentence = {0};
-        write_sentence(job, adviser, finding, &sentence);
-        gt_table_number(table, finding->cost);
-        time_cells(table, finding->us * 1e3);
-        GT_CELLS(table, finding->ranks, sentence.data, adviser->advice[finding->worst].see);
-        gt_job_brief_finding(&job->brief, (struct gt_gain){finding->cost, finding->us, 0}, sentence.data,
-                             adviser->advice[finding->worst].see);
+        write_sentence(job, findings, group, &sentence);
+        gt_table_number(table, group->cost.percent);
+        time_cells(table, group->cost.us * 1e3);
+        GT_CELLS(table, group->ranks, sentence.data, see);
+        gt_job_brief_finding(&job->brief, group->cost, sentence.data, see);
         gt_buffer_release(&sentence);
     }
     gt_analysis_empty(job->root, table, NULL);
-    return findings->count > shown ? findings->count - shown : 0;
+    return groups->count > shown ? groups->count - shown : 0;
 }
 
-static void add_left_out(const struct job *job, const struct gt_adviser *adviser, size_t not_shown)
+static void add_left_out(const struct job *job, const struct gt_findings *findings, size_t not_shown)
 {
     char text[160] = "";
     if (not_shown)
         snprintf(text, sizeof text, "%zu more findings (--all)", not_shown);
-    if (adviser->minor)
+    if (findings->minor)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%zu %s a rank less than 5 %%", *text ? ", " : "",
-                 adviser->minor, adviser->minor == 1 ? "matter that costs" : "matters that cost");
+                 findings->minor, findings->minor == 1 ? "matter that costs" : "matters that cost");
     if (!*text)
         return;
     gt_report_text(job->root, "left_out", "Left out", text);
@@ -569,24 +551,24 @@ static bool tells_time(const struct gt_trace *trace)
 }
 
 /* Of a lone trace all is told of the one rank alone. */
-static void write_absent(const struct job *job, const struct gt_adviser *adviser, struct gt_buffer *out)
+static void write_absent(const struct job *job, const struct gt_findings *findings, struct gt_buffer *out)
 {
     struct gt_buffer numbers = {0};
     size_t of = 0, absent = gt_ranks_absent(job->input, &numbers, &of);
     if (!absent) {
-        absent = adviser->absent;
-        of = adviser->absent_of;
+        absent = findings->absent;
+        of = findings->absent_of;
     }
     if (absent && job->all_ranks > 1)
         gt_buffer_printf(out, "%s%zu of %zu ranks %s no trace here%s%s%s%s", out->length ? "; " : "", absent, of,
                          absent == 1 ? "has" : "have", numbers.length ? " (" : "", numbers.length ? numbers.data : "",
                          numbers.length ? ")" : "",
-                         adviser->absent ? ": which part of the communication is waiting for them is not known" : "");
+                         findings->absent ? ": which part of the communication is waiting for them is not known" : "");
     gt_buffer_release(&numbers);
 }
 
 /* Findings rest on GPUs' work: where there is none, a report without findings says nothing good. */
-static void write_limits(const struct job *job, const struct gt_adviser *adviser, struct gt_buffer *out)
+static void write_limits(const struct job *job, const struct gt_findings *findings, struct gt_buffer *out)
 {
     size_t without = 0, steps = 0;
     const char *example = NULL, *device = unknown_device(job->input->trace);
@@ -609,7 +591,7 @@ static void write_limits(const struct job *job, const struct gt_adviser *adviser
                          example);
     if (job->ranks && !steps)
         gt_buffer_printf(out, "%sno steps: ranks are compared by their whole time", out->length ? "; " : "");
-    write_absent(job, adviser, out);
+    write_absent(job, findings, out);
     if (is_profile(job)) {
         if (!tells_time(job->input->trace))
             gt_buffer_text(out, "a profile of memory: it tells no time");
@@ -625,14 +607,14 @@ static const char *no_findings(const struct job *job, bool has_limits)
                              : "nothing that costs 5 % or more was found";
 }
 
-static void add_verdict(const struct job *job, const struct gt_adviser *adviser, const struct findings *findings)
+static void add_verdict(const struct job *job, const struct gt_findings *findings, size_t count)
 {
     struct gt_buffer limits = {0};
-    write_limits(job, adviser, &limits);
+    write_limits(job, findings, &limits);
     if (limits.length)
         gt_report_text(job->root, "not_known", "Not known", limits.data);
-    gt_job_brief_limits(&job->brief, limits.length ? limits.data : NULL, findings->count);
-    if (!findings->count)
+    gt_job_brief_limits(&job->brief, limits.length ? limits.data : NULL, count);
+    if (!count)
         gt_report_text(job->root, "reason", "Findings", no_findings(job, limits.length > 0));
     gt_buffer_release(&limits);
 }
@@ -642,15 +624,14 @@ static void add_verdict(const struct job *job, const struct gt_adviser *adviser,
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct job job = {.input = input, .root = root};
-    struct gt_adviser adviser = {.input = input};
-    struct findings findings = {0};
-    int status = gt_advise_all(&adviser);
-    job.all = adviser.rank;
-    job.all_ranks = adviser.ranks;
-    status = status < 0 ? status : choose_ranks(&job);
+    struct gt_findings findings = {.input = input};
+    int status = gt_findings_find(&findings);
+    job.all = findings.rank;
+    job.all_ranks = findings.ranks;
+    choose_ranks(&job);
     if (status >= 0)
         gt_job_brief_begin(&job.brief, input, root, job.rank, job.ranks);
-    status = status < 0 ? status : gt_job_figures(&adviser, root, job.all, job.all_ranks);
+    status = status < 0 ? status : gt_job_figures(&findings, root, job.all, job.all_ranks);
     if (status >= 0) {
         add_sources(&job);
         add_ranks(&job);
@@ -658,19 +639,18 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
         gt_job_brief_end(&job.brief);
     }
     status = status < 0 ? status : gt_job_most(&job.brief);
-    status = status < 0 ? status : find(&job, &adviser, &findings);
     if (status >= 0) {
-        size_t not_shown = add_findings(&job, &adviser, &findings);
-        add_verdict(&job, &adviser, &findings);
-        add_left_out(&job, &adviser, not_shown);
+        struct groups groups = group_findings(&job, &findings);
+        size_t not_shown = add_findings(&job, &findings, &groups);
+        add_verdict(&job, &findings, groups.count);
+        add_left_out(&job, &findings, not_shown);
+        status = gt_query_status(input->query);
     }
-    free(findings.finding);
-    free(job.rank);
-    gt_adviser_release(&adviser);
+    gt_findings_release(&findings);
     return status;
 }
 
-static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
+static const char *const arguments[] = {GT_RULE_ARGUMENTS, NULL};
 
 const struct gt_analysis gt_analysis_overview = {
     .name = "overview",

@@ -35,7 +35,7 @@ static bool is_seen(const struct overlay *overlay, const struct gt_path_piece *p
 
 static void name_process(const struct overlay *overlay, const char *node)
 {
-    struct gt_buffer *out = gt_merged_file_text(overlay->merged->file);
+    struct gt_buffer *out = &overlay->merged->out;
     gt_merged_metadata(overlay->merged, "process_name", overlay->pid, -1);
     gt_buffer_text(out, "\"name\": \"Critical path\"}}");
     gt_merged_metadata(overlay->merged, "process_labels", overlay->pid, -1);
@@ -64,11 +64,10 @@ static int write_piece(struct overlay *overlay, const struct gt_path_step *step,
                        bool of_job, struct gt_error *error)
 {
     struct gt_merged_trace *merged = overlay->merged;
-    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
+    struct gt_buffer *out = &merged->out;
     const char *kind = gt_path_kind_name(piece->kind);
     int64_t start = time_of(overlay, piece, piece->start, of_job);
-    gt_merged_begin(out);
-    gt_buffer_text(out, "{\"name\": ");
+    gt_buffer_text(out, ",\n{\"name\": ");
     gt_json_quote(out, piece->name == GT_TRACE_NONE ? kind : gt_trace_text(overlay->trace, piece->name));
     gt_buffer_printf(
         out, ", \"cat\": \"critical_path\", \"ph\": \"X\", \"pid\": %" PRId64 ", \"tid\": 1, \"ts\": ", overlay->pid);
@@ -81,7 +80,7 @@ static int write_piece(struct overlay *overlay, const struct gt_path_step *step,
         gt_buffer_printf(out, ", \"step_num\": %d", (int)(int32_t)step->span.key[2]);
     gt_buffer_text(out, "}}");
     merged->events++;
-    return gt_sorted_text_add(merged->sorted, start, 0, error);
+    return gt_merged_end(merged, error);
 }
 
 /* The lane of a piece in the merged file, or NULL. */
@@ -99,17 +98,16 @@ static int write_end(struct overlay *overlay, char phase, const struct gt_merged
                      struct gt_error *error)
 {
     struct gt_merged_trace *merged = overlay->merged;
-    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
-    gt_merged_begin(out);
+    struct gt_buffer *out = &merged->out;
     gt_buffer_printf(
         out,
-        "{\"name\": \"critical path\", \"cat\": \"critical_path\", \"ph\": \"%c\", \"id\": \"critical %" PRIu64
+        ",\n{\"name\": \"critical path\", \"cat\": \"critical_path\", \"ph\": \"%c\", \"id\": \"critical %" PRIu64
         "\", \"pid\": %" PRId64 ", \"tid\": %" PRId64 ", \"ts\": ",
         phase, overlay->arrows, lane->pid, lane->tid);
     gt_merged_time(out, time - merged->base);
     gt_buffer_text(out, phase == 'f' ? ", \"bp\": \"e\"}" : "}");
     merged->events++;
-    return gt_sorted_text_add(merged->sorted, time, 0, error);
+    return gt_merged_end(merged, error);
 }
 
 /* An arrow from what the path lies on to what it goes on with, on another thread or stream. */

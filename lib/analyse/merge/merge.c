@@ -2,6 +2,7 @@
 #include "analyse/merge/merge.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -9,146 +10,54 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "analyse/display.h"
 #include "analyse/merge/merged_trace.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/utf8.h"
 #include "schema/human.h"
 
 /* ---- the merged file ---- */
 
-enum { BLOCK = 1 << 20 };
-
-struct gt_merged_file {
-    struct gt_new_file new;
-    bool has_new;
-    char *path;
-    struct gt_buffer text;
-    bool is_gzip, overwrite;
-    z_stream stream;
-    unsigned char *packed;
-};
-
-static int start_gzip(struct gt_merged_file *file)
-{
-    file->packed = malloc(BLOCK);
-    if (!file->packed || deflateInit2(&file->stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        return -ENOMEM;
-    file->is_gzip = true;
-    return 0;
-}
-
-static void release_file(struct gt_merged_file *file)
-{
-    if (file->is_gzip)
-        deflateEnd(&file->stream);
-    if (file->has_new)
-        gt_new_file_drop(&file->new);
-    free(file->packed);
-    free(file->path);
-    gt_buffer_release(&file->text);
-    free(file);
-}
-
 /* Names that end in .gz are written as gzip, the same bytes for the same content. -EEXIST without `overwrite`. */
-static int open_file(struct gt_merged_file **ret, const char *path, bool overwrite, struct gt_error *error)
+static int open_file(struct gt_merged_trace *merged, struct gt_new_file *new, const char *path, bool overwrite,
+                     struct gt_error *error)
 {
+    size_t length = strlen(path);
+    bool is_gzip = length > 3 && strcmp(path + length - 3, ".gz") == 0;
     if (!overwrite && access(path, F_OK) == 0)
         return gt_error_exists(error, path);
-    struct gt_merged_file *file = calloc(1, sizeof *file);
-    if (!file)
-        return gt_error_system(error, ENOMEM, "%s", path);
-    file->overwrite = overwrite;
-    file->path = strdup(path);
-    size_t length = strlen(path);
-    int status = file->path ? 0 : -ENOMEM;
-    if (!status && length > 3 && strcmp(path + length - 3, ".gz") == 0)
-        status = start_gzip(file);
-    if (!status)
-        status = gt_new_file_begin_unnamed(&file->new, file->path);
-    file->has_new = !status;
-    if (status < 0) {
-        release_file(file);
+    int status = gt_new_file_begin_unnamed(new, path);
+    if (status < 0)
         return gt_error_system(error, -status, "%s", path);
-    }
-    *ret = file;
-    return 0;
-}
-
-struct gt_buffer *gt_merged_file_text(struct gt_merged_file *file)
-{
-    return &file->text;
-}
-
-static int write_all(struct gt_merged_file *file, const void *bytes, size_t length, struct gt_error *error)
-{
-    int status = gt_file_write_all(file->new.fd, bytes, length);
-    return status < 0 ? gt_error_system(error, -status, "%s", file->path) : 0;
-}
-
-static int pack(struct gt_merged_file *file, int mode, struct gt_error *error)
-{
-    file->stream.next_in = (Bytef *)file->text.data;
-    file->stream.avail_in = (uInt)file->text.length;
-    do {
-        file->stream.next_out = file->packed;
-        file->stream.avail_out = BLOCK;
-        deflate(&file->stream, mode);
-        int status = write_all(file, file->packed, BLOCK - file->stream.avail_out, error);
-        if (status < 0)
-            return status;
-    } while (!file->stream.avail_out);
-    return 0;
-}
-
-/* Arguments of events are copied as they are in the traces. */
-static void make_valid(struct gt_buffer *text)
-{
-    struct gt_buffer valid = {0};
-    if (text->failed || !text->length || gt_utf8_are_valid(text->data, text->length))
-        return;
-    int status = gt_utf8_valid_bytes(&valid, text->data, text->length);
-    gt_buffer_release(text);
-    *text = valid;
-    text->failed = status;
-}
-
-static int write_text(struct gt_merged_file *file, int mode, struct gt_error *error)
-{
-    make_valid(&file->text);
-    if (file->text.failed)
-        return gt_error_system(error, -file->text.failed, "%s", file->path);
-    int status = file->is_gzip ? pack(file, mode, error) : write_all(file, file->text.data, file->text.length, error);
-    gt_buffer_clear(&file->text);
-    return status;
-}
-
-int gt_merged_file_flush(struct gt_merged_file *file, struct gt_error *error)
-{
-    return file->text.length < BLOCK && !file->text.failed ? 0 : write_text(file, Z_NO_FLUSH, error);
-}
-
-/* Write the rest and put the file into its place, or (not `whole`) remove it. Releases `file`, which may be NULL. */
-static int close_file(struct gt_merged_file *file, bool whole, struct gt_error *error)
-{
-    if (!file)
+    int fd = fcntl(new->fd, F_DUPFD_CLOEXEC, 0);
+    merged->path = path;
+    merged->file = fd < 0 ? NULL : gzdopen(fd, is_gzip ? "wb6" : "wbT");
+    if (merged->file)
         return 0;
-    int status = whole ? write_text(file, Z_FINISH, error) : 0;
-    if (whole && status >= 0) {
-        file->has_new = false;
-        status = gt_new_file_place(&file->new, file->overwrite);
-        if (status == 0 && close(file->new.fd) < 0)
-            status = -errno;
-        if (status == -EEXIST)
-            gt_error_exists(error, file->path);
-        else if (status < 0)
-            gt_error_system(error, -status, "%s", file->path);
+    if (fd >= 0)
+        close(fd);
+    gt_new_file_drop(new);
+    return gt_error_system(error, ENOMEM, "%s", path);
+}
+
+/* Write the rest and put the file into its place, or (not `whole`) remove it. */
+static int close_file(struct gt_merged_trace *merged, struct gt_new_file *new, bool whole, bool overwrite,
+                      struct gt_error *error)
+{
+    int status = whole ? gt_merged_write(merged, error) : 0;
+    if (gzclose(merged->file) != Z_OK && whole && status >= 0)
+        status = gt_error_system(error, errno ? errno : EIO, "%s", merged->path);
+    if (!whole || status < 0) {
+        gt_new_file_drop(new);
+        return status;
     }
-    release_file(file);
-    return status;
+    status = gt_new_file_place(new, overwrite);
+    if (status == 0 && close(new->fd) < 0)
+        status = -errno;
+    if (status == -EEXIST)
+        return gt_error_exists(error, merged->path);
+    return status < 0 ? gt_error_system(error, -status, "%s", merged->path) : 0;
 }
 
 /* ---- the merge ---- */
@@ -164,9 +73,6 @@ struct merge {
     int64_t *shift;                 /* ns by which each file is moved */
     const char **clock;             /* for each file: how its times became absolute */
     struct gt_columns_sink columns; /* takes the samples */
-    uint32_t file;                  /* the one being read */
-    bool is_first_reading;          /* nothing is known yet: what is taken may turn out to be taken wrongly */
-    bool is_wrong, is_read;         /* it was; all was taken */
     struct gt_merged_trace merged;
 };
 
@@ -327,19 +233,13 @@ static int take_file(void *context, uint32_t file, struct gt_error *error)
 {
     struct merge *merge = context;
     struct gt_trace_sink sink = gt_columns_sink(&merge->columns);
-    merge->is_wrong |= merge->file == file; /* it is read again: its clock or node was told late */
-    merge->file = file;
     return sink.file(&merge->columns, file, error);
 }
 
 static int take_event(void *context, const struct gt_trace_event *event, struct gt_error *error)
 {
     struct merge *merge = context;
-    if (!merge->is_first_reading)
-        return gt_merged_event(&merge->merged, event, error);
-    if (!merge->is_wrong)
-        merge->is_wrong = gt_merged_event(&merge->merged, event, NULL) < 0;
-    return 0;
+    return gt_merged_event(&merge->merged, event, error);
 }
 
 static int take_sample(void *context, uint32_t series, int64_t time, double value, struct gt_error *error)
@@ -352,7 +252,7 @@ static int take_sample(void *context, uint32_t series, int64_t time, double valu
 /* The first event says what the times count from, and how each file's clock was found. */
 static void write_base(struct merge *merge)
 {
-    struct gt_buffer *out = gt_merged_file_text(merge->merged.file);
+    struct gt_buffer *out = &merge->merged.out;
     const struct gt_trace *trace = merge->trace;
     gt_buffer_printf(
         out,
@@ -404,43 +304,36 @@ static int name_output(struct merge *merge, struct gt_error *error)
 static int read_events(struct merge *merge, struct gt_error *error)
 {
     struct gt_trace_sink sink = {merge, take_file, take_event, take_sample, .is_raw = true};
-    gt_merged_forget(&merge->merged);
     merge->trace->samples.count = 0;
     merge->columns = (struct gt_columns_sink){.trace = merge->trace, .options = gt_trace_source_options(merge->source)};
-    merge->file = GT_TRACE_NONE;
-    int status = gt_sorted_text_open(&merge->merged.sorted, merge->output ? merge->output : "", 0, error);
-    return status < 0 ? status : gt_trace_source_read(merge->source, &sink, merge->shift, error);
+    return gt_trace_source_read(merge->source, &sink, merge->shift, error);
 }
 
 static int write_file(struct merge *merge, struct gt_error *error)
 {
-    const struct gt_merge_options *options = merge->options;
-    int status = gt_trace_spare_inputs(merge->output, merge->paths, merge->count,
-                                       gt_trace_source_options(merge->source)->suffixes, error);
+    const struct gt_merge_request *request = &merge->options->request;
+    struct gt_merged_trace *merged = &merge->merged;
+    struct gt_trace_options *reading = gt_trace_source_options(merge->source);
+    struct gt_new_file new;
+    int status = gt_trace_spare_inputs(merge->output, merge->paths, merge->count, reading->suffixes, error);
     if (status >= 0)
-        status = open_file(&merge->merged.file, merge->output, options->request.overwrite, error);
+        status = open_file(merged, &new, merge->output, request->overwrite, error);
     if (status < 0)
         return status;
-    struct gt_buffer *out = gt_merged_file_text(merge->merged.file);
-    gt_buffer_char(out, '[');
+    gt_buffer_char(&merged->out, '[');
     write_base(merge);
-    status = merge->is_read ? 0 : read_events(merge, error);
-    gt_merged_tell(&merge->merged);
+    status = read_events(merge, error);
     if (status >= 0)
-        status = gt_merged_samples(&merge->merged, error);
-    if (status >= 0 && options->request.critical_path)
-        status = gt_merged_critical_path(&merge->merged, merge->paths, merge->count,
-                                         gt_trace_source_options(merge->source), merge->shift, error);
-    if (status >= 0)
-        status = gt_merged_write(&merge->merged, error);
-    bool is_empty = !merge->merged.events && !merge->merged.counters;
+        status = gt_merged_samples(merged, error);
+    if (status >= 0 && request->critical_path)
+        status = gt_merged_critical_path(merged, merge->paths, merge->count, reading, merge->shift, error);
+    bool is_empty = !merged->events && !merged->counters, is_wanted = !(is_empty && request->not_empty);
     if (is_empty)
-        gt_buffer_clear(out);
-    gt_buffer_text(out, is_empty ? "[]\n" : "\n]\n");
-    bool is_wanted = !(is_empty && merge->options->request.not_empty);
+        gt_buffer_clear(&merged->out);
+    gt_buffer_text(&merged->out, is_empty ? "[]\n" : "\n]\n");
     if (!is_wanted)
         merge->output = NULL;
-    int closed = close_file(merge->merged.file, status >= 0 && is_wanted, error);
+    int closed = close_file(merged, &new, status >= 0 && is_wanted, request->overwrite, error);
     return status < 0 ? status : closed;
 }
 
@@ -452,30 +345,10 @@ static bool is_shifted(const struct merge *merge)
     return false;
 }
 
-/* Files that tell of several nodes may say so behind the events. */
-static bool has_parts(const struct gt_trace *trace)
-{
-    return trace->file_count && trace->file[trace->file_count - 1].part_of != GT_TRACE_NONE;
-}
-
-/* Where clocks and steps need not be known before, the files are read once, as if ids were as many files suggest. Where that
- * was wrong they are read again. */
-static int read_first(struct merge *merge, struct gt_error *error)
-{
-    const struct gt_trace_options *options = &merge->options->trace;
-    if (merge->options->request.align || options->by_step || options->from_first)
-        return gt_trace_source_read(merge->source, NULL, NULL, error);
-    merge->merged.nodes = merge->trace->file_count;
-    merge->is_first_reading = true;
-    int status = read_events(merge, error);
-    merge->is_first_reading = false;
-    merge->is_read = !merge->is_wrong && !has_parts(merge->trace);
-    return status;
-}
-
+/* Everything that the second reading needs: clocks, the window, and the numbers of processes. */
 static int prepare(struct merge *merge, struct gt_error *error)
 {
-    int status = read_first(merge, error);
+    int status = gt_trace_source_read(merge->source, NULL, NULL, error);
     if (status < 0)
         return status;
     merge->shift = calloc(merge->trace->file_count + 1, sizeof *merge->shift);
@@ -486,20 +359,14 @@ static int prepare(struct merge *merge, struct gt_error *error)
         status = align(merge, error);
     if (status >= 0)
         place_unknown(merge);
-    if (status >= 0 && is_shifted(merge)) {
-        merge->is_read = false;
+    if (status >= 0 && is_shifted(merge))
         status = gt_trace_source_read(merge->source, NULL, merge->shift, error);
-    }
     if (status >= 0)
         status = choose_window(merge, error);
     if (status >= 0 && gt_merged_number(&merge->merged) < 0)
         status = gt_error_system(error, ENOMEM, "merging");
-    if (status >= 0) {
-        bool are_apart = merge->merged.nodes > 1;
-        choose_base(merge);
-        count_nodes(merge);
-        merge->is_read &= !merge->merged.has_ids || are_apart == (merge->merged.nodes > 1);
-    }
+    choose_base(merge);
+    count_nodes(merge);
     return status;
 }
 

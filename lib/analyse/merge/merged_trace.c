@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "base/utf8.h"
 
 /* ---- numbers of processes and threads: by class of phase in SMDebug's order, and their own where they can ---- */
 
@@ -189,28 +189,35 @@ void gt_merged_time(struct gt_buffer *out, int64_t ns)
     write_whole(out, rest, digits);
 }
 
-/* A piece of sorted text is this, and the event. What is between its two parts (pid, tid and time) is put in at the end,
- * when all tracks are known. */
-struct piece {
-    int64_t start;
-    uint32_t track; /* GT_TRACE_NONE: the event is whole */
-    uint32_t first; /* length of the first part */
-    bool has_time;
-};
+/* ---- the file ---- */
 
-/* Returns where the piece begins. */
-static size_t begin_piece(struct gt_buffer *out, struct piece piece)
+enum { BLOCK = 1 << 20 };
+
+int gt_merged_write(struct gt_merged_trace *merged, struct gt_error *error)
 {
-    size_t begin = out->length;
-    add(out, (const char *)&piece, sizeof piece);
-    ADD(out, ",\n");
-    return begin;
+    struct gt_buffer *out = &merged->out, valid = {0};
+    if (!out->failed && out->length && !gt_utf8_are_valid(out->data, out->length)) {
+        /* Arguments of events are copied as they are in the traces. */
+        int status = gt_utf8_valid_bytes(&valid, out->data, out->length);
+        gt_buffer_release(out);
+        *out = valid;
+        out->failed = status;
+    }
+    if (out->failed)
+        return gt_error_system(error, -out->failed, "%s", merged->path);
+    errno = 0;
+    if (out->length && !gzwrite(merged->file, out->data, (unsigned)out->length))
+        return gt_error_system(error, errno ? errno : EIO, "%s", merged->path);
+    gt_buffer_clear(out);
+    return 0;
 }
 
-void gt_merged_begin(struct gt_buffer *out)
+int gt_merged_end(struct gt_merged_trace *merged, struct gt_error *error)
 {
-    begin_piece(out, (struct piece){.track = GT_TRACE_NONE});
+    return merged->out.length < BLOCK && !merged->out.failed ? 0 : gt_merged_write(merged, error);
 }
+
+/* ---- names ---- */
 
 static void touch(struct gt_merged_trace *merged, int64_t start, int64_t end)
 {
@@ -220,7 +227,7 @@ static void touch(struct gt_merged_trace *merged, int64_t start, int64_t end)
 
 void gt_merged_metadata(struct gt_merged_trace *merged, const char *what, int64_t pid, int64_t tid)
 {
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = &merged->out;
     gt_buffer_printf(out, ",\n{\"name\": \"%s\", \"ph\": \"M\", \"pid\": %" PRId64, what, pid);
     if (tid >= 0)
         gt_buffer_printf(out, ", \"tid\": %" PRId64, tid);
@@ -230,7 +237,7 @@ void gt_merged_metadata(struct gt_merged_trace *merged, const char *what, int64_
 /* What readers tell GPUs and cycles of a profiler by: these write a file each, other tools go on in the next. */
 static void write_origin(struct gt_merged_trace *merged, const struct gt_trace_process *of)
 {
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = &merged->out;
     if (strcmp(merged->trace->file[of->file].format, "chrome") == 0)
         gt_buffer_printf(out, ", \"source\": %" PRIu32, of->file);
     gt_buffer_text(out, ", \"source_pid\": ");
@@ -241,7 +248,7 @@ static void write_origin(struct gt_merged_trace *merged, const struct gt_trace_p
 static void write_process(struct gt_merged_trace *merged, int64_t pid, const char *name, const char *label,
                           const char *node, int32_t rank, const struct gt_trace_process *of)
 {
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = &merged->out;
     gt_merged_metadata(merged, "process_name", pid, -1);
     gt_buffer_text(out, "\"name\": ");
     gt_json_quote(out, name);
@@ -291,7 +298,7 @@ static void tell_thread(struct gt_merged_trace *merged, uint32_t number)
 {
     struct gt_merged_lane *lane = &merged->lane[merged->lane[number].first];
     const struct gt_trace_track *track = &merged->trace->track[number];
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = &merged->out;
     const char *name = gt_trace_text(merged->trace, track->name), *tid = gt_trace_text(merged->trace, track->tid);
     char number_text[24];
     snprintf(number_text, sizeof number_text, "%" PRId64, lane->tid);
@@ -323,7 +330,7 @@ static bool is_rewritten(struct gt_span key)
 
 static void write_apart(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_span id)
 {
-    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
+    struct gt_buffer *out = &merged->out;
     uint32_t file = merged->trace->process[merged->trace->track[event->track].process].file;
     id = gt_span_unquoted(id);
     gt_buffer_printf(out, "\"%u:", gt_trace_node_of(merged->trace, file));
@@ -334,7 +341,7 @@ static void write_apart(struct gt_merged_trace *merged, const struct gt_trace_ev
 /* {"local": 7} counts within a process, and stays; {"global": 7} counts everywhere. */
 static void write_scoped_id(struct gt_merged_trace *merged, const struct gt_trace_event *event)
 {
-    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
+    struct gt_buffer *out = &merged->out;
     struct gt_walk walk;
     struct gt_span key, value;
     const char *comma = "";
@@ -355,10 +362,9 @@ static void write_scoped_id(struct gt_merged_trace *merged, const struct gt_trac
 /* Flows and asynchronous events of two nodes may bear the same id. */
 static void write_id(struct gt_merged_trace *merged, const struct gt_trace_event *event)
 {
-    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
+    struct gt_buffer *out = &merged->out;
     struct gt_span id = event->item->id;
-    bool is_own = event->phase == 'C' || event->phase == 'X', as_is = merged->nodes < 2 || is_own;
-    merged->has_ids |= id.text && !is_own;
+    bool as_is = merged->nodes < 2 || event->phase == 'C' || event->phase == 'X';
     if (!id.text || (*id.text == '{' && as_is))
         return; /* an id2 as it is comes with the other members */
     if (*id.text == '{') {
@@ -481,23 +487,6 @@ static void write_label(struct gt_merged_trace *merged, struct gt_buffer *out, s
         gt_json_quote(out, merged->scratch.data);
 }
 
-static int see_track(struct gt_merged_trace *merged, uint32_t track)
-{
-    if (track < merged->seen_count && merged->is_seen[track])
-        return 0;
-    while (merged->seen_count <= track) {
-        bool *added = (bool *)gt_grow((void **)(void *)&merged->is_seen, &merged->seen_count, &merged->seen_capacity,
-                                      sizeof *merged->is_seen);
-        if (!added)
-            return -ENOMEM;
-        *added = false;
-    }
-    if (GT_APPEND_TO(merged, track, track) < 0)
-        return -ENOMEM;
-    merged->is_seen[track] = true;
-    return 0;
-}
-
 /* What stands behind the time. */
 static void write_rest(struct gt_merged_trace *merged, struct gt_buffer *out, const struct gt_trace_event *event)
 {
@@ -517,48 +506,32 @@ static void write_rest(struct gt_merged_trace *merged, struct gt_buffer *out, co
 
 int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error)
 {
-    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
-    bool is_mended = event->item->has & GT_RAW_EVENT_MENDED;
-    struct piece piece = {event->start, event->track, 0, !(event->flag & GT_TRACE_NO_TIME)};
-    if (see_track(merged, event->track) < 0)
-        return gt_error_system(error, ENOMEM, "merging");
-    size_t begin = begin_piece(out, piece), from = begin + sizeof piece;
+    struct gt_buffer *out = &merged->out;
+    const struct gt_merged_lane *lane = &merged->lane[event->track];
+    tell_process(merged, merged->trace->track[event->track].process);
+    tell_thread(merged, event->track);
+    ADD(out, ",\n");
+    size_t begin = out->length;
     ADD(out, "{\"name\": ");
     write_label(merged, out, event->written);
     ADD(out, ", \"ph\": \"");
     add(out, &event->phase, 1);
     ADD(out, "\", \"pid\": ");
-    if (is_mended && !out->failed)
-        mend(out, from);
-    size_t rest = out->length;
-    write_rest(merged, out, event);
-    if (is_mended && !out->failed)
-        mend(out, rest);
-    piece.first = (uint32_t)(rest - from);
-    if (!out->failed)
-        memcpy(out->data + begin, &piece, sizeof piece);
-    if (piece.has_time)
-        touch(merged, event->start, event->start + event->duration);
-    int64_t rank = event->flag & GT_TRACE_PAIRED ? -(int64_t)merged->events - 1 : 0; /* the outer one ends later */
-    merged->events++;
-    return gt_sorted_text_add(merged->sorted, piece.has_time ? event->start : INT64_MIN, rank, error);
-}
-
-void gt_merged_forget(struct gt_merged_trace *merged)
-{
-    gt_sorted_text_close(merged->sorted);
-    merged->sorted = NULL;
-    merged->events = merged->track_count = merged->seen_count = 0;
-    merged->first = INT64_MAX;
-    merged->last = INT64_MIN;
-}
-
-void gt_merged_tell(struct gt_merged_trace *merged)
-{
-    for (size_t i = 0; i < merged->track_count; i++) {
-        tell_process(merged, merged->trace->track[merged->track[i]].process);
-        tell_thread(merged, merged->track[i]);
+    write_integer(out, lane->pid);
+    if (*gt_trace_text(merged->trace, merged->trace->track[event->track].tid)) {
+        ADD(out, ", \"tid\": ");
+        write_integer(out, lane->tid);
     }
+    if (!(event->flag & GT_TRACE_NO_TIME)) {
+        ADD(out, ", \"ts\": ");
+        gt_merged_time(out, event->start - merged->base);
+        touch(merged, event->start, event->start + event->duration);
+    }
+    write_rest(merged, out, event);
+    if (event->item->has & GT_RAW_EVENT_MENDED && !out->failed)
+        mend(out, begin);
+    merged->events++;
+    return gt_merged_end(merged, error);
 }
 
 /* ---- samples: a counter for each, and marks where GPUs had little to do ---- */
@@ -664,7 +637,7 @@ static void write_number(struct gt_buffer *out, double value)
 static int write_counters(struct counters *counters, struct gt_error *error)
 {
     struct gt_merged_trace *merged = counters->merged;
-    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
+    struct gt_buffer *out = &merged->out;
     int64_t told = 0;
     for (size_t i = 0; i < merged->trace->series_count; i++)
         if (counters->key[i] && counters->pid[i] > told) {
@@ -674,7 +647,7 @@ static int write_counters(struct counters *counters, struct gt_error *error)
         }
     for (size_t i = 0; i < counters->count; i++) {
         struct sample sample = sample_at(counters, i);
-        gt_merged_begin(out);
+        ADD(out, ",\n");
         gt_buffer_text(out, "{\"name\": ");
         gt_json_quote(out, counters->key[sample.series]);
         gt_buffer_printf(out, ", \"ph\": \"C\", \"pid\": %" PRId64 ", \"ts\": ", counters->pid[sample.series]);
@@ -684,7 +657,7 @@ static int write_counters(struct counters *counters, struct gt_error *error)
         gt_buffer_text(out, "}}");
         touch(merged, sample.time, sample.time);
         merged->counters++;
-        int status = gt_sorted_text_add(merged->sorted, sample.time, 0, error);
+        int status = gt_merged_end(merged, error);
         if (status < 0)
             return status;
     }
@@ -707,7 +680,7 @@ static bool is_low(const struct counters *counters, const struct sample *sample)
 static void write_mark(struct counters *counters, size_t from, size_t to, int64_t time, size_t *nearest)
 {
     struct gt_merged_trace *merged = counters->merged;
-    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
+    struct gt_buffer *out = &merged->out;
     bool any = false;
     memset(nearest, 0, merged->trace->series_count * sizeof *nearest);
     for (size_t i = from; i < to; i++) {
@@ -715,7 +688,7 @@ static void write_mark(struct counters *counters, size_t from, size_t to, int64_
         if (!*best || llabs(time_at(counters, i) - time) < llabs(time_at(counters, *best - 1) - time))
             *best = i + 1;
     }
-    gt_merged_begin(out);
+    ADD(out, ",\n");
     gt_buffer_printf(out, "{\"name\": \"%s\", \"ph\": \"i\", \"s\": \"g\", \"pid\": %" PRId64 ", \"ts\": ", mark_name,
                      counters->mark_pid);
     gt_merged_time(out, time - merged->base);
@@ -753,7 +726,7 @@ static int write_marks(struct counters *counters, struct gt_error *error)
             ;
         write_mark(counters, from, to, time, nearest);
         last = time;
-        status = gt_sorted_text_add(merged->sorted, time, 0, error);
+        status = gt_merged_end(merged, error);
     }
     free(nearest);
     return status;
@@ -781,44 +754,10 @@ int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error)
     return status;
 }
 
-static int take_piece(void *context, const char *text, size_t length, struct gt_error *error)
-{
-    struct gt_merged_trace *merged = context;
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
-    struct piece piece;
-    memcpy(&piece, text, sizeof piece);
-    text += sizeof piece;
-    length -= sizeof piece;
-    if (piece.track != GT_TRACE_NONE) {
-        const struct gt_merged_lane *lane = &merged->lane[piece.track];
-        add(out, text, piece.first);
-        write_integer(out, lane->pid);
-        if (*gt_trace_text(merged->trace, merged->trace->track[piece.track].tid)) {
-            ADD(out, ", \"tid\": ");
-            write_integer(out, lane->tid);
-        }
-        if (piece.has_time) {
-            ADD(out, ", \"ts\": ");
-            gt_merged_time(out, piece.start - merged->base);
-        }
-        text += piece.first;
-        length -= piece.first;
-    }
-    add(out, text, length);
-    return gt_merged_file_flush(merged->file, error);
-}
-
-int gt_merged_write(struct gt_merged_trace *merged, struct gt_error *error)
-{
-    return gt_sorted_text_take(merged->sorted, take_piece, merged, error);
-}
-
 void gt_merged_release(struct gt_merged_trace *merged)
 {
-    gt_sorted_text_close(merged->sorted);
+    gt_buffer_release(&merged->out);
     gt_buffer_release(&merged->scratch);
-    free(merged->track);
-    free(merged->is_seen);
     free(merged->lane);
     free(merged->process);
 }

@@ -4,19 +4,11 @@
 
 #include <regex.h>
 #include <stdbool.h>
+#include <zlib.h>
 
-#include "analyse/merge/sorted_text.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "trace/source.h"
-
-/* The file is plain or gzip; it is written beside its place and renamed when it is whole. */
-struct gt_merged_file;
-
-/* Returns the text that goes to the file with the next flush. */
-struct gt_buffer *gt_merged_file_text(struct gt_merged_file *file);
-/* Writes when enough has come together. */
-int gt_merged_file_flush(struct gt_merged_file *file, struct gt_error *error);
 
 /* Processes and threads of the merged file. */
 struct gt_merged_lane {
@@ -33,16 +25,13 @@ struct gt_merged_process {
 
 struct gt_merged_trace {
     const struct gt_trace *trace;
-    struct gt_merged_file *file;   /* takes the metadata */
-    struct gt_sorted_text *sorted; /* takes all events, and hands them over in the order of time */
-    const regex_t *metrics;        /* samples whose NAME_DIMENSION_NODE matches; NULL: all */
-    double low_gpu;                /* percent of use below which a GPU is marked; 0: no marks */
-    int64_t base;                  /* ns that the file's times count from; whole microseconds */
-    size_t nodes;                  /* ids of several nodes are kept apart */
-    bool has_ids;                  /* there are some that would be */
-    uint32_t *track;               /* those that have events, in the order of their first ones */
-    bool *is_seen;                 /* of each track */
-    size_t track_count, track_capacity, seen_count, seen_capacity;
+    gzFile file; /* plain text or gzip, written beside its place and renamed when it is whole */
+    const char *path;
+    struct gt_buffer out;   /* goes to the file in blocks */
+    const regex_t *metrics; /* samples whose NAME_DIMENSION_NODE matches; NULL: all */
+    double low_gpu;         /* percent of use below which a GPU is marked; 0: no marks */
+    int64_t base;           /* ns that the file's times count from; whole microseconds */
+    size_t nodes;           /* ids of several nodes are kept apart */
     struct gt_buffer scratch;
     struct gt_merged_lane *lane;       /* of each track */
     struct gt_merged_process *process; /* of each process */
@@ -53,19 +42,14 @@ struct gt_merged_trace {
 /* Gives processes pids by class of phase, in SMDebug's order, and threads ids that JavaScript can hold. Returns 0 or
  * -ENOMEM. */
 int gt_merged_number(struct gt_merged_trace *merged);
-/* Takes an event; its track may be numbered later. */
+/* Writes an event; the first one of a process or thread comes behind its name. */
 int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error);
-/* Begins another event, which is written whole, behind the end of the sorted text. */
-void gt_merged_begin(struct gt_buffer *out);
-/* Forgets all events. */
-void gt_merged_forget(struct gt_merged_trace *merged);
-/* Writes the names of processes and threads that have events. */
-void gt_merged_tell(struct gt_merged_trace *merged);
 /* Begins an event that tells something of a process, or of a thread where `tid` is not -1, up to its arguments. */
 void gt_merged_metadata(struct gt_merged_trace *merged, const char *what, int64_t pid, int64_t tid);
-/* Takes counters and marks of all samples of the trace. */
+/* Writes counters and marks of all samples of the trace. */
 int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error);
-/* Writes what was taken. */
+/* Writes the text to the file; gt_merged_end does it behind an event when enough has come together. */
+int gt_merged_end(struct gt_merged_trace *merged, struct gt_error *error);
 int gt_merged_write(struct gt_merged_trace *merged, struct gt_error *error);
 /* Writes a time as microseconds, exact. */
 void gt_merged_time(struct gt_buffer *out, int64_t ns);

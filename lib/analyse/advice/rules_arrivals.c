@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/advice/advice.h"
+#include "analyse/advice/findings.h"
 #include "analyse/advice/arrival_replay.h"
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
@@ -32,7 +32,7 @@ struct step_kernels {
 };
 
 struct job {
-    struct gt_adviser *adviser;
+    struct gt_findings *findings;
     const struct gt_collectives *collectives;
     const struct gt_rank_figures *rank;
     size_t ranks;
@@ -53,13 +53,13 @@ struct job {
 /* What of a rank may make it late, and how it is told: as a ratio to the median of the others, or as shares of the time. */
 static const struct {
     enum gt_rank_figure figure;
-    enum gt_loss_kind loss;
+    enum gt_cause loss;
     const char *sentence;
 } causes[] = {
-    {GT_RANK_KERNEL, GT_LOSS_OTHER, "%sits kernels are %.0f %% slower (on average %s, the others' %s)"},
-    {GT_RANK_LOADING, GT_LOSS_LOADING,
+    {GT_RANK_KERNEL, GT_CAUSE_OTHER, "%sits kernels are %.0f %% slower (on average %s, the others' %s)"},
+    {GT_RANK_LOADING, GT_CAUSE_LOADING,
      "its GPU waits for the data loader for %.0f %% of the time, the others' for %.0f %%"},
-    {GT_RANK_HOST, GT_LOSS_HOST, "its GPU waits for the host for %.0f %% of the time%s, the others' for %.0f %%"},
+    {GT_RANK_HOST, GT_CAUSE_HOST, "its GPU waits for the host for %.0f %% of the time%s, the others' for %.0f %%"},
 };
 
 static const double TELLING = 5; /* percent */
@@ -93,15 +93,6 @@ static bool is_in_each_step(const struct straggler *straggler)
     return 10 * straggler->late >= 9 * straggler->steps;
 }
 
-double gt_advice_blamed(const struct gt_adviser *adviser, uint32_t node, enum gt_loss_kind kind)
-{
-    double ns = 0;
-    for (size_t i = 0; i < adviser->blame_count; i++)
-        if (adviser->blame[i].loss.kind == kind && adviser->blame[i].loss.node == node)
-            ns += adviser->blame[i].ns;
-    return ns;
-}
-
 /* Returns how far the figure is above the others', in percent of theirs, or of the time. */
 static double excess_of(const struct gt_rank_figures *ranks, size_t count, size_t rank, enum gt_rank_figure figure,
                         double *own, double *others)
@@ -115,7 +106,7 @@ static double excess_of(const struct gt_rank_figures *ranks, size_t count, size_
 /* Work belongs to the step that launched it, and may run in the next. Without a known call, its own start counts. */
 static int64_t launch_of(const struct job *job, size_t work)
 {
-    const struct gt_trace_events *events = &job->adviser->input->trace->events;
+    const struct gt_trace_events *events = &job->findings->input->trace->events;
     return events->start[job->call[work] == SIZE_MAX ? job->work.span[work].event : job->call[work]];
 }
 
@@ -172,7 +163,7 @@ static int measure_kernels(struct job *job)
         for (size_t i = from; i < to && means.count > 1; i++) {
             struct step_kernels *own = &job->kernels[i];
             double mean = own->sum / (double)own->count;
-            own->excess = own->count ? own->sum - (double)own->count * gt_advice_median_of_others(&means, mean) : 0;
+            own->excess = own->count ? own->sum - (double)own->count * gt_median_of_others(&means, mean) : 0;
         }
     }
     gt_numbers_release(&means);
@@ -223,16 +214,13 @@ static struct gt_rank_figures *in_slow_steps(const struct job *job, uint32_t nod
 
 static const char *waits_in(const struct job *job, size_t rank, char *text, size_t size)
 {
-    const struct gt_host_waits *waits;
-    *text = '\0';
-    if (gt_host_waits_find(job->adviser->input, &waits) >= 0)
-        gt_advice_waits_in(job->adviser, waits, job->rank[rank].node, text, size);
+    gt_write_host_wait(job->findings, job->rank[rank].node, text, size);
     return text;
 }
 
 /* The cause that is the most of a rank's whole time. `ranks` are those of the job, or with the kernels of some steps. */
 static bool write_greatest_cause(const struct job *job, const struct gt_rank_figures *ranks, size_t rank,
-                                 const char *when, char *text, size_t size, struct gt_blame *blame)
+                                 const char *when, char *text, size_t size, struct gt_attributed *blame)
 {
     bool found = false;
     double most = TELLING, own, others;
@@ -246,7 +234,7 @@ static bool write_greatest_cause(const struct job *job, const struct gt_rank_fig
             continue;
         most = share;
         found = true;
-        blame->loss.kind = causes[i].loss;
+        blame->cause = causes[i].loss;
         blame->ns = (own - others) / (double)ranks[rank].gpus;
         if (figure == GT_RANK_KERNEL)
             snprintf(text, size, causes[i].sentence, when, excess, GT_TIME_WORDS(own), GT_TIME_WORDS(others));
@@ -261,7 +249,7 @@ static bool write_greatest_cause(const struct job *job, const struct gt_rank_fig
 
 /* Kernels that are slow in some steps are compared in these steps. */
 static bool write_cause(const struct job *job, const struct straggler *straggler, size_t rank, char *text, size_t size,
-                        struct gt_blame *blame)
+                        struct gt_attributed *blame)
 {
     if (!straggler->has_steps || straggler->late == straggler->steps)
         return write_greatest_cause(job, job->rank, rank, "", text, size, blame);
@@ -269,7 +257,7 @@ static bool write_cause(const struct job *job, const struct straggler *straggler
     size_t slow;
     struct gt_rank_figures *ranks = in_slow_steps(job, job->rank[rank].node, &slow);
     if (!ranks)
-        job->adviser->status = -ENOMEM;
+        job->findings->status = -ENOMEM;
     if (slow < straggler->late)
         snprintf(when, sizeof when, "in %zu of %zu steps ", slow, straggler->steps);
     else if (!is_in_each_step(straggler))
@@ -284,7 +272,7 @@ static bool write_cause(const struct job *job, const struct straggler *straggler
 /* Keys: name (a string), node. */
 static int list_host(const struct job *job, struct gt_spans *spans)
 {
-    const struct gt_analysis_input *input = job->adviser->input;
+    const struct gt_analysis_input *input = job->findings->input;
     const struct gt_trace_events *events = &input->trace->events;
     int status = 0;
     for (size_t i = 0; i < events->count && status >= 0; i++) {
@@ -338,7 +326,7 @@ static bool is_better(const struct host_work *work, const struct host_work *best
 }
 
 static bool write_host_cause(const struct job *job, size_t rank, double whole, char *text, size_t size,
-                             struct gt_blame *blame)
+                             struct gt_attributed *blame)
 {
     struct gt_spans spans = {0};
     struct host_work best = {0}, work;
@@ -352,10 +340,10 @@ static bool write_host_cause(const struct job *job, size_t rank, double whole, c
     if (status < 0 || !(gt_percent(best.own - best.others, whole) >= TELLING))
         return false;
     snprintf(text, size, "%.100s takes %.0f %% of its time (%s), of the others' %.0f %%",
-             gt_trace_text(job->adviser->input->trace, best.name), gt_percent(best.own, whole), GT_TIME_WORDS(best.own),
-             gt_percent(best.others, whole));
-    if (gt_loader_part(job->adviser->input, best.event) != GT_LOADER_BATCH)
-        blame->loss.kind = GT_LOSS_LOADING;
+             gt_trace_text(job->findings->input->trace, best.name), gt_percent(best.own, whole),
+             GT_TIME_WORDS(best.own), gt_percent(best.others, whole));
+    if (gt_loader_part(job->findings->input, best.event) != GT_LOADER_BATCH)
+        blame->cause = GT_CAUSE_LOADING;
     blame->ns = best.own - best.others;
     return true;
 }
@@ -365,7 +353,7 @@ static bool write_host_cause(const struct job *job, size_t rank, double whole, c
 /* A collective of the host is hidden by operators. */
 static int add_operators(struct job *job)
 {
-    const struct gt_analysis_input *input = job->adviser->input;
+    const struct gt_analysis_input *input = job->findings->input;
     int status = 0;
     for (size_t i = 0; i < input->trace->events.count && status >= 0; i++)
         if (gt_analysis_work(input, i) == GT_WORK_OPERATOR && gt_trace_lasts(input->trace, i))
@@ -377,7 +365,7 @@ static int add_operators(struct job *job)
 static int find_compute(struct job *job)
 {
     size_t kept = 0;
-    int status = gt_gpu_all_spans(job->adviser->input, &job->compute);
+    int status = gt_gpu_all_spans(job->findings->input, &job->compute);
     for (size_t i = 0; i < job->compute.count; i++) {
         struct gt_keyed_span span = job->compute.span[i];
         if (span.key[GT_GPU_USE] != GT_USE_COMPUTE)
@@ -399,8 +387,8 @@ static double exposed_wait(const struct job *job, const struct gt_collective *co
     int64_t wait = collective->last - arrival->start;
     if (arrival->event == SIZE_MAX)
         return (double)wait;
-    int64_t from = job->adviser->input->trace->events.start[arrival->event];
-    const uint32_t key[] = {arrival->node, gt_arrival_device(job->adviser->input, arrival)};
+    int64_t from = job->findings->input->trace->events.start[arrival->event];
+    const uint32_t key[] = {arrival->node, gt_arrival_device(job->findings->input, arrival)};
     return (double)(wait - gt_arrival_computed(&job->compute, key, from, from + wait));
 }
 
@@ -433,7 +421,7 @@ static size_t unit_of(const struct job *job, const struct gt_arrival *arrival, s
 {
     const struct gt_spans *steps = &job->steps, *work = &job->work;
     int64_t time = arrival->event == SIZE_MAX ? arrival->start
-                                              : job->adviser->input->trace->events.start[arrival->event];
+                                              : job->findings->input->trace->events.start[arrival->event];
     size_t at = GT_SEARCH(0, work->count, middle, work->span[middle].event < arrival->event);
     if (at < work->count && work->span[at].event == arrival->event)
         time = launch_of(job, at);
@@ -479,7 +467,7 @@ static int add_lateness(struct job *job, struct lateness *lateness, size_t numbe
     }
     gt_numbers_percentile(waits, 50); /* sorts them */
     for (size_t i = first; i < lateness->count && status >= 0; i++)
-        lateness->late[i].ns = gt_advice_median_of_others(waits, lateness->late[i].ns) - lateness->late[i].ns;
+        lateness->late[i].ns = gt_median_of_others(waits, lateness->late[i].ns) - lateness->late[i].ns;
     return status;
 }
 
@@ -556,9 +544,9 @@ static int find_stragglers(struct job *job)
     struct lateness lateness = {.late = malloc(arrivals * sizeof *lateness.late)};
     job->straggler = calloc(all->ranks + 1, sizeof *job->straggler);
     int status = job->straggler && lateness.late ? find_compute(job) : -ENOMEM;
-    status = status < 0 ? status : gt_gpu_all_spans(job->adviser->input, &job->work);
-    status = status < 0 ? status : gt_gpu_launches(job->adviser->input, &job->work, &job->call);
-    status = status < 0 ? status : gt_step_spans(job->adviser->input, &job->steps);
+    status = status < 0 ? status : gt_gpu_all_spans(job->findings->input, &job->work);
+    status = status < 0 ? status : gt_gpu_launches(job->findings->input, &job->work, &job->call);
+    status = status < 0 ? status : gt_step_spans(job->findings->input, &job->steps);
     gt_spans_sort_by(&job->steps, by_start);
     job->is_late = calloc(job->steps.count + 1, sizeof *job->is_late);
     status = status < 0 || job->is_late ? status : -ENOMEM;
@@ -569,7 +557,7 @@ static int find_stragglers(struct job *job)
     }
     if (status >= 0)
         judge_lateness(job, &lateness);
-    status = status < 0 ? status : gt_replay_open(&job->replay, job->adviser->input, all, &job->compute);
+    status = status < 0 ? status : gt_replay_open(&job->replay, job->findings->input, all, &job->compute);
     status = status < 0 ? status : find_costs(job);
     gt_numbers_release(&waits);
     free(lateness.late);
@@ -599,10 +587,10 @@ static size_t figures_of(const struct job *job, size_t rank)
 
 /* Ranks that Horovod alone tells of have no figures of their own, those without GPUs none but of their steps. */
 static bool find_cause(struct job *job, size_t rank, double whole, const struct straggler *straggler, char *text,
-                       size_t size, struct gt_blame *blame)
+                       size_t size, struct gt_attributed *blame)
 {
     size_t at = figures_of(job, rank);
-    *blame = (struct gt_blame){{GT_LOSS_OTHER, GT_LOSS_OF_STRAGGLER, job->collectives->rank[rank].node}, 0};
+    *blame = (struct gt_attributed){GT_CAUSE_OTHER, job->collectives->rank[rank].node, 0};
     if (at == job->ranks || (!job->rank[at].has_gpu && !is_steady(straggler)))
         return false;
     return job->rank[at].has_gpu ? write_cause(job, straggler, at, text, size, blame)
@@ -612,7 +600,7 @@ static bool find_cause(struct job *job, size_t rank, double whole, const struct 
 /* Returns true where the ranks that are late together are all ranks of one host, and there are others. */
 static bool is_host(const struct job *job, size_t first, struct gt_span host)
 {
-    const struct gt_analysis_input *input = job->adviser->input;
+    const struct gt_analysis_input *input = job->findings->input;
     bool is_whole = host.length > 0;
     size_t others = 0;
     for (size_t i = 0; i < job->collectives->ranks && is_whole; i++) {
@@ -631,7 +619,7 @@ static size_t write_late(const struct job *job, size_t first, bool is_rank, stru
     size_t count = 0, written = 0;
     for (size_t i = first; i < job->collectives->ranks; i++)
         count += job->late.first[i] == first;
-    struct gt_span host = gt_rank_host(job->adviser->input, job->collectives->rank[first].node);
+    struct gt_span host = gt_rank_host(job->findings->input, job->collectives->rank[first].node);
     bool is_whole = count > 1 && is_host(job, first, host);
     if (is_whole)
         gt_buffer_printf(out, "all ranks of %.*s (", (int)host.length, host.text);
@@ -642,7 +630,8 @@ static size_t write_late(const struct job *job, size_t first, bool is_rank, stru
                          !written               ? ""
                          : written + 1 == count ? " and "
                                                 : ", ",
-                         is_rank ? "" : "rank ", gt_analysis_text(job->adviser->input, job->collectives->rank[i].node));
+                         is_rank ? "" : "rank ",
+                         gt_analysis_text(job->findings->input, job->collectives->rank[i].node));
         written++;
     }
     if (count > SHOWN)
@@ -655,17 +644,16 @@ static size_t write_late(const struct job *job, size_t first, bool is_rank, stru
 static void put_blames(struct job *job, size_t first, double whole)
 {
     char text[400];
-    struct gt_blame blame;
+    struct gt_attributed blame;
     for (size_t i = first; i < job->collectives->ranks; i++)
         if (job->late.first[i] == first) {
             find_cause(job, i, whole, &job->straggler[first], text, sizeof text, &blame);
-            if (GT_APPEND_TO(job->adviser, blame, blame) < 0)
-                job->adviser->status = -ENOMEM;
+            gt_attribute_time(job->findings, blame);
         }
 }
 
 /* The table of collectives counts those to which it comes last alone; the sentence is of as many. */
-static void tell(struct job *job, size_t first, double whole, bool has_steps, const char *cause, struct gt_loss loss)
+static void tell(struct job *job, size_t first, double whole, bool has_steps, const char *cause, enum gt_cause kind)
 {
     struct straggler *straggler = &job->straggler[first];
     const struct gt_rank_clock *rank = &job->collectives->rank[first];
@@ -673,26 +661,27 @@ static void tell(struct job *job, size_t first, double whole, bool has_steps, co
     size_t at = figures_of(job, first), last = straggler->last;
     bool is_rank = at < job->ranks;
     double cost = straggler->cost, behind = straggler->behind;
-    struct gt_gain gain = is_rank ? gt_gain_of_rank(job->adviser, GT_TRACE_NONE, cost) : gt_gain_of(cost, whole);
+    struct gt_saving gain = is_rank ? gt_saving_on(job->findings, GT_TRACE_NONE, cost) : gt_saving_of(cost, whole);
     struct gt_buffer ranks = {0};
     size_t count = write_late(job, first, is_rank, &ranks);
     if (count == 1 && rank->latest) {
         last = rank->latest;
         behind = rank->kept_waiting;
     }
-    bool told = ranks.data &&
-                gt_advise(job->adviser, gain, "collectives, stragglers",
-                          "%s the others wait %.1f %% of %s: %s last to %zu of %zu collectives, there on average %s "
-                          "behind the median of the others; %s%s%s%s",
-                          ranks.data, gt_gain_of(cost, whole).percent,
-                          write_when(straggler, has_steps, when, sizeof when), count > 1 ? "they come" : "it comes",
-                          last, rank->collectives, GT_TIME_WORDS(behind / (double)last), count > 1 ? "of " : "",
-                          count > 1 ? gt_analysis_text(job->adviser->input, rank->node) : "", count > 1 ? ": " : "",
-                          cause);
-    gt_advice_is(job->adviser, told, loss);
-    straggler->is_named = told;
-    if (told)
+    struct gt_finding *finding = gt_finding_add(
+        job->findings, GT_RULE_LATE_RANKS, GT_IN_JOB, gain,
+        "%s the others wait %.1f %% of %s: %s last to %zu of %zu collectives, there on average %s "
+        "behind the median of the others; %s%s%s%s",
+        ranks.data, gt_saving_of(cost, whole).percent, write_when(straggler, has_steps, when, sizeof when),
+        count > 1 ? "they come" : "it comes", last, rank->collectives, GT_TIME_WORDS(behind / (double)last),
+        count > 1 ? "of " : "", count > 1 ? gt_analysis_text(job->findings->input, rank->node) : "",
+        count > 1 ? ": " : "", cause);
+    straggler->is_named = finding;
+    if (finding) {
+        finding->cause = kind;
+        finding->cause_node = rank->node;
         put_blames(job, first, whole);
+    }
     gt_buffer_release(&ranks);
 }
 
@@ -719,13 +708,13 @@ static void judge_rank(struct job *job, size_t number)
         return;
     bool has_steps = is_rank && job->rank[at].steps;
     double whole = has_steps ? job->rank[at].step_total : is_known ? job->rank[at].whole : job->whole;
-    struct gt_blame blame;
+    struct gt_attributed blame;
     bool is_told = find_cause(job, number, whole, straggler, cause, sizeof cause, &blame);
     bool is_pooled = !is_steady(straggler) && !is_told;
     int status = is_pooled ? 0 : stands_out(job, number);
-    job->adviser->status = status < 0 ? status : job->adviser->status;
+    job->findings->status = status < 0 ? status : job->findings->status;
     if (status > 0)
-        tell(job, number, whole, has_steps, cause, blame.loss);
+        tell(job, number, whole, has_steps, cause, blame.cause);
     for (size_t i = number; i < job->collectives->ranks && is_pooled; i++)
         job->straggler[i].is_pooled |= job->late.first[i] == number;
 }
@@ -747,16 +736,16 @@ static void judge_pool(struct job *job)
         steps = straggler->steps > steps ? straggler->steps : steps;
         if (count++ < SHOWN)
             gt_buffer_printf(&ranks, "%s%s in %zu of %zu", count > 1 ? ", " : "",
-                             gt_analysis_text(job->adviser->input, job->collectives->rank[i].node), straggler->late,
+                             gt_analysis_text(job->findings->input, job->collectives->rank[i].node), straggler->late,
                              straggler->steps);
     }
     if (count > SHOWN)
         gt_buffer_printf(&ranks, ", %zu other%s", count - SHOWN, count - SHOWN == 1 ? "" : "s");
-    struct gt_gain gain = job->ranks ? gt_gain_of_rank(job->adviser, GT_TRACE_NONE, cost)
-                                     : gt_gain_of(cost, job->whole);
+    struct gt_saving gain = job->ranks ? gt_saving_on(job->findings, GT_TRACE_NONE, cost)
+                                       : gt_saving_of(cost, job->whole);
     bool told = count && HALF * few <= steps && ranks.data &&
-                gt_advise(
-                    job->adviser, gain, "collectives, stragglers",
+                gt_finding_add(
+                    job->findings, GT_RULE_POOLED_LATE, GT_IN_JOB, gain,
                     "a few long steps: for %.0f %% of the time ranks wait for one that is late in few steps or "
                     "collectives alone (mostly %s), and as early as the others in most: no rank is slow, look for what "
                     "else ran on the hosts then",
@@ -778,7 +767,7 @@ static int find_awaited(struct job *job, struct gt_spans *awaited)
         const struct gt_arrival *arrival = &job->collectives->arrival[i];
         if (arrival->event != SIZE_MAX)
             status = gt_spans_add(
-                awaited, (struct gt_keyed_span){{arrival->node, gt_arrival_device(job->adviser->input, arrival)},
+                awaited, (struct gt_keyed_span){{arrival->node, gt_arrival_device(job->findings->input, arrival)},
                                                 0,
                                                 (int64_t)saved[gt_late_rank_of(job->collectives, arrival)],
                                                 SIZE_MAX});
@@ -802,7 +791,7 @@ static void judge_uneven(struct job *job)
 {
     bool is_any_named = false, *is_named = calloc(job->collectives->ranks + 1, sizeof *is_named);
     if (!is_named) {
-        job->adviser->status = -ENOMEM;
+        job->findings->status = -ENOMEM;
         return;
     }
     for (size_t i = 0; i < job->collectives->ranks; i++) {
@@ -810,12 +799,13 @@ static void judge_uneven(struct job *job)
         is_any_named |= is_named[i];
     }
     double saved = mean_saved(job, GT_REPLAY_EVEN, is_named) - mean_saved(job, GT_REPLAY_WITHOUT, is_named);
-    struct gt_gain gain = job->ranks ? gt_gain_of_rank(job->adviser, GT_TRACE_NONE, saved)
-                                     : gt_gain_of(saved, job->whole);
-    gt_advise(job->adviser, gain, "collectives, stragglers",
-              "ranks wait in collectives for ranks that come later, and no %srank stands out: work that is shared out "
-              "evenly in each step saves %.1f %% of the time (lengths of samples, sizes of batches)",
-              is_any_named ? "other " : "", gain.percent);
+    struct gt_saving gain = job->ranks ? gt_saving_on(job->findings, GT_TRACE_NONE, saved)
+                                       : gt_saving_of(saved, job->whole);
+    gt_finding_add(
+        job->findings, GT_RULE_UNEVEN, GT_IN_JOB, gain,
+        "ranks wait in collectives for ranks that come later, and no %srank stands out: work that is shared out "
+        "evenly in each step saves %.1f %% of the time (lengths of samples, sizes of batches)",
+        is_any_named ? "other " : "", gain.percent);
     free(is_named);
 }
 
@@ -829,11 +819,11 @@ static double time_of(const struct gt_collectives *collectives)
     return first < last ? (double)(last - first) : NAN;
 }
 
-bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common)
+bool gt_rules_arrivals(struct gt_findings *findings, bool *any_in_common)
 {
-    struct job job = {.adviser = adviser, .rank = adviser->rank, .ranks = adviser->ranks};
-    int status = gt_collectives_find(adviser->input, GT_ADVICE_COLLECTIVES, &job.collectives);
-    adviser->absent = gt_collectives_absent(job.collectives, &adviser->absent_of);
+    struct job job = {.findings = findings, .rank = findings->rank, .ranks = findings->ranks};
+    int status = gt_collectives_find(findings->input, GT_RULE_COLLECTIVES, &job.collectives);
+    findings->absent = gt_collectives_absent(job.collectives, &findings->absent_of);
     bool any = false;
     for (size_t i = 0; i < job.collectives->count; i++)
         any |= gt_is_waited_in(&job.collectives->collective[i]);
@@ -841,16 +831,16 @@ bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common)
         status = gt_late_ranks_find(job.collectives, &job.late);
     if (status >= 0 && any)
         status = find_stragglers(&job);
-    adviser->status = status;
+    findings->status = status;
     *any_in_common = job.collectives->count > 0;
     job.whole = time_of(job.collectives);
     for (size_t i = 0; i < job.collectives->ranks && any && status >= 0; i++)
         judge_rank(&job, i);
-    if (any && adviser->status >= 0)
+    if (any && findings->status >= 0)
         judge_pool(&job);
-    if (any && adviser->status >= 0)
-        adviser->status = find_awaited(&job, &adviser->awaited);
-    if (any && adviser->status >= 0)
+    if (any && findings->status >= 0)
+        findings->status = find_awaited(&job, &findings->awaited);
+    if (any && findings->status >= 0)
         judge_uneven(&job);
     gt_replay_close(&job.replay);
     free(job.straggler);

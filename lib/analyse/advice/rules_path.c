@@ -3,42 +3,23 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyse/advice/advice.h"
+#include "analyse/advice/findings.h"
 #include "analyse/gpu/gpu.h"
 #include "analyse/path/critical_path.h"
 #include "base/grow.h"
 
-/* Each is a matter of its own. The first are of ranks, the second of the job. */
-#define SENTENCES(what)                                                                                               \
-    {                                                                                                                 \
-        "%s: a step would be %.0f %% shorter if " what " took no time: that is %.0f %% of its critical path",         \
-            "a step of all ranks would be %.0f %% shorter if " what " took no time: that is %.0f %% of the critical " \
-            "path across them"                                                                                        \
-    }
-static const char *const sentences[GT_PATH_KINDS][2] = {
-    [GT_PATH_LOADING] = SENTENCES("data loading"),
-    [GT_PATH_OPERATORS] = SENTENCES("operators of the host"),
-    [GT_PATH_CALLS] = SENTENCES("calls of the runtime and launches"),
-    [GT_PATH_SYNCHRONIZATION] = SENTENCES("synchronization, without the work waited for,"),
-    [GT_PATH_COMMUNICATION] = SENTENCES("communication"),
-    [GT_PATH_COPIES] = SENTENCES("copies and fills of memory"),
-    [GT_PATH_WAITING] = SENTENCES("waiting for other ranks"),
-    [GT_PATH_GAPS] = SENTENCES("the pauses of streams between work that follows each other"),
-    [GT_PATH_OTHER] = SENTENCES("what the host does outside of operators and calls"),
+/* What a step is shorter without; NULL: no finding. */
+static const char *const kinds[GT_PATH_KINDS] = {
+    [GT_PATH_LOADING] = "data loading",
+    [GT_PATH_OPERATORS] = "operators of the host",
+    [GT_PATH_CALLS] = "calls of the runtime and launches",
+    [GT_PATH_SYNCHRONIZATION] = "synchronization, without the work waited for,",
+    [GT_PATH_COMMUNICATION] = "communication",
+    [GT_PATH_COPIES] = "copies and fills of memory",
+    [GT_PATH_WAITING] = "waiting for other ranks",
+    [GT_PATH_GAPS] = "the pauses of streams between work that follows each other",
+    [GT_PATH_OTHER] = "what the host does outside of operators and calls",
 };
-
-static const enum gt_loss_kind losses[GT_PATH_KINDS] = {
-    [GT_PATH_LOADING] = GT_LOSS_LOADING,
-    [GT_PATH_OPERATORS] = GT_LOSS_HOST,
-    [GT_PATH_CALLS] = GT_LOSS_HOST,
-    [GT_PATH_SYNCHRONIZATION] = GT_LOSS_HOST,
-    [GT_PATH_COMMUNICATION] = GT_LOSS_COMMUNICATION,
-    [GT_PATH_COPIES] = GT_LOSS_COPIES,
-    [GT_PATH_OTHER] = GT_LOSS_HOST,
-};
-
-static const char *const incomplete[2] = SENTENCES("communication, with waiting for ranks whose traces are not here,");
-static const char *const cut[2] = SENTENCES("communication, with waiting for ranks whose traces end early,");
 
 struct best { /* of the steps of a node, or of the job */
     enum gt_path_kind kind;
@@ -56,8 +37,8 @@ struct search {
 static bool may_tell(const struct gt_critical_path *path, uint32_t node, enum gt_path_kind kind)
 {
     bool is_host = kind == GT_PATH_OPERATORS || kind == GT_PATH_OTHER;
-    if (!sentences[kind][0] || !is_host)
-        return sentences[kind][0];
+    if (!kinds[kind] || !is_host)
+        return kinds[kind];
     for (uint32_t i = 0; i < path->graph.lanes; i++)
         if ((path->graph.lane[i].node == node || node == GT_TRACE_NONE) && path->graph.lane[i].is_gpu)
             return true;
@@ -102,7 +83,7 @@ static bool is_worth(const struct search *search, size_t first, size_t last, enu
 static int try_kind(struct search *search, size_t first, size_t last, enum gt_path_kind kind)
 {
     const struct gt_critical_path *path = search->path;
-    if (!sentences[kind][0] || !is_worth(search, first, last, kind))
+    if (!kinds[kind] || !is_worth(search, first, last, kind))
         return 0;
     int status = gt_critical_path_what_if(path, &(struct gt_path_what){kind, GT_TRACE_NONE}, first == path->ranks,
                                           search->length);
@@ -119,44 +100,42 @@ static int try_kind(struct search *search, size_t first, size_t last, enum gt_pa
 }
 
 /* What a stage of a pipeline waits for is the work of others: without that wait its own step would be no shorter. */
-static bool is_of_other_stages(const struct gt_adviser *adviser, const struct best *best)
+static bool is_of_other_stages(const struct gt_findings *findings, const struct best *best)
 {
-    return adviser->is_pipeline && (best->kind == GT_PATH_COMMUNICATION || best->kind == GT_PATH_SYNCHRONIZATION);
+    return findings->is_pipeline && (best->kind == GT_PATH_COMMUNICATION || best->kind == GT_PATH_SYNCHRONIZATION);
 }
 
-static void tell(struct gt_adviser *adviser, const struct search *search, size_t from, size_t to)
+static void tell(struct gt_findings *findings, const struct search *search, size_t from, size_t to)
 {
     const struct gt_critical_path *path = search->path;
     const struct best *best = &search->best[from];
     double whole = (double)whole_of(path, from, to), share = gt_percent((double)best->on_path, whole);
-    bool of_job = from >= path->ranks;
-    double shorter = gt_gain_of(whole - (double)best->length, whole).percent;
+    double shorter = gt_saving_of(whole - (double)best->length, whole).percent;
     uint32_t node = path->step[from].span.key[0];
-    bool told;
-    bool is_part = gt_is_read_in_part(adviser->input->trace, &path->step[from].span);
+    bool is_part = gt_is_read_in_part(findings->input->trace, &path->step[from].span);
     if (best->kind == GT_PATH_KINDS || path->step[from].is_whole_node || is_part || !(shorter >= 5) ||
-        is_of_other_stages(adviser, best))
+        is_of_other_stages(findings, best))
         return;
-    struct gt_gain gain = gt_gain_of_rank(adviser, node, whole - (double)best->length);
     bool may_wait = best->kind == GT_PATH_COMMUNICATION && (path->graph.incomplete || path->graph.cut);
-    const char *const *sentence = !may_wait ? sentences[best->kind] : path->graph.incomplete ? incomplete : cut;
-    enum gt_loss_detail detail = may_wait ? GT_LOSS_OF_PART : GT_LOSS_OF_PATH;
-    if (of_job)
-        told = gt_advise(adviser, gain, "critical_path", sentence[1], shorter, share);
-    else
-        told = gt_advise(adviser, gain, "critical_path", sentence[0], gt_analysis_text(adviser->input, node), shorter,
-                         share);
-    gt_advice_is(adviser, told, (struct gt_loss){losses[best->kind], detail, node});
+    const char *what = !may_wait                ? kinds[best->kind]
+                       : path->graph.incomplete ? "communication, with waiting for ranks whose traces are not here,"
+                                                : "communication, with waiting for ranks whose traces end early,";
+    bool of_job = from >= path->ranks;
+    gt_finding_add(findings, may_wait ? GT_RULE_PATH_WITH_ABSENT : GT_RULE_PATH + best->kind, GT_ON_NODE(node),
+                   gt_saving_on(findings, node, whole - (double)best->length),
+                   "a step%s would be %.0f %% shorter if %s took no time: that is %.0f %% of %s critical path%s",
+                   of_job ? " of all ranks" : "", shorter, what, share, of_job ? "the" : "its",
+                   of_job ? " across them" : "");
 }
 
-static int keep_held(struct gt_adviser *adviser, const struct search *search)
+static int keep_held(struct gt_findings *findings, const struct search *search)
 {
     const struct gt_critical_path *path = search->path;
     for (size_t from = 0, to; from < path->steps; from = to) {
         to = run_of_node(path, from);
         if (path->step[from].is_whole_node)
             continue;
-        struct gt_held_steps *held = GT_GROW(adviser, held);
+        struct gt_held_steps *held = GT_GROW(findings, held);
         if (!held)
             return -ENOMEM;
         *held = (struct gt_held_steps){path->step[from].span.key[0], (double)whole_of(path, from, to), {0}};
@@ -167,7 +146,7 @@ static int keep_held(struct gt_adviser *adviser, const struct search *search)
 }
 
 /* Ranks that have steps in common are told as one. */
-static int judge(struct gt_adviser *adviser, struct search *search)
+static int judge(struct gt_findings *findings, struct search *search)
 {
     const struct gt_critical_path *path = search->path;
     bool has_job = path->steps > path->ranks;
@@ -175,32 +154,32 @@ static int judge(struct gt_adviser *adviser, struct search *search)
     for (size_t i = 0; i < path->steps; i++)
         for (size_t j = path->step[i].piece; j < path->step[i].piece_end; j++)
             search->part[i][path->piece[j].kind] += path->piece[j].end - path->piece[j].start;
-    int status = keep_held(adviser, search);
+    int status = keep_held(findings, search);
     for (size_t i = first; i < last; i++)
         search->best[i] = (struct best){GT_PATH_KINDS, INT64_MAX, 0};
     for (int kind = 0; kind < GT_PATH_KINDS && status >= 0; kind++)
         status = try_kind(search, first, last, (enum gt_path_kind)kind);
     for (size_t from = first, to; from < last && status >= 0; from = to) {
         to = run_of_node(path, from);
-        tell(adviser, search, from, to);
+        tell(findings, search, from, to);
     }
     return status;
 }
 
-void gt_advise_critical_path(struct gt_adviser *adviser)
+void gt_rules_path(struct gt_findings *findings)
 {
     struct gt_critical_path path = {0};
     struct search search = {.path = &path};
-    if (!adviser->input->trace->step_count)
+    if (!findings->input->trace->step_count)
         return;
-    int status = gt_critical_path_find(&path, adviser->input, GT_ADVICE_COLLECTIVES);
+    int status = gt_critical_path_find(&path, findings->input, GT_RULE_COLLECTIVES);
     search.part = calloc(path.steps + 1, sizeof *search.part);
     search.length = malloc((path.steps + 1) * sizeof *search.length);
     search.best = malloc((path.steps + 1) * sizeof *search.best);
     if (status >= 0)
-        status = search.part && search.length && search.best ? judge(adviser, &search) : -ENOMEM;
+        status = search.part && search.length && search.best ? judge(findings, &search) : -ENOMEM;
     if (status < 0)
-        adviser->status = status;
+        findings->status = status;
     free(search.part);
     free(search.length);
     free(search.best);
