@@ -108,15 +108,9 @@ int gt_filter_open(struct gt_filter *ret, const struct gt_trace_options *options
 /* The first window of the node that ends at `start` or later; NULL when the node has none at all, or none so late. */
 static const struct gt_window *find_window(const struct gt_filter *filter, uint32_t node, int64_t start, bool *has_any)
 {
-    size_t low = 0, high = filter->windows;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gt_window *window = &filter->window[middle];
-        if (window->node < node || (window->node == node && window->end < start))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const struct gt_window *window = filter->window;
+    size_t low = GT_SEARCH(0, filter->windows, middle,
+                           window[middle].node != node ? window[middle].node < node : window[middle].end < start);
     *has_any = (low < filter->windows && filter->window[low].node == node) ||
                (low && filter->window[low - 1].node == node);
     return low < filter->windows && filter->window[low].node == node ? &filter->window[low] : NULL;
