@@ -107,12 +107,8 @@ struct gt_rows gt_view_launches(const struct gt_analysis_input *input, const cha
 {
     const struct gt_trace_events *events = &input->trace->events;
     struct gt_rows rows = gt_view_launched_work(input);
-    const uint32_t *known = gt_rows_keys(&rows, "call");
-    bool *is_known = gt_query_memory(rows.query, rows.count, sizeof *is_known);
     char list[80];
-    for (size_t i = 0; i < rows.count && is_known; i++)
-        is_known[i] = known[i] != GT_NO_KEY;
-    rows = gt_rows_filter(&rows, is_known);
+    rows = gt_rows_known(&rows, "call");
     snprintf(list, sizeof list, "%s call", keys);
     rows = gt_rows_group(&rows, list, GT_AGGREGATES(GT_MIN("begin", "start"), GT_SUM("work", "length")));
     const uint32_t *call = gt_rows_keys(&rows, "call");
@@ -412,7 +408,7 @@ static struct shown find_shown(const struct gt_rows *rows, const char *kind, con
         shown.column = gt_rows_find(rows, name);
     }
     if (!shown.column)
-        gt_query_fail(rows->query, -EINVAL);
+        shown.column = gt_rows_need(rows, "gt_rows_put", key, length);
     return shown;
 }
 

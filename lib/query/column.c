@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ struct block {
 struct gt_query {
     struct block *blocks; /* the first has room left */
     int status;
+    char problem[200]; /* what the first failure was, or empty */
     struct kept {
         void *object;
         void (*release)(void *object);
@@ -64,6 +66,22 @@ void gt_query_fail(struct gt_query *query, int status)
     query->status = query->status ? query->status : status;
 }
 
+const char *gt_query_problem(const struct gt_query *query)
+{
+    return *query->problem ? query->problem : NULL;
+}
+
+/* Fails the query because of a column, and says so. */
+__attribute__((format(printf, 2, 3))) static void fail(struct gt_query *query, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (!query->status)
+        vsnprintf(query->problem, sizeof query->problem, format, arguments);
+    va_end(arguments);
+    gt_query_fail(query, -EINVAL);
+}
+
 static struct block *add_block(struct gt_query *query, size_t size)
 {
     struct block *block = malloc(sizeof *block + size), *first = query->blocks;
@@ -80,11 +98,9 @@ static struct block *add_block(struct gt_query *query, size_t size)
     return block;
 }
 
-void *gt_query_memory(struct gt_query *query, size_t count, size_t size)
+static void *allocate(struct gt_query *query, size_t count, size_t size)
 {
     size_t bytes;
-    if (query->status)
-        return NULL;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2) {
         gt_query_fail(query, -ENOMEM);
         return NULL;
@@ -102,9 +118,14 @@ void *gt_query_memory(struct gt_query *query, size_t count, size_t size)
     return ret;
 }
 
+void *gt_query_memory(struct gt_query *query, size_t count, size_t size)
+{
+    return query->status ? NULL : allocate(query, count, size);
+}
+
 /* ---- Columns ------------------------------------------------------------------------------------------------------ */
 
-/* Cells of what failed: nobody reads them, for it has no rows. */
+/* Cells of rows that have failed, which are none. */
 static int64_t no_cell[2];
 
 size_t gt_rows_width(enum gt_rows_type type)
@@ -129,13 +150,25 @@ struct gt_rows_column *gt_rows_find_of(const struct gt_rows *rows, const char *n
     return NULL;
 }
 
-const struct gt_rows_column *gt_rows_need(const struct gt_rows *rows, const char *name, size_t length)
+/* A column in place of one that is not there: 0 in every row, since some caller may count rows by another table. */
+static const struct gt_rows_column *add_substitute(const struct gt_rows *rows, enum gt_rows_type type)
 {
     static const struct gt_rows_column none = {.name = "", .cell = no_cell};
+    struct gt_rows_column *column = allocate(rows->query, 1, sizeof *column);
+    void *cell = allocate(rows->query, rows->count, sizeof(int64_t));
+    if (!column || !cell)
+        return &none;
+    *column = (struct gt_rows_column){.name = "", .type = type, .cell = memset(cell, 0, rows->count * sizeof(int64_t))};
+    return column;
+}
+
+const struct gt_rows_column *gt_rows_need(const struct gt_rows *rows, const char *operator, const char * name,
+                                          size_t length)
+{
     const struct gt_rows_column *found = gt_rows_find_of(rows, name, length);
     if (!found)
-        gt_query_fail(rows->query, -EINVAL);
-    return found ? found : &none;
+        fail(rows->query, "%s: no column '%.*s'", operator,(int) length, name);
+    return found ? found : add_substitute(rows, GT_KEY);
 }
 
 const struct gt_rows_column *gt_rows_find(const struct gt_rows *rows, const char *name)
@@ -153,7 +186,7 @@ static struct gt_rows_column *append(struct gt_rows *rows, const char *name, siz
 {
     char *copy = gt_query_memory(rows->query, length + 1, 1);
     if (rows->columns == GT_COLUMNS)
-        gt_query_fail(rows->query, -EINVAL);
+        fail(rows->query, "column '%.*s' is more than %d", (int)length, name, GT_COLUMNS);
     if (!copy || rows->columns == GT_COLUMNS)
         rows->count = 0;
     struct gt_rows_column *column = &rows->column[rows->columns < GT_COLUMNS ? rows->columns++ : GT_COLUMNS - 1];
@@ -214,27 +247,32 @@ struct gt_rows gt_rows_of_records(struct gt_query *query, const void *array, siz
     return rows;
 }
 
-static void *cells(const struct gt_rows *rows, const char *name, enum gt_rows_type type)
+/* Cells of a column. Rows are no constants, whoever asks: without this column they become none. */
+static void *cells(const struct gt_rows *rows, const char *operator, const char * name, enum gt_rows_type type)
 {
-    const struct gt_rows_column *column = gt_rows_need(rows, name, strlen(name));
-    if (column->type != type)
-        gt_query_fail(rows->query, -EINVAL);
+    const struct gt_rows_column *column = gt_rows_need(rows, operator, name, strlen(name));
+    if (column->type != type) {
+        fail(rows->query, "%s: column '%s' is of another type", operator, name);
+        column = add_substitute(rows, type);
+    }
+    if (rows->query->status)
+        ((struct gt_rows *)(uintptr_t)rows)->count = 0;
     return column->cell;
 }
 
 uint32_t *gt_rows_keys(const struct gt_rows *rows, const char *name)
 {
-    return cells(rows, name, GT_KEY);
+    return cells(rows, __func__, name, GT_KEY);
 }
 
 int64_t *gt_rows_wholes(const struct gt_rows *rows, const char *name)
 {
-    return cells(rows, name, GT_WHOLE);
+    return cells(rows, __func__, name, GT_WHOLE);
 }
 
 double *gt_rows_reals(const struct gt_rows *rows, const char *name)
 {
-    return cells(rows, name, GT_REAL);
+    return cells(rows, __func__, name, GT_REAL);
 }
 
 void gt_rows_rename(struct gt_rows *rows, const char *name, const char *new_name)
@@ -242,7 +280,7 @@ void gt_rows_rename(struct gt_rows *rows, const char *name, const char *new_name
     struct gt_rows_column *column = gt_rows_find_of(rows, name, strlen(name));
     struct gt_rows named = {.query = rows->query};
     if (!column)
-        gt_query_fail(rows->query, -EINVAL);
+        fail(rows->query, "%s: no column '%s'", __func__, name);
     else
         column->name = append(&named, new_name, strlen(new_name), column->type)->name;
 }
@@ -284,11 +322,12 @@ void gt_rows_copy(struct gt_rows_column *to, size_t row, const struct gt_rows_co
 }
 
 /* The columns of a list; their number. */
-int gt_rows_list(const struct gt_rows *rows, const char *list, const struct gt_rows_column *ret[GT_COLUMNS])
+int gt_rows_list(const struct gt_rows *rows, const char *operator, const char * list,
+                 const struct gt_rows_column *ret[GT_COLUMNS])
 {
     int count = 0;
     size_t length;
     for (const char *name; count < GT_COLUMNS && (name = gt_rows_next_name(&list, &length));)
-        ret[count++] = gt_rows_need(rows, name, length);
+        ret[count++] = gt_rows_need(rows, operator, name, length);
     return count;
 }

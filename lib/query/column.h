@@ -43,6 +43,8 @@ void gt_query_free(struct gt_query *query);
 /* Returns 0, -ENOMEM, or -EINVAL for a column that does not exist. */
 int gt_query_status(const struct gt_query *query);
 void gt_query_fail(struct gt_query *query, int status);
+/* Returns what is wrong with a column, "gt_rows_sort: no column 'lenght'"; NULL where that is not what failed first. */
+const char *gt_query_problem(const struct gt_query *query);
 /* Keep an object until the query is freed, in a place from 0 to GT_QUERY_KEPT - 1. */
 enum { GT_QUERY_KEPT = 4 };
 void gt_query_keep(struct gt_query *query, int place, void *object, void (*release)(void *object));
@@ -70,7 +72,7 @@ struct gt_rows_field {
     }
 struct gt_rows gt_rows_of_records(struct gt_query *query, const void *array, size_t count, size_t size,
                                   const struct gt_rows_field *fields);
-/* Return the cells of a column of this type. */
+/* Return the cells of a column of this type. Where there is none the query fails, and the rows become none. */
 uint32_t *gt_rows_keys(const struct gt_rows *rows, const char *name);
 int64_t *gt_rows_wholes(const struct gt_rows *rows, const char *name);
 double *gt_rows_reals(const struct gt_rows *rows, const char *name);
@@ -84,11 +86,13 @@ double gt_rows_number(const struct gt_rows_column *column, size_t row);
 
 /* Returns the next name of a list, which has no NUL behind it, and goes behind it; NULL at the end. */
 const char *gt_rows_next_name(const char **list, size_t *length);
-/* Return a column; NULL, or one without cells and a query that has failed, where there is none of that name. */
+/* Return a column; NULL, or one of zeros and a query that has failed, where there is none of that name. */
 struct gt_rows_column *gt_rows_find_of(const struct gt_rows *rows, const char *name, size_t length);
-const struct gt_rows_column *gt_rows_need(const struct gt_rows *rows, const char *name, size_t length);
+const struct gt_rows_column *gt_rows_need(const struct gt_rows *rows, const char *operator, const char * name,
+                                          size_t length);
 /* Put the columns of a list into `ret` and return how many there are. */
-int gt_rows_list(const struct gt_rows *rows, const char *list, const struct gt_rows_column *ret[GT_COLUMNS]);
+int gt_rows_list(const struct gt_rows *rows, const char *operator, const char * list,
+                 const struct gt_rows_column *ret[GT_COLUMNS]);
 /* Add a column whose cells are not initialized. */
 struct gt_rows_column *gt_rows_add(struct gt_rows *rows, const char *name, size_t length, enum gt_rows_type type);
 

@@ -17,14 +17,14 @@ struct order {
     int count;
 };
 
-static struct order read_order(const struct gt_rows *rows, const char *list)
+static struct order read_order(const struct gt_rows *rows, const char *operator, const char * list)
 {
     struct order order = {.count = 0};
     size_t length;
     for (const char *name; order.count < GT_COLUMNS && (name = gt_rows_next_name(&list, &length)); order.count++) {
         bool is_descending = *name == '-';
         order.is_descending[order.count] = is_descending;
-        order.by[order.count] = gt_rows_need(rows, name + is_descending, length - is_descending);
+        order.by[order.count] = gt_rows_need(rows, operator, name + is_descending, length - is_descending);
     }
     return order;
 }
@@ -99,10 +99,10 @@ static void sort_by_digits(const struct gt_rows_column *by, bool is_descending, 
 }
 
 /* Returns row numbers in the order wanted; NULL: the rows have it already, or the query has failed. */
-static const uint32_t *find_order(const struct gt_rows *rows, const char *list)
+static const uint32_t *find_order(const struct gt_rows *rows, const char *operator, const char * list)
 {
     enum { FEW = 1024 };
-    struct order order = read_order(rows, list);
+    struct order order = read_order(rows, operator, list);
     size_t count = gt_query_status(rows->query) ? 0 : rows->count, sorted = 1;
     while (sorted < count && compare_rows(&order, sorted - 1, sorted) <= 0)
         sorted++;
@@ -123,7 +123,6 @@ static const uint32_t *find_order(const struct gt_rows *rows, const char *list)
     return ret;
 }
 
-/* Take these rows, in this order. */
 /* Takes these rows, in this order. */
 static void gather(struct gt_rows *rows, const uint32_t *order, size_t count)
 {
@@ -145,13 +144,18 @@ static void gather(struct gt_rows *rows, const uint32_t *order, size_t count)
     rows->count = count;
 }
 
-void gt_rows_sort(struct gt_rows *rows, const char *columns)
+static void sort(struct gt_rows *rows, const char *operator, const char * columns)
 {
-    const uint32_t *order = find_order(rows, columns);
+    const uint32_t *order = find_order(rows, operator, columns);
     if (order)
         gather(rows, order, rows->count);
     if (gt_query_status(rows->query))
         rows->count = 0;
+}
+
+void gt_rows_sort(struct gt_rows *rows, const char *columns)
+{
+    sort(rows, __func__, columns);
 }
 
 struct gt_rows gt_rows_filter(const struct gt_rows *rows, const bool *is_wanted)
@@ -166,13 +170,30 @@ struct gt_rows gt_rows_filter(const struct gt_rows *rows, const bool *is_wanted)
     return ret;
 }
 
+/* Keep the rows whose cell is in from..to, which a missing one never is. */
+static struct gt_rows keep_range(const struct gt_rows *rows, const char *operator, const char * column, double from,
+                                 double to)
+{
+    const struct gt_rows_column *of = gt_rows_need(rows, operator, column, strlen(column));
+    bool *is_wanted = gt_query_memory(rows->query, rows->count, sizeof *is_wanted);
+    for (size_t i = 0; i < rows->count && is_wanted; i++)
+        is_wanted[i] = gt_rows_number(of, i) >= from && gt_rows_number(of, i) <= to;
+    return gt_rows_filter(rows, is_wanted);
+}
+
+struct gt_rows gt_rows_where(const struct gt_rows *rows, const char *column, double value)
+{
+    return keep_range(rows, __func__, column, value, value);
+}
+
 struct gt_rows gt_rows_above(const struct gt_rows *rows, const char *column, double value)
 {
-    const struct gt_rows_column *of = gt_rows_need(rows, column, strlen(column));
-    bool *is_above = gt_query_memory(rows->query, rows->count, sizeof *is_above);
-    for (size_t i = 0; i < rows->count && is_above; i++)
-        is_above[i] = gt_rows_number(of, i) > value;
-    return gt_rows_filter(rows, is_above);
+    return keep_range(rows, __func__, column, nextafter(value, INFINITY), INFINITY);
+}
+
+struct gt_rows gt_rows_known(const struct gt_rows *rows, const char *column)
+{
+    return keep_range(rows, __func__, column, -INFINITY, INFINITY);
 }
 
 /* Returns true for two rows with the same keys. */
@@ -187,8 +208,8 @@ static bool is_same(const struct gt_rows_column *const *key, int keys, size_t a,
 size_t gt_rows_run(const struct gt_rows *rows, const char *keys, size_t from)
 {
     const struct gt_rows_column *key[GT_COLUMNS];
-    int count = gt_rows_list(rows, keys, key);
-    size_t to = from;
+    int count = gt_rows_list(rows, __func__, keys, key);
+    size_t to = gt_query_status(rows->query) ? rows->count : from;
     while (to < rows->count && is_same(key, count, from, to))
         to++;
     return to;
@@ -239,21 +260,23 @@ static double total_of(const struct grouping *grouping, size_t from, size_t to)
 static void add_up(const struct grouping *grouping, size_t from, size_t to, struct gt_rows_column *ret, size_t group)
 {
     const struct gt_rows_column *of = grouping->of;
+    bool is_known = false;
     double sum = 0;
     int64_t whole = 0;
     for (size_t i = from; i < to; i++) {
         size_t row = row_at(grouping, i);
         if (gt_rows_is_missing(of, row))
             continue;
+        is_known = true;
         if (of->type == GT_REAL)
             sum += of->real[row];
         else
             whole += of->type == GT_WHOLE ? of->whole[row] : of->key[row];
     }
     if (of->type == GT_REAL)
-        ret->real[group] = sum;
+        ret->real[group] = is_known ? sum : NAN;
     else
-        ret->whole[group] = whole;
+        ret->whole[group] = is_known ? whole : GT_NO_WHOLE;
 }
 
 static double quantile_of(const double *sorted, size_t count, double part)
@@ -326,7 +349,7 @@ static enum gt_rows_type type_of(const struct gt_aggregate *wanted, const struct
 static size_t *find_groups(const struct gt_rows *rows, const uint32_t *order, const char *keys, size_t *count)
 {
     const struct gt_rows_column *key[GT_COLUMNS];
-    int key_count = gt_rows_list(rows, keys, key);
+    int key_count = gt_rows_list(rows, "gt_rows_group", keys, key);
     size_t *begin = gt_query_memory(rows->query, rows->count + 1, sizeof *begin);
     *count = 0;
     for (size_t i = 0; begin && i < rows->count; i++)
@@ -341,7 +364,7 @@ static void add_keys(struct gt_rows *ret, const struct gt_rows *rows, const uint
                      const char *keys)
 {
     const struct gt_rows_column *key[GT_COLUMNS];
-    int count = gt_rows_list(rows, keys, key);
+    int count = gt_rows_list(rows, "gt_rows_group", keys, key);
     for (int i = 0; i < count; i++) {
         struct gt_rows_column *column = gt_rows_add(ret, key[i]->name, strlen(key[i]->name), key[i]->type);
         column->words = key[i]->words;
@@ -372,14 +395,15 @@ static void add_quantiles(struct grouping *grouping, const struct gt_aggregate *
 
 struct gt_rows gt_rows_group(const struct gt_rows *rows, const char *keys, const struct gt_aggregate *aggregates)
 {
-    const uint32_t *order = find_order(rows, keys);
+    const uint32_t *order = find_order(rows, __func__, keys);
     size_t count = 0, *begin = find_groups(rows, order, keys, &count);
     struct gt_rows ret = gt_rows_new(rows->query, begin ? count : 0);
     struct grouping grouping = {.rows = rows, .order = order};
     add_keys(&ret, rows, order, begin, keys);
     for (const struct gt_aggregate *wanted = aggregates; wanted->as; wanted++) {
-        grouping.of = wanted->of ? gt_rows_need(rows, wanted->of, strlen(wanted->of)) : NULL;
-        grouping.value = wanted->value ? gt_rows_need(rows, wanted->value, strlen(wanted->value)) : grouping.of;
+        grouping.of = wanted->of ? gt_rows_need(rows, __func__, wanted->of, strlen(wanted->of)) : NULL;
+        grouping.value = wanted->value ? gt_rows_need(rows, __func__, wanted->value, strlen(wanted->value))
+                                       : grouping.of;
         grouping.unit = wanted->unit > 0 ? wanted->unit : 1;
         struct gt_rows_column *column = gt_rows_add(&ret, wanted->as, strlen(wanted->as), type_of(wanted, &grouping));
         column->words = column->type == GT_KEY ? grouping.value->words : NULL;
@@ -411,10 +435,11 @@ struct pairing {
     size_t at; /* the last row of `with` that was found: the next one is often the same, or the one behind it */
 };
 
-static struct pairing pair(const struct gt_rows *rows, const struct gt_rows *with, const char *keys)
+static struct pairing pair(const char *operator, const struct gt_rows * rows, const struct gt_rows *with,
+                           const char *keys)
 {
-    struct pairing pairing = {.keys = gt_rows_list(rows, keys, pairing.key)};
-    gt_rows_list(with, keys, pairing.with);
+    struct pairing pairing = {.keys = gt_rows_list(rows, operator, keys, pairing.key)};
+    gt_rows_list(with, operator, keys, pairing.with);
     return pairing;
 }
 
@@ -435,12 +460,12 @@ static size_t find_pair(struct pairing *pairing, const struct gt_rows *with, siz
 
 void gt_rows_join(struct gt_rows *rows, const struct gt_rows *with, const char *keys, const char *columns)
 {
-    struct pairing pairing = pair(rows, with, keys);
+    struct pairing pairing = pair(__func__, rows, with, keys);
     size_t *match = gt_query_memory(rows->query, rows->count, sizeof *match), length;
     for (size_t i = 0; match && i < rows->count; i++)
         match[i] = find_pair(&pairing, with, i);
     for (const char *name; (name = gt_rows_next_name(&columns, &length));) {
-        const struct gt_rows_column *from = gt_rows_need(with, name, length);
+        const struct gt_rows_column *from = gt_rows_need(with, __func__, name, length);
         struct gt_rows_column *column = gt_rows_add(rows, name, length, from->type);
         column->words = from->words;
         for (size_t i = 0; i < rows->count; i++)
@@ -457,7 +482,7 @@ void gt_rows_fill(struct gt_rows *rows, const char *columns)
     for (const char *name; (name = gt_rows_next_name(&columns, &length));) {
         struct gt_rows_column *column = gt_rows_find_of(rows, name, length);
         if (!column)
-            gt_query_fail(rows->query, -EINVAL);
+            gt_rows_need(rows, __func__, name, length);
         for (size_t i = 0; column && i < rows->count; i++)
             if (gt_rows_is_missing(column, i))
                 gt_rows_set(column, i, 0);
@@ -467,9 +492,9 @@ void gt_rows_fill(struct gt_rows *rows, const char *columns)
 struct gt_rows gt_rows_union(const struct gt_rows *rows, const struct gt_rows *others, const char *keys)
 {
     const struct gt_rows_column *key[GT_COLUMNS], *other[GT_COLUMNS];
-    int count = gt_rows_list(rows, keys, key);
+    int count = gt_rows_list(rows, __func__, keys, key);
     struct gt_rows all = gt_rows_new(rows->query, rows->count + others->count);
-    gt_rows_list(others, keys, other);
+    gt_rows_list(others, __func__, keys, other);
     for (int i = 0; i < count; i++) {
         struct gt_rows_column *column = gt_rows_add(&all, key[i]->name, strlen(key[i]->name), key[i]->type);
         column->words = key[i]->words;
@@ -485,8 +510,8 @@ struct gt_rows gt_rows_complete(const struct gt_rows *rows, const char *one, con
     struct gt_rows ones = gt_rows_group(rows, one, GT_AGGREGATES({.as = NULL}));
     struct gt_rows others = gt_rows_group(rows, other, GT_AGGREGATES({.as = NULL}));
     struct gt_rows ret = gt_rows_new(rows->query, ones.count * others.count);
-    const struct gt_rows_column *a = gt_rows_need(&ones, one, strlen(one)),
-                                *b = gt_rows_need(&others, other, strlen(other));
+    const struct gt_rows_column *a = gt_rows_need(&ones, __func__, one, strlen(one)),
+                                *b = gt_rows_need(&others, __func__, other, strlen(other));
     struct gt_rows_column *first = gt_rows_add(&ret, one, strlen(one), a->type),
                           *second = gt_rows_add(&ret, other, strlen(other), b->type);
     char keys[128];
@@ -522,8 +547,8 @@ int64_t *gt_rows_difference(struct gt_rows *rows, const char *as, const char *of
 
 double *gt_rows_percent(struct gt_rows *rows, const char *as, const char *part, const char *whole)
 {
-    const struct gt_rows_column *column = gt_rows_need(rows, part, strlen(part)),
-                                *all = gt_rows_need(rows, whole, strlen(whole));
+    const struct gt_rows_column *column = gt_rows_need(rows, __func__, part, strlen(part)),
+                                *all = gt_rows_need(rows, __func__, whole, strlen(whole));
     double *percent = gt_rows_add_reals(rows, as);
     for (size_t i = 0; i < rows->count; i++)
         percent[i] = gt_rows_number(all, i) > 0 ? 100 * gt_rows_number(column, i) / gt_rows_number(all, i) : NAN;
@@ -533,9 +558,9 @@ double *gt_rows_percent(struct gt_rows *rows, const char *as, const char *part, 
 void gt_rows_share(struct gt_rows *rows, const char *as, const char *of, const char *keys)
 {
     struct gt_rows sums = gt_rows_group(rows, keys, GT_AGGREGATES(GT_SUM("sum", of)));
-    const struct gt_rows_column *column = gt_rows_need(rows, of, strlen(of)),
-                                *sum = gt_rows_need(&sums, "sum", strlen("sum"));
-    struct pairing pairing = pair(rows, &sums, keys);
+    const struct gt_rows_column *column = gt_rows_need(rows, __func__, of, strlen(of)),
+                                *sum = gt_rows_need(&sums, __func__, "sum", strlen("sum"));
+    struct pairing pairing = pair(__func__, rows, &sums, keys);
     double *share = gt_rows_add_reals(rows, as);
     for (size_t i = 0; i < rows->count && sums.count; i++) {
         double whole = gt_rows_number(sum, find_pair(&pairing, &sums, i));
@@ -546,7 +571,7 @@ void gt_rows_share(struct gt_rows *rows, const char *as, const char *of, const c
 uint32_t *gt_rows_asof(struct gt_rows *rows, const char *as, const char *time, const struct gt_rows *with,
                        const char *keys, const char *begin)
 {
-    struct pairing pairing = pair(rows, with, keys);
+    struct pairing pairing = pair(__func__, rows, with, keys);
     const int64_t *at = gt_rows_wholes(rows, time), *from = gt_rows_wholes(with, begin);
     uint32_t *ret = gt_rows_add_keys(rows, as, NULL);
     for (size_t i = 0; i < rows->count; i++) {
@@ -563,22 +588,22 @@ uint32_t *gt_rows_asof(struct gt_rows *rows, const char *as, const char *time, c
 /* ---- Intervals ---------------------------------------------------------------------------------------------------- */
 
 /* Sorts by "KEYS REST". */
-static void sort_with(struct gt_rows *rows, const char *keys, const char *rest)
+static void sort_with(struct gt_rows *rows, const char *operator, const char * keys, const char *rest)
 {
     char columns[256];
     if (strlen(keys) + strlen(rest) + sizeof " " > sizeof columns) {
         gt_query_fail(rows->query, -EINVAL);
         return;
     }
-    gt_rows_sort(rows, strcat(strcat(strcpy(columns, keys), " "), rest));
+    sort(rows, operator, strcat(strcat(strcpy(columns, keys), " "), rest));
 }
 
 struct gt_rows gt_rows_unite(const struct gt_rows *rows, const char *keys)
 {
     struct gt_rows sorted = *rows, ret = {.query = rows->query};
-    sort_with(&sorted, keys, "start");
+    sort_with(&sorted, __func__, keys, "start");
     const struct gt_rows_column *key[GT_COLUMNS];
-    int count = gt_rows_list(&sorted, keys, key);
+    int count = gt_rows_list(&sorted, __func__, keys, key);
     const int64_t *start = gt_rows_wholes(&sorted, "start"), *end = gt_rows_wholes(&sorted, "end");
     uint32_t *first = gt_query_memory(rows->query, sorted.count, sizeof *first);
     int64_t *last = gt_query_memory(rows->query, sorted.count, sizeof *last);
@@ -610,7 +635,7 @@ static void add_before(struct gt_rows *ret, const struct gt_rows *sorted, const 
 {
     size_t length;
     for (const char *name; (name = gt_rows_next_name(&list, &length));) {
-        const struct gt_rows_column *from = gt_rows_need(sorted, name, length);
+        const struct gt_rows_column *from = gt_rows_need(sorted, "gt_rows_gaps", name, length);
         char before[64];
         if (length + sizeof "_before" > sizeof before) {
             gt_query_fail(ret->query, -EINVAL);
@@ -630,8 +655,8 @@ struct gt_rows gt_rows_gaps(const struct gt_rows *rows, const char *keys, const 
     const struct gt_rows_column *key[GT_COLUMNS];
     char rest[64];
     snprintf(rest, sizeof rest, "start end %.*s", (int)strcspn(kept, " "), kept);
-    sort_with(&sorted, keys, rest);
-    int count = gt_rows_list(&sorted, keys, key);
+    sort_with(&sorted, __func__, keys, rest);
+    int count = gt_rows_list(&sorted, __func__, keys, key);
     const int64_t *start = gt_rows_wholes(&sorted, "start"), *end = gt_rows_wholes(&sorted, "end");
     uint32_t *behind = gt_query_memory(rows->query, sorted.count, sizeof *behind);
     int64_t *from = gt_query_memory(rows->query, sorted.count, sizeof *from), latest = 0;
@@ -658,7 +683,7 @@ struct gt_rows gt_rows_gaps(const struct gt_rows *rows, const char *keys, const 
 int64_t *gt_rows_overlap(struct gt_rows *rows, const char *as, const char *from, const char *to,
                          const struct gt_rows *with, const char *keys)
 {
-    struct pairing pairing = pair(rows, with, keys);
+    struct pairing pairing = pair(__func__, rows, with, keys);
     const int64_t *begin = gt_rows_wholes(rows, from), *until = gt_rows_wholes(rows, to);
     const int64_t *start = gt_rows_wholes(with, "start"), *end = gt_rows_wholes(with, "end");
     int64_t *ret = gt_rows_add_wholes(rows, as);
@@ -679,8 +704,8 @@ int64_t *gt_rows_overlap(struct gt_rows *rows, const char *as, const char *from,
 uint32_t *gt_rows_nest(struct gt_rows *rows, const char *as, const char *keys)
 {
     const struct gt_rows_column *key[GT_COLUMNS];
-    sort_with(rows, keys, "start -end");
-    int count = gt_rows_list(rows, keys, key);
+    sort_with(rows, __func__, keys, "start -end");
+    int count = gt_rows_list(rows, __func__, keys, key);
     const int64_t *end = gt_rows_wholes(rows, "end");
     uint32_t *parent = gt_rows_add_keys(rows, as, NULL), around = GT_NO_KEY;
     for (size_t i = 0; i < rows->count; i++) {

@@ -7,7 +7,8 @@
  *
  * Columns are named in lists: "node name", and "-total" for a descending order. Rows are passed around by value; their cells are
  * shared, and stay until the query is freed. Operators do not fail one by one: without memory, or with a column that is not there, the
- * query fails, and gt_query_status returns the failure at the end; rows may then still have a count, but no cells. Results depend on
+ * query fails, and gt_query_status and gt_query_problem return the failure at the end; operators and cells of a failed query have no rows.
+ * Results depend on
  * values alone, not on the order of rows, except the last digit of sums and means of GT_REAL. Cells that were taken before a sort are
  * those of the former order. */
 #ifndef GT_QUERY_ROWS_H
@@ -18,14 +19,17 @@
 /* ---- Rows ---- */
 
 struct gt_rows gt_rows_filter(const struct gt_rows *rows, const bool *is_wanted);
-/* Return the rows with a column above a value, or without a missing value where that is -INFINITY. */
+/* Return the rows whose cell of a column equals a value, is above it, or is not missing. */
+struct gt_rows gt_rows_where(const struct gt_rows *rows, const char *column, double value);
 struct gt_rows gt_rows_above(const struct gt_rows *rows, const char *column, double value);
+struct gt_rows gt_rows_known(const struct gt_rows *rows, const char *column);
 /* Sort, and keep the order of equal rows. */
 void gt_rows_sort(struct gt_rows *rows, const char *columns);
 /* Returns the index behind the last row from `from` on that has the same keys. */
 size_t gt_rows_run(const struct gt_rows *rows, const char *keys, size_t from);
 
-/* A column of the rows that gt_rows_group makes. Missing values count for GT_COUNT alone: their sum is 0. */
+/* A column of the rows that gt_rows_group makes. Missing values count for GT_COUNT alone: sum and mean of nothing else are
+ * missing. */
 struct gt_aggregate {
     const char *as;
     enum gt_aggregate_kind {

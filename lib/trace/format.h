@@ -154,6 +154,9 @@ int64_t gt_reading_track(struct gt_reading *reading, struct gt_span pid, struct 
 /* Takes an event at the file's own times; `label` is its name. Returns 0 or a negative errno. */
 int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item, struct gt_span label, uint32_t track,
                      uint8_t flag);
+/* Take an event whose names are plain texts, which `item` need not have: its name, and the process and thread it is of. */
+int gt_reading_text_event(struct gt_reading *reading, struct gt_raw_event *item, const char *pid, const char *tid,
+                          const char *name, uint8_t flag);
 int64_t gt_reading_series(struct gt_reading *reading, struct gt_span type, struct gt_span name,
                           struct gt_span dimension, struct gt_span node);
 /* Takes a sample. `time` is absolute; a value of NaN is left out. */
@@ -165,6 +168,8 @@ struct gt_trace_profile *gt_reading_profile(struct gt_reading *reading, enum gt_
                                             enum gt_profile_unit unit);
 /* Counts an event that is none, and notes what is wrong with it. */
 void gt_reading_bad(struct gt_reading *reading, uint64_t place, const char *what);
+/* Notes that the file ends or is damaged at a place, and that so many bytes are lost. */
+void gt_reading_cut_off(struct gt_reading *reading, uint64_t place, uint64_t lost, const char *what);
 /* Closes an input (NULL does nothing) of which so many bytes were read, and notes where its end came early. */
 void gt_reading_end(struct gt_reading *reading, struct gt_input *input, uint64_t bytes);
 /* Does the same for an input that was read by lines, and releases these. */

@@ -202,6 +202,27 @@ int gt_profile_stack(struct gt_profile_maker *maker, bool is_outermost_last, dou
     return 0;
 }
 
+int gt_profile_enter(struct gt_profile_maker *maker, uint32_t function, double time)
+{
+    uint32_t parent = maker->call_count ? maker->call[maker->call_count - 1].frame : GT_TRACE_NONE;
+    int64_t frame = maker->call_count < GT_PROFILE_DEEPEST ? gt_profile_frame(maker, parent, function) : -E2BIG;
+    struct gt_profile_call *call = frame < 0 ? NULL : GT_GROW(maker, call);
+    if (!call)
+        return frame < 0 ? (int)frame : -ENOMEM;
+    *call = (struct gt_profile_call){(uint32_t)frame, function, time, 0};
+    return 0;
+}
+
+void gt_profile_leave(struct gt_profile_maker *maker, double time)
+{
+    const struct gt_profile_call *call = &maker->call[--maker->call_count];
+    double length = time - call->since;
+    maker->own[call->frame].weight += fmax(length - call->of_callees, 0);
+    maker->own[call->frame].calls++;
+    if (maker->call_count)
+        maker->call[maker->call_count - 1].of_callees += length;
+}
+
 static bool is_outermost(const struct gt_profile_maker *maker, size_t at)
 {
     uint32_t function = maker->frame[at].function;
@@ -317,6 +338,7 @@ void gt_profile_maker_release(struct gt_profile_maker *maker)
     gt_keys_release(&maker->children);
     free(maker->own);
     free(maker->stack);
+    free(maker->call);
     free(maker->edge);
     *maker = (struct gt_profile_maker){0};
 }
@@ -449,49 +471,38 @@ static int longer_first(const void *a, const void *b, void *context)
                        GT_ORDER(place_in_interval(events, x), place_in_interval(events, y)));
 }
 
-struct opened {
-    uint32_t frame;
-    int64_t end, left; /* ns of it that no callee took */
-};
-
-static void close_until(struct gt_profile_maker *maker, struct opened *opened, size_t *depth, int64_t time)
+static void leave_until(struct gt_profile_maker *maker, const int64_t *end, int64_t time)
 {
-    while (*depth && opened[*depth - 1].end <= time) {
-        const struct opened *top = &opened[--*depth];
-        maker->own[top->frame].weight += top->left > 0 ? (double)top->left / 1e9 : 0;
-        maker->own[top->frame].calls++;
-    }
+    while (maker->call_count && end[maker->call_count - 1] <= time)
+        gt_profile_leave(maker, (double)end[maker->call_count - 1]);
 }
 
-/* One that ends behind the one it began in is cut to that. */
+/* One that ends behind the one it began in is cut to that. Times are ns from the first on. */
 static int nest(struct gt_profile_maker *maker, const uint32_t *event, size_t count)
 {
     const struct gt_trace_events *events = &maker->trace->events;
-    struct opened *opened = calloc(GT_PROFILE_DEEPEST, sizeof *opened);
-    size_t depth = 0;
-    int64_t status = opened ? 0 : -ENOMEM;
+    int64_t first = events->start[*event], *end = calloc(GT_PROFILE_DEEPEST, sizeof *end);
+    int64_t status = end ? 0 : -ENOMEM;
     for (size_t i = 0; i < count && status >= 0; i++) {
-        int64_t start = events->start[event[i]], end = start + gt_trace_duration(events, event[i]);
-        close_until(maker, opened, &depth, start);
-        if (depth == GT_PROFILE_DEEPEST)
+        int64_t start = events->start[event[i]] - first, until = start + gt_trace_duration(events, event[i]);
+        leave_until(maker, end, start);
+        if (maker->call_count == GT_PROFILE_DEEPEST)
             continue;
-        struct opened *around = depth ? &opened[depth - 1] : NULL;
-        end = around && end > around->end ? around->end : end;
-        const char *name = gt_trace_text(maker->trace, events->name[event[i]]);
-        char *copy = strdup(name); /* the texts may move */
-        status = copy ? gt_profile_function_of(maker, gt_span_of(copy)) : -ENOMEM;
-        free(copy);
+        if (maker->call_count && until > end[maker->call_count - 1])
+            until = end[maker->call_count - 1];
+        char *name = strdup(gt_trace_text(maker->trace, events->name[event[i]])); /* the texts may move */
+        status = name ? gt_profile_function_of(maker, gt_span_of(name)) : -ENOMEM;
+        free(name);
         if (status >= 0)
-            status = gt_profile_frame(maker, around ? around->frame : GT_TRACE_NONE, (uint32_t)status);
-        if (status < 0)
-            break;
-        if (around)
-            around->left -= end - start;
-        opened[depth++] = (struct opened){(uint32_t)status, end, end - start};
+            status = gt_profile_enter(maker, (uint32_t)status, (double)start);
+        if (status >= 0)
+            end[maker->call_count - 1] = until;
     }
     if (status >= 0)
-        close_until(maker, opened, &depth, INT64_MAX);
-    free(opened);
+        leave_until(maker, end, INT64_MAX);
+    for (size_t i = 0; i < maker->frame_count; i++)
+        maker->own[i].weight /= 1e9;
+    free(end);
     return status < 0 ? (int)status : 0;
 }
 

@@ -18,6 +18,12 @@ struct gt_profile_own {
     int64_t calls;
 };
 
+/* A call that has not returned. */
+struct gt_profile_call {
+    uint32_t frame, function;
+    double since, of_callees; /* when it began, and how much of its time others took, in seconds */
+};
+
 /* All zero but for `trace` is empty. */
 struct gt_profile_maker {
     struct gt_trace *trace;
@@ -33,6 +39,8 @@ struct gt_profile_maker {
     size_t own_count, own_capacity;
     uint32_t *stack; /* functions of the next stack; who puts some there empties it before */
     size_t stack_count, stack_capacity;
+    struct gt_profile_call *call; /* those that are open, the innermost last */
+    size_t call_count, call_capacity;
     struct gt_profile_edge *edge;
     size_t edge_count, edge_capacity;
 };
@@ -54,6 +62,9 @@ int gt_profile_push(struct gt_profile_maker *maker, int64_t function);
 /* Adds the stack, in which the outermost function came first or last; deeper ones than GT_PROFILE_DEEPEST end there. Returns 0 or
  * -ENOMEM. */
 int gt_profile_stack(struct gt_profile_maker *maker, bool is_outermost_last, double weight);
+/* Begin a call within the innermost one, and end that, at a moment in seconds. -E2BIG: deeper than GT_PROFILE_DEEPEST. */
+int gt_profile_enter(struct gt_profile_maker *maker, uint32_t function, double time);
+void gt_profile_leave(struct gt_profile_maker *maker, double time);
 /* Sums up frames to functions and their callers; without `counted` calls are not known. Returns 0 or -ENOMEM. */
 int gt_profile_sum(struct gt_profile_maker *maker, bool counted);
 /* Makes callers of the edges. */

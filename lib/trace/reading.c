@@ -9,6 +9,7 @@
 #include <sys/sysinfo.h>
 
 #include "base/grow.h"
+#include "base/json.h"
 #include "base/number.h"
 #include "trace/input/input.h"
 #include "trace/input/walk.h"
@@ -108,15 +109,9 @@ int gt_filter_open(struct gt_filter *ret, const struct gt_trace_options *options
 /* The first window of the node that ends at `start` or later; NULL when the node has none at all, or none so late. */
 static const struct gt_window *find_window(const struct gt_filter *filter, uint32_t node, int64_t start, bool *has_any)
 {
-    size_t low = 0, high = filter->windows;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gt_window *window = &filter->window[middle];
-        if (window->node < node || (window->node == node && window->end < start))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const struct gt_window *window = filter->window;
+    size_t low = GT_SEARCH(0, filter->windows, middle,
+                           window[middle].node != node ? window[middle].node < node : window[middle].end < start);
     *has_any = (low < filter->windows && filter->window[low].node == node) ||
                (low && filter->window[low - 1].node == node);
     return low < filter->windows && filter->window[low].node == node ? &filter->window[low] : NULL;
@@ -609,6 +604,22 @@ int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item
     return hand_on(reading, &event, label);
 }
 
+int gt_reading_text_event(struct gt_reading *reading, struct gt_raw_event *item, const char *pid, const char *tid,
+                          const char *name, uint8_t flag)
+{
+    struct gt_buffer quoted = {0};
+    gt_json_quote(&quoted, name);
+    int64_t track = quoted.failed ? quoted.failed
+                                  : gt_reading_track(reading, gt_span_of(pid),
+                                                     tid ? gt_span_of(tid) : (struct gt_span){0}, (struct gt_span){0});
+    if (track >= 0) {
+        item->name = gt_span_in_quotes(&quoted);
+        track = gt_reading_event(reading, item, item->name, (uint32_t)track, flag);
+    }
+    gt_buffer_release(&quoted);
+    return track < 0 ? (int)track : 0;
+}
+
 int64_t gt_reading_series(struct gt_reading *reading, struct gt_span type, struct gt_span name,
                           struct gt_span dimension, struct gt_span node)
 {
@@ -675,6 +686,14 @@ void gt_reading_bad(struct gt_reading *reading, uint64_t place, const char *what
 {
     struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;
     damage->bad_events++;
+    gt_damage_note(damage, place, "%s", what);
+}
+
+void gt_reading_cut_off(struct gt_reading *reading, uint64_t place, uint64_t lost, const char *what)
+{
+    struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;
+    damage->cut_off = true;
+    damage->lost_bytes += lost;
     gt_damage_note(damage, place, "%s", what);
 }
 

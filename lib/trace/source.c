@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "store/address.h"
 #include "trace/input/zip.h"
 #include "trace/profile_maker.h"
@@ -501,14 +502,7 @@ static void sort(struct found_paths *paths)
 static bool is_like_traces(const struct found_paths *paths, const char *path)
 {
     enum { AROUND = 16 };
-    size_t low = 0, high = paths->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(paths->file[middle].path, path) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(0, paths->count, middle, strcmp(paths->file[middle].path, path) < 0);
     for (size_t i = low < AROUND ? 0 : low - AROUND; i < paths->count && i < low + AROUND; i++)
         if (gt_paths_alike(paths->file[i].path, path))
             return true;

@@ -15,15 +15,7 @@
 /* Where the event stands in the list, or would stand. */
 static size_t place_of(const struct gt_trace_rare *rare, size_t event)
 {
-    size_t low = 0, high = rare->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rare->event[middle] < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return GT_SEARCH(0, rare->count, middle, rare->event[middle] < event);
 }
 
 int64_t gt_trace_rare(const struct gt_trace_rare *rare, size_t event, int64_t otherwise)
@@ -558,15 +550,9 @@ void gt_step_windows_release(struct gt_step_windows *windows)
 /* The latest window of the node that began and holds the moment. */
 int32_t gt_step_windows_find(const struct gt_step_windows *windows, uint32_t node, int64_t time)
 {
-    size_t low = 0, high = windows->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gt_trace_step *step = &windows->step[middle];
-        if (step->node != node ? step->node < node : step->start <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const struct gt_trace_step *step = windows->step;
+    size_t low = GT_SEARCH(0, windows->count, middle,
+                           step[middle].node != node ? step[middle].node < node : step[middle].start <= time);
     while (low > 0 && windows->step[low - 1].node == node && windows->latest[low - 1] >= time)
         if (windows->step[--low].end >= time)
             return windows->step[low].step;

@@ -196,8 +196,33 @@ static void differences_choose_rows(void **state)
     const int64_t *difference = gt_rows_difference(&rows, "difference", "end", "start");
     assert_int_equal(difference[0], gt_rows_wholes(&rows, "end")[0] - gt_rows_wholes(&rows, "start")[0]);
     assert_int_equal(difference[1], GT_NO_WHOLE);
-    assert_int_equal(gt_rows_above(&rows, "difference", -INFINITY).count, 1);
+    assert_int_equal(gt_rows_known(&rows, "difference").count, 1);
     assert_int_equal(gt_rows_above(&rows, "difference", (double)difference[0]).count, 0);
+    assert_int_equal(gt_rows_above(&rows, "difference", (double)difference[0] - 1).count, 1);
+}
+
+static void a_value_chooses_rows(void **state)
+{
+    struct gt_rows rows = ROWS(*state, {1, 5, 10, 14, 2}, {0, 7, 0, 1, NAN}, {1, 6, 3, 4, NAN});
+    struct gt_rows of_one = gt_rows_where(&rows, "node", 1);
+    assert_int_equal(of_one.count, 2);
+    assert_int_equal(gt_rows_keys(&of_one, "name")[1], 6);
+    assert_int_equal(gt_rows_where(&rows, "size", 2).count, 1);
+    assert_int_equal(gt_rows_where(&rows, "size", NAN).count, 0);
+    assert_int_equal(gt_rows_where(&rows, "start", GT_NO_WHOLE).count, 0);
+    assert_int_equal(gt_rows_known(&rows, "size").count, 1);
+}
+
+static void sums_of_missing_values_are_missing(void **state)
+{
+    struct gt_rows rows = ROWS(*state, {1, 5, 10, 14, 2}, {0, 7, 0, 1, NAN}, {1, 6, 20, 21, NAN});
+    gt_rows_wholes(&rows, "length")[1] = GT_NO_WHOLE;
+    struct gt_rows sums = gt_rows_group(&rows, "node",
+                                        GT_AGGREGATES(GT_SUM("size", "size"), GT_SUM("length", "length")));
+    assert_close(gt_rows_reals(&sums, "size")[0], NAN, 0);
+    assert_close(gt_rows_reals(&sums, "size")[1], 2, 0);
+    assert_true(gt_rows_wholes(&sums, "length")[0] == GT_NO_WHOLE);
+    assert_int_equal(gt_rows_wholes(&sums, "length")[1], 5);
 }
 
 /* ---- tables that belong together ---------------------------------------------------------------------------------- */
@@ -357,6 +382,50 @@ static void a_column_that_is_not_there_makes_the_query_fail(void **state)
     assert_int_equal(gt_query_status(*state), -EINVAL);
 }
 
+/* Nobody reads cells behind the last one, whichever table the rows are counted by. */
+static void rows_without_a_column_are_none(void **state)
+{
+    struct gt_rows rows = random_rows(*state, 1000, 1), other = rows, again = rows;
+    const int64_t *lengths = gt_rows_wholes(&rows, "lenght");
+    assert_int_equal(rows.count, 0);
+    for (size_t i = 0; i < other.count; i++)
+        assert_int_equal(lengths[i], 0);
+    assert_string_equal(gt_query_problem(*state), "gt_rows_wholes: no column 'lenght'");
+    assert_int_equal(gt_rows_keys(&other, "start")[999], 0); /* of another type */
+    assert_int_equal(other.count, 0);
+    assert_int_equal(gt_rows_run(&again, "node", 5), again.count);
+    gt_rows_join(&again, &other, "node", "nothing");
+    assert_int_equal(again.count, 0);
+}
+
+static void problems_name_operator_and_column(void **state)
+{
+    static const char *const problems[] = {"gt_rows_sort: no column 'lenght'",
+                                           "gt_rows_group: no column 'lenght'",
+                                           "gt_rows_where: no column 'lenght'",
+                                           "gt_rows_unite: no column 'lenght'",
+                                           "gt_rows_join: no column 'lenght'",
+                                           "gt_rows_fill: no column 'lenght'",
+                                           "gt_rows_reals: column 'node' is of another type"};
+    (void)state;
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        struct gt_query *query = gt_query_new();
+        struct gt_rows rows = ROWS(query, {1, 5, 10, 14, 2}, {0, 7, 0, 1, 3});
+        assert_null(gt_query_problem(query));
+        switch (i) {
+        case 0: gt_rows_sort(&rows, "node -lenght"); break;
+        case 1: gt_rows_group(&rows, "node", GT_AGGREGATES(GT_SUM("sum", "lenght"))); break;
+        case 2: gt_rows_where(&rows, "lenght", 1); break;
+        case 3: gt_rows_unite(&rows, "lenght"); break;
+        case 4: gt_rows_join(&rows, &rows, "node", "lenght"); break;
+        case 5: gt_rows_fill(&rows, "lenght"); break;
+        default: gt_rows_reals(&rows, "node");
+        }
+        assert_string_equal(gt_query_problem(query), problems[i]);
+        gt_query_free(query);
+    }
+}
+
 static void memory_that_cannot_be_had_makes_the_query_fail(void **state)
 {
     assert_null(gt_query_memory(*state, SIZE_MAX / 2, 16));
@@ -380,6 +449,8 @@ int main(void)
         TEST(an_empty_list_of_keys_is_one_group),
         TEST(shares_are_of_their_group),
         TEST(differences_choose_rows),
+        TEST(a_value_chooses_rows),
+        TEST(sums_of_missing_values_are_missing),
         TEST(a_join_finds_rows_by_their_keys),
         TEST(pairs_that_are_not_there_are_completed),
         TEST(a_union_has_each_key_once),
@@ -389,6 +460,8 @@ int main(void)
         TEST(overlaps_agree_with_counting),
         TEST(inner_intervals_know_those_around_them),
         TEST(a_column_that_is_not_there_makes_the_query_fail),
+        TEST(rows_without_a_column_are_none),
+        TEST(problems_name_operator_and_column),
         TEST(memory_that_cannot_be_had_makes_the_query_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

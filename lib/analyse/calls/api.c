@@ -177,12 +177,10 @@ static void put_copies(const struct gt_analysis_input *input, struct gt_node *ro
         GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length"), GT_SUM("total_bytes", "bytes"),
                       GT_SUM("timed", "timed"), GT_MIN("min_gb_per_second", "rate"),
                       GT_QUANTILE("p50_gb_per_second", "rate", 0.5), GT_MAX("max_gb_per_second", "rate")));
-    const double *time = gt_rows_reals(&ways, "timed"), *max = gt_rows_reals(&ways, "max_gb_per_second");
-    double *sum = gt_rows_reals(&ways, "total_bytes"), *mean = gt_rows_add_reals(&ways, "gb_per_second");
-    for (size_t i = 0; i < ways.count; i++) {
+    const double *time = gt_rows_reals(&ways, "timed"), *sum = gt_rows_reals(&ways, "total_bytes");
+    double *mean = gt_rows_add_reals(&ways, "gb_per_second");
+    for (size_t i = 0; i < ways.count; i++)
         mean[i] = time[i] > 0 ? sum[i] / time[i] : NAN;
-        sum[i] = isnan(max[i]) ? NAN : sum[i];
-    }
     gt_rows_rename(&ways, "memory", "host_memory");
     gt_rows_put(input, root, "copies", "Copies", &ways,
                 "text:node text:device text:kind text:host_memory integer:count number:total_us number:total_bytes "

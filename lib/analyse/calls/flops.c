@@ -627,7 +627,7 @@ static struct gt_rows find_counted(const struct flops *flops, int by)
         shape[i] = by == BY_SHAPE ? gt_operator_shape(input, span->event) : 0;
         length[i] = flops->node[node[i]].gpus ? flops->times.gpu_total[i] : span->end - span->start;
     }
-    return gt_rows_above(&rows, "flops", -INFINITY);
+    return gt_rows_known(&rows, "flops");
 }
 
 static void put_operators(const struct flops *flops, struct gt_node *root, int by)

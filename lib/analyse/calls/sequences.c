@@ -38,7 +38,7 @@ static struct gt_rows find_work(const struct gt_analysis_input *input, const str
              span = tree->parent[span])
             instance[i] = is_wanted(input, tree, span, name) ? span : instance[i];
     }
-    rows = gt_rows_above(&rows, "instance", -INFINITY);
+    rows = gt_rows_known(&rows, "instance");
     gt_rows_sort(&rows, "node instance start end event");
     return rows;
 }

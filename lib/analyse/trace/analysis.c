@@ -266,6 +266,8 @@ int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *t
         status = gt_top_cut(gt_report_root(report), input.options->top);
     if (status >= 0 && gt_report_failed(report))
         status = -ENOMEM;
+    if (status < 0 && input.query && gt_query_problem(input.query))
+        gt_error_set(error, EINVAL, "profile %s: %s", analysis->name, gt_query_problem(input.query));
     gt_analysis_close(&input);
     if (status < 0) {
         gt_report_free(report);

@@ -57,7 +57,7 @@ static struct gt_rows find_events(const struct gt_analysis_input *input, int by)
         process[i] = by == BY_PROCESS ? gt_analysis_place(input, gt_trace_process_of(trace, event[i])->name) : 0;
     }
     gt_rows_rename(&rows, "name", choices[BY_FRAMEWORK_METRIC]);
-    return gt_rows_above(&rows, "mode", -INFINITY);
+    return gt_rows_known(&rows, "mode");
 }
 
 /* ---- tables ---- */

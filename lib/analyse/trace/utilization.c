@@ -158,7 +158,7 @@ static struct gt_rows find_samples(const struct gt_analysis_input *input, const 
         time[i] = samples->time[i];
         value[i] = gt_resource_value(input, resource, samples->value[i]);
     }
-    return gt_rows_above(&rows, "number", -INFINITY);
+    return gt_rows_known(&rows, "number");
 }
 
 /* ---- the report ---- */
@@ -242,7 +242,7 @@ static void add_phases(const struct gt_analysis_input *input, const struct gt_re
         size_t title = title_at(phases, titles, node[number[i]], time[i]);
         phase[i] = title == SIZE_MAX ? GT_NO_KEY : (uint32_t)title;
     }
-    *samples = gt_rows_above(samples, "phase", -INFINITY);
+    *samples = gt_rows_known(samples, "phase");
 }
 
 static const char *const data_columns[] = {

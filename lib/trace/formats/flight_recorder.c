@@ -153,7 +153,7 @@ static int64_t duration_of(const struct gt_json_value *entry, int64_t start)
 }
 
 struct texts {
-    struct gt_buffer group, quoted_group, name, args;
+    struct gt_buffer group, process, args;
 };
 
 static int take_entry(struct gt_reading *reading, const struct gt_json_value *entry, struct texts *texts)
@@ -170,27 +170,19 @@ static int take_entry(struct gt_reading *reading, const struct gt_json_value *en
     int64_t start = gt_json_integer_of(gt_json_is_integer(started) ? started : created);
     int64_t duration = duration_of(entry, start);
     name_group(entry, &texts->group);
-    gt_buffer_clear(&texts->name);
-    gt_buffer_clear(&texts->quoted_group);
-    gt_json_quote(&texts->name, colon && strncmp(name, "nccl", 4) == 0 ? colon + 1 : name);
     write_arguments(entry, texts->group.data ? texts->group.data : "", &texts->args);
-    gt_buffer_text(&texts->quoted_group, "process group ");
-    gt_json_quote(&texts->quoted_group, texts->group.data ? texts->group.data : "");
-    if (texts->name.failed || texts->args.failed || texts->quoted_group.failed)
+    gt_buffer_clear(&texts->process);
+    gt_buffer_printf(&texts->process, "process group %s", texts->group.data ? texts->group.data : "");
+    if (texts->args.failed || texts->process.failed)
         return -ENOMEM;
-    /* The quotation marks go: "process group " and what stood between them. */
-    memmove(texts->quoted_group.data + 14, texts->quoted_group.data + 15, texts->quoted_group.length - 15);
-    struct gt_span pid = {texts->quoted_group.data, texts->quoted_group.length - 2};
     bool is_message = gt_json_is_true(gt_json_member(entry, "is_p2p"));
-    int64_t track = gt_reading_track(reading, pid, gt_span_of(is_message ? "messages" : "collectives"),
-                                     (struct gt_span){0});
-    if (track < 0)
-        return (int)track;
     bool is_done = state && strcmp(state, "completed") == 0;
-    struct gt_raw_event item = gt_raw_event_of(gt_span_in_quotes(&texts->name), start, duration < 0 ? 0 : duration);
+    struct gt_raw_event item = gt_raw_event_of((struct gt_span){0}, start, duration < 0 ? 0 : duration);
     item.category = gt_span_of("nccl_flight");
     item.args = (struct gt_span){texts->args.data, texts->args.length};
-    return gt_reading_event(reading, &item, item.name, (uint32_t)track, is_done ? 0 : GT_TRACE_UNCLOSED);
+    return gt_reading_text_event(reading, &item, texts->process.data, is_message ? "messages" : "collectives",
+                                 colon && strncmp(name, "nccl", 4) == 0 ? colon + 1 : name,
+                                 is_done ? 0 : GT_TRACE_UNCLOSED);
 }
 
 /* ---- process groups that the rank belongs to, whether or not it called anything in them: an event for each, at
@@ -220,23 +212,16 @@ static int take_group(struct gt_reading *reading, const struct gt_json_value *gr
     gt_buffer_text(args, "{\"process_group\":");
     gt_json_quote(args, title.data ? title.data : "");
     gt_buffer_char(args, '}');
-    int64_t track = title.failed || args->failed ? -ENOMEM
-                                                 : gt_reading_track(reading, gt_span_of("process groups"),
-                                                                    (struct gt_span){0}, (struct gt_span){0});
+    bool has_failed = title.failed || args->failed;
     gt_buffer_release(&title);
-    if (track < 0)
-        return (int)track;
-    struct gt_raw_event item = {.name = gt_span_of("process group"),
-                                .category = gt_span_of("nccl_group"),
-                                .args = {args->data, args->length},
-                                .bytes = -1,
-                                .correlation = GT_TRACE_NO_ID,
-                                .external = GT_TRACE_NO_ID,
-                                .step = GT_TRACE_NO_STEP,
-                                .start = gt_json_integer_of(first),
-                                .phase = 'i',
-                                .has = gt_json_is_integer(first) ? GT_RAW_EVENT_TIME : 0};
-    return gt_reading_event(reading, &item, item.name, (uint32_t)track, 0);
+    if (has_failed)
+        return -ENOMEM;
+    struct gt_raw_event item = gt_raw_event_of((struct gt_span){0}, gt_json_integer_of(first), 0);
+    item.category = gt_span_of("nccl_group");
+    item.args = (struct gt_span){args->data, args->length};
+    item.phase = 'i';
+    item.has = gt_json_is_integer(first) ? GT_RAW_EVENT_TIME : 0;
+    return gt_reading_text_event(reading, &item, "process groups", NULL, "process group", 0);
 }
 
 static int take_groups(struct gt_reading *reading, const struct gt_json_value *document, int64_t rank,
@@ -271,31 +256,24 @@ static int take_document(struct gt_reading *reading, const struct gt_json_value 
     for (i = 0; status >= 0 && (entry = gt_json_item(entries, i)); i++)
         status = take_entry(reading, entry, &texts);
     gt_buffer_release(&texts.group);
-    gt_buffer_release(&texts.quoted_group);
-    gt_buffer_release(&texts.name);
+    gt_buffer_release(&texts.process);
     gt_buffer_release(&texts.args);
     return status;
 }
 
 static int read_flight_recorder(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
-    struct gt_trace_file *file = gt_reading_file(reading);
-    char *bytes = NULL, trouble[80];
+    char *bytes = NULL;
     size_t length = 0;
-    int status = gt_input_whole(path, reading->options->ceiling, MOST_BYTES, &bytes, &length, trouble, sizeof trouble,
-                                error);
+    int status = gt_reading_whole(reading, path, MOST_BYTES, &bytes, &length, error);
     if (status < 0)
         return status;
-    file->bytes = length;
     struct gt_json_value *document = parse(bytes, length, path);
     free(bytes);
-    if (document) {
-        status = take_document(reading, document, file->path);
-    } else {
-        file->damage.cut_off = true;
-        file->damage.lost_bytes = length;
-        gt_damage_note(&file->damage, 0, "%s", *trouble ? trouble : "the dump is cut off or damaged");
-    }
+    if (document)
+        status = take_document(reading, document, gt_reading_file(reading)->path);
+    else
+        gt_reading_cut_off(reading, length, length, "the dump is cut off or damaged");
     gt_json_free(document);
     return status;
 }

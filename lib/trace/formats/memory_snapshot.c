@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "base/json.h"
 #include "trace/input/pickle.h"
 #include "trace/format.h"
 #include "trace/profile_maker.h"
@@ -283,24 +282,19 @@ static int put_event(struct device *device, const struct gt_pickle_value *frames
                      int64_t size, int64_t start, int64_t end, uint8_t flag)
 {
     char pid[32], tid[32];
-    struct gt_buffer place = {0}, quoted = {0};
+    struct gt_buffer place = {0};
     snprintf(pid, sizeof pid, "GPU %d memory", device->number);
     snprintf(tid, sizeof tid, "stream %" PRId64, stream);
     write_place(device, &place, frames);
-    gt_json_quote(&quoted, place.data ? place.data : "");
-    int64_t track = place.failed || quoted.failed
-                        ? -ENOMEM
-                        : gt_reading_track(device->reading, gt_span_of(pid), gt_span_of(tid), (struct gt_span){0});
-    if (track >= 0) {
-        struct gt_raw_event item = gt_raw_event_of(gt_span_in_quotes(&quoted), start, end > start ? end - start : 0);
-        item.category = gt_span_of(category);
-        item.bytes = size;
-        item.phase = end >= start ? 'X' : 'i';
-        track = gt_reading_event(device->reading, &item, item.name, (uint32_t)track, flag);
-    }
+    struct gt_raw_event item = gt_raw_event_of((struct gt_span){0}, start, end > start ? end - start : 0);
+    item.category = gt_span_of(category);
+    item.bytes = size;
+    item.phase = end >= start ? 'X' : 'i';
+    int status = place.failed
+                     ? -ENOMEM
+                     : gt_reading_text_event(device->reading, &item, pid, tid, place.data ? place.data : "", flag);
     gt_buffer_release(&place);
-    gt_buffer_release(&quoted);
-    return track < 0 ? (int)track : 0;
+    return status;
 }
 
 /* Blocks from before the recording begin with it. */
@@ -543,9 +537,7 @@ static int read_root(struct gt_reading *reading, const struct gt_pickle_value *r
     int64_t devices = (int64_t)count_of(traces);
     int status = 0;
     if (is_endless(segments, traces)) {
-        gt_reading_file(reading)->damage.bad_events++;
-        gt_damage_note(&gt_reading_file(reading)->damage, 0, "more than %d blocks and entries: no snapshot has these",
-                       MOST_ITEMS);
+        gt_reading_bad(reading, 0, "more than 16777216 blocks and entries: no snapshot has these");
         return 0;
     }
     for (size_t i = 0; i < count_of(segments); i++) {
@@ -564,28 +556,22 @@ static int read_root(struct gt_reading *reading, const struct gt_pickle_value *r
 
 static int read_snapshot(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
-    struct gt_trace_file *file = gt_reading_file(reading);
     struct gt_pickle *pickle = NULL;
     struct gt_error reason = {0};
-    char *bytes = NULL, trouble[80];
+    char *bytes = NULL;
     size_t length = 0;
-    int status = gt_input_whole(path, reading->options->ceiling, MOST_BYTES, &bytes, &length, trouble, sizeof trouble,
-                                error);
+    int status = gt_reading_whole(reading, path, MOST_BYTES, &bytes, &length, error);
     if (status < 0)
         return status;
-    file->bytes = length;
     status = gt_pickle_read(&pickle, bytes, length, NULL, path, &reason);
     if (status == -EBADMSG) {
-        file->damage.cut_off = true;
-        file->damage.lost_bytes = length;
-        gt_damage_note(&file->damage, 0, "%s",
-                       *trouble ? trouble
-                                : "the pickle is cut off or damaged, or holds more than numbers, texts and lists");
+        gt_reading_cut_off(reading, length, length,
+                           "the pickle is cut off or damaged, or holds more than numbers, texts and lists");
         status = 0;
     } else if (status < 0) {
         gt_error_copy(error, &reason);
     } else {
-        file->clock = GT_CLOCK_RECORD;
+        gt_reading_file(reading)->clock = GT_CLOCK_RECORD;
         status = read_root(reading, gt_pickle_root(pickle));
     }
     gt_pickle_free(pickle);

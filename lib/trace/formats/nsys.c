@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "store/sqlite.h"
 #include "trace/format.h"
 
@@ -89,11 +88,8 @@ static void write_name(struct gt_buffer *name, const struct source *source, cons
     const char *version = strrchr(text, '_');
     bool is_call = version && strcmp(source->category, "cuda_runtime") == 0 && version[1] == 'v';
     size_t digits = is_call ? strspn(version + 2, "0123456789") : 0;
-    struct gt_buffer own = {0};
-    if (digits >= 4 && !version[2 + digits])
-        gt_buffer_append(&own, text, (size_t)(version - text));
-    gt_json_quote(name, own.length ? own.data : text);
-    gt_buffer_release(&own);
+    bool has_version = digits >= 4 && !version[2 + digits];
+    gt_buffer_append(name, text, has_version ? (size_t)(version - text) : strlen(text));
 }
 
 static int take_row(struct gt_reading *reading, const struct source *source, sqlite3_stmt *row)
@@ -110,19 +106,17 @@ static int take_row(struct gt_reading *reading, const struct source *source, sql
     }
     name_lane(source, sqlite3_column_int64(row, 3), sqlite3_column_int64(row, 4), pid, tid);
     write_name(&name, source, text ? text : "");
-    int64_t track = name.failed ? name.failed
-                                : gt_reading_track(reading, gt_span_of(pid), gt_span_of(tid), (struct gt_span){0});
-    if (track >= 0) {
-        sqlite3_int64 correlation = sqlite3_column_int64(row, 5);
-        struct gt_raw_event item = gt_raw_event_of(gt_span_in_quotes(&name), start, length);
-        item.category = gt_span_of(source->category);
-        item.bytes = sqlite3_column_type(row, 6) == SQLITE_INTEGER ? sqlite3_column_int64(row, 6) : -1;
-        item.correlation = sqlite3_column_type(row, 5) == SQLITE_INTEGER ? (uint64_t)correlation : GT_TRACE_NO_ID;
-        item.phase = has_end ? 'X' : 'i';
-        track = gt_reading_event(reading, &item, item.name, (uint32_t)track, 0);
-    }
+    struct gt_raw_event item = gt_raw_event_of((struct gt_span){0}, start, length);
+    item.category = gt_span_of(source->category);
+    if (sqlite3_column_type(row, 6) == SQLITE_INTEGER)
+        item.bytes = sqlite3_column_int64(row, 6);
+    if (sqlite3_column_type(row, 5) == SQLITE_INTEGER)
+        item.correlation = (uint64_t)sqlite3_column_int64(row, 5);
+    item.phase = has_end ? 'X' : 'i';
+    int status = name.failed ? name.failed
+                             : gt_reading_text_event(reading, &item, pid, tid, name.length ? name.data : "", 0);
     gt_buffer_release(&name);
-    return track < 0 ? (int)track : 0;
+    return status;
 }
 
 static int read_table(struct gt_reading *reading, sqlite3 *database, const struct source *source)

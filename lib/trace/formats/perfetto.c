@@ -815,9 +815,8 @@ static int read_packets(struct perfetto *perfetto, struct proto_file *input, str
         }
     }
     if (status == -EBADMSG) {
-        damage->cut_off = true;
-        damage->lost_bytes += input->bytes.length - input->at;
-        gt_damage_note(damage, input->offset + input->at, "the trace ends or is damaged here");
+        gt_reading_cut_off(perfetto->reading, input->offset + input->at, input->bytes.length - input->at,
+                           "the trace ends or is damaged here");
         status = 0;
     }
     return status;

@@ -125,9 +125,8 @@ static int take_entries(struct gt_profile_maker *maker, struct gt_marshal *marsh
             return 0;
         int64_t value = key < 0 ? key : gt_marshal_next(marshal);
         if (value == -EBADMSG) {
-            file->damage.cut_off = true;
-            file->damage.lost_bytes += (uint64_t)(marshal->end - bytes) - place;
-            gt_damage_note(&file->damage, place, "the dump ends or is damaged here");
+            gt_reading_cut_off(reading, place, (uint64_t)(marshal->end - bytes) - place,
+                               "the dump ends or is damaged here");
             return 0;
         }
         status = value < 0 ? (int)value : take_entry(maker, marshal, (uint32_t)key, (uint32_t)value);
@@ -264,12 +263,8 @@ static int load(struct gt_reading *reading, const char *path, struct gt_json_val
     char *text = NULL;
     int status = gt_reading_whole(reading, path, MOST_BYTES, &text, &length, error);
     *ret = status < 0 ? NULL : gt_json_parse(text, length, 0, &problem);
-    if (status >= 0 && !*ret) {
-        struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;
-        damage->cut_off = true;
-        damage->lost_bytes = length;
-        gt_damage_note(damage, 0, "%s", problem.text);
-    }
+    if (status >= 0 && !*ret)
+        gt_reading_cut_off(reading, 0, length, problem.text);
     free(text);
     return status;
 }

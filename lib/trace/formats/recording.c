@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "blocks/block_event.h"
 #include "store/store.h"
 #include "trace/format.h"
@@ -127,23 +126,13 @@ static int64_t nanoseconds(double seconds)
 static int take_interval(struct gt_reading *reading, const struct gt_interval *interval, const char *name)
 {
     char pid[24], tid[24];
-    struct gt_buffer quoted = {0};
     snprintf(pid, sizeof pid, "%" PRId64, interval->process);
     snprintf(tid, sizeof tid, "%" PRId64, interval->thread);
-    gt_json_quote(&quoted, name);
-    int64_t track = quoted.failed ? quoted.failed
-                                  : gt_reading_track(reading, gt_span_of(pid),
-                                                     interval->thread < 0 ? (struct gt_span){0} : gt_span_of(tid),
-                                                     (struct gt_span){0});
-    if (track >= 0) {
-        struct gt_raw_event item = gt_raw_event_of(gt_span_in_quotes(&quoted), nanoseconds(interval->start),
-                                                   isfinite(interval->elapsed) ? nanoseconds(interval->elapsed) : 0);
-        item.category = gt_span_of("code_block");
-        track = gt_reading_event(reading, &item, item.name, (uint32_t)track,
+    struct gt_raw_event item = gt_raw_event_of((struct gt_span){0}, nanoseconds(interval->start),
+                                               isfinite(interval->elapsed) ? nanoseconds(interval->elapsed) : 0);
+    item.category = gt_span_of("code_block");
+    return gt_reading_text_event(reading, &item, pid, interval->thread < 0 ? NULL : tid, name,
                                  interval->unfinished ? GT_TRACE_PAIRED | GT_TRACE_UNCLOSED : GT_TRACE_PAIRED);
-    }
-    gt_buffer_release(&quoted);
-    return track < 0 ? (int)track : 0;
 }
 
 static int read_blocks(struct gt_reading *reading, const char *path, struct gt_error *error)

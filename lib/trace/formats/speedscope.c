@@ -108,39 +108,8 @@ static int read_sampled(struct file *file, struct gt_profile_maker *maker, struc
 
 /* ---- events: frames opened and closed at a time ---- */
 
-struct opened {
-    uint32_t frame, function;
-    double since, of_others; /* when it was opened; what its callees took */
-};
-
-struct opened_list {
-    struct opened *opened;
-    size_t count, capacity;
-};
-
-static void close_top(struct gt_profile_maker *maker, struct opened_list *list, double at)
-{
-    const struct opened *top = &list->opened[--list->count];
-    double length = at - top->since;
-    maker->own[top->frame].weight += length - top->of_others > 0 ? length - top->of_others : 0;
-    maker->own[top->frame].calls++;
-    if (list->count)
-        list->opened[list->count - 1].of_others += length;
-}
-
-static int open_frame(struct gt_profile_maker *maker, struct opened_list *list, uint32_t function, double at)
-{
-    uint32_t parent = list->count ? list->opened[list->count - 1].frame : GT_TRACE_NONE;
-    int64_t frame = list->count < GT_PROFILE_DEEPEST ? gt_profile_frame(maker, parent, function) : -E2BIG;
-    struct opened *opened = frame < 0 ? NULL : GT_GROW_LIST(list, opened);
-    if (!opened)
-        return frame < 0 ? (int)frame : -ENOMEM;
-    *opened = (struct opened){(uint32_t)frame, function, at, 0};
-    return 0;
-}
-
-static int take_event(struct file *file, struct gt_profile_maker *maker, struct opened_list *list, struct gt_span event,
-                      double unit, double *latest)
+static int take_event(struct file *file, struct gt_profile_maker *maker, struct gt_span event, double unit,
+                      double *latest)
 {
     struct gt_span type = {0}, index = {0}, time = {0};
     double at = NAN;
@@ -153,7 +122,8 @@ static int take_event(struct file *file, struct gt_profile_maker *maker, struct 
     if (function < 0 && function != -ERANGE)
         return (int)function;
     bool closes = gt_span_is(type, "\"C\"");
-    bool fits = function >= 0 && (!closes || (list->count && list->opened[list->count - 1].function == function));
+    bool fits = function >= 0 &&
+                (!closes || (maker->call_count && maker->call[maker->call_count - 1].function == function));
     if (!fits) {
         gt_reading_bad(file->reading, 0,
                        "an event that closes a frame that is not the innermost, or names one that is not there");
@@ -162,24 +132,22 @@ static int take_event(struct file *file, struct gt_profile_maker *maker, struct 
     *latest = at * unit;
     gt_reading_file(file->reading)->read++;
     if (!closes)
-        return open_frame(maker, list, (uint32_t)function, *latest);
-    close_top(maker, list, *latest);
+        return gt_profile_enter(maker, (uint32_t)function, *latest);
+    gt_profile_leave(maker, *latest);
     return 0;
 }
 
 static int read_evented(struct file *file, struct gt_profile_maker *maker, struct gt_span events, double unit)
 {
-    struct opened_list list = {0};
     struct gt_walk walk = gt_walk_list(events);
     struct gt_span event;
     double latest = 0;
     int status = 0;
     while (status >= 0 && gt_walk_element(&walk, &event) > 0)
-        status = take_event(file, maker, &list, event, unit, &latest);
-    gt_reading_file(file->reading)->damage.unclosed += list.count;
-    while (list.count)
-        close_top(maker, &list, latest);
-    free(list.opened);
+        status = take_event(file, maker, event, unit, &latest);
+    gt_reading_file(file->reading)->damage.unclosed += maker->call_count;
+    while (maker->call_count)
+        gt_profile_leave(maker, latest);
     if (status != -E2BIG)
         return status;
     gt_reading_bad(file->reading, 0, "calls deeper than 2048");
@@ -228,7 +196,6 @@ static bool is_by(struct gt_span exporter, const char *tool)
 /* A file that was cut off has its frames and profiles as far as they are whole. */
 static int read_document(struct file *file, struct gt_span text)
 {
-    struct gt_trace_damage *damage = &gt_reading_file(file->reading)->damage;
     struct gt_span shared = {0}, frames = {0}, profiles = {0}, exporter = {0}, key, value, about;
     struct gt_walk walk, list;
     int more = gt_walk_open(&walk, text);
@@ -239,11 +206,9 @@ static int read_document(struct file *file, struct gt_span text)
     }
     file->is_memray = is_by(exporter, "memray");
     file->lines_ran = is_by(exporter, "py-spy") || is_by(exporter, "austin");
-    if (more < 0) {
-        damage->cut_off = true;
-        damage->lost_bytes = text.length - (size_t)(walk.at - text.text);
-        gt_damage_note(damage, (uint64_t)(walk.at - text.text), "the JSON ends or is damaged here");
-    }
+    size_t place = (size_t)(walk.at - text.text);
+    if (more < 0)
+        gt_reading_cut_off(file->reading, place, text.length - place, "the JSON ends or is damaged here");
     GT_FIND(shared, {"frames", &frames});
     int status = read_frames(file, frames);
     list = gt_walk_list(profiles);

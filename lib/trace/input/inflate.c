@@ -23,83 +23,16 @@ static void move_on(const unsigned char **in, size_t *in_length, unsigned char *
     *out_length -= made;
 }
 
-/* ---- ISA-L: Intel's storage library inflates faster than zlib. It is optional twice: its header when we are built,
- * the library when we run. ---- */
-
-#if __has_include(<isa-l/igzip_lib.h>)
-#include <isa-l/igzip_lib.h>
-
-struct isal {
-    struct gt_library library;
-    void (*init)(struct inflate_state *);
-    void (*reset)(struct inflate_state *);
-    int (*inflate)(struct inflate_state *);
-    struct inflate_state stream;
-};
-
-static void isal_close(void *state)
+/* Opens a library for a structure of this size, which begins with its gt_library. NULL: it is not installed. */
+static void *open_library(size_t size, const char *const *names, const struct gt_symbol *symbols, size_t count)
 {
-    struct isal *isal = state;
-    gt_library_close(&isal->library);
-    free(isal);
-}
-
-static void *isal_open(void)
-{
-    static const char *const names[] = {"libisal.so.2", NULL};
-    static const struct gt_symbol symbols[] = {
-        GT_SYMBOL(isal, init, "isal_inflate_init", true),
-        GT_SYMBOL(isal, reset, "isal_inflate_reset", true),
-        GT_SYMBOL(isal, inflate, "isal_inflate", true),
-    };
-    struct isal *isal = calloc(1, sizeof *isal);
-    if (!isal)
-        return NULL;
-    if (gt_library_open(&isal->library, NULL, names, symbols, sizeof symbols / sizeof *symbols, isal, NULL) < 0) {
-        free(isal);
-        return NULL;
+    struct gt_library *library = calloc(1, size);
+    if (library && gt_library_open(library, NULL, names, symbols, count, library, NULL) < 0) {
+        free(library);
+        library = NULL;
     }
-    isal->init(&isal->stream);
-    isal->stream.crc_flag = ISAL_GZIP;
-    return isal;
+    return library;
 }
-
-static int isal_some(void *state, const unsigned char **in, size_t *in_length, unsigned char **out, size_t *out_length)
-{
-    struct isal *isal = state;
-    uint32_t given = at_most(*in_length), room = at_most(*out_length);
-    isal->stream.next_in = (uint8_t *)(uintptr_t)*in;
-    isal->stream.avail_in = given;
-    isal->stream.next_out = *out;
-    isal->stream.avail_out = room;
-    int status = isal->inflate(&isal->stream);
-    move_on(in, in_length, out, out_length, given - isal->stream.avail_in, room - isal->stream.avail_out);
-    if (status < 0)
-        return -EBADMSG;
-    return isal->stream.block_state == ISAL_BLOCK_FINISH;
-}
-
-static int isal_reset(void *state)
-{
-    struct isal *isal = state;
-    isal->reset(&isal->stream);
-    isal->stream.crc_flag = ISAL_GZIP;
-    return 0;
-}
-
-const struct gt_inflater gt_inflate_isal = {
-    .name = "gzip", .open = isal_open, .inflate = isal_some, .reset = isal_reset, .close = isal_close};
-
-#else
-
-static void *not_built(void)
-{
-    return NULL;
-}
-
-const struct gt_inflater gt_inflate_isal = {.name = "gzip", .open = not_built};
-
-#endif
 
 /* ---- zlib ---- */
 
@@ -208,6 +141,12 @@ static void zstd_close(void *state)
     free(zstd);
 }
 
+static int zstd_reset(void *state)
+{
+    struct zstd *zstd = state;
+    return zstd->is_error(zstd->init(zstd->stream)) ? -EBADMSG : 0;
+}
+
 static void *zstd_open(void)
 {
     static const char *const names[] = {"libzstd.so.1", NULL};
@@ -216,19 +155,14 @@ static void *zstd_open(void)
         GT_SYMBOL(zstd, init, "ZSTD_initDStream", true),     GT_SYMBOL(zstd, decompress, "ZSTD_decompressStream", true),
         GT_SYMBOL(zstd, is_error, "ZSTD_isError", true),
     };
-    struct zstd *zstd = calloc(1, sizeof *zstd);
+    struct zstd *zstd = open_library(sizeof *zstd, names, symbols, sizeof symbols / sizeof *symbols);
     if (!zstd)
         return NULL;
-    if (gt_library_open(&zstd->library, NULL, names, symbols, sizeof symbols / sizeof *symbols, zstd, NULL) < 0) {
-        free(zstd);
-        return NULL;
-    }
     zstd->stream = zstd->create();
-    if (!zstd->stream || zstd->is_error(zstd->init(zstd->stream))) {
-        zstd_close(zstd);
-        return NULL;
-    }
-    return zstd;
+    if (zstd->stream && zstd_reset(zstd) == 0)
+        return zstd;
+    zstd_close(zstd);
+    return NULL;
 }
 
 static int zstd_some(void *state, const unsigned char **in, size_t *in_length, unsigned char **out, size_t *out_length)
@@ -238,12 +172,6 @@ static int zstd_some(void *state, const unsigned char **in, size_t *in_length, u
     size_t status = zstd->decompress(zstd->stream, &to, &from);
     move_on(in, in_length, out, out_length, from.at, to.at);
     return zstd->is_error(status) ? -EBADMSG : status == 0;
-}
-
-static int zstd_reset(void *state)
-{
-    struct zstd *zstd = state;
-    return zstd->is_error(zstd->init(zstd->stream)) ? -EBADMSG : 0;
 }
 
 const struct gt_inflater gt_inflate_zstd = {.name = "zstd",
@@ -303,18 +231,11 @@ static void *xz_open(void)
         GT_SYMBOL(xz, code, "lzma_code", true),
         GT_SYMBOL(xz, end, "lzma_end", true),
     };
-    struct xz *xz = calloc(1, sizeof *xz);
-    if (!xz)
-        return NULL;
-    if (gt_library_open(&xz->library, NULL, names, symbols, sizeof symbols / sizeof *symbols, xz, NULL) < 0) {
-        free(xz);
-        return NULL;
-    }
-    if (xz_reset(xz) < 0) {
-        xz_close(xz);
-        return NULL;
-    }
-    return xz;
+    struct xz *xz = open_library(sizeof *xz, names, symbols, sizeof symbols / sizeof *symbols);
+    if (!xz || xz_reset(xz) == 0)
+        return xz;
+    xz_close(xz);
+    return NULL;
 }
 
 static int xz_some(void *state, const unsigned char **in, size_t *in_length, unsigned char **out, size_t *out_length)
@@ -370,6 +291,13 @@ static void bzip2_close(void *state)
     free(bzip2);
 }
 
+static int bzip2_reset(void *state)
+{
+    struct bzip2 *bzip2 = state;
+    bzip2->end(&bzip2->stream); /* of one that was never begun it does nothing */
+    return bzip2->init(&bzip2->stream, 0, 0) == BZIP2_OK ? 0 : -EBADMSG;
+}
+
 static void *bzip2_open(void)
 {
     static const char *const names[] = {"libbz2.so.1.0", "libbz2.so.1", NULL};
@@ -378,25 +306,11 @@ static void *bzip2_open(void)
         GT_SYMBOL(bzip2, decompress, "BZ2_bzDecompress", true),
         GT_SYMBOL(bzip2, end, "BZ2_bzDecompressEnd", true),
     };
-    struct bzip2 *bzip2 = calloc(1, sizeof *bzip2);
-    if (!bzip2)
-        return NULL;
-    if (gt_library_open(&bzip2->library, NULL, names, symbols, sizeof symbols / sizeof *symbols, bzip2, NULL) < 0) {
-        free(bzip2);
-        return NULL;
-    }
-    if (bzip2->init(&bzip2->stream, 0, 0) != BZIP2_OK) {
-        bzip2_close(bzip2);
-        return NULL;
-    }
-    return bzip2;
-}
-
-static int bzip2_reset(void *state)
-{
-    struct bzip2 *bzip2 = state;
-    bzip2->end(&bzip2->stream);
-    return bzip2->init(&bzip2->stream, 0, 0) == BZIP2_OK ? 0 : -EBADMSG;
+    struct bzip2 *bzip2 = open_library(sizeof *bzip2, names, symbols, sizeof symbols / sizeof *symbols);
+    if (!bzip2 || bzip2_reset(bzip2) == 0)
+        return bzip2;
+    bzip2_close(bzip2);
+    return NULL;
 }
 
 static int bzip2_some(void *state, const unsigned char **in, size_t *in_length, unsigned char **out, size_t *out_length)

@@ -77,14 +77,8 @@ static ssize_t fill(struct gt_input *input, void *buffer, size_t size, struct gt
 
 static int open_inflater(struct gt_input *input, const struct gt_inflater *inflater, struct gt_error *error)
 {
-    if (inflater == &gt_inflate_zlib) { /* Intel's is faster, where it is installed */
-        input->inflater = &gt_inflate_isal;
-        input->state = gt_inflate_isal.open();
-    }
-    if (!input->state) {
-        input->inflater = inflater;
-        input->state = inflater->open();
-    }
+    input->inflater = inflater;
+    input->state = inflater->open();
     if (!input->state && inflater->library)
         return gt_error_set(error, ENOSYS, "%s: compressed by %s, and %s cannot be loaded here: unpack it (%s)",
                             input->path, inflater->name, inflater->library, inflater->unpack);
@@ -231,8 +225,7 @@ static bool begins_member(const struct gt_input *input)
 {
     if (input->inflater == &gt_inflate_zstd && (*input->at & 0xf0) == 0x50)
         return true; /* a frame to be skipped */
-    const char *magic = input->inflater == &gt_inflate_isal ? gt_inflate_zlib.magic : input->inflater->magic;
-    return *input->at == (unsigned char)*magic;
+    return *input->at == (unsigned char)*input->inflater->magic;
 }
 
 /* Zeros that pad the file are no member; anything else but another header is not ours. */
