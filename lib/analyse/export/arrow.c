@@ -1,537 +1,263 @@
-/* The events of a trace as one Arrow table, batch by batch while files are read. */
+/* A file of Arrow's IPC format, written batch by batch (https://arrow.apache.org/docs/format/Columnar.html). */
 #include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analyse/export/tables.h"
 #include "base/buffer.h"
-#include "base/error.h"
 #include "base/file.h"
-#include "base/grow.h"
-#include "base/utf8.h"
-#include "trace/source.h"
 
-/* A file of Arrow's IPC format is written batch by batch (https://arrow.apache.org/docs/format/Columnar.html). */
+/* ---- FlatBuffers, as far as Arrow's messages need them: a table has a list of its members before it, and everything
+ * refers to what stands behind it (https://flatbuffers.dev/internals) ---- */
 
-struct arrow_column {
-    const char *name;
-    bool is_text; /* else int64 */
-    struct gt_buffer validity, offsets, data;
-    size_t count, missing;
+enum { MOST_MEMBERS = 6 };
+
+struct member {
+    size_t size; /* bytes; 0: the member is missing */
+    uint64_t value;
 };
 
-struct arrow_block {
-    uint64_t place, body;
-    uint32_t head;
-};
-
-struct arrow_file {
-    int fd;
-    uint64_t place;
-    struct arrow_column *column; /* the caller's */
-    size_t columns;
-    struct arrow_block *block;
-    size_t block_count, block_capacity;
-    struct gt_buffer out;
-};
-
-/* ---- FlatBuffers, as far as Arrow's messages need them: they are built from their end to their begin, and places are
- * counted from the end (https://flatbuffers.dev/internals). ---- */
-
-enum { MOST_FIELDS = 6 };
-
-struct flat {
-    unsigned char *bytes; /* the last `length` of `capacity` are in use */
-    size_t length, capacity;
-    int failed;
-};
-
-static void flat_reserve(struct flat *flat, size_t more)
+/* Appends zeros until the length is `rest` above a multiple of `unit`. */
+static void align(struct gt_buffer *out, size_t unit, size_t rest)
 {
-    if (flat->failed || flat->length + more <= flat->capacity)
-        return;
-    size_t capacity = (flat->length + more) * 2 + 1024;
-    unsigned char *bytes = malloc(capacity);
-    if (!bytes) {
-        flat->failed = -ENOMEM;
-        return;
-    }
-    if (flat->length)
-        memcpy(bytes + capacity - flat->length, flat->bytes + flat->capacity - flat->length, flat->length);
-    free(flat->bytes);
-    flat->bytes = bytes;
-    flat->capacity = capacity;
+    gt_buffer_fill(out, 0, (unit + rest - out->length % unit) % unit);
 }
 
-static void flat_put(struct flat *flat, const void *bytes, size_t length)
+static void refer(struct gt_buffer *out, size_t from, size_t to)
 {
-    flat_reserve(flat, length);
-    if (flat->failed || !length)
-        return;
-    flat->length += length;
-    memcpy(flat->bytes + flat->capacity - flat->length, bytes, length);
+    uint32_t distance = (uint32_t)(to - from);
+    if (!out->failed)
+        memcpy(out->data + from, &distance, sizeof distance);
 }
 
-/* Pads so that what is put next, of `size` bytes, ends up aligned. */
-static void flat_align(struct flat *flat, size_t size, size_t alignment)
+/* Returns where the table begins, and in place[i] where member i is. Large members come first, so that all are aligned. */
+static size_t put_table(struct gt_buffer *out, const struct member *member, int members, size_t *place)
 {
-    static const unsigned char zero[16];
-    size_t over = (flat->length + size) % alignment;
-    if (over)
-        flat_put(flat, zero, alignment - over);
+    uint16_t list[2 + MOST_MEMBERS] = {(uint16_t)(4 + 2 * members), 4};
+    int32_t back = list[0];
+    align(out, 8, (12 - (size_t)list[0] % 8) % 8);
+    size_t begin = out->length + list[0];
+    for (size_t size = 8; size; size /= 2)
+        for (int i = 0; i < members; i++)
+            if (member[i].size == size) {
+                list[2 + i] = list[1];
+                place[i] = begin + list[1];
+                list[1] = (uint16_t)(list[1] + size);
+            }
+    gt_buffer_append(out, list, list[0]);
+    gt_buffer_append(out, &back, sizeof back);
+    for (size_t size = 8; size; size /= 2)
+        for (int i = 0; i < members; i++)
+            if (member[i].size == size)
+                gt_buffer_append(out, &member[i].value,
+                                 size); /* little-endian, as all machines are that this runs on */
+    return begin;
 }
 
-static void flat_number(struct flat *flat, uint64_t value, size_t size)
+/* Returns where a vector begins, whose items are to follow, aligned to `unit` bytes. */
+static size_t begin_vector(struct gt_buffer *out, size_t items, size_t unit)
 {
-    flat_align(flat, size, size);
-    flat_put(flat, &value, size); /* little-endian, as all machines are that this runs on */
+    uint32_t count = (uint32_t)items;
+    align(out, unit, unit - sizeof count);
+    gt_buffer_append(out, &count, sizeof count);
+    return out->length - sizeof count;
 }
 
-static void flat_offset(struct flat *flat, uint32_t to)
+static void put_vector(struct gt_buffer *out, size_t reference, const struct gt_buffer *items, size_t size)
 {
-    flat_align(flat, 4, 4);
-    flat_number(flat, (uint32_t)flat->length + 4 - to, 4);
-}
-
-static uint32_t flat_string(struct flat *flat, const char *text)
-{
-    size_t length = strlen(text);
-    flat_align(flat, length + 1, 4);
-    flat_put(flat, text, length + 1);
-    flat_number(flat, length, 4);
-    return (uint32_t)flat->length;
-}
-
-static uint32_t flat_vector(struct flat *flat, const uint32_t *place, size_t count)
-{
-    flat_align(flat, count * 4, 4);
-    for (size_t i = count; i-- > 0;)
-        flat_offset(flat, place[i]);
-    flat_number(flat, count, 4);
-    return (uint32_t)flat->length;
-}
-
-/* Writes a vector of structs, which stand in it as they are, eight bytes aligned. */
-static uint32_t flat_structs(struct flat *flat, const void *structs, size_t count, size_t size)
-{
-    flat_align(flat, count * size, 8);
-    flat_put(flat, structs, count * size);
-    flat_number(flat, count, 4);
-    return (uint32_t)flat->length;
-}
-
-struct flat_table {
-    uint32_t end, place[MOST_FIELDS]; /* what stood before it; its members */
-};
-
-static struct flat_table flat_begin(const struct flat *flat)
-{
-    return (struct flat_table){.end = (uint32_t)flat->length};
-}
-
-static void flat_member(struct flat *flat, struct flat_table *table, int field, uint64_t value, size_t size)
-{
-    flat_number(flat, value, size);
-    table->place[field] = (uint32_t)flat->length;
-}
-
-static void flat_reference(struct flat *flat, struct flat_table *table, int field, uint32_t to)
-{
-    flat_offset(flat, to);
-    table->place[field] = (uint32_t)flat->length;
-}
-
-static uint32_t flat_end(struct flat *flat, const struct flat_table *table, int fields)
-{
-    flat_number(flat, 0, 4); /* where the list of members is, known below */
-    uint32_t here = (uint32_t)flat->length;
-    for (int i = fields; i-- > 0;)
-        flat_number(flat, table->place[i] ? here - table->place[i] : 0, 2);
-    flat_number(flat, here - table->end, 2);
-    flat_number(flat, 4 + 2 * (uint64_t)fields, 2);
-    uint32_t list = (uint32_t)flat->length - here;
-    if (!flat->failed)
-        memcpy(flat->bytes + flat->capacity - here, &list, sizeof list);
-    return here;
-}
-
-static void flat_finish(struct flat *flat, uint32_t root)
-{
-    flat_align(flat, 4, 8);
-    flat_offset(flat, root);
+    refer(out, reference, begin_vector(out, items->length / size, 8));
+    gt_buffer_append(out, items->data, items->length);
 }
 
 /* ---- Arrow's messages ---- */
 
 enum { VERSION_5 = 4, SCHEMA = 1, RECORD_BATCH = 3, TYPE_INT = 2, TYPE_UTF8 = 5 };
 
-static uint32_t put_type(struct flat *flat, const struct arrow_column *column)
+static bool is_text(const struct gt_table_column *column)
 {
-    struct flat_table table = flat_begin(flat);
-    if (column->is_text)
-        return flat_end(flat, &table, 0);
-    flat_member(flat, &table, 0, 64, 4);
-    flat_member(flat, &table, 1, 1, 1);
-    return flat_end(flat, &table, 2);
+    return column->kind == GT_CELL_PLAIN_TEXT;
 }
 
-static uint32_t put_field(struct flat *flat, const struct arrow_column *column)
+static void put_field(struct gt_buffer *out, size_t reference, const struct gt_table_column *column)
 {
-    uint32_t name = flat_string(flat, column->name), type = put_type(flat, column);
-    uint32_t children = flat_vector(flat, NULL, 0);
-    struct flat_table table = flat_begin(flat);
-    flat_reference(flat, &table, 0, name);
-    flat_reference(flat, &table, 3, type);
-    flat_reference(flat, &table, 5, children);
-    flat_member(flat, &table, 1, 1, 1);
-    flat_member(flat, &table, 2, column->is_text ? TYPE_UTF8 : TYPE_INT, 1);
-    return flat_end(flat, &table, 6);
+    enum { NAME, NULLABLE, TYPE_KIND, TYPE, DICTIONARY, CHILDREN, MEMBERS };
+    static const struct member integer[] = {{4, 64}, {1, 1}}; /* of 64 bits, signed */
+    const struct member member[MEMBERS] = {[NAME] = {4, 0},
+                                           [NULLABLE] = {1, 1},
+                                           [TYPE_KIND] = {1, is_text(column) ? TYPE_UTF8 : TYPE_INT},
+                                           [TYPE] = {4, 0},
+                                           [CHILDREN] = {4, 0}};
+    size_t place[MEMBERS], of_type[2];
+    refer(out, reference, put_table(out, member, MEMBERS, place));
+    refer(out, place[NAME], begin_vector(out, strlen(column->key), 4));
+    gt_buffer_append(out, column->key, strlen(column->key) + 1);
+    refer(out, place[TYPE], put_table(out, integer, is_text(column) ? 0 : 2, of_type));
+    refer(out, place[CHILDREN], begin_vector(out, 0, 4));
 }
 
-static uint32_t put_schema(struct flat *flat, const struct arrow_file *file)
+static void put_schema(struct gt_buffer *out, size_t reference, const struct gt_table *table)
 {
-    uint32_t *place = calloc(file->columns + 1, sizeof *place);
-    if (!place) {
-        flat->failed = -ENOMEM;
-        return 0;
-    }
-    for (size_t i = 0; i < file->columns; i++)
-        place[i] = put_field(flat, &file->column[i]);
-    uint32_t fields = flat_vector(flat, place, file->columns);
-    free(place);
-    struct flat_table table = flat_begin(flat);
-    flat_reference(flat, &table, 1, fields);
-    flat_member(flat, &table, 0, 0, 2);
-    return flat_end(flat, &table, 2);
+    enum { ENDIANNESS, FIELDS, MEMBERS };
+    static const struct member member[MEMBERS] = {{2, 0}, {4, 0}};
+    size_t place[MEMBERS];
+    refer(out, reference, put_table(out, member, MEMBERS, place));
+    refer(out, place[FIELDS], begin_vector(out, table->columns, 4));
+    size_t fields = out->length;
+    gt_buffer_fill(out, 0, 4 * table->columns);
+    for (size_t i = 0; i < table->columns; i++)
+        put_field(out, fields + 4 * i, &table->column[i]);
 }
 
-static void put_message(struct flat *flat, uint32_t header, int type, uint64_t body)
+/* Begins a message, and returns where it refers to what it is about. */
+static size_t begin_message(struct gt_buffer *out, int kind, uint64_t body)
 {
-    struct flat_table table = flat_begin(flat);
-    flat_member(flat, &table, 3, body, 8);
-    flat_reference(flat, &table, 2, header);
-    flat_member(flat, &table, 0, VERSION_5, 2);
-    flat_member(flat, &table, 1, (uint64_t)type, 1);
-    flat_finish(flat, flat_end(flat, &table, 4));
+    enum { VERSION, KIND, CONTENT, BODY, MEMBERS };
+    const struct member member[MEMBERS] = {{2, VERSION_5}, {1, (uint64_t)kind}, {4, 0}, {8, body}};
+    size_t place[MEMBERS];
+    gt_buffer_fill(out, 0, 4);
+    refer(out, 0, put_table(out, member, MEMBERS, place));
+    return place[CONTENT];
 }
 
-/* ---- the file ---- */
-
-static int put(struct arrow_file *file, const void *bytes, size_t length)
+/* Bytes of the buffers of a column: validity, of texts where each ends, and the values. */
+static size_t sizes_of(const struct gt_table_column *column, size_t ret[3])
 {
-    file->place += length;
-    return gt_file_write_all(file->fd, bytes, length);
+    size_t count = 0;
+    ret[count++] = column->missing ? (column->count + 7) / 8 : 0;
+    if (is_text(column))
+        ret[count++] = (column->count + 1) * sizeof(int32_t);
+    ret[count++] = is_text(column) ? (size_t)column->begin[column->texts] : column->count * sizeof(int64_t);
+    return count;
 }
 
-static int put_padded(struct arrow_file *file, const void *bytes, size_t length)
-{
-    static const char zero[8];
-    int status = length ? put(file, bytes, length) : 0;
-    return status < 0 ? status : put(file, zero, (8 - length % 8) % 8);
-}
-
-static int put_head(struct arrow_file *file, const struct flat *flat)
-{
-    uint32_t start[2] = {UINT32_MAX, (uint32_t)((flat->length + 7) / 8 * 8)};
-    int status = flat->failed ? flat->failed : put(file, start, sizeof start);
-    return status < 0 ? status : put_padded(file, flat->bytes + flat->capacity - flat->length, flat->length);
-}
-
-/* All return 0 or a negative errno. */
-static int arrow_begin(struct arrow_file *file, int fd, struct arrow_column *columns, size_t count)
-{
-    struct flat flat = {0};
-    *file = (struct arrow_file){.fd = fd, .column = columns, .columns = count};
-    int status = put(file, "ARROW1\0\0", 8);
-    if (status >= 0) {
-        put_message(&flat, put_schema(&flat, file), SCHEMA, 0);
-        status = put_head(file, &flat);
-    }
-    free(flat.bytes);
-    return status;
-}
-
-/* ---- cells ---- */
-
-static int add_validity(struct arrow_column *column, bool is_there)
-{
-    if (column->count % 8 == 0 && gt_buffer_char(&column->validity, 0) < 0)
-        return -ENOMEM;
-    if (is_there)
-        column->validity.data[column->count / 8] |= (char)(1 << column->count % 8);
-    column->missing += !is_there;
-    column->count++;
-    return 0;
-}
-
-static int add_end(struct arrow_column *column)
-{
-    int32_t end = (int32_t)column->data.length;
-    return gt_buffer_append(&column->offsets, &end, sizeof end);
-}
-
-static int begin_text(struct arrow_column *column)
-{
-    static const int32_t zero = 0;
-    return column->count ? 0 : gt_buffer_append(&column->offsets, &zero, sizeof zero);
-}
-
-static int arrow_missing(struct arrow_column *column)
-{
-    static const int64_t zero = 0;
-    int status = column->is_text ? begin_text(column) : gt_buffer_append(&column->data, &zero, sizeof zero);
-    if (status >= 0 && column->is_text)
-        status = add_end(column);
-    return status < 0 ? status : add_validity(column, false);
-}
-
-/* Add the next cell of a column. */
-static int arrow_integer(struct arrow_column *column, int64_t value)
-{
-    int status = gt_buffer_append(&column->data, &value, sizeof value);
-    return status < 0 ? status : add_validity(column, true);
-}
-
-static int arrow_text(struct arrow_column *column, const char *text, size_t length)
-{
-    if (!text)
-        return arrow_missing(column);
-    int status = begin_text(column);
-    if (status >= 0)
-        status = gt_buffer_append(&column->data, text, length);
-    if (status >= 0)
-        status = add_end(column);
-    return status < 0 ? status : add_validity(column, true);
-}
-
-/* ---- batches ---- */
-
-struct node {
-    int64_t length, missing;
-};
-
-struct place {
-    int64_t offset, length;
-};
-
-static uint64_t padded(size_t length)
+static size_t padded(size_t length)
 {
     return (length + 7) / 8 * 8;
 }
 
-/* The buffers of a column, in their order. */
-static size_t buffers_of(const struct arrow_column *column, const struct gt_buffer *ret[3])
+/* Returns the bytes of the batch behind the message. */
+static uint64_t put_batch(struct gt_buffer *out, const struct gt_table *table)
 {
-    size_t count = 0;
-    ret[count++] = &column->validity;
-    if (column->is_text)
-        ret[count++] = &column->offsets;
-    ret[count++] = &column->data;
-    return count;
-}
-
-static uint32_t put_batch(struct flat *flat, const struct arrow_file *file, uint64_t *body)
-{
-    struct node *node = calloc(file->columns + 1, sizeof *node);
-    struct place *place = calloc(file->columns * 3 + 1, sizeof *place);
-    size_t places = 0;
-    *body = 0;
-    if (!node || !place)
-        flat->failed = -ENOMEM;
-    for (size_t i = 0; i < file->columns && !flat->failed; i++) {
-        const struct gt_buffer *buffer[3];
-        size_t count = buffers_of(&file->column[i], buffer);
-        node[i] = (struct node){(int64_t)file->column[i].count, (int64_t)file->column[i].missing};
-        for (size_t j = 0; j < count; j++) {
-            place[places++] = (struct place){(int64_t)*body, (int64_t)buffer[j]->length};
-            *body += padded(buffer[j]->length);
+    enum { ROWS, NODES, BUFFERS, MEMBERS };
+    const struct member member[MEMBERS] = {{8, gt_table_rows(table)}, {4, 0}, {4, 0}};
+    struct gt_buffer nodes = {0}, buffers = {0};
+    int64_t body = 0;
+    for (size_t i = 0; i < table->columns; i++) {
+        const struct gt_table_column *column = &table->column[i];
+        size_t size[3], count = sizes_of(column, size);
+        gt_buffer_append(&nodes, (const int64_t[]){(int64_t)column->count, (int64_t)column->missing}, 16);
+        for (size_t k = 0; k < count; k++) {
+            gt_buffer_append(&buffers, (const int64_t[]){body, (int64_t)size[k]}, 16);
+            body += (int64_t)padded(size[k]);
         }
     }
-    uint32_t buffers = flat->failed ? 0 : flat_structs(flat, place, places, sizeof *place);
-    uint32_t nodes = flat->failed ? 0 : flat_structs(flat, node, file->columns, sizeof *node);
-    free(node);
-    free(place);
-    struct flat_table table = flat_begin(flat);
-    flat_member(flat, &table, 0, file->column[0].count, 8);
-    flat_reference(flat, &table, 1, nodes);
-    flat_reference(flat, &table, 2, buffers);
-    return flat_end(flat, &table, 3);
+    size_t place[MEMBERS], content = begin_message(out, RECORD_BATCH, (uint64_t)body);
+    refer(out, content, put_table(out, member, MEMBERS, place));
+    put_vector(out, place[NODES], &nodes, 16);
+    put_vector(out, place[BUFFERS], &buffers, 16);
+    out->failed = out->failed ? out->failed : nodes.failed ? nodes.failed : buffers.failed;
+    gt_buffer_release(&nodes);
+    gt_buffer_release(&buffers);
+    return (uint64_t)body;
 }
 
-static void clear(struct arrow_column *column)
-{
-    gt_buffer_clear(&column->validity);
-    gt_buffer_clear(&column->offsets);
-    gt_buffer_clear(&column->data);
-    column->count = column->missing = 0;
-}
+/* ---- the file ---- */
 
-/* Writes the rows that were added. */
-static int arrow_flush(struct arrow_file *file)
-{
-    struct flat flat = {0};
-    uint64_t body, from = file->place;
-    if (!file->column[0].count)
-        return 0;
-    uint32_t batch = put_batch(&flat, file, &body);
-    put_message(&flat, batch, RECORD_BATCH, body);
-    int status = put_head(file, &flat);
-    free(flat.bytes);
-    struct arrow_block *block = status < 0 ? NULL : GT_GROW(file, block);
-    if (!block)
-        return status < 0 ? status : -ENOMEM;
-    *block = (struct arrow_block){from, body, (uint32_t)(file->place - from)};
-    for (size_t i = 0; i < file->columns && status >= 0; i++) {
-        const struct gt_buffer *buffer[3];
-        size_t count = buffers_of(&file->column[i], buffer);
-        for (size_t j = 0; j < count && status >= 0; j++)
-            status = put_padded(file, buffer[j]->data, buffer[j]->length);
-        clear(&file->column[i]);
-    }
-    return status;
-}
-
-struct footer_block {
-    int64_t offset;
+struct block {
+    int64_t place;
     int32_t head, padding;
     int64_t body;
 };
 
-static void put_footer(struct flat *flat, const struct arrow_file *file)
+struct arrow_file {
+    int fd;
+    int64_t place;
+    struct gt_buffer blocks; /* a struct block for each batch */
+};
+
+static int put(struct arrow_file *file, const void *bytes, size_t length)
 {
-    struct footer_block *block = calloc(file->block_count + 1, sizeof *block);
-    if (!block) {
-        flat->failed = -ENOMEM;
-        return;
-    }
-    for (size_t i = 0; i < file->block_count; i++)
-        block[i] = (struct footer_block){(int64_t)file->block[i].place, (int32_t)file->block[i].head, 0,
-                                         (int64_t)file->block[i].body};
-    uint32_t batches = flat_structs(flat, block, file->block_count, sizeof *block);
-    uint32_t dictionaries = flat_structs(flat, block, 0, sizeof *block), schema = put_schema(flat, file);
-    free(block);
-    struct flat_table table = flat_begin(flat);
-    flat_reference(flat, &table, 1, schema);
-    flat_reference(flat, &table, 2, dictionaries);
-    flat_reference(flat, &table, 3, batches);
-    flat_member(flat, &table, 0, VERSION_5, 2);
-    flat_finish(flat, flat_end(flat, &table, 4));
+    static const char zero[8];
+    file->place += (int64_t)padded(length);
+    int status = length ? gt_file_write_all(file->fd, bytes, length) : 0;
+    return status < 0 ? status : gt_file_write_all(file->fd, zero, padded(length) - length);
 }
 
-static int arrow_end(struct arrow_file *file)
+static int put_message(struct arrow_file *file, const struct gt_buffer *message)
 {
-    static const uint32_t end[2] = {UINT32_MAX, 0};
-    struct flat flat = {0};
-    int status = arrow_flush(file);
-    if (status >= 0)
-        status = put(file, end, sizeof end);
-    put_footer(&flat, file);
-    uint32_t length = (uint32_t)flat.length;
-    if (status >= 0)
-        status = flat.failed ? flat.failed : put(file, flat.bytes + flat.capacity - flat.length, flat.length);
-    if (status >= 0)
-        status = put(file, &length, sizeof length);
-    if (status >= 0)
-        status = put(file, "ARROW1", 6);
-    free(flat.bytes);
+    const uint32_t head[] = {UINT32_MAX, (uint32_t)padded(message->length)};
+    int status = message->failed ? message->failed : put(file, head, sizeof head);
+    return status < 0 ? status : put(file, message->data, message->length);
+}
+
+static int begin_file(struct arrow_file *file, const struct gt_table *table)
+{
+    struct gt_buffer message = {0};
+    put_schema(&message, begin_message(&message, SCHEMA, 0), table);
+    int status = put(file, "ARROW1\0", 8);
+    status = status < 0 ? status : put_message(file, &message);
+    gt_buffer_release(&message);
     return status;
 }
 
-static void arrow_release(struct arrow_file *file)
+static int put_column(struct arrow_file *file, const struct gt_table_column *column)
 {
-    for (size_t i = 0; i < file->columns; i++) {
-        gt_buffer_release(&file->column[i].validity);
-        gt_buffer_release(&file->column[i].offsets);
-        gt_buffer_release(&file->column[i].data);
+    struct gt_buffer ends = {0};
+    size_t size[3], count = sizes_of(column, size);
+    int status = put(file, column->validity, size[0]);
+    for (size_t i = 0; is_text(column) && i <= column->count; i++)
+        gt_buffer_append(&ends, &(int32_t){(int32_t)column->begin[i]}, sizeof(int32_t));
+    if (status >= 0 && is_text(column))
+        status = ends.failed ? ends.failed : put(file, ends.data, ends.length);
+    gt_buffer_release(&ends);
+    return status < 0 ? status : put(file, is_text(column) ? column->text : column->cell, size[count - 1]);
+}
+
+static int end_file(struct arrow_file *file, const struct gt_table *table)
+{
+    enum { VERSION, FIELDS, DICTIONARIES, BATCHES, MEMBERS };
+    static const struct member member[MEMBERS] = {{2, VERSION_5}, {4, 0}, {4, 0}, {4, 0}};
+    static const struct gt_buffer none = {0};
+    const uint32_t end[] = {UINT32_MAX, 0};
+    struct gt_buffer out = {0};
+    size_t place[MEMBERS];
+    gt_buffer_fill(&out, 0, 4);
+    refer(&out, 0, put_table(&out, member, MEMBERS, place));
+    put_schema(&out, place[FIELDS], table);
+    put_vector(&out, place[DICTIONARIES], &none, sizeof(struct block));
+    put_vector(&out, place[BATCHES], &file->blocks, sizeof(struct block));
+    uint32_t length = (uint32_t)out.length;
+    gt_buffer_append(&out, &length, sizeof length);
+    gt_buffer_append(&out, "ARROW1", 6);
+    int status = file->blocks.failed ? file->blocks.failed : out.failed;
+    status = status < 0 ? status : put(file, end, sizeof end);
+    status = status < 0 ? status : gt_file_write_all(file->fd, out.data, out.length);
+    gt_buffer_release(&out);
+    return status;
+}
+
+static int take_batch(void *context, const struct gt_table *table, bool is_last)
+{
+    struct arrow_file *file = context;
+    struct gt_buffer message = {0};
+    int status = file->place ? 0 : begin_file(file, table);
+    struct block block = {.place = file->place};
+    if (gt_table_rows(table)) {
+        block.body = (int64_t)put_batch(&message, table);
+        status = status < 0 ? status : put_message(file, &message);
+        block.head = (int32_t)(file->place - block.place);
+        for (size_t i = 0; i < table->columns && status >= 0; i++)
+            status = put_column(file, &table->column[i]);
+        gt_buffer_append(&file->blocks, &block, sizeof block);
+        gt_buffer_release(&message);
     }
-    free(file->block);
-}
-
-enum { BATCH_ROWS = 1 << 16, BATCH_BYTES = 64 << 20 };
-
-struct writer {
-    const struct gt_trace *trace;
-    struct gt_step_windows windows;
-    struct arrow_column column[GT_EXPORT_COLUMNS];
-    struct arrow_file file;
-    uint64_t events;
-    int status;
-};
-
-static void put_bytes(struct writer *writer, int column, const char *text, size_t length)
-{
-    struct gt_buffer valid = {0};
-    bool is_valid = !text || gt_utf8_are_valid(text, length);
-    if (!is_valid && gt_utf8_valid_bytes(&valid, text, length) < 0)
-        writer->status = -ENOMEM;
-    int status = arrow_text(&writer->column[column],
-                            is_valid     ? text
-                            : valid.data ? valid.data
-                                         : "",
-                            is_valid ? length : valid.length);
-    writer->status = status < 0 ? status : writer->status;
-    gt_buffer_release(&valid);
-}
-
-static void put_string(void *context, int column, uint32_t key, const char *text)
-{
-    (void)key;
-    put_bytes(context, column, text, text ? strlen(text) : 0);
-}
-
-static void put_text(void *context, int column, struct gt_span text)
-{
-    put_bytes(context, column, text.text, text.length);
-}
-
-static void put_number(void *context, int column, bool is_there, int64_t value)
-{
-    struct writer *writer = context;
-    int status = is_there ? arrow_integer(&writer->column[column], value) : arrow_missing(&writer->column[column]);
-    writer->status = status < 0 ? status : writer->status;
-}
-
-static bool is_full(const struct writer *writer)
-{
-    bool full = writer->column[0].count >= BATCH_ROWS;
-    for (int i = 0; i < GT_EXPORT_COLUMNS; i++)
-        full |= writer->column[i].data.length >= BATCH_BYTES;
-    return full;
-}
-
-static int take_event(void *context, const struct gt_trace_event *event, struct gt_error *error)
-{
-    struct writer *writer = context;
-    if (event->phase == 'M')
-        return 0;
-    gt_export_row(writer->trace, &writer->windows, event, writer->events++,
-                  &(struct gt_export_cells){writer, put_string, put_text, put_number});
-    if (writer->status >= 0 && is_full(writer))
-        writer->status = arrow_flush(&writer->file);
-    return writer->status < 0 ? gt_error_system(error, -writer->status, "writing events") : 0;
+    return status >= 0 && is_last ? end_file(file, table) : status;
 }
 
 int gt_export_arrow(struct gt_trace_source *source, int fd, uint64_t *events, struct gt_error *error)
 {
-    struct writer writer = {.trace = gt_trace_source_trace(source)};
-    struct gt_trace_sink sink = {.context = &writer, .event = take_event}; /* surveyed: no file begins twice */
-    for (int i = 0; i < GT_EXPORT_COLUMNS; i++)
-        writer.column[i] = (struct arrow_column){.name = gt_export_columns[i].name,
-                                                 .is_text = !gt_export_columns[i].is_number};
-    int status = gt_step_windows_open(&writer.windows, writer.trace);
-    if (status >= 0)
-        status = arrow_begin(&writer.file, fd, writer.column, GT_EXPORT_COLUMNS);
-    if (status >= 0)
-        status = gt_trace_source_read(source, &sink, NULL, error);
-    if (status >= 0)
-        status = arrow_end(&writer.file);
-    if (status < 0)
-        gt_error_system(error, -status, "writing events");
-    arrow_release(&writer.file);
-    gt_step_windows_release(&writer.windows);
-    *events = writer.events;
+    struct arrow_file file = {.fd = fd};
+    int status = gt_export_batches(source, take_batch, &file, events, error);
+    gt_buffer_release(&file.blocks);
     return status;
 }

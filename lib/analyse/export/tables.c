@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "trace/input/walk.h"
 
-/* An event as a row: what is told of it beside the columns of a trace, and its cells in the order of the columns. */
+/* What is told of an event beside the columns of a trace. */
 
 struct gt_exported_event gt_exported_event(const struct gt_trace *trace, const struct gt_step_windows *windows,
                                            const struct gt_trace_event *event)
@@ -33,81 +33,9 @@ struct gt_exported_event gt_exported_event(const struct gt_trace *trace, const s
     return ret;
 }
 
-const struct gt_export_column gt_export_columns[GT_EXPORT_COLUMNS] = {
-    {"id", true},          {"file", false},    {"node", false},       {"rank", true},   {"pid", false},
-    {"process", false},    {"tid", false},     {"thread", false},     {"name", false},  {"category", false},
-    {"phase", false},      {"start_ns", true}, {"duration_ns", true}, {"step", true},   {"correlation", true},
-    {"external_id", true}, {"bytes", true},    {"device", true},      {"stream", true}, {"shapes", false},
-    {"args", false},
-};
+/* ---- The events of a trace as tables in memory ---- */
 
-struct row {
-    const struct gt_trace *trace;
-    const struct gt_export_cells *cells;
-    int next;
-};
-
-static void put_row_string(struct row *row, uint32_t string)
-{
-    const char *text = string == GT_TRACE_NONE ? NULL : gt_trace_text(row->trace, string);
-    row->cells->string(row->cells->context, row->next++, string, text);
-}
-
-static void put_row_number(struct row *row, bool is_there, int64_t value)
-{
-    row->cells->number(row->cells->context, row->next++, is_there, value);
-}
-
-static void put_row_text(struct row *row, struct gt_span text)
-{
-    row->cells->text(row->cells->context, row->next++, text);
-}
-
-static void put_place(struct row *row, const struct gt_exported_event *about)
-{
-    const struct gt_trace_track *track = &row->trace->track[about->event->track];
-    const struct gt_trace_process *process = &row->trace->process[track->process];
-    const struct gt_trace_file *file = &row->trace->file[about->file];
-    row->cells->string(row->cells->context, row->next++, about->file, file->path);
-    put_row_string(row, about->node);
-    put_row_number(row, file->rank >= 0, file->rank);
-    put_row_string(row, process->pid);
-    put_row_string(row, process->name);
-    put_row_string(row, track->tid);
-    put_row_string(row, track->name);
-}
-
-static void put_figures(struct row *row, const struct gt_exported_event *about)
-{
-    const struct gt_trace_event *event = about->event;
-    bool has_id = event->id != GT_TRACE_NO_ID && !(event->flag & GT_TRACE_TEXT_ID);
-    put_row_number(row, !(event->flag & GT_TRACE_NO_TIME), event->start);
-    put_row_number(row, event->phase == 'X', event->duration);
-    put_row_number(row, about->step != GT_TRACE_NO_STEP, about->step);
-    put_row_number(row, has_id, (int64_t)event->id);
-    put_row_number(row, event->item->external != GT_TRACE_NO_ID, (int64_t)event->item->external);
-    put_row_number(row, event->item->bytes >= 0, event->item->bytes);
-    put_row_number(row, about->device >= 0, about->device);
-    put_row_number(row, about->stream >= 0, about->stream);
-}
-
-void gt_export_row(const struct gt_trace *trace, const struct gt_step_windows *windows,
-                   const struct gt_trace_event *event, uint64_t id, const struct gt_export_cells *cells)
-{
-    struct gt_exported_event about = gt_exported_event(trace, windows, event);
-    struct row row = {trace, cells, 0};
-    char phase[2] = {event->phase, '\0'};
-    put_row_number(&row, true, (int64_t)id);
-    put_place(&row, &about);
-    put_row_string(&row, event->name);
-    put_row_string(&row, event->category);
-    cells->string(cells->context, row.next++, (unsigned char)event->phase, phase);
-    put_figures(&row, &about);
-    put_row_text(&row, about.shapes);
-    put_row_text(&row, about.args);
-}
-
-/* ---- The events of a trace as a table in memory ---- */
+enum { MOST_ROWS = 1 << 16, MOST_BYTES = 64 << 20 }; /* of a batch; bytes: of the texts of a column */
 
 struct builder {
     const struct gt_trace *trace;
@@ -115,92 +43,188 @@ struct builder {
     struct gt_table *table;
     struct gt_buffer valid;
     uint64_t events;
+    /* Of batches; NULL: there is one table of all events. */
+    int (*take)(void *context, const struct gt_table *table, bool is_last);
+    void *context;
 };
 
-static void put_bytes(struct builder *builder, const char *text, size_t length)
+static struct gt_table *new_table(const struct builder *builder)
 {
-    struct gt_buffer *valid = &builder->valid;
-    if (gt_utf8_are_valid(text, length)) {
-        gt_table_text_of(builder->table, text, length);
-        return;
+    static const struct gt_column_kind columns[] = {
+        {"id", GT_CELL_INTEGER, false},
+        {"file", GT_CELL_TEXT, false},
+        {"node", GT_CELL_TEXT, false},
+        {"rank", GT_CELL_INTEGER, false},
+        {"pid", GT_CELL_TEXT, false},
+        {"process", GT_CELL_TEXT, false},
+        {"tid", GT_CELL_TEXT, false},
+        {"thread", GT_CELL_TEXT, false},
+        {"name", GT_CELL_TEXT, false},
+        {"category", GT_CELL_TEXT, false},
+        {"phase", GT_CELL_TEXT, false},
+        {"start_ns", GT_CELL_INTEGER, false},
+        {"duration_ns", GT_CELL_INTEGER, false},
+        {"step", GT_CELL_INTEGER, false},
+        {"correlation", GT_CELL_INTEGER, false},
+        {"external_id", GT_CELL_INTEGER, false},
+        {"bytes", GT_CELL_INTEGER, false},
+        {"device", GT_CELL_INTEGER, false},
+        {"stream", GT_CELL_INTEGER, false},
+        {"shapes", GT_CELL_PLAIN_TEXT, false},
+        {"args", GT_CELL_PLAIN_TEXT, false},
+    };
+    struct gt_table *table = gt_table_new();
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        bool is_dictionary = columns[i].kind == GT_CELL_TEXT && !builder->take;
+        enum gt_cell_kind kind = columns[i].kind == GT_CELL_INTEGER ? GT_CELL_INTEGER
+                                 : is_dictionary                    ? GT_CELL_TEXT
+                                                                    : GT_CELL_PLAIN_TEXT;
+        gt_table_column(table, columns[i].name, columns[i].name, kind, NULL);
     }
-    gt_buffer_clear(valid);
-    if (gt_utf8_valid_bytes(valid, text, length) < 0)
-        gt_table_missing(builder->table);
-    else
-        gt_table_text_of(builder->table, valid->length ? valid->data : "", valid->length);
+    return table;
 }
 
-static void put_text(void *context, int column, struct gt_span text)
+/* The text, or what is in its place where it is no UTF-8. */
+static struct gt_span valid_text(struct builder *builder, struct gt_span text)
 {
-    struct builder *builder = context;
-    (void)column;
+    if (!text.text || gt_utf8_are_valid(text.text, text.length))
+        return text;
+    gt_buffer_clear(&builder->valid);
+    gt_utf8_valid_bytes(&builder->valid, text.text, text.length);
+    return (struct gt_span){builder->valid.length ? builder->valid.data : "", builder->valid.length};
+}
+
+static void put_text(struct builder *builder, struct gt_span text)
+{
+    text = valid_text(builder, text);
     if (text.text)
-        put_bytes(builder, text.text, text.length);
+        gt_table_text_of(builder->table, text.text, text.length);
     else
         gt_table_missing(builder->table);
 }
 
-static void put_string(void *context, int column, uint32_t key, const char *text)
+/* A text that repeats, by the column's own small number for it; NULL: missing. */
+static void put_repeated(struct builder *builder, uint32_t key, const char *text)
 {
-    struct builder *builder = context;
+    struct gt_span span = {text, text ? strlen(text) : 0};
     struct gt_table *table = builder->table;
-    if (!text) {
-        gt_table_missing(table);
-    } else if (gt_table_knows(table, (size_t)column, key) || gt_utf8_are_valid(text, strlen(text))) {
+    if (!text || builder->take || !table)
+        put_text(builder, span);
+    else if (gt_table_knows(table, table->next, key))
         gt_table_choice(table, key, text);
-    } else {
-        gt_buffer_clear(&builder->valid);
-        gt_utf8_valid_bytes(&builder->valid, text, strlen(text));
-        gt_table_choice(table, key, builder->valid.length ? builder->valid.data : "");
-    }
+    else
+        gt_table_choice(table, key, valid_text(builder, span).text);
 }
 
-static void put_number(void *context, int column, bool is_there, int64_t value)
+static void put_string(struct builder *builder, uint32_t string)
 {
-    struct builder *builder = context;
-    (void)column;
+    put_repeated(builder, string, string == GT_TRACE_NONE ? NULL : gt_trace_text(builder->trace, string));
+}
+
+static void put_number(struct builder *builder, bool is_there, int64_t value)
+{
     if (is_there)
         gt_table_integer(builder->table, value);
     else
         gt_table_missing(builder->table);
 }
 
+/* In the order of the columns. */
+static void put_event(struct builder *builder, const struct gt_trace_event *event)
+{
+    const struct gt_exported_event about = gt_exported_event(builder->trace, &builder->windows, event);
+    const struct gt_trace_track *track = &builder->trace->track[event->track];
+    const struct gt_trace_process *process = &builder->trace->process[track->process];
+    const struct gt_trace_file *file = &builder->trace->file[about.file];
+    const char phase[2] = {event->phase, '\0'};
+    bool has_id = event->id != GT_TRACE_NO_ID && !(event->flag & GT_TRACE_TEXT_ID);
+    put_number(builder, true, (int64_t)builder->events++);
+    put_repeated(builder, about.file, file->path);
+    put_string(builder, about.node);
+    put_number(builder, file->rank >= 0, file->rank);
+    put_string(builder, process->pid);
+    put_string(builder, process->name);
+    put_string(builder, track->tid);
+    put_string(builder, track->name);
+    put_string(builder, event->name);
+    put_string(builder, event->category);
+    put_repeated(builder, (unsigned char)event->phase, phase);
+    put_number(builder, !(event->flag & GT_TRACE_NO_TIME), event->start);
+    put_number(builder, event->phase == 'X', event->duration);
+    put_number(builder, about.step != GT_TRACE_NO_STEP, about.step);
+    put_number(builder, has_id, (int64_t)event->id);
+    put_number(builder, event->item->external != GT_TRACE_NO_ID, (int64_t)event->item->external);
+    put_number(builder, event->item->bytes >= 0, event->item->bytes);
+    put_number(builder, about.device >= 0, about.device);
+    put_number(builder, about.stream >= 0, about.stream);
+    put_text(builder, about.shapes);
+    put_text(builder, about.args);
+}
+
+static bool is_full(const struct gt_table *table)
+{
+    bool is_full = gt_table_rows(table) >= MOST_ROWS;
+    for (size_t i = 0; i < table->columns; i++)
+        is_full |= table->column[i].begin && table->column[i].begin[table->column[i].texts] >= MOST_BYTES;
+    return is_full;
+}
+
+static int hand_on(struct builder *builder, bool is_last)
+{
+    int status = builder->table ? builder->table->failed : -ENOMEM;
+    if (status >= 0)
+        status = builder->take(builder->context, builder->table, is_last);
+    gt_table_free(builder->table);
+    builder->table = is_last ? NULL : new_table(builder);
+    return status;
+}
+
 static int take_event(void *context, const struct gt_trace_event *event, struct gt_error *error)
 {
     struct builder *builder = context;
+    int status = 0;
     if (event->phase == 'M')
         return 0;
-    gt_export_row(builder->trace, &builder->windows, event, builder->events++,
-                  &(struct gt_export_cells){builder, put_string, put_text, put_number});
-    return builder->table && !builder->table->failed ? 0 : gt_error_system(error, ENOMEM, "reading events");
+    put_event(builder, event);
+    if (!builder->table || builder->table->failed)
+        status = -ENOMEM;
+    else if (builder->take && is_full(builder->table))
+        status = hand_on(builder, false);
+    return status < 0 ? gt_error_system(error, -status, builder->take ? "writing events" : "reading events") : 0;
 }
 
-static void add_columns(struct gt_table *table)
+static int read_events(struct builder *builder, struct gt_trace_source *source, struct gt_error *error)
 {
-    for (int i = 0; i < GT_EXPORT_COLUMNS; i++) {
-        const char *name = gt_export_columns[i].name;
-        bool is_plain = strcmp(name, "shapes") == 0 || strcmp(name, "args") == 0;
-        gt_table_column(table, name, name,
-                        gt_export_columns[i].is_number ? GT_CELL_INTEGER
-                        : is_plain                     ? GT_CELL_PLAIN_TEXT
-                                                       : GT_CELL_TEXT,
-                        NULL);
-    }
+    struct gt_trace_sink sink = {.context = builder, .event = take_event}; /* surveyed: no file begins twice */
+    builder->trace = gt_trace_source_trace(source);
+    builder->table = new_table(builder);
+    int status = gt_step_windows_open(&builder->windows, builder->trace) < 0
+                     ? gt_error_system(error, ENOMEM, "reading events")
+                     : gt_trace_source_read(source, &sink, NULL, error);
+    gt_step_windows_release(&builder->windows);
+    gt_buffer_release(&builder->valid);
+    return status;
+}
+
+int gt_export_batches(struct gt_trace_source *source,
+                      int (*take)(void *context, const struct gt_table *table, bool is_last), void *context,
+                      uint64_t *events, struct gt_error *error)
+{
+    struct builder builder = {.take = take, .context = context};
+    int status = read_events(&builder, source, error);
+    if (status >= 0 && (status = hand_on(&builder, true)) < 0)
+        gt_error_system(error, -status, "writing events");
+    gt_table_free(builder.table);
+    *events = builder.events;
+    return status;
 }
 
 int gt_export_table(struct gt_trace_source *source, struct gt_table **ret, struct gt_error *error)
 {
-    struct builder builder = {.trace = gt_trace_source_trace(source), .table = gt_table_new()};
-    struct gt_trace_sink sink = {.context = &builder, .event = take_event}; /* surveyed: no file begins twice */
-    add_columns(builder.table);
+    struct builder builder = {.take = NULL};
     int status = gt_trace_source_read(source, NULL, NULL, error);
-    if (status >= 0 && gt_step_windows_open(&builder.windows, builder.trace) < 0)
-        status = gt_error_system(error, ENOMEM, "reading events");
     if (status >= 0)
-        status = gt_trace_source_read(source, &sink, NULL, error);
-    gt_step_windows_release(&builder.windows);
-    gt_buffer_release(&builder.valid);
+        status = read_events(&builder, source, error);
     if (status >= 0)
         return gt_table_finish(ret, builder.table, "events", error);
     gt_table_free(builder.table);

@@ -18,30 +18,17 @@ struct gt_exported_event {
 struct gt_exported_event gt_exported_event(const struct gt_trace *trace, const struct gt_step_windows *windows,
                                            const struct gt_trace_event *event);
 
-enum { GT_EXPORT_COLUMNS = 21 };
-extern const struct gt_export_column {
-    const char *name;
-    bool is_number;
-} gt_export_columns[GT_EXPORT_COLUMNS];
-
-/* These take the cells of a row, column after column. */
-struct gt_export_cells {
-    void *context;
-    /* A text that repeats, by the column's own small number for it; NULL: missing. */
-    void (*string)(void *context, int column, uint32_t key, const char *text);
-    void (*text)(void *context, int column, struct gt_span text); /* {NULL}: missing */
-    void (*number)(void *context, int column, bool is_there, int64_t value);
-};
-/* `id` counts events from 0 on. */
-void gt_export_row(const struct gt_trace *trace, const struct gt_step_windows *windows,
-                   const struct gt_trace_event *event, uint64_t id, const struct gt_export_cells *cells);
-
 /* Writes the trace of an opened source to a SQLite database, which is there already and empty. *events and *samples count
  * what was written. */
 int gt_export_sqlite(struct gt_trace_source *source, const char *path, uint64_t *events, uint64_t *samples,
                      struct gt_error *error);
 /* Makes a table of the events. Bytes that are no UTF-8 become U+FFFD. */
 int gt_export_table(struct gt_trace_source *source, struct gt_table **ret, struct gt_error *error);
+/* Passes the events on as tables of some of them, whose texts have no dictionaries; the last one may be empty. `take` returns 0 or a
+ * negative errno, and keeps no table. */
+int gt_export_batches(struct gt_trace_source *source,
+                      int (*take)(void *context, const struct gt_table *table, bool is_last), void *context,
+                      uint64_t *events, struct gt_error *error);
 /* Writes the events to a file of Arrow's IPC format. */
 int gt_export_arrow(struct gt_trace_source *source, int fd, uint64_t *events, struct gt_error *error);
 
