@@ -12,7 +12,6 @@
 #include "aggregate/course.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "base/table.h"
 
 enum gt_node_kind {
@@ -201,12 +200,6 @@ void gt_series_peak(struct gt_node *series, double value);
 
 /* Pages ask this address for the states of a job that runs. Returns 0 or -ENOMEM. */
 int gt_report_feed(struct gt_report *report, const char *address);
-
-/* Makes a report of sections and fields alone, as readers of data see `report`, with texts in valid UTF-8. */
-int gt_report_copy(struct gt_report **ret, const struct gt_report *report, struct gt_error *error);
-/* Makes one of an object in JSON. */
-int gt_report_of_json(struct gt_report **ret, const char *type, const struct gt_json_value *object,
-                      struct gt_error *error);
 
 /* Keeps one table at the top of a report: that with this key, or the first where `name` is NULL; and, unless it is to be alone, why it is
  * empty. *rest gets a sentence about the others (free it), or NULL. Returns 0, also where there is no table and none was asked for; -EINVAL

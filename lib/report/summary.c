@@ -1,6 +1,7 @@
 /* The brief of a report in at most 25 lines, for the terminal in which a job has just ended. Of one
  * without it, text shows what its pages begin with. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

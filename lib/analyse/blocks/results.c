@@ -171,14 +171,23 @@ static int load_file(struct gt_json_value **ret, const char *path, struct gt_err
     return status;
 }
 
-static int analyse_recording(struct gt_report **ret, const char *path,
+static int analyse_recording(struct gt_json_value **ret, const char *path,
                              void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
 {
     struct gt_blocks_options options = GT_INIT(struct gt_blocks_options);
+    struct gt_report *report = NULL;
+    struct gt_buffer text = {0};
     options.tracking_file = path;
     options.warn = warn;
     options.context = context;
-    return gt_blocks_report(ret, &options, true, error);
+    int status = gt_blocks_report(&report, &options, true, error);
+    if (status >= 0)
+        status = gt_report_write(report, "json", &text, error);
+    if (status >= 0)
+        status = parse(ret, text.data, text.length, path, error);
+    gt_report_free(report);
+    gt_buffer_release(&text);
+    return status;
 }
 
 static int check(const struct gt_json_value *tree, const char *path, struct gt_error *error)
@@ -247,13 +256,15 @@ static int rename_all(struct gt_json_value *tree)
     return status;
 }
 
-/* `text`: the JSON, instead of what the file holds; NULL. */
-static int load_tree(struct gt_json_value **ret, const char *path, const char *text, struct gt_error *error)
+int gt_results_load(struct gt_json_value **ret, const char *path, const char *json,
+                    void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
 {
     struct gt_json_value *tree = NULL;
+    if (!json && gt_block_writer_of(path))
+        return analyse_recording(ret, path, warn, context, error);
     int status = gt_refuse_address(path, error);
     if (status == 0)
-        status = text ? parse(&tree, text, strlen(text), path, error) : load_file(&tree, path, error);
+        status = json ? parse(&tree, json, strlen(json), path, error) : load_file(&tree, path, error);
     if (status == 0)
         status = check(tree, path, error);
     if (status == 0 && gt_json_integer_of(gt_json_member(tree, "results_version")) < 2 &&
@@ -266,61 +277,30 @@ static int load_tree(struct gt_json_value **ret, const char *path, const char *t
     return status;
 }
 
-/* ---- results as nodes ---- */
-
-int gt_results_load(struct gt_report **ret, const char *path, void (*warn)(void *context, const char *sentence),
-                    void *context, struct gt_error *error)
-{
-    struct gt_report *report = NULL;
-    struct gt_json_value *tree = NULL;
-    if (gt_block_writer_of(path)) {
-        int status = analyse_recording(&report, path, warn, context, error);
-        status = status < 0 ? status : gt_report_copy(ret, report, error);
-        gt_report_free(report);
-        return status;
-    }
-    int status = load_tree(&tree, path, NULL, error);
-    if (status == 0)
-        status = gt_report_of_json(ret, "sub_tracking_results", tree, error);
-    gt_json_free(tree);
-    return status;
-}
-
 int gt_results_json(char **ret, const char *path, const char *json, struct gt_error *error)
 {
     struct gt_json_value *tree = NULL;
-    struct gt_report *report = NULL;
-    struct gt_buffer text = {0};
-    int status = !json && gt_block_writer_of(path) ? analyse_recording(&report, path, NULL, NULL, error)
-                                                   : load_tree(&tree, path, json, error);
-    if (status == 0 && report)
-        status = gt_report_write(report, "json", &text, error);
-    if (status == 0)
-        *ret = report ? text.data : gt_json_dump(tree);
-    else
-        gt_buffer_release(&text);
-    gt_report_free(report);
+    int status = gt_results_load(&tree, path, json, NULL, NULL, error);
+    *ret = status < 0 ? NULL : gt_json_dump(tree);
     gt_json_free(tree);
     return status < 0 ? status : *ret ? 0 : gt_error_system(error, ENOMEM, "%s", path);
 }
 
-const struct gt_node *gt_results_find(const struct gt_node *results, const char *const keys[])
+const struct gt_json_value *gt_results_find(const struct gt_json_value *results, const char *const keys[])
 {
     for (; results && *keys; keys++)
-        results = gt_node_find(results, *keys);
+        results = gt_json_member(results, *keys);
     return results;
 }
 
-double gt_results_number(const struct gt_node *results, const char *const keys[])
+double gt_results_number(const struct gt_json_value *results, const char *const keys[])
 {
-    const struct gt_node *found = gt_results_find(results, keys);
-    return found ? gt_node_number(found) : NAN;
+    return gt_json_number_or_nan(gt_results_find(results, keys));
 }
 
-const char *gt_results_static(const struct gt_node *results, const char *key)
+const char *gt_results_static(const struct gt_json_value *results, const char *key)
 {
-    const struct gt_node *found = gt_results_find(results, (const char *const[]){"static_data", key, NULL});
-    return found ? gt_node_text(found) : NULL;
+    return gt_json_text_of(gt_results_find(results, (const char *const[]){"static_data", key, NULL}));
 }
 
 void gt_results_title(char *title, size_t size, const char *key)
@@ -338,7 +318,7 @@ void gt_results_title(char *title, size_t size, const char *key)
 
 /* ---- results as a report again ---- */
 
-static void add_field(struct gt_node *parent, const char *key, const char *title, const struct gt_json_value *value)
+static void add_field(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *value)
 {
     if (gt_json_is_text(value))
         gt_report_text(parent, key, title, gt_json_text_of(value));
@@ -380,90 +360,92 @@ static void add_frame(struct gt_node *parent, const char *key, const char *title
     }
 }
 
-static void add_block(struct gt_node *parent, struct gt_json_value *block)
+/* {"my_block": {"a": 1, "b": 2}}: a row of fields for each block, or for each measurement. */
+static void add_rows(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *rows)
 {
-    static const char *const fields[] = {"name", "num_timepoints", "num_calls", "num_non_empty_calls"};
-    char title[32];
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        gt_results_title(title, sizeof title, fields[i]);
-        add_field(parent, fields[i], title, gt_json_member(block, fields[i]));
-    }
-    add_row(parent, "compute_time", "Compute Time", gt_json_member(block, "compute_time"));
-    add_frame(parent, "resource_usage", "Resource Usage", gt_json_member(block, "resource_usage"));
-}
-
-static void add_session(struct gt_node *root, struct gt_json_value *tree)
-{
-    size_t i;
-    struct gt_json_value *block;
-    add_frame(root, "overall", "Overall", gt_json_member(tree, "overall"));
-    add_row(root, "static_data", "Static Data", gt_json_member(tree, "static_data"));
-    struct gt_node *list = gt_report_section(root, "code_block_results", "Code Block Results");
-    gt_node_flags(list, GT_LIST);
-    gt_json_foreach_item (gt_json_member(tree, "code_block_results"), i, block) {
-        add_block(gt_report_section(list, "code_block", ""), block);
-    }
-}
-
-static void add_rows(struct gt_node *parent, struct gt_json_value *rows, bool are_measurements)
-{
+    struct gt_node *section = gt_report_section(parent, key, title);
+    bool are_measurements = strcmp(key, "overall_resource_usage") == 0;
     const char *name;
     struct gt_json_value *values;
     gt_json_foreach_member (rows, name, values) {
-        char title[128];
-        gt_results_title(title, sizeof title, name);
-        add_row(parent, name, are_measurements ? title : name, values);
+        char own[128];
+        gt_results_title(own, sizeof own, name);
+        add_row(section, name, are_measurements ? own : name, values);
     }
 }
 
-static void add_comparison(struct gt_node *root, struct gt_json_value *tree)
+/* {"main_ram": {"my_block": {"a": 1}}} */
+static void add_sections(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *sections)
 {
-    const char *measurement;
-    struct gt_json_value *blocks;
-    add_rows(gt_report_section(root, "overall_resource_usage", "Overall Resource Usage"),
-             gt_json_member(tree, "overall_resource_usage"), true);
-    struct gt_node *usage = gt_report_section(root, "code_block_resource_usage", "Code Block Resource Usage");
-    gt_json_foreach_member (gt_json_member(tree, "code_block_resource_usage"), measurement, blocks) {
-        char title[128];
-        gt_results_title(title, sizeof title, measurement);
-        add_rows(gt_report_section(usage, measurement, title), blocks, false);
+    struct gt_node *all = gt_report_section(parent, key, title);
+    const char *name;
+    struct gt_json_value *rows;
+    gt_json_foreach_member (sections, name, rows) {
+        char own[128];
+        gt_results_title(own, sizeof own, name);
+        add_rows(all, name, own, rows);
     }
-    add_rows(gt_report_section(root, "code_block_compute_time", "Code Block Compute Time"),
-             gt_json_member(tree, "code_block_compute_time"), false);
 }
 
-static const struct {
-    const char *type;
-    void (*add)(struct gt_node *root, struct gt_json_value *tree);
-} types[] = {
-    {"sub_tracking_results", add_session},
-    {"code_block_results", add_block},
-    {"comparison_results", add_comparison},
-};
+static bool add_parts(struct gt_node *parent, const char *type, struct gt_json_value *tree);
 
-static int build_report(struct gt_report **ret, const char *type, struct gt_json_value *tree, struct gt_error *error)
+static void add_blocks(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *blocks)
 {
-    struct gt_report *report = NULL;
-    size_t i = 0;
-    while (i < sizeof types / sizeof *types && strcmp(types[i].type, type) != 0)
-        i++;
-    if (i == sizeof types / sizeof *types)
-        return gt_error_set(error, EINVAL, "unknown type of results: %s", type);
-    int status = gt_report_new(&report, type, error);
-    if (status < 0)
-        return status;
-    gt_report_layout(report, GT_LAYOUT_ANALYSIS);
-    types[i].add(gt_report_root(report), tree);
-    return gt_display_end(ret, report, 0, "results", error);
+    struct gt_node *list = gt_report_section(parent, key, title);
+    size_t i;
+    struct gt_json_value *block;
+    gt_node_flags(list, GT_LIST);
+    gt_json_foreach_item (blocks, i, block) {
+        add_parts(gt_report_section(list, "code_block", ""), "code_block_results", block);
+    }
+}
+
+/* Returns false where there is no such type. */
+static bool add_parts(struct gt_node *parent, const char *type, struct gt_json_value *tree)
+{
+    static const struct {
+        const char *type, *key;
+        void (*add)(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *value);
+    } parts[] = {
+        {"sub_tracking_results", "overall", add_frame},
+        {"sub_tracking_results", "static_data", add_row},
+        {"sub_tracking_results", "code_block_results", add_blocks},
+        {"code_block_results", "name", add_field},
+        {"code_block_results", "num_timepoints", add_field},
+        {"code_block_results", "num_calls", add_field},
+        {"code_block_results", "num_non_empty_calls", add_field},
+        {"code_block_results", "compute_time", add_row},
+        {"code_block_results", "resource_usage", add_frame},
+        {"comparison_results", "overall_resource_usage", add_rows},
+        {"comparison_results", "code_block_resource_usage", add_sections},
+        {"comparison_results", "code_block_compute_time", add_rows},
+    };
+    bool is_known = false;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char title[64];
+        if (strcmp(parts[i].type, type) != 0)
+            continue;
+        is_known = true;
+        gt_results_title(title, sizeof title, parts[i].key);
+        parts[i].add(parent, parts[i].key, title, gt_json_member(tree, parts[i].key));
+    }
+    return is_known;
 }
 
 int gt_results_report(struct gt_report **ret, const char *type, const char *json, struct gt_error *error)
 {
     struct gt_json_trouble problem;
+    struct gt_report *report = NULL;
     struct gt_json_value *tree = gt_json_parse_text(json, GT_JSON_UNIQUE_NAMES, &problem);
     if (!tree)
         return gt_error_set(error, EBADMSG, "the results are not JSON: %s", problem.text);
-    int status = build_report(ret, type, tree, error);
+    int status = gt_report_new(&report, type, error);
+    if (status >= 0)
+        gt_report_layout(report, GT_LAYOUT_ANALYSIS);
+    bool is_known = status >= 0 && add_parts(gt_report_root(report), type, tree);
     gt_json_free(tree);
-    return status;
+    if (is_known)
+        return gt_display_end(ret, report, 0, "results", error);
+    gt_report_free(report);
+    return status < 0 ? status : gt_error_set(error, EINVAL, "unknown type of results: %s", type);
 }

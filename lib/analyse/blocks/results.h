@@ -9,19 +9,19 @@
 #include "base/json.h"
 #include "report/report.h"
 
-/* Reads the results in a file: JSON, a pickle of `--format pickle`, or a tracking file, which is analysed; of an earlier version, too. The
- * report holds sections and fields alone, as JSON has them. `warn` may be NULL. */
-int gt_results_load(struct gt_report **ret, const char *path, void (*warn)(void *context, const char *sentence),
-                    void *context, struct gt_error *error);
-/* Reads the same as JSON, to be freed. `json`: reads this text instead of the file, whose name errors have; or NULL. */
+/* Reads the results in a file: JSON, a pickle of `--format pickle`, or a tracking file, which is analysed; of an earlier version, too.
+ * `json`: reads this text instead of the file, whose name errors have; or NULL. `warn` may be NULL. */
+int gt_results_load(struct gt_json_value **ret, const char *path, const char *json,
+                    void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);
+/* Reads the same as text, to be freed. */
 int gt_results_json(char **ret, const char *path, const char *json, struct gt_error *error);
 
-/* Returns the node at a path of keys, NULL-terminated; NULL when there is none. */
-const struct gt_node *gt_results_find(const struct gt_node *results, const char *const keys[]);
+/* Returns the value at a path of keys, NULL-terminated; NULL when there is none. */
+const struct gt_json_value *gt_results_find(const struct gt_json_value *results, const char *const keys[]);
 /* Returns its number; NaN when it is none. */
-double gt_results_number(const struct gt_node *results, const char *const keys[]);
+double gt_results_number(const struct gt_json_value *results, const char *const keys[]);
 /* Returns the text `key` of "static_data"; NULL when there is none. */
-const char *gt_results_static(const struct gt_node *results, const char *key);
+const char *gt_results_static(const struct gt_json_value *results, const char *key);
 
 /* Makes of results in JSON the report that they came from, of the types "sub_tracking_results", "code_block_results"
  * and "comparison_results"; what the original's results do not have is left out. */

@@ -68,7 +68,7 @@ struct units {
 
 static void read_units(struct units *units, const struct gt_comparison *comparison)
 {
-    const struct gt_node *results = gt_compare_results(comparison, 0);
+    const struct gt_json_value *results = gt_compare_results(comparison, 0);
     const char *ram = gt_results_static(results, "ram_unit"), *gpu_ram = gt_results_static(results, "gpu_ram_unit");
     snprintf(units->machine.ram_unit, sizeof units->machine.ram_unit, "%s", ram ? ram : "bytes");
     snprintf(units->machine.gpu_ram_unit, sizeof units->machine.gpu_ram_unit, "%s", gpu_ram ? gpu_ram : "bytes");
@@ -106,8 +106,11 @@ static void add_original(struct gt_node *root, const struct gt_comparison *compa
     gt_node_flags(overall, hidden);
     gt_node_flags(usage, hidden);
     gt_node_flags(time, hidden);
-    for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = one->next)
-        add_column(overall, usage, comparison, one->key, units);
+    const char *name;
+    struct gt_json_value *value;
+    gt_json_foreach_member (gt_compare_measurements(comparison, "overall"), name, value) {
+        add_column(overall, usage, comparison, name, units);
+    }
     add_block_values(time, comparison, (struct gt_figure){.keys = {"compute_time", comparison->statistic}}, 1);
 }
 
@@ -192,19 +195,21 @@ static void add_differences(struct gt_node *root, const struct gt_comparison *co
     struct gt_table *blocks = add_differences_table(root, "code_block_differences", "Code Block Differences", true,
                                                     GT_COLUMN_ONLY_DATA);
     const char *const kinds[][2] = {{"overall", comparison->statistic}, {"peaks", NULL}};
+    const char *name;
+    struct gt_json_value *value;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        for (const struct gt_node *one = gt_compare_measurements(comparison, kinds[i][0]); one; one = one->next) {
-            struct gt_figure figure = {.keys = {kinds[i][0], one->key, kinds[i][1]}};
-            add_column_difference(overall, comparison, figure, one->key, units);
+        gt_json_foreach_member (gt_compare_measurements(comparison, kinds[i][0]), name, value) {
+            struct gt_figure figure = {.keys = {kinds[i][0], name, kinds[i][1]}};
+            add_column_difference(overall, comparison, figure, name, units);
         }
     add_column_difference(overall, comparison, (struct gt_figure){.keys = {"duration"}}, "duration", units);
     for (size_t i = 0; i < comparison->slots; i++) {
         const struct gt_slot *slot = &comparison->slot[i];
         struct gt_figure time = {.slot = slot, .keys = {"compute_time", comparison->statistic}};
         add_column_difference(blocks, comparison, time, "compute_time", units);
-        for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = one->next) {
-            struct gt_figure figure = {.slot = slot, .keys = {"resource_usage", one->key, comparison->statistic}};
-            add_column_difference(blocks, comparison, figure, one->key, units);
+        gt_json_foreach_member (gt_compare_measurements(comparison, "overall"), name, value) {
+            struct gt_figure figure = {.slot = slot, .keys = {"resource_usage", name, comparison->statistic}};
+            add_column_difference(blocks, comparison, figure, name, units);
         }
     }
     gt_table_flags(overall, gt_table_rows(overall) ? GT_BRIEF : GT_ONLY_DATA);

@@ -19,20 +19,19 @@
 
 /* ---- figures ---- */
 
-const struct gt_node *gt_compare_results(const struct gt_comparison *comparison, size_t run)
+const struct gt_json_value *gt_compare_results(const struct gt_comparison *comparison, size_t run)
 {
-    return &comparison->run[run].results->root;
+    return comparison->run[run].results;
 }
 
-const struct gt_node *gt_compare_measurements(const struct gt_comparison *comparison, const char *key)
+const struct gt_json_value *gt_compare_measurements(const struct gt_comparison *comparison, const char *key)
 {
-    const struct gt_node *section = gt_node_find(gt_compare_results(comparison, 0), key);
-    return section ? section->first : NULL;
+    return gt_json_member(gt_compare_results(comparison, 0), key);
 }
 
 /* The results of the run, or of the figure's block in it; NULL when the run has no such block. */
-static const struct gt_node *results_of(const struct gt_comparison *comparison, const struct gt_figure *figure,
-                                        size_t run)
+static const struct gt_json_value *results_of(const struct gt_comparison *comparison, const struct gt_figure *figure,
+                                              size_t run)
 {
     return figure->slot ? figure->slot->block[run] : gt_compare_results(comparison, run);
 }
@@ -202,8 +201,8 @@ static bool cpu_time_is_estimated(const struct gt_comparison *comparison, const 
 {
     static const char *const keys[] = {"cpu_time", "known", NULL};
     for (size_t i = 0; i < comparison->runs; i++) {
-        const struct gt_node *known = gt_results_find(results_of(comparison, figure, i), keys);
-        bool is_exact = known && gt_node_text(known) && !strcmp(gt_node_text(known), "exact");
+        const char *known = gt_json_text_of(gt_results_find(results_of(comparison, figure, i), keys));
+        bool is_exact = known && !strcmp(known, "exact");
         if (!is_exact && !isnan(gt_compare_run(comparison, figure, i)))
             return true;
     }
@@ -287,26 +286,25 @@ static int load_run(struct gt_comparison *comparison, const char *mapping, struc
     size_t length = strcspn(mapping, "=");
     if (!length || !mapping[length] || !mapping[length + 1])
         return gt_error_set(error, EINVAL, "'%s' is not NAME=FILE", mapping);
-    struct gt_report *results = NULL;
-    int status = gt_results_load(&results, mapping + length + 1, options->warn, options->context, error);
+    struct gt_json_value *results = NULL;
+    int status = gt_results_load(&results, mapping + length + 1, NULL, options->warn, options->context, error);
     if (status < 0)
         return status;
     struct gt_session *session = session_named(comparison, mapping, length);
     if (!session) {
-        gt_report_free(results);
+        gt_json_free(results);
         return gt_error_system(error, ENOMEM, "%s", mapping);
     }
-    const struct gt_node *root = &results->root;
-    const struct gt_node *estimated = gt_results_find(root, (const char *const[]){"energy", "estimated", NULL});
-    double failed = gt_results_number(root, (const char *const[]){"exit_status", NULL});
+    const char *estimated = gt_json_text_of(gt_json_member(gt_json_member(results, "energy"), "estimated"));
+    double failed = gt_json_number_or_nan(gt_json_member(results, "exit_status"));
     session->runs++;
     comparison->run[comparison->runs++] = (struct gt_run){
         .results = results,
         .session = (size_t)(session - comparison->session),
-        .duration = gt_results_number(root, (const char *const[]){"duration", NULL}),
+        .duration = gt_json_number_or_nan(gt_json_member(results, "duration")),
         .failed = failed > 0 ? (int)failed : 0,
-        .has_no_gpu = gt_results_number(root, (const char *const[]){"static_data", "system_gpu_count", NULL}) == 0,
-        .is_estimated = estimated && gt_node_text(estimated),
+        .has_no_gpu = gt_results_number(results, (const char *const[]){"static_data", "system_gpu_count", NULL}) == 0,
+        .is_estimated = estimated,
         .others = others_in(mapping + length + 1),
     };
     return 0;
@@ -389,33 +387,31 @@ static int compare_slots(const void *a, const void *b)
     return compare_names(((const struct gt_slot *)a)->name, ((const struct gt_slot *)b)->name);
 }
 
-static const char *name_of(const struct gt_node *block)
+const char *gt_compare_block_name(const struct gt_json_value *block)
 {
-    return gt_node_text(gt_node_find(block, "name"));
+    return gt_json_text_of(gt_json_member(block, "name"));
 }
 
 static int compare_blocks(const void *a, const void *b)
 {
-    return compare_names(name_of(*(const struct gt_node *const *)a), name_of(*(const struct gt_node *const *)b));
+    return compare_names(gt_compare_block_name(*(const struct gt_json_value *const *)a),
+                         gt_compare_block_name(*(const struct gt_json_value *const *)b));
 }
 
 struct blocks {
-    const struct gt_node **block; /* sorted */
+    const struct gt_json_value **block; /* sorted */
     size_t count;
 };
 
-static int sort_blocks(struct blocks *ret, const struct gt_node *results)
+static int sort_blocks(struct blocks *ret, const struct gt_json_value *results)
 {
-    const struct gt_node *list = gt_node_find(results, "code_block_results");
-    *ret = (struct blocks){0};
-    for (const struct gt_node *block = list->first; block; block = block->next)
-        ret->count++;
+    const struct gt_json_value *list = gt_json_member(results, "code_block_results");
+    *ret = (struct blocks){.count = gt_json_count(list)};
     ret->block = calloc(ret->count + 1, sizeof *ret->block);
     if (!ret->block)
         return -ENOMEM;
-    size_t i = 0;
-    for (const struct gt_node *block = list->first; block; block = block->next)
-        ret->block[i++] = block;
+    for (size_t i = 0; i < ret->count; i++)
+        ret->block[i] = gt_json_item(list, i);
     qsort(ret->block, ret->count, sizeof *ret->block, compare_blocks);
     return 0;
 }
@@ -426,24 +422,26 @@ static const char *session_name(const struct gt_comparison *comparison, size_t r
 }
 
 static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t reference, size_t run,
-                const struct gt_node *block)
+                const struct gt_json_value *block)
 {
     slot->block[run] = block;
-    if (strcmp(slot->name, name_of(block)) != 0)
+    if (strcmp(slot->name, gt_compare_block_name(block)) != 0)
         GT_COMPARE_WARN(
             comparison,
             "Code block name \"%s\" of tracking session \"%s\" matched with code block name \"%s\" of tracking "
             "session \"%s\" but they differ by line number. If these code blocks were not meant to match, their "
             "comparison will not be valid and their names must be disambiguated.",
-            slot->name, session_name(comparison, reference), name_of(block), session_name(comparison, run));
+            slot->name, session_name(comparison, reference), gt_compare_block_name(block),
+            session_name(comparison, run));
 }
 
-static int add_slot(struct gt_comparison *comparison, size_t run, const struct gt_node *block)
+static int add_slot(struct gt_comparison *comparison, size_t run, const struct gt_json_value *block)
 {
     struct gt_slot *slot = GT_GROW_BY_ONE(comparison->slot, comparison->slots);
     if (!slot)
         return -ENOMEM;
-    *slot = (struct gt_slot){.name = name_of(block), .block = calloc(comparison->runs, sizeof *slot->block)};
+    *slot = (struct gt_slot){.name = gt_compare_block_name(block),
+                             .block = calloc(comparison->runs, sizeof *slot->block)};
     if (!slot->block)
         return -ENOMEM;
     slot->block[run] = block;
@@ -461,7 +459,7 @@ static int match_strictly(struct gt_comparison *comparison, size_t reference, si
             "but tracking session \"%s\" has %zu code blocks.",
             comparison->slots, session_name(comparison, run), blocks->count);
     for (size_t i = 0; i < blocks->count; i++) {
-        const char *one = comparison->slot[i].name, *other = name_of(blocks->block[i]);
+        const char *one = comparison->slot[i].name, *other = gt_compare_block_name(blocks->block[i]);
         if (compare_groups(one, other) != 0 || !line_of(one) != !line_of(other))
             return gt_error_set(
                 error, EBADMSG,
@@ -480,9 +478,10 @@ static int match_group(struct gt_comparison *comparison, size_t reference, size_
     bool in_order = slot_end - slot == block_end - block;
     int status = 0;
     while (block < block_end && status == 0) {
-        int order = in_order          ? 0
-                    : slot < slot_end ? compare_names(comparison->slot[slot].name, name_of(blocks->block[block]))
-                                      : 1;
+        int order = in_order ? 0
+                    : slot < slot_end
+                        ? compare_names(comparison->slot[slot].name, gt_compare_block_name(blocks->block[block]))
+                        : 1;
         if (order == 0)
             put(comparison, &comparison->slot[slot++], reference, run, blocks->block[block++]);
         else if (order < 0)
@@ -498,13 +497,13 @@ static int match_run(struct gt_comparison *comparison, size_t reference, size_t 
     size_t slots = comparison->slots, slot = 0, block = 0;
     int status = 0;
     while (block < blocks->count && status == 0) {
-        const char *name = name_of(blocks->block[block]);
+        const char *name = gt_compare_block_name(blocks->block[block]);
         size_t slot_end, block_end = block;
         while (slot < slots && compare_groups(comparison->slot[slot].name, name) < 0)
             slot++;
         for (slot_end = slot; slot_end < slots && compare_groups(comparison->slot[slot_end].name, name) == 0;)
             slot_end++;
-        while (block_end < blocks->count && compare_groups(name_of(blocks->block[block_end]), name) == 0)
+        while (block_end < blocks->count && compare_groups(gt_compare_block_name(blocks->block[block_end]), name) == 0)
             block_end++;
         status = match_group(comparison, reference, run, blocks, slot, slot_end, block, block_end);
         slot = slot_end;
@@ -527,7 +526,7 @@ static int make_label(struct gt_slot *slot, size_t runs)
     size_t count = 0;
     for (size_t i = 0; name && i < runs; i++)
         if (slot->block[i])
-            name[count++] = name_of(slot->block[i]);
+            name[count++] = gt_compare_block_name(slot->block[i]);
     if (name)
         qsort(name, count, sizeof *name, compare_texts);
     for (size_t i = 0; i < count; i++)
@@ -580,7 +579,7 @@ void gt_comparison_close(struct gt_comparison *comparison)
         free(comparison->slot[i].block);
     }
     for (size_t i = 0; i < comparison->runs; i++)
-        gt_report_free(comparison->run[i].results);
+        gt_json_free(comparison->run[i].results);
     for (size_t i = 0; i < comparison->sessions; i++)
         free(comparison->session[i].name);
     free(comparison->slot);

@@ -47,10 +47,7 @@ static const struct gt_slot *find_block(const struct gt_comparison *comparison, 
     for (size_t i = 0; i < comparison->slots; i++)
         for (size_t run = 0; run <= comparison->runs; run++) {
             const struct gt_slot *slot = &comparison->slot[i];
-            const struct gt_node *block = run < comparison->runs ? slot->block[run] : NULL;
-            const char *name = block                    ? gt_node_text(gt_node_find(block, "name"))
-                               : run < comparison->runs ? NULL
-                                                        : slot->label;
+            const char *name = run < comparison->runs ? gt_compare_block_name(slot->block[run]) : slot->label;
             size_t length = name ? strlen(name) : 0;
             if (name && (!found || length > longest) && strncmp(text, name, length) == 0 && text[length] == '.') {
                 found = slot;
@@ -124,12 +121,12 @@ static void list_near(struct gt_buffer *out, const struct gt_comparison *compari
     static const char *const sections[] = {"overall", "peaks"};
     enum { LETTERS = 2, NAMES = 4 };
     int count = 0;
-    const char *word = gt_rule_word_near(name);
+    const char *word = gt_rule_word_near(name), *key;
+    struct gt_json_value *value;
     if (word && count++ < NAMES)
         gt_buffer_printf(out, "; near: %s", word);
     for (int i = 0; i < 2; i++)
-        for (const struct gt_node *one = gt_compare_measurements(comparison, sections[i]); one; one = one->next) {
-            const char *key = one->key;
+        gt_json_foreach_member (gt_compare_measurements(comparison, sections[i]), key, value) {
             bool is_near = strstr(key, name) || gt_letters_between(key, name, LETTERS) <= LETTERS;
             if (is_near && count++ < NAMES)
                 gt_buffer_printf(out, "%s%s%s", count > 1 ? ", " : "; near: ", key, i ? "" : ".max");

@@ -99,64 +99,65 @@ static int add_profile(struct tree *tree, const struct gt_trace *trace, const st
 
 /* ---- the tree in order ---- */
 
-static int by_parent(const void *a, const void *b, void *context)
+/* The last name comes first. */
+static int by_name(const void *a, const void *b, void *context)
 {
     const struct tree *tree = context;
     const struct branch *x = &tree->branch[*(const uint32_t *)a], *y = &tree->branch[*(const uint32_t *)b];
-    if (x->parent != y->parent)
-        return GT_ORDER(x->parent, y->parent);
-    return strcmp(gt_strings_text(&tree->flame->names, x->name), gt_strings_text(&tree->flame->names, y->name));
+    return strcmp(gt_strings_text(&tree->flame->names, y->name), gt_strings_text(&tree->flame->names, x->name));
 }
 
-/* The children of each stand together in `order`; `first` says where. */
-static void lay_out(struct tree *tree, const uint32_t *order, const uint32_t *first, uint32_t *left, uint32_t *open)
+/* A branch and its place in the flame, the first that grows from it, and the next beside it. */
+struct link {
+    uint32_t place, first, next;
+};
+
+static void lay_out(const struct tree *tree, struct link *link)
 {
     struct gt_flame *flame = tree->flame;
-    uint32_t depth = 0;
-    open[0] = 0;
-    left[0] = first[0];
-    flame->node[flame->count++] = (struct gt_flame_node){GT_TRACE_NONE, tree->branch[0].name, 0, tree->branch[0].total};
-    uint32_t *place = open + tree->count + 1; /* in the flame, of each open one */
-    place[0] = 0;
-    for (bool more = true; more;) {
-        uint32_t at = left[depth];
-        if (at < tree->count && tree->branch[order[at]].parent == open[depth]) {
-            const struct branch *branch = &tree->branch[order[at]];
-            left[depth]++;
-            flame->node[flame->count] = (struct gt_flame_node){place[depth], branch->name, depth + 1, branch->total};
-            depth++;
-            open[depth] = order[at];
-            left[depth] = first[order[at]];
-            place[depth] = (uint32_t)flame->count++;
-        } else {
-            more = depth > 0;
-            depth -= more;
+    for (uint32_t at = 0; at != GT_TRACE_NONE;) {
+        const struct branch *branch = &tree->branch[at];
+        struct gt_flame_node node = {GT_TRACE_NONE, branch->name, 0, branch->total};
+        if (branch->parent != GT_TRACE_NONE) {
+            node.parent = link[branch->parent].place;
+            node.depth = flame->node[node.parent].depth + 1;
         }
+        link[at].place = (uint32_t)flame->count;
+        flame->node[flame->count++] = node;
+        if (link[at].first != GT_TRACE_NONE) {
+            at = link[at].first;
+            continue;
+        }
+        while (at != GT_TRACE_NONE && link[at].next == GT_TRACE_NONE)
+            at = tree->branch[at].parent;
+        at = at == GT_TRACE_NONE ? at : link[at].next;
     }
 }
 
 static int order_tree(struct tree *tree)
 {
     size_t count = tree->count;
-    uint32_t *order = calloc(count + 1, sizeof *order), *first = calloc(count + 1, sizeof *first);
-    uint32_t *left = calloc(count + 1, sizeof *left), *open = calloc(2 * count + 2, sizeof *open);
+    uint32_t *order = calloc(count + 1, sizeof *order);
+    struct link *link = calloc(count + 1, sizeof *link);
     tree->flame->node = calloc(count + 1, sizeof *tree->flame->node);
-    bool has_memory = order && first && left && open && tree->flame->node;
+    bool has_memory = order && link && tree->flame->node;
+    for (uint32_t i = 0; has_memory && i < count; i++) {
+        order[i] = i;
+        link[i] = (struct link){0, GT_TRACE_NONE, GT_TRACE_NONE};
+    }
     if (has_memory && count) {
-        for (uint32_t i = 0; i < count; i++) {
-            order[i] = i;
-            first[i] = (uint32_t)count;
+        qsort_r(order, count, sizeof *order, by_name, tree);
+        for (size_t i = 0; i < count; i++) {
+            uint32_t parent = tree->branch[order[i]].parent;
+            if (parent == GT_TRACE_NONE)
+                continue;
+            link[order[i]].next = link[parent].first;
+            link[parent].first = order[i];
         }
-        qsort_r(order, count, sizeof *order, by_parent, tree);
-        for (uint32_t i = (uint32_t)count; i-- > 0;)
-            if (tree->branch[order[i]].parent != GT_TRACE_NONE)
-                first[tree->branch[order[i]].parent] = i;
-        lay_out(tree, order, first, left, open);
+        lay_out(tree, link);
     }
     free(order);
-    free(first);
-    free(left);
-    free(open);
+    free(link);
     return has_memory ? 0 : -ENOMEM;
 }
 

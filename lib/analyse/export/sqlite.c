@@ -2,6 +2,7 @@
  * are read, so memory is for names alone. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyse/export/tables.h"
 #include "base/utf8.h"
@@ -58,52 +59,65 @@ static int complain(struct writer *writer, struct gt_error *error)
 
 /* ---- one row ---- */
 
-static void put_text(sqlite3_stmt *row, int column, const char *text, size_t length)
+struct cell {
+    enum { NUMBER, REAL, TEXT, MISSING } kind;
+    int64_t number;
+    double real;
+    struct gt_span text;
+};
+
+static struct cell number(int64_t value)
+{
+    return (struct cell){.kind = NUMBER, .number = value};
+}
+
+static struct cell number_if(bool is_there, int64_t value)
+{
+    return (struct cell){.kind = is_there ? NUMBER : MISSING, .number = value};
+}
+
+static struct cell text(const char *text)
+{
+    return (struct cell){.kind = TEXT, .text = {text, strlen(text)}};
+}
+
+static struct cell span(struct gt_span span)
+{
+    return (struct cell){.kind = span.text ? TEXT : MISSING, .text = span};
+}
+
+static struct cell string(const struct writer *writer, uint32_t string)
+{
+    return string == GT_TRACE_NONE ? (struct cell){.kind = MISSING} : text(gt_trace_text(writer->trace, string));
+}
+
+static void put_text(sqlite3_stmt *row, int column, struct gt_span text)
 {
     struct gt_buffer valid = {0};
-    if (!text)
-        return;
-    if (gt_utf8_are_valid(text, length)) {
-        sqlite3_bind_text64(row, column, text, length, SQLITE_TRANSIENT, SQLITE_UTF8);
-        return;
-    }
-    if (gt_utf8_valid_bytes(&valid, text, length) >= 0)
-        sqlite3_bind_text64(row, column, valid.data, valid.length, SQLITE_TRANSIENT, SQLITE_UTF8);
+    if (!gt_utf8_are_valid(text.text, text.length) && gt_utf8_valid_bytes(&valid, text.text, text.length) >= 0)
+        text = (struct gt_span){valid.data ? valid.data : "", valid.length};
+    sqlite3_bind_text64(row, column, text.text, text.length, SQLITE_TRANSIENT, SQLITE_UTF8);
     gt_buffer_release(&valid);
 }
 
-static void put_string(const struct writer *writer, sqlite3_stmt *row, int column, uint32_t string)
-{
-    const char *text = gt_trace_text(writer->trace, string);
-    if (string != GT_TRACE_NONE)
-        put_text(row, column, text, strlen(text));
-}
-
-static void put_id(sqlite3_stmt *row, int column, uint64_t id)
-{
-    if (id != GT_TRACE_NO_ID)
-        sqlite3_bind_int64(row, column, (sqlite3_int64)id);
-}
-
-static void put_known(sqlite3_stmt *row, int column, int64_t value)
-{
-    if (value >= 0)
-        sqlite3_bind_int64(row, column, value);
-}
-
-static sqlite3_stmt *begin_row(struct writer *writer, int statement, int64_t id)
+static int put_row(struct writer *writer, int statement, const struct cell *cell, size_t cells, struct gt_error *error)
 {
     sqlite3_stmt *row = writer->statement[statement];
     sqlite3_reset(row);
     sqlite3_clear_bindings(row);
-    sqlite3_bind_int64(row, 1, id);
-    return row;
-}
-
-static int end_row(struct writer *writer, sqlite3_stmt *row, struct gt_error *error)
-{
+    for (int i = 0; i < (int)cells; i++)
+        switch (cell[i].kind) {
+        case NUMBER: sqlite3_bind_int64(row, i + 1, cell[i].number); break;
+        case REAL: sqlite3_bind_double(row, i + 1, cell[i].real); break;
+        case TEXT: put_text(row, i + 1, cell[i].text); break;
+        case MISSING: break;
+        }
     return sqlite3_step(row) == SQLITE_DONE ? 0 : complain(writer, error);
 }
+
+#define PUT_ROW(writer, statement, error, ...)                     \
+    put_row(writer, statement, (const struct cell[]){__VA_ARGS__}, \
+            sizeof(const struct cell[]){__VA_ARGS__} / sizeof(struct cell), error)
 
 /* ---- what is written while files are read ---- */
 
@@ -113,111 +127,69 @@ static int take_event(void *context, const struct gt_trace_event *event, struct 
     if (event->phase == 'M')
         return 0;
     struct gt_exported_event about = gt_exported_event(writer->trace, &writer->windows, event);
-    sqlite3_stmt *row = begin_row(writer, OF_EVENT, (int64_t)writer->events++);
-    sqlite3_bind_int64(row, 2, event->track);
-    sqlite3_bind_int64(row, 3, event->name);
-    if (event->category != GT_TRACE_NONE)
-        sqlite3_bind_int64(row, 4, event->category);
-    sqlite3_bind_text(row, 5, &event->phase, 1, SQLITE_TRANSIENT);
-    if (!(event->flag & GT_TRACE_NO_TIME))
-        sqlite3_bind_int64(row, 6, event->start);
-    if (event->phase == 'X')
-        sqlite3_bind_int64(row, 7, event->duration);
-    if (about.step != GT_TRACE_NO_STEP)
-        sqlite3_bind_int64(row, 8, about.step);
-    if (!(event->flag & GT_TRACE_TEXT_ID))
-        put_id(row, 9, event->id);
-    put_id(row, 10, event->item->external);
-    put_known(row, 11, event->item->bytes);
-    put_known(row, 12, about.device);
-    put_known(row, 13, about.stream);
-    put_text(row, 14, about.shapes.text, about.shapes.length);
-    put_text(row, 15, about.args.text, about.args.length);
-    return end_row(writer, row, error);
+    bool has_id = event->id != GT_TRACE_NO_ID && !(event->flag & GT_TRACE_TEXT_ID);
+    return PUT_ROW(writer, OF_EVENT, error, number((int64_t)writer->events++), number(event->track),
+                   number(event->name), number_if(event->category != GT_TRACE_NONE, event->category),
+                   span((struct gt_span){&event->phase, 1}), number_if(!(event->flag & GT_TRACE_NO_TIME), event->start),
+                   number_if(event->phase == 'X', event->duration),
+                   number_if(about.step != GT_TRACE_NO_STEP, about.step), number_if(has_id, (int64_t)event->id),
+                   number_if(event->item->external != GT_TRACE_NO_ID, (int64_t)event->item->external),
+                   number_if(event->item->bytes >= 0, event->item->bytes), number_if(about.device >= 0, about.device),
+                   number_if(about.stream >= 0, about.stream), span(about.shapes), span(about.args));
 }
 
 static int take_sample(void *context, uint32_t series, int64_t time, double value, struct gt_error *error)
 {
     struct writer *writer = context;
-    sqlite3_stmt *row = begin_row(writer, OF_SAMPLE, series);
-    sqlite3_bind_int64(row, 2, time);
-    sqlite3_bind_double(row, 3, value);
     writer->samples++;
-    return end_row(writer, row, error);
+    return PUT_ROW(writer, OF_SAMPLE, error, number(series), number(time), {.kind = REAL, .real = value});
 }
 
 /* ---- what is known at the end ---- */
 
-static int write_file(struct writer *writer, uint32_t number, struct gt_error *error)
+static int write_file(struct writer *writer, uint32_t i, struct gt_error *error)
 {
     static const char *const clocks[] = {"unknown", "in the file", "in its name"};
-    const struct gt_trace_file *file = &writer->trace->file[number];
-    sqlite3_stmt *row = begin_row(writer, OF_FILE, number);
-    put_text(row, 2, file->path, strlen(file->path));
-    put_text(row, 3, file->format, strlen(file->format));
-    put_string(writer, row, 4, gt_trace_node_of(writer->trace, number));
-    put_known(row, 5, file->rank);
-    put_text(row, 6, clocks[file->clock], strlen(clocks[file->clock]));
-    if (file->first <= file->last) {
-        sqlite3_bind_int64(row, 7, file->first);
-        sqlite3_bind_int64(row, 8, file->last);
-    }
-    sqlite3_bind_int64(row, 9, (sqlite3_int64)file->kept);
-    sqlite3_bind_int64(row, 10,
-                       (sqlite3_int64)(file->damage.bad_events + file->damage.bad_samples + file->damage.unopened));
-    return end_row(writer, row, error);
+    const struct gt_trace_file *file = &writer->trace->file[i];
+    bool has_range = file->first <= file->last;
+    return PUT_ROW(writer, OF_FILE, error, number(i), text(file->path), text(file->format),
+                   string(writer, gt_trace_node_of(writer->trace, i)), number_if(file->rank >= 0, file->rank),
+                   text(clocks[file->clock]), number_if(has_range, file->first), number_if(has_range, file->last),
+                   number((int64_t)file->kept),
+                   number((int64_t)(file->damage.bad_events + file->damage.bad_samples + file->damage.unopened)));
 }
 
-static int write_process(struct writer *writer, uint32_t number, struct gt_error *error)
+static int write_process(struct writer *writer, uint32_t i, struct gt_error *error)
 {
-    const struct gt_trace_process *process = &writer->trace->process[number];
-    sqlite3_stmt *row = begin_row(writer, OF_PROCESS, number);
-    sqlite3_bind_int64(row, 2, process->file);
-    put_string(writer, row, 3, process->pid);
-    put_string(writer, row, 4, process->name);
-    put_string(writer, row, 5, process->label);
-    return end_row(writer, row, error);
+    const struct gt_trace_process *process = &writer->trace->process[i];
+    return PUT_ROW(writer, OF_PROCESS, error, number(i), number(process->file), string(writer, process->pid),
+                   string(writer, process->name), string(writer, process->label));
 }
 
-static int write_track(struct writer *writer, uint32_t number, struct gt_error *error)
+static int write_track(struct writer *writer, uint32_t i, struct gt_error *error)
 {
-    const struct gt_trace_track *track = &writer->trace->track[number];
-    sqlite3_stmt *row = begin_row(writer, OF_TRACK, number);
-    sqlite3_bind_int64(row, 2, track->process);
-    put_string(writer, row, 3, track->tid);
-    put_string(writer, row, 4, track->name);
-    return end_row(writer, row, error);
+    const struct gt_trace_track *track = &writer->trace->track[i];
+    return PUT_ROW(writer, OF_TRACK, error, number(i), number(track->process), string(writer, track->tid),
+                   string(writer, track->name));
 }
 
-static int write_series(struct writer *writer, uint32_t number, struct gt_error *error)
+static int write_series(struct writer *writer, uint32_t i, struct gt_error *error)
 {
-    const struct gt_trace_series *series = &writer->trace->series[number];
-    sqlite3_stmt *row = begin_row(writer, OF_SERIES, number);
-    put_string(writer, row, 2, series->type);
-    put_string(writer, row, 3, series->name);
-    put_string(writer, row, 4, series->dimension);
-    put_string(writer, row, 5, series->node);
-    return end_row(writer, row, error);
+    const struct gt_trace_series *series = &writer->trace->series[i];
+    return PUT_ROW(writer, OF_SERIES, error, number(i), string(writer, series->type), string(writer, series->name),
+                   string(writer, series->dimension), string(writer, series->node));
 }
 
-static int write_step(struct writer *writer, uint32_t number, struct gt_error *error)
+static int write_step(struct writer *writer, uint32_t i, struct gt_error *error)
 {
-    const struct gt_trace_step *step = &writer->trace->step[number];
-    sqlite3_stmt *row = begin_row(writer, OF_STEP, 0);
-    sqlite3_clear_bindings(row);
-    put_string(writer, row, 1, step->node);
-    put_string(writer, row, 2, step->mode);
-    sqlite3_bind_int64(row, 3, step->step);
-    sqlite3_bind_int64(row, 4, step->start);
-    sqlite3_bind_int64(row, 5, step->end);
-    return end_row(writer, row, error);
+    const struct gt_trace_step *step = &writer->trace->step[i];
+    return PUT_ROW(writer, OF_STEP, error, string(writer, step->node), string(writer, step->mode), number(step->step),
+                   number(step->start), number(step->end));
 }
 
-static int write_string(struct writer *writer, uint32_t number, struct gt_error *error)
+static int write_string(struct writer *writer, uint32_t i, struct gt_error *error)
 {
-    sqlite3_stmt *row = begin_row(writer, OF_STRING, number);
-    put_string(writer, row, 2, number);
-    return end_row(writer, row, error);
+    return PUT_ROW(writer, OF_STRING, error, number(i), string(writer, i));
 }
 
 static int write_rest(struct writer *writer, struct gt_error *error)
