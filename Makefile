@@ -84,6 +84,8 @@ $(BUILD)/%.o: %.c $(BUILD)/signature
 $(BUILD)/lib/report/page/page_data.o: lib/report/page/page.css lib/report/page/page.js $(wildcard /usr/share/javascript/dygraphs/dygraph.min.js)
 $(BUILD)/lib/analyse/export/flame.o: lib/analyse/export/flame.html
 $(BUILD)/cli/cmd_completion.o: $(wildcard cli/completion.*)
+$(BUILD)/cli/cmd_help.o: cli/manual.roff
+$(BUILD)/cli/http_pages.o: cli/jobs.html
 $(BUILD)/lib/sample/cost.o: share/gpu-tracker/carbon-intensity.csv
 
 $(BUILD)/libgputracker.a: $(LIB_OBJ)
@@ -162,7 +164,7 @@ run: build-dependencies
 	@tools/run-example
 
 # The Python package, into .venv, of the objects that are there already.
-PYTHON_SOURCES := $(wildcard lib/*/*.[chdj]* lib/*/*/*.[chdj]* cli/*.[chd]* cli/completion.* inject/* include/*.h include/*/*.h python/*.[ch] python/hook/*.c share/gpu-tracker/python/*.py python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
+PYTHON_SOURCES := $(wildcard lib/*/*.[chdj]* lib/*/*/*.[chdj]* cli/*.[chd]* cli/*.roff cli/*.html cli/completion.* inject/* include/*.h include/*/*.h python/*.[ch] python/hook/*.c share/gpu-tracker/python/*.py python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
     python/gpu_tracker/*/*/*/*.py)
 python: build-dependencies
 	@$(MAKE) -s test-dependencies objects $(INJECT) $(HOOK)

@@ -88,7 +88,7 @@ def compile_all(compiler, files, folder, macros=()):
     """
     ready = os.environ.get("GPU_TRACKER_OBJECTS", "")
     patterns = ("*/*.h", "include/*/*.h", "lib/**/*.[hd]*", "lib/report/page/page.*s", "share/*/*.csv", "cli/*.def",
-                "cli/completion.*", "setup.py", "VERSION")
+                "cli/completion.*", "cli/*.roff", "cli/*.html", "setup.py", "VERSION")
     headers = max(os.path.getmtime(path) for pattern in patterns for path in sources(pattern))
 
     def compile_one(file):

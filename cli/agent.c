@@ -361,6 +361,7 @@ int agent_main(int count, char **words)
     pid_t child = fork();
     if (child)
         return child < 0 ? tell_failure(&agent, errno, "the sampler cannot be forked") : 0;
+    setsid();
     outlive(parent, number);
     heap_keep_small();
     prctl(PR_SET_TIMERSLACK, 1ul);

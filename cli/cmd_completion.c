@@ -6,6 +6,7 @@
 
 #include "analyse/usage/usage_rule.h"
 #include "base/buffer.h"
+#include "base/embed.h"
 #include "base/grow.h"
 #include "message.h"
 #include "option.h"
@@ -227,13 +228,9 @@ int complete_main(int count, char **words)
 
 /* ---- the scripts ---- */
 
-#define SCRIPT(shell)                                                                                                \
-    extern const char completion_##shell[];                                                                          \
-    __asm__(".pushsection .rodata\n.global completion_" #shell "\n.hidden completion_" #shell "\ncompletion_" #shell \
-            ":\n.incbin \"cli/completion." #shell "\"\n.byte 0\n.popsection\n");
-SCRIPT(bash)
-SCRIPT(zsh)
-SCRIPT(fish)
+GT_EMBED(completion_bash, "cli/completion.bash")
+GT_EMBED(completion_zsh, "cli/completion.zsh")
+GT_EMBED(completion_fish, "cli/completion.fish")
 
 static const char *const scripts[SHELLS] = {completion_bash, completion_zsh, completion_fish};
 

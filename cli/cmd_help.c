@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "base/embed.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
@@ -381,7 +382,6 @@ static void put_term(const char *term)
 
 static void put_synopsis(void)
 {
-    puts(".SH SYNOPSIS");
     for (int i = 0; i < COMMAND_COUNT; i++) {
         const struct command *command = commands[i];
         if (i)
@@ -402,7 +402,6 @@ static void put_synopsis(void)
 
 static void put_commands(void)
 {
-    puts(".SH COMMANDS");
     for (int i = 0; i < COMMAND_COUNT; i++) {
         put_term(*commands[i]->name ? commands[i]->name : "--execute");
         put_text(commands[i]->summary);
@@ -450,31 +449,18 @@ static void put_takers(const struct option *option)
     puts(".");
 }
 
-static const char about_names[] =
-    ".PP\n"
-    "Commands, names of processes and blocks, and paths may hold anything. Formats for people (text, markdown, html) and messages\n"
-    "show a line break as \\en, other control characters and bytes that are not UTF\\-8 as \\ex1b, and characters that turn the direction\n"
-    "of writing, or that are invisible, as \\eu202e and \\eu200b. Formats for programs (json, csv, pickle)\n"
-    "and recordings have them as they are (json with its own escapes, which mean the same), always in valid UTF\\-8:\n"
-    "each invalid byte is U+FFFD there; in a terminal csv is shown as text is.\n"
-    "Reports as csv are opened in spreadsheets, which compute what begins with = + \\- @ or a\n"
-    "control character: such a text has an apostrophe in front there. Recordings and sub\\-tracking files have none.\n";
-
 static void put_formats(void)
 {
     const char *name, *suffix, *help;
-    puts(".SH FORMATS");
     for (size_t i = 0; gt_format_info(i, &name, &suffix, &help) >= 0; i++) {
         put_term(name);
         put_text(help);
     }
-    fputs(about_names, stdout);
 }
 
 static void put_metrics(void)
 {
     struct gt_metric_info info;
-    puts(".SH METRICS");
     for (size_t i = 0; gt_metric_info(i, &info) >= 0; i++) {
         put_term(info.name);
         put_text(info.help);
@@ -482,77 +468,42 @@ static void put_metrics(void)
     }
 }
 
-static const char about_configuration[] =
-    ".SH CONFIGURATION\n"
-    "Defaults may be set in JSON files and in the environment. Who wins, first to last: the command line; the file of\n"
-    ".BR \\-\\-tconfig ;\n"
-    "environment variables; the project's file, named by\n"
-    ".BR GPU_TRACKER_CONFIG ;\n"
-    "the user's file,\n"
-    ".I $XDG_CONFIG_HOME/gpu\\-tracker/config.json\n"
-    "(by default\n"
-    ".IR ~/.config/gpu\\-tracker/config.json ).\n"
-    "A file is one object whose keys are named with the options above; an unknown key is an error. Example:\n"
-    ".PP\n.EX\n{\\(dqsleep_time\\(dq: 0.1, \\(dqram_unit\\(dq: \\(dqmegabytes\\(dq, \\(dqoverwrite\\(dq: true}\n.EE\n";
-
-static const char about_signals[] =
-    ".SH SIGNALS\n"
-    "The command runs in the process group of gpu\\-tracker with its terminal and streams, so that what the terminal\n"
-    "sends (Ctrl\\-C, Ctrl\\-Z) reaches it directly. A signal that another process sends to gpu\\-tracker alone is passed on\n"
-    "to the command; one that a living process of the job sends is not. A signal sent by a process to the whole group reaches\n"
-    "the command directly and once more through gpu\\-tracker. The report always comes.\n";
-
-static const char about_namespaces[] =
-    ".SH NAMESPACES\n"
-    "In a PID namespace of its own gpu\\-tracker needs the /proc of that namespace\n"
-    ".RB ( \"unshare \\-pf \\-\\-mount\\-proc\" ),\n"
-    "as every container has it. With another's, nothing is tracked and nothing is started: its numbers mean other processes.\n";
-
-static const char about_status[] =
-    ".SH EXIT STATUS\n"
-    "That of the command, or 128 + the number of the signal that ended it.\n"
-    ".TP\n.B 2\nWrong usage or configuration, or what was named to be read cannot be: it is not there, is denied, is damaged, is of no\n"
-    "known format or does not go together, is a device, a socket, or a pipe without a writer; nothing was started.\n"
-    ".TP\n.B 3\nA rule of \\-\\-fail\\-if is broken.\n"
-    ".TP\n.B 4\nprofile, timeline merge: the files hold nothing that was asked for.\n"
-    ".TP\n.B 125\ngpu\\-tracker itself failed: what it should write cannot be written or is there already,\n"
-    "a process or a server cannot be reached.\n"
-    ".TP\n.B 126\nThe command cannot be executed.\n"
-    ".TP\n.B 127\nThe command was not found.\n";
-
-static const char about_examples[] =
-    ".SH EXAMPLES\n"
-    ".EX\n"
-    "gpu\\-tracker \\-e \\(dqpython3 train.py \\-\\-epochs 3\\(dq \\-\\-st 0.5 \\-\\-tu seconds\n"
-    "gpu\\-tracker run \\-\\-tracking\\-file train.sqlite \\-\\- python3 train.py\n"
-    "gpu\\-tracker run \\-\\-format json \\-\\-output cost.json \\-\\- make \\-j8\n"
-    "gpu\\-tracker attach 4711\n"
-    "gpu\\-tracker report train.sqlite \\-\\-ram\\-unit megabytes\n"
-    ".EE\n";
-
-static int man(const struct options *options, int count, char **operands)
+static void put_title(void)
 {
-    (void)options;
-    (void)count;
-    (void)operands;
     printf(".TH GPU\\-TRACKER 1 \"\" \"gpu\\-tracker %s\" \"User Commands\"\n", gt_version());
-    puts(".SH NAME\ngpu\\-tracker \\- tell what a job cost: memory, CPU, GPU, time");
-    put_synopsis();
-    puts(
-        ".SH DESCRIPTION\nTracks a command, or a process that runs already, with all its descendants, and reports what they used.");
-    put_commands();
-    puts(".SH OPTIONS\nLong options may be shortened as long as they are unambiguous.");
+}
+
+static void put_options(void)
+{
     for (int i = 0; i < OPTION_COUNT; i++) {
         put_option(&option_table[i]);
         put_takers(&option_table[i]);
     }
-    fputs(about_configuration, stdout);
-    put_formats();
-    put_metrics();
-    fputs(about_signals, stdout);
-    fputs(about_namespaces, stdout);
-    fputs(about_status, stdout);
-    fputs(about_examples, stdout);
+}
+
+GT_EMBED(manual, "cli/manual.roff")
+
+/* Lines of the manual that begin with "@" stand for what tables know. */
+static int man(const struct options *options, int count, char **operands)
+{
+    static const struct {
+        const char *line;
+        void (*put)(void);
+    } parts[] = {{"@title\n", put_title},     {"@synopsis\n", put_synopsis}, {"@commands\n", put_commands},
+                 {"@options\n", put_options}, {"@formats\n", put_formats},   {"@metrics\n", put_metrics}};
+    (void)options;
+    (void)count;
+    (void)operands;
+    for (const char *line = manual, *end; *line; line = end) {
+        size_t part = 0;
+        end = line + strcspn(line, "\n") + 1;
+        while (part < sizeof parts / sizeof *parts && strncmp(line, parts[part].line, (size_t)(end - line)) != 0)
+            part++;
+        if (part < sizeof parts / sizeof *parts)
+            parts[part].put();
+        else
+            fwrite(line, 1, (size_t)(end - line), stdout);
+    }
     return 0;
 }
 

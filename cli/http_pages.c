@@ -18,6 +18,7 @@
 #include "api/program.h"
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/embed.h"
 #include "base/file.h"
 #include "base/root.h"
 #include "jobs.h"
@@ -665,22 +666,7 @@ static void put_jobs(struct gt_buffer *out, struct pages *pages, const struct jo
                        "run.sqlite -- COMMAND</pre>\n");
 }
 
-static const char list_head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-    "<meta http-equiv=\"refresh\" content=\"2\">\n<meta name=\"viewport\" content=\"width=device-width\">\n"
-    "<title>Jobs \xc2\xb7 gpu-tracker</title>\n<style>\n"
-    ":root { color-scheme: light dark; --faint: #59636e; --rule: #d1d9e0; --link: #0060a8 }\n"
-    "@media (prefers-color-scheme: dark) { :root { --faint: #9aa4af; --rule: #3a424b; --link: #6cb6ff } }\n"
-    "body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 1.5rem auto; padding: 0 1rem; overflow-wrap: anywhere }\n"
-    "h1 { font-size: 1.5rem } a { color: var(--link) } table { border-collapse: collapse; width: 100% }\n"
-    "th, td { border-bottom: 1px solid var(--rule); padding: .5rem .75rem .5rem 0; text-align: left; vertical-align: top }\n"
-    "td, thead th { font-variant-numeric: tabular-nums; overflow-wrap: normal; white-space: nowrap } tbody th { min-width: 12rem }\n"
-    "thead th, span { color: var(--faint); font-weight: normal } footer { margin-top: 1rem }\n"
-    "span, footer { color: var(--faint); display: block; font-size: .9rem } pre { white-space: pre-wrap }\n"
-    "</style>\n</head>\n<body>\n<h1>Jobs</h1>\n";
-static const char list_tail[] =
-    "<footer>Metrics for Prometheus: <a href=\"/metrics\">/metrics</a></footer>\n</body>\n</html>\n";
+GT_EMBED(list_page, "cli/jobs.html")
 
 /* Asks for rows that are too old. A job without a place is listed without values. */
 static void want_rows(struct pages *pages, const struct job *jobs, size_t count)
@@ -721,9 +707,11 @@ static enum MHD_Result answer_list(struct http *http, struct MHD_Connection *con
     if (!has_rows(http->pages)) {
         result = wait_for(http, connection, NULL);
     } else {
-        gt_buffer_text(&text, list_head);
+        static const char place[] = "@JOBS@\n";
+        const char *jobs_place = strstr(list_page, place);
+        gt_buffer_append(&text, list_page, (size_t)(jobs_place - list_page));
         put_jobs(&text, http->pages, jobs, count);
-        if (gt_buffer_text(&text, list_tail) >= 0)
+        if (gt_buffer_text(&text, jobs_place + strlen(place)) >= 0)
             result = answer_html(http, connection, text.data, text.length);
     }
     gt_buffer_release(&text);

@@ -2,10 +2,10 @@
 #include "core.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "analyse/usage/usage_rule.h"
 #include "collect/process/memory.h"
@@ -50,42 +50,7 @@ PyObject *core_raise(int status, const struct gt_error *error)
     return NULL;
 }
 
-/* ---- objects and lists ---- */
-
-PyObject *core_object(PyTypeObject *type)
-{
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    return allocate(type, 0);
-}
-
-void core_object_free(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(self);
-    Py_DECREF(type);
-}
-
-PyObject *core_hold(PyTypeObject *type, void *held)
-{
-    PyObject *self = core_object(type);
-    if (self)
-        ((struct core_holder *)self)->held = held;
-    return self;
-}
-
-bool core_arguments(PyObject *arguments, PyObject *keywords, const char *format, ...)
-{
-    va_list places;
-    if (keywords && PyDict_Size(keywords)) {
-        PyErr_Format(PyExc_TypeError, "%s takes no keywords", strchr(format, ':') + 1);
-        return false;
-    }
-    va_start(places, format);
-    int is_parsed = PyArg_VaParse(arguments, format, places);
-    va_end(places);
-    return is_parsed;
-}
+/* ---- lists and dicts ---- */
 
 void core_append(PyObject **list, PyObject *item)
 {
@@ -101,181 +66,105 @@ void core_put(PyObject **dict, const char *key, PyObject *item)
     Py_XDECREF(item);
 }
 
-PyObject *core_render(const struct gt_report *report, const char *format)
+PyObject *core_import_and_call(const char *module, const char *function, PyObject *argument)
 {
-    struct gt_error error = {0};
-    char *text = NULL;
-    size_t length = 0;
-    int status = gt_report_render(report, format, &text, &length, &error);
-    PyObject *ret = status < 0 ? core_raise(status, &error)
-                               : PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "surrogateescape");
-    free(text);
+    PyObject *from = argument ? PyImport_ImportModule(module) : NULL;
+    PyObject *ret = from ? PyObject_CallMethod(from, function, "O", argument) : NULL;
+    Py_XDECREF(from);
+    Py_XDECREF(argument);
     return ret;
 }
 
-/* ---- options ---- */
+/* ---- options of a tracker ---- */
 
-enum kind { KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_COUNT, KIND_FLAG, KIND_LIST };
-#define KIND_WORDS KIND_TEXT
-#define KIND_CHOICE KIND_TEXT
-#define KIND_INTEGER KIND_COUNT
+#define KIND_TEXT CORE_TEXT
+#define KIND_WORDS CORE_TEXT
+#define KIND_CHOICE CORE_TEXT
+#define KIND_PATH CORE_PATH
+#define KIND_LIST CORE_LIST
+#define KIND_FLAG CORE_FLAG
+#define KIND_INTEGER CORE_COUNT
+#define KIND_NUMBER CORE_NUMBER
 
-static const struct {
-    const char *name, *option; /* in Python, on the command line */
-    const char *fallback;      /* NULL: none */
-    enum kind kind;
-    size_t offset;
+static const struct setting {
+    struct core_option option;
+    const char *word;     /* on the command line */
+    const char *fallback; /* NULL: none */
 } settings[] = {
 #define GT_OPTION(member, key, type, long, ...) \
-    {#key, "--" long, NULL, KIND_##type, offsetof(struct gt_tracker_options, member)},
+    {{#key, KIND_##type, offsetof(struct gt_tracker_options, member)}, "--" long, NULL},
 #define GT_OPTION_OR(fallback, member, key, type, long, ...) \
-    {#key, "--" long, #fallback, KIND_##type, offsetof(struct gt_tracker_options, member)},
+    {{#key, KIND_##type, offsetof(struct gt_tracker_options, member)}, "--" long, #fallback},
 #include "schema/option.def"
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
-/* The text is in the encoding of the file system. */
-const char *core_text(PyObject *value, PyObject *keep)
+/* Returns the option's value of a dict; NULL if it is missing or None. */
+static PyObject *given(PyObject *keywords, size_t i)
 {
-    PyObject *bytes = NULL;
-    if (!PyUnicode_FSConverter(value, &bytes))
-        return NULL;
-    const char *text = PyBytes_AsString(bytes);
-    if (PyList_Append(keep, bytes) < 0)
-        text = NULL;
-    Py_DECREF(bytes);
-    return text;
-}
-
-int core_texts(PyObject *value, const char *const **place, PyObject *keep)
-{
-    Py_ssize_t count = PySequence_Size(value);
-    if (count < 0)
-        return -1;
-    PyObject *memory = PyBytes_FromStringAndSize(NULL, (count + 1) * (Py_ssize_t)sizeof(char *));
-    if (!memory || PyList_Append(keep, memory) < 0) {
-        Py_XDECREF(memory);
-        return -1;
-    }
-    Py_DECREF(memory);
-    const char **texts = (const char **)(void *)PyBytes_AsString(memory);
-    *place = texts;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *item = PySequence_GetItem(value, i);
-        texts[i] = item ? core_text(item, keep) : NULL;
-        Py_XDECREF(item);
-        if (!texts[i])
-            return -1;
-    }
-    texts[count] = NULL;
-    return 0;
-}
-
-int core_paths(PyObject *list, void *ret)
-{
-    struct core_paths *paths = ret;
-    if (!list) {
-        Py_CLEAR(paths->keep);
-        return 0;
-    }
-    paths->keep = PyList_New(0);
-    if (!paths->keep || core_texts(list, &paths->path, paths->keep) < 0) {
-        Py_CLEAR(paths->keep);
-        return 0;
-    }
-    paths->count = (size_t)PySequence_Size(list);
-    return Py_CLEANUP_SUPPORTED;
+    PyObject *value = PyDict_GetItemString(keywords, settings[i].option.name);
+    return value == Py_None ? NULL : value;
 }
 
 /* The library takes 0 as the default. A 0 from Python is an error, so it becomes a value that the library refuses. */
-static int store_number(enum kind kind, PyObject *value, void *place)
+static void refuse_default(const struct core_option *option, struct gt_tracker_options *options)
 {
-    if (kind == KIND_NUMBER) {
-        double number = PyFloat_AsDouble(value);
-        *(double *)place = number == 0 ? -1 : number;
-    } else {
-        long number = PyLong_AsLong(value);
-        *(int *)place = number < 1 || number > INT_MAX ? -1 : (int)number;
-    }
-    return PyErr_Occurred() ? -1 : 0;
+    void *place = (char *)options + option->offset;
+    if (option->kind == CORE_NUMBER && *(double *)place == 0)
+        *(double *)place = -1;
+    if (option->kind == CORE_COUNT && (*(int *)place < 1 || *(int *)place == INT_MAX))
+        *(int *)place = -1;
 }
 
-static int store(size_t i, PyObject *value, struct gt_tracker_options *options, PyObject *keep)
+static int store_options(PyObject *keywords, struct gt_tracker_options *ret, PyObject *keep)
 {
-    void *place = (char *)options + settings[i].offset;
-    switch (settings[i].kind) {
-    case KIND_TEXT:
-        if (!PyUnicode_Check(value)) {
-            PyErr_SetString(PyExc_TypeError, "it must be a text");
-            return -1;
-        }
-        return (*(const char **)place = core_text(value, keep)) ? 0 : -1;
-    case KIND_PATH: return (*(const char **)place = core_text(value, keep)) ? 0 : -1;
-    case KIND_LIST: return core_texts(value, place, keep);
-    case KIND_FLAG: return (*(int *)place = PyObject_IsTrue(value)) < 0 ? -1 : 0;
-    case KIND_NUMBER:
-    case KIND_COUNT: break;
-    }
-    return store_number(settings[i].kind, value, place);
-}
-
-int core_tracker_options(PyObject *keywords, struct gt_tracker_options *ret, PyObject **keep)
-{
-    *ret = GT_INIT(struct gt_tracker_options);
-    *keep = PyList_New(0);
-    if (!*keep)
-        return -1;
     for (size_t i = 0; i < SETTINGS; i++) {
-        PyObject *value = PyDict_GetItemString(keywords, settings[i].name);
-        if (value && value != Py_None && store(i, value, ret, *keep) < 0) {
-            Py_CLEAR(*keep);
+        PyObject *value = given(keywords, i);
+        if (value && core_option_store(&settings[i].option, value, ret, keep) < 0)
             return -1;
-        }
+        if (value)
+            refuse_default(&settings[i].option, ret);
     }
     return 0;
 }
 
-static PyObject *check(PyObject *Py_UNUSED(module), PyObject *keywords)
+static PyObject *check(struct core_call *call)
 {
-    struct gt_tracker_options options;
+    struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
     struct gt_error error = {0};
-    PyObject *keep;
-    if (core_tracker_options(keywords, &options, &keep) < 0)
+    if (store_options(call->object[0], &options, call->keep) < 0)
         return NULL;
     int status = gt_tracker_check(&options, &error);
-    Py_DECREF(keep);
-    if (status < 0)
-        return core_raise(status, &error);
-    Py_RETURN_NONE;
+    return status < 0 ? core_raise(status, &error) : core_none(call);
 }
 
 /* Appends "--sleep-time=0.5" or "--overwrite"; nothing if a flag is not set. */
-static int append_word(PyObject *words, size_t i, PyObject *value)
+static int append_word(PyObject *words, const struct setting *setting, PyObject *value)
 {
-    const char *option = settings[i].option;
+    enum core_kind kind = setting->option.kind;
     int is_set = PyObject_IsTrue(value);
-    if (is_set < 0 || (settings[i].kind == KIND_FLAG && !is_set))
+    if (is_set < 0 || (kind == CORE_FLAG && !is_set))
         return is_set < 0 ? -1 : 0;
     /* str() of a number of another library can differ from that of a float. */
-    PyObject *plain = settings[i].kind == KIND_NUMBER  ? PyNumber_Float(value)
-                      : settings[i].kind == KIND_COUNT ? PyNumber_Index(value)
-                                                       : Py_NewRef(value);
-    PyObject *word = !plain                          ? NULL
-                     : settings[i].kind == KIND_FLAG ? PyUnicode_FromString(option)
-                                                     : PyUnicode_FromFormat("%s=%S", option, plain);
+    PyObject *plain = kind == CORE_NUMBER  ? PyNumber_Float(value)
+                      : kind == CORE_COUNT ? PyNumber_Index(value)
+                                           : Py_NewRef(value);
+    PyObject *word = !plain              ? NULL
+                     : kind == CORE_FLAG ? PyUnicode_FromString(setting->word)
+                                         : PyUnicode_FromFormat("%s=%S", setting->word, plain);
     int status = word ? PyList_Append(words, word) : -1;
     Py_XDECREF(plain);
     Py_XDECREF(word);
     return status;
 }
 
-static int append_words(PyObject *words, size_t i, PyObject *value)
+static int append_words(PyObject *words, const struct setting *setting, PyObject *value)
 {
-    if (settings[i].kind != KIND_LIST)
-        return append_word(words, i, value);
+    if (setting->option.kind != CORE_LIST)
+        return append_word(words, setting, value);
     for (Py_ssize_t item = 0; item < PySequence_Size(value); item++) {
         PyObject *text = PySequence_GetItem(value, item);
-        int status = text ? append_word(words, i, text) : -1;
+        int status = text ? append_word(words, setting, text) : -1;
         Py_XDECREF(text);
         if (status < 0)
             return -1;
@@ -283,44 +172,45 @@ static int append_words(PyObject *words, size_t i, PyObject *value)
     return 0;
 }
 
-static PyObject *command_line(PyObject *Py_UNUSED(module), PyObject *keywords)
+static PyObject *command_line(struct core_call *call)
 {
     PyObject *words = PyList_New(0);
     for (size_t i = 0; words && i < SETTINGS; i++) {
-        PyObject *value = PyDict_GetItemString(keywords, settings[i].name);
-        if (value && value != Py_None && append_words(words, i, value) < 0)
+        PyObject *value = given(call->object[0], i);
+        if (value && append_words(words, &settings[i], value) < 0)
             Py_CLEAR(words);
     }
     return words;
 }
 
-static PyObject *fallback_of(size_t i)
-{
-    if (!settings[i].fallback)
-        return Py_NewRef(Py_None);
-    return settings[i].kind == KIND_NUMBER ? PyFloat_FromDouble(atof(settings[i].fallback))
-                                           : PyUnicode_FromString(settings[i].fallback);
-}
-
-static PyObject *tracker_options(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+static PyObject *tracker_options(struct core_call *call)
 {
     PyObject *ret = PyDict_New();
-    for (size_t i = 0; ret && i < SETTINGS; i++)
-        core_put(&ret, settings[i].name, fallback_of(i));
+    (void)call;
+    for (size_t i = 0; ret && i < SETTINGS; i++) {
+        const char *fallback = settings[i].fallback;
+        bool is_number = settings[i].option.kind == CORE_NUMBER;
+        core_put(&ret, settings[i].option.name,
+                 !fallback   ? Py_NewRef(Py_None)
+                 : is_number ? PyFloat_FromDouble(atof(fallback))
+                             : PyUnicode_FromString(fallback));
+    }
     return ret;
 }
 
 /* ---- the module ---- */
 
-static PyObject *version(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+static PyObject *version(struct core_call *call)
 {
+    (void)call;
     return PyUnicode_FromString(gt_version());
 }
 
 /* The unit of ratios and counts is "". */
-static PyObject *metric_units(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+static PyObject *metric_units(struct core_call *call)
 {
     PyObject *ret = PyDict_New();
+    (void)call;
     for (int id = 0; ret && id < GT_METRIC_COUNT; id++) {
         bool has_unit = gt_metrics[id].unit != GT_RATIO && gt_metrics[id].unit != GT_COUNT;
         const char *unit = has_unit ? gt_unit_name(gt_metrics[id].unit) : "";
@@ -329,25 +219,52 @@ static PyObject *metric_units(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(u
     return ret;
 }
 
-static PyObject *rule(PyObject *Py_UNUSED(module), PyObject *text)
+static PyObject *rule(struct core_call *call)
 {
     struct gt_usage_rule rule;
     struct gt_error error = {0};
-    const char *words = PyUnicode_AsUTF8AndSize(text, NULL);
-    if (!words)
-        return NULL;
-    int status = gt_usage_rule_read(&rule, words, &error);
+    int status = gt_usage_rule_read(&rule, call->text[0], &error);
     if (status < 0)
         return core_raise(status, &error);
     return Py_BuildValue("(sOd)", rule.word->name, rule.above ? Py_True : Py_False, rule.limit);
 }
 
+/* Converts a moment to "2020-09-13T12:26:40:000000", SMDebug's text of a time, truncated to microseconds. */
+static PyObject *time_text(struct core_call *call)
+{
+    int64_t microseconds = call->integer[0] / 1000 - (call->integer[0] % 1000 < 0);
+    int64_t fraction = (microseconds % 1000000 + 1000000) % 1000000;
+    time_t seconds = (time_t)((microseconds - fraction) / 1000000);
+    struct tm parts;
+    char text[80];
+    if (!gmtime_r(&seconds, &parts))
+        return PyErr_Format(PyExc_OverflowError, "a time is outside the calendar");
+    size_t length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(text + length, sizeof text - length, ":%06d", (int)fraction);
+    return PyUnicode_FromString(text);
+}
+
+/* ---- messages of the sampler ---- */
+
+static PyObject *shown(struct core_call *call)
+{
+    return core_shown(call->array[0]);
+}
+
+static PyObject *raise_error(struct core_call *call)
+{
+    struct gt_error error = {.code = (int)call->integer[0], .path_length = (int)call->integer[2]};
+    snprintf(error.text, sizeof error.text, "%s", (const char *)call->array[1]);
+    return core_raise(-error.code, &error);
+}
+
 /* ---- the memory of this process ---- */
 
-static PyObject *own_memory(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+static PyObject *own_memory(struct core_call *call)
 {
     double resident, hwm;
     int status = gt_own_memory(&resident, &hwm);
+    (void)call;
     if (status < 0) {
         errno = -status;
         return PyErr_SetFromErrnoWithFilename(PyExc_OSError, "/proc/self/status");
@@ -355,61 +272,57 @@ static PyObject *own_memory(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
     return Py_BuildValue("(dd)", resident, hwm);
 }
 
-static PyObject *own_peak_begin(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+static PyObject *own_peak_begin(struct core_call *call)
 {
     int window = gt_own_peak_begin();
+    (void)call;
     return PyLong_FromLong(window < 0 ? 0 : window);
 }
 
-static PyObject *own_peak_end(PyObject *Py_UNUSED(module), PyObject *window)
+static PyObject *own_peak_end(struct core_call *call)
 {
-    long number = PyLong_AsLong(window);
-    if (number == -1 && PyErr_Occurred())
-        return NULL;
+    int64_t number = call->integer[0];
     return PyFloat_FromDouble(number > 0 && number <= INT_MAX ? gt_own_peak_end((int)number) : Py_NAN);
 }
 
-static PyMethodDef methods[] = {
-    {"version", version, METH_NOARGS, "version()\n--\n\nReturn the version of the library."},
-    {"metric_units", metric_units, METH_NOARGS,
+static const struct core_function functions[] = {
+    {"version", "", NULL, version, "version()\n--\n\nReturn the version of the library."},
+    {"metric_units", "", NULL, metric_units,
      "metric_units()\n--\n\nReturn the base unit of each metric; \"\" for ratios and counts."},
-    {"rule", rule, METH_O,
+    {"rule", "s", NULL, rule,
      "rule(text, /)\n--\n\nParse a rule of --fail-if: (value, whether larger values break it, limit in base units)."},
-    {"check", check, METH_O,
+    {"check", "o", NULL, check,
      "check(options, /)\n--\n\nCheck the options of a tracker, including the folder of the tracking file."},
-    {"tracker_options", tracker_options, METH_NOARGS,
+    {"tracker_options", "", NULL, tracker_options,
      "tracker_options()\n--\n\nReturn the options of a tracker and their defaults; None without a default."},
-    {"command_line", command_line, METH_O,
+    {"command_line", "o", NULL, command_line,
      "command_line(options, /)\n--\n\nReturn the options of a tracker as arguments of the command line."},
-    {"own_memory", own_memory, METH_NOARGS,
+    {"time_text", "i", NULL, time_text,
+     "time_text(nanoseconds, /)\n--\n\nConvert a moment since the epoch to SMDebug's form, in UTC."},
+    {"shown", "y", NULL, shown, "shown(sentence, /)\n--\n\nReturn a sentence without control characters."},
+    {"raise_error", "iyi", NULL, raise_error,
+     "raise_error(code, sentence, path_length, /)\n--\n\nRaise the exception for an error of the library."},
+    {"own_memory", "", NULL, own_memory,
      "own_memory()\n--\n\nReturn (resident memory, its high-water mark) of this process in bytes."},
-    {"own_peak_begin", own_peak_begin, METH_NOARGS,
+    {"own_peak_begin", "", NULL, own_peak_begin,
      "own_peak_begin()\n--\n\nStart a window and reset the kernel's high-water mark of this process. Return its number; 0 if "
      "the kernel refuses."},
-    {"own_peak_end", own_peak_end, METH_O,
+    {"own_peak_end", "i", NULL, own_peak_end,
      "own_peak_end(window, /)\n--\n\nEnd a window. Return its peak resident memory in bytes; NaN if unknown."},
-    {NULL, NULL, 0, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
 };
-
-static int add_type(PyObject *module, PyType_Spec *spec)
-{
-    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
-    int status = type ? PyModule_AddType(module, (PyTypeObject *)type) : -1;
-    Py_XDECREF(type);
-    return status;
-}
 
 static int fill(PyObject *module)
 {
-    static PyType_Spec *const types[] = {&core_sampler_spec,      &core_sub_tracker_spec, &core_table_spec,
-                                         &core_experiment_spec,   &core_profile_spec,     &core_trace_report_spec,
-                                         &core_energy_sample_spec};
-    static PyMethodDef *const functions[] = {core_trace_methods, core_power_methods, core_report_methods};
-    int status = 0;
-    for (size_t i = 0; !status && i < sizeof types / sizeof *types; i++)
-        status = add_type(module, types[i]);
-    for (size_t i = 0; !status && i < sizeof functions / sizeof *functions; i++)
-        status = PyModule_AddFunctions(module, functions[i]);
+    static const struct core_function *const all[] = {functions, core_file_functions, core_trace_functions,
+                                                      core_power_functions, core_table_functions};
+    PyObject *type = PyType_FromModuleAndSpec(module, &core_block_spec, NULL);
+    int status = type ? PyModule_AddType(module, (PyTypeObject *)type) : -1;
+    Py_XDECREF(type);
+    if (!status)
+        status = PyModule_AddObjectRef(module, "Handle", (PyObject *)&PyCapsule_Type); /* for annotations */
+    for (size_t i = 0; !status && i < sizeof all / sizeof *all; i++)
+        status = core_add_functions(module, all[i]);
     return status;
 }
 
@@ -419,7 +332,9 @@ static PyModuleDef_Slot slots[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "gpu_tracker._core", .m_doc = "libgputracker for Python.", .m_methods = methods,
+    PyModuleDef_HEAD_INIT,
+    .m_name = "gpu_tracker._core",
+    .m_doc = "libgputracker for Python.",
     .m_slots = slots,
 };
 

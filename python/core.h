@@ -1,4 +1,4 @@
-/* Shared functions of the extension module gpu_tracker._core, written for the limited API of CPython 3.11.
+/* Shared parts of the extension module gpu_tracker._core, written for the limited API of CPython 3.11.
  * The limited API of 3.10 has no buffers, so 3.10 uses the whole API. */
 #ifndef PYTHON_CORE_H
 #define PYTHON_CORE_H
@@ -10,65 +10,104 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <stdbool.h>
+
 #include "gpu_tracker.h"
-#include "analyse/experiment/experiment.h"
-#include "base/table.h"
 
 /* Raises the exception of a failed call of the library: ValueError for wrong arguments and damaged files, otherwise
  * OSError or its subclass for the errno (FileExistsError, ProcessLookupError, ...). Returns NULL. */
 PyObject *core_raise(int status, const struct gt_error *error);
 /* Returns a sentence as a text without control characters. */
 PyObject *core_shown(const char *text);
+/* Returns the result of a call of Python and releases its argument, which may be NULL with an exception. */
+PyObject *core_import_and_call(const char *module, const char *function, PyObject *argument);
 
-/* Creates a zeroed object of a type of the module. core_object_free releases the object after its contents. */
-PyObject *core_object(PyTypeObject *type);
-void core_object_free(PyObject *self);
-/* Object that holds one thing of the library. If core_hold returns NULL, the caller keeps the thing. */
-struct core_holder {
-    PyObject_HEAD void *held;
-};
-PyObject *core_hold(PyTypeObject *type, void *held);
-/* PyArg_ParseTuple for the constructor of a type without keywords. The format ends in ":NAME". */
-bool core_arguments(PyObject *arguments, PyObject *keywords, const char *format, ...);
-/* Appends an item to *list and releases the item. Without the item or memory, *list becomes NULL, with an exception. */
+/* Append an item to *list, or put it into *dict, and release it. Without the item or memory, *list or *dict becomes
+ * NULL, with an exception. */
 void core_append(PyObject **list, PyObject *item);
-/* The same for a member of a dict. */
 void core_put(PyObject **dict, const char *key, PyObject *item);
 
-PyObject *core_render(const struct gt_report *report, const char *format);
+/* ---- options ---- */
 
-/* Converts a dict of keywords to options of gt_tracker_open. *keep holds the strings; the caller releases it. */
-int core_tracker_options(PyObject *keywords, struct gt_tracker_options *ret, PyObject **keep);
+enum core_kind { CORE_TEXT, CORE_PATH, CORE_LIST, CORE_FLAG, CORE_COUNT, CORE_NUMBER };
 
-/* Convert a str or path to a C string, and a sequence of them to a NULL-terminated array. The list `keep` holds the
- * memory. They return NULL or -1 with an exception. */
-const char *core_text(PyObject *value, PyObject *keep);
-int core_texts(PyObject *value, const char *const **ret, PyObject *keep);
-/* The same for "O&" of PyArg_ParseTuple, which releases `keep` if a later argument is wrong. Otherwise the caller
- * releases it. */
-struct core_paths {
-    PyObject *keep;
-    const char *const *path;
-    size_t count;
+/* A key of a dict, and its member of a struct of options. */
+struct core_option {
+    const char *name;
+    enum core_kind kind;
+    size_t offset;
 };
-int core_paths(PyObject *list, void *ret);
 
-/* Returns a gpu_tracker.Table that owns the table; NULL with an exception. */
-PyObject *core_table_object(PyObject *module, struct gt_table *table);
-/* The same after a call of the library that may have failed. */
-PyObject *core_take_table(PyObject *module, int status, struct gt_table *table, const struct gt_error *error);
-/* Returns the table of a gpu_tracker.Table; NULL with a TypeError. */
-struct gt_table *core_table_of(PyObject *module, PyObject *object);
+/* Stores a value; `keep`, a list, holds its memory. Returns 0, or -1 with a TypeError that names the option. */
+int core_option_store(const struct core_option *option, PyObject *value, void *options, PyObject *keep);
 
-/* Converts nanoseconds since the epoch to "2020-09-13T12:26:40:000000", UTC. */
-PyObject *core_time_text(PyObject *module, PyObject *nanoseconds);
+/* ---- functions of the module ---- */
 
-extern PyType_Spec core_profile_spec, core_trace_report_spec;
-extern PyMethodDef core_trace_methods[];
+/* The library's objects are capsules of these kinds. */
+enum core_handle { CORE_REPORT, CORE_TABLE, CORE_TRACE, CORE_EXPERIMENT, CORE_ENERGY, CORE_HANDLES };
 
-extern PyType_Spec core_sampler_spec, core_sub_tracker_spec, core_table_spec, core_experiment_spec;
-extern PyType_Spec core_energy_sample_spec;
-/* Functions of the module in other files. */
-extern PyMethodDef core_report_methods[], core_power_methods[];
+PyObject *core_handle_object(enum core_handle kind, void *held);
+
+enum { CORE_ARGUMENTS = 5 };
+
+/* One call of a function: its arguments, number i in element i of the member for its type, and its results. */
+struct core_call {
+    PyObject *object[CORE_ARGUMENTS];
+    const char *text[CORE_ARGUMENTS];
+    const char *const *texts[CORE_ARGUMENTS];
+    size_t count[CORE_ARGUMENTS]; /* of a list */
+    double number[CORE_ARGUMENTS];
+    int64_t integer[CORE_ARGUMENTS];
+    int flag[CORE_ARGUMENTS];
+    void *handle[CORE_ARGUMENTS];
+    void *array[CORE_ARGUMENTS];
+    struct gt_trace_request request;
+    struct gt_profile_options profile;
+    struct gt_merge_request merge;
+    struct gt_export_request export;
+    PyObject *keep; /* a list that holds the memory of texts and arrays */
+
+    union { /* the handle that the function returns */
+        void *made;
+        struct gt_report *report;
+        struct gt_table *table;
+        struct gt_trace *trace;
+        struct gt_experiment *experiment;
+        struct gt_energy_sample *energy;
+    };
+    char *data;
+    size_t length;
+    char **warning;
+    size_t warning_count;
+};
+
+/* A function of the module. */
+struct core_function {
+    const char *name;
+    /* A letter for each argument:
+     *   o any object   b truth   i integer   d number   n number, None is NaN   s text   z text or None   p path   y bytes
+     *   P list of paths   N list of texts or None   D list of (start, stop) in seconds or None   L the same in
+     *   nanoseconds, not None   Q list of queries   R A M E dict of the options of a request, an analysis, a merge, an
+     *   export   0 1 2 3 4 handle of this kind of enum core_handle */
+    const char *arguments;
+    int (*run)(struct core_call *call, struct gt_error *error); /* works without the interpreter's lock; may be NULL */
+    PyObject *(*give)(struct core_call *call);                  /* the result; NULL with an exception */
+    const char *help;
+};
+
+/* Common results: None, a handle, the text or bytes in `data`. */
+PyObject *core_none(struct core_call *call);
+PyObject *core_report(struct core_call *call);
+PyObject *core_table(struct core_call *call);
+PyObject *core_text(struct core_call *call);
+PyObject *core_bytes(struct core_call *call);
+
+/* Adds functions, up to one without a name, to the module. Returns 0 or -1. */
+int core_add_functions(PyObject *module, const struct core_function *functions);
+
+extern const struct core_function core_file_functions[], core_trace_functions[], core_power_functions[],
+    core_table_functions[];
+
+extern PyType_Spec core_block_spec;
 
 #endif

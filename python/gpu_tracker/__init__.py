@@ -3,8 +3,9 @@
 `Tracker` measures a process and its descendants. `SubTracker` and `sub_track` mark blocks of code.
 `SubTrackingAnalyzer` reports what each block used.
 """
-from ._core import SubTracker, Table
+from ._block import SubTracker
 from ._core import version as _version
+from ._tables import Table
 
 TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:

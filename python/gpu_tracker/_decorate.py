@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._core import SubTracker
+from ._block import SubTracker
 from ._names import is_worker
 
 if TYPE_CHECKING:

@@ -1,13 +1,16 @@
 """Default names of blocks."""
-import functools
 import os
 import sys
 
+_known: dict[tuple[str, object], str] = {}
 
-@functools.cache
-def block_name(file: str, attribute: str) -> str:
+
+def block_name(file: str, attribute: object) -> str:
     """Return "script.py:12", relative to the current folder of the first call."""
-    return f"{os.path.relpath(file)}:{attribute}"
+    name = _known.get((file, attribute))
+    if name is None:
+        name = _known[file, attribute] = f"{os.path.relpath(file)}:{attribute}"
+    return name
 
 
 def parent_process() -> int:

@@ -4,7 +4,7 @@ import math
 import time
 from typing import Any
 
-from . import _core
+from . import _tables
 
 _KINDS = (("Gen", "gen"), ("GPU", "gpu"))
 _STYLE = "text-align:right;padding:1px 8px;font-family:monospace"
@@ -101,10 +101,10 @@ class CellTable:
         figures = (shares.total, shares.error, shares.job, shares.job_error)
         return [*(None if math.isnan(value) else value for value in figures), int(shares.estimated)]
 
-    def to_table(self) -> _core.Table:
+    def to_table(self) -> _tables.Table:
         """Return a `gpu_tracker.Table` with memory in MB (10**6 bytes)."""
         names = [name.replace(" ", "_").lower() for name in self._COLUMNS]
-        return _core.Table({name: [row[i] for row in self._rows] for i, name in enumerate(names)})
+        return _tables.Table({name: [row[i] for row in self._rows] for i, name in enumerate(names)})
 
     def _shown(self) -> list[int]:
         """Return the indexes of columns with at least one value."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from . import _core, _tables, _views
 from . import _pandas as pandas
-from ._core import Table
+from ._tables import Table
 
 
 class _FromTree:
@@ -41,20 +41,21 @@ class _FromTree:
         tree = self._to_tree() if tree is None else tree
         return {key: _views.with_null(value) for key, value in tree.items()}
 
+    def _render(self, format: str) -> str:
+        import json
+
+        return _core.report_text(_core.results_report(self._kind, json.dumps(self.to_json())), format)
+
     def __str__(self) -> str:
         """Return the results as text."""
         text = self.__dict__.get("_text")
         if not text:
-            import json
-
-            text = self.__dict__["_text"] = _core.results_text(self._kind, json.dumps(self.to_json()), "text")
+            text = self.__dict__["_text"] = self._render("text")
         return str(text).rstrip("\n")
 
     def to_html(self) -> str:
         """Return the results as an HTML page."""
-        import json
-
-        return _core.results_text(self._kind, json.dumps(self.to_json()), "html")
+        return self._render("html")
 
     def _repr_html_(self) -> str:
         return _views.frame(self.to_html())
@@ -204,6 +205,13 @@ def from_tree(kind: str, tree: dict[str, Any], text: str = "") -> Any:
     """Return results of the library as an object of their class, or the tree if the kind has no class."""
     cls = _CLASSES.get(kind)
     return tree if cls is None else cls.__new__(cls)._set_tree(tree, text)
+
+
+def of_report(kind: str, report: _core.Handle) -> Any:
+    """Return results of a report of the library."""
+    import json
+
+    return from_tree(kind, json.loads(_core.report_text(report, "json")), _core.report_text(report, "text"))
 
 
 for _class in _CLASSES.values():

@@ -1,8 +1,14 @@
 """Communication with the sampler, which runs in another process."""
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
 import os
+import select
+import signal
+import socket
+import struct
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +18,119 @@ from . import _core, _program
 _Window = tuple[float, float, float, tuple[float, float, float, float, float, float, float, bool]]
 
 _program_path = functools.cache(_program.find)
+
+_VERSION = f"{_core.version()}/3"  # AGENT_VERSION of cli/agent.h, which describes the messages
+_LARGEST_MESSAGE = 64 << 20
+_TEXTS = {"m": "record", "j": "json", "b": "summary", "t": "text"}
+
+
+class Sampler:
+    """The sampler's process, which is not a child of this process, and the socket to it."""
+
+    def __init__(self, program: str, arguments: list[str]) -> None:
+        self._pid = 0
+        self._received: list[bytes] = []
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            # No signal mask and no ignored signals. The program closes other descriptors itself.
+            starter = os.posix_spawn(program, [program, "agent", _VERSION, *arguments], os.environ, setsigmask=(),
+                                     setsigdef=signal.valid_signals(), file_actions=[
+                                         (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
+                                         (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0),
+                                         (os.POSIX_SPAWN_DUP2, 1, 2)])
+        with contextlib.suppress(ChildProcessError):  # a signal handler may have waited for it
+            os.waitpid(starter, 0)
+
+    def receive(self, timeout: float) -> tuple[str, Any] | None:
+        """Return the next message as (kind, value), None after `timeout` seconds. An incomplete message is kept for the next call.
+
+        Raise the error that the sampler reports, and EOFError if it has ended.
+        """
+        deadline = time.monotonic() + min(timeout, 1e6)
+        while (message := self._complete()) is None:
+            try:
+                self._socket.settimeout(max(deadline - time.monotonic(), 0.0))
+                # One call of C: a signal handler that raises cannot lose what was received.
+                self._received.extend(map(self._socket.recv, (1 << 16,)))
+            except (TimeoutError, BlockingIOError):
+                return None
+            except OSError:
+                self._received.append(b"")
+            if not self._received[-1]:
+                raise EOFError("the sampler has ended")
+        return self._translated(chr(message[0]), message[1])
+
+    def _complete(self) -> tuple[int, bytes] | None:
+        """Take the first message from the received data if it is complete."""
+        data = b"".join(self._received)
+        if len(data) < 8:
+            return None
+        kind, length = struct.unpack_from("II", data)
+        if length > _LARGEST_MESSAGE:
+            raise EOFError("the sampler has ended")
+        if len(data) < 8 + length:
+            return None
+        self._received[:] = [data[8 + length:]]
+        return kind, data[8:8 + length]
+
+    def _translated(self, kind: str, data: bytes) -> tuple[str, Any]:
+        if kind == "x":
+            _core.raise_error(errno.EINVAL, data, 0)
+        if kind == "e":
+            code, text, path_length = struct.unpack("i500si", data)
+            _core.raise_error(code, text.partition(b"\0")[0], path_length)
+        if kind == "r":
+            self._pid, = struct.unpack("I", data)
+            return "ready", self._pid
+        if kind == "v":
+            *ram, total, job, other, idle, unattributed, error, job_error, is_estimated = struct.unpack("10di4x", data)
+            return "window", (*ram, (total, job, other, idle, unattributed, error, job_error, bool(is_estimated)))
+        if kind == "c":
+            return "state", struct.unpack("5d", data)
+        if kind == "w":
+            return "warning", _core.shown(data)
+        if kind in _TEXTS:
+            return _TEXTS[kind], data.decode("utf-8", "surrogateescape")
+        raise RuntimeError(f"the sampler sent a message of unknown kind {kind}")
+
+    def _request(self, request: bytes) -> None:
+        try:
+            self._socket.sendall(request, socket.MSG_NOSIGNAL)
+        except OSError:
+            raise EOFError("the sampler has ended") from None
+
+    def stop(self) -> None:
+        """Request the final report."""
+        self._request(b"s")
+
+    def begin(self) -> None:
+        """Start again after a report. The sampler must have been started with `again`."""
+        self._request(b"b")
+
+    def own_peak(self, size: float) -> None:
+        """Send the peak resident memory of this process during tracking, in bytes."""
+        self._request(b"p" + struct.pack("d", size))
+
+    def next_window(self) -> None:
+        """Request the values since the last call."""
+        self._request(b"n")
+
+    def now(self) -> None:
+        """Request the present values."""
+        self._request(b"c")
+
+    def kill(self) -> None:
+        """Kill the process. While its end of the socket is open, it lives, and its PID is valid."""
+        if not self._pid or self._socket.fileno() < 0:
+            return
+        source = select.poll()
+        source.register(self._socket, 0)
+        if not source.poll(0):
+            os.kill(self._pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Close the connection. The sampler then ends."""
+        self._socket.close()
 
 
 class Sampling:
@@ -27,7 +146,7 @@ class Sampling:
         words = _core.command_line(options)
         if backup is not None:
             words.append(f"--output={backup}")
-        self._sampler = _core.Sampler(_program_path(), [*(["again"] if again else []), *words, str(process_id)])
+        self._sampler = Sampler(_program_path(), [*(["again"] if again else []), *words, str(process_id)])
         self._await_ready()
 
     def _await_ready(self) -> None:

@@ -25,12 +25,15 @@ class Picture:
         if charts and charts.endswith((".svg", ".png", ".pdf")):
             raise ValueError(f'unknown chart "{charts}"; use plot().save("{charts}") to write a file')
         self._file, self._charts, self._style = tracking_file, charts, (width or 0.0, font)
-        self.svg = _core.recording_picture(tracking_file, charts, "svg", *self._style).decode()
+        self.svg = self._draw("svg").decode()
+
+    def _draw(self, kind: str) -> bytes:
+        return _core.report_picture(_core.recording(self._file), self._charts, kind, *self._style)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture to a .svg, .png or .pdf file. PNG and PDF need librsvg."""
         name = os.fspath(path)
-        data = _core.recording_picture(self._file, self._charts, os.path.splitext(name)[1].lstrip("."), *self._style)
+        data = self._draw(os.path.splitext(name)[1].lstrip("."))
         with open(name, "wb") as file:
             file.write(data)
 

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 from . import _arguments, _core
 from . import _pandas as pandas
-from ._core import SubTracker, Table
+from ._block import SubTracker
 from ._results import CodeBlockResults, ComparisonResults, SubTrackingResults
+from ._tables import Table
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -182,13 +183,11 @@ class SubTrackingAnalyzer:
         return self._analyze([self._sub_tracking_file], False)
 
     def _analyze(self, files: list[str], blocks_optional: bool) -> SubTrackingResults:
-        import json
-
         from . import _results
 
-        tree, text, warnings = _core.analyze(self._recording(), files, blocks_optional)
+        report, warnings = _core.analyze(self._recording(), files, blocks_optional)
         _warn(warnings)
-        results: SubTrackingResults = _results.from_tree("sub_tracking_results", json.loads(tree), text)
+        results: SubTrackingResults = _results.of_report("sub_tracking_results", report)
         return results
 
 
@@ -216,8 +215,7 @@ class TrackingComparison:
         if any(not isinstance(name, str) or "=" in name for name in file_path_map):
             raise ValueError(f"file_path_map={file_path_map!r}: the name of a session must be a text without an equals sign")
         self.results_map = {name: _load(_arguments.path("file_path_map", path)) for name, path in file_path_map.items()}
-        _, _, warnings = self._compare("mean")
-        _warn(warnings)
+        _warn(self._compare("mean")[1])
 
     def compare(self, statistic: str = "mean", *, allow_partial: bool = False) -> ComparisonResults:
         """Compare a statistic of the sessions, overall and for each block.
@@ -229,15 +227,12 @@ class TrackingComparison:
         Raises:
             ValueError: The statistic does not exist.
         """
-        import json
-
         from . import _results
 
-        tree, text, _ = self._compare(statistic, allow_partial)
-        results: ComparisonResults = _results.from_tree("comparison_results", json.loads(tree), text)
+        results: ComparisonResults = _results.of_report("comparison_results", self._compare(statistic, allow_partial)[0])
         return results
 
-    def _compare(self, statistic: str, allow_partial: bool = False) -> tuple[str, str, list[str]]:
+    def _compare(self, statistic: str, allow_partial: bool = False) -> tuple[_core.Handle, list[str]]:
         import json
         import tempfile
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, ParamSpec, Protocol, TypeVar
 
 from . import _arguments, _core, _names
 from . import _pandas as pandas
-from ._core import Table
+from ._tables import Table
 from ._views import Picture, with_null
 from .live import Current
 
@@ -632,7 +632,7 @@ class Tracker:
         Raises:
             RuntimeError: The tracker has no tracking file.
         """
-        page = _core.recording_page(self._recorded())
+        page = _core.report_text(_core.recording(self._recorded()), "html")
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(page)
@@ -694,13 +694,12 @@ def check(options: dict[str, Any]) -> None:
     """Raise the error of invalid options. The message names the option if it is invalid on its own."""
     try:
         _core.check(options)
-    except (TypeError, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         for name, value in options.items():
             try:
                 _core.check({name: value})
-            except (TypeError, ValueError, OverflowError) as error:
-                kind = TypeError if isinstance(error, TypeError) else ValueError
-                raise kind(f"{'libraries' if name == 'library' else name}={value!r}: {error}") from None
+            except (ValueError, OverflowError) as error:
+                raise ValueError(f"{'libraries' if name == 'library' else name}={value!r}: {error}") from None
         raise
 
 

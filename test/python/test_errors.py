@@ -54,8 +54,8 @@ def test_the_file_and_the_code(call, kind, code, file):
     (lambda: Tracker(disable_logs="x"), "disable_logs='x' is neither True nor False"),
     (lambda: Tracker(overwrite="x"), "overwrite='x' is neither True nor False"),
     (lambda: Tracker(keep_high_water_mark=[]), "keep_high_water_mark=[] is neither True nor False"),
-    (lambda: Tracker(ram_unit=3), "ram_unit=3: it must be a text"),
-    (lambda: Tracker(ram_unit=3, idle=4), "ram_unit=3: it must be a text"),
+    (lambda: Tracker(ram_unit=3), "ram_unit=3 is not a text"),
+    (lambda: Tracker(ram_unit=3, idle=4), "ram_unit=3 is not a text"),
     (lambda: SubTracker("a", None, "a.csv", "x"), "overwrite='x' is neither True nor False"),
     (lambda: sub_track("a", overwrite="x"), "overwrite='x' is neither True nor False"),
     (lambda: profiler.load(5), "paths=5 is neither a text nor a path"),
@@ -66,7 +66,7 @@ def test_the_file_and_the_code(call, kind, code, file):
     (lambda: trace().kernels(suffixes="json"), "suffixes='json' is not a list of texts"),
     (lambda: trace().steps(phases=5), "phases=5 is not a list of texts"),
     (lambda: trace().merge("merged.json", low_gpu="x"), "low_gpu='x' is not a number"),
-    (lambda: trace().export(5), "output=5 is not a text"),
+    (lambda: trace().export(5), "output=5 is not a text or a path"),
 ])
 def test_a_wrong_type_names_the_argument(call, sentence):
     with pytest.raises(TypeError) as caught:

@@ -185,8 +185,8 @@ def test_calls_that_are_not_counted_are_not_added_up(tmp_path):
     """pyinstrument counts no calls: -1 says so, of one dump and of several."""
     for step in (1, 2):
         write_pyinstrument(tmp_path, ("train", step, "stepstart", 0), ("train", step, "stepend", 1), page=False)
-    profile = _core.Profile([str(tmp_path)], {})
-    functions = profile.functions(list(profile.dumps()["stats_path"]))
+    trace = _core.trace([str(tmp_path)], {})
+    functions = _core.trace_functions(trace, _core.trace_dumps(trace)["stats_path"], False)
     assert [list(functions[name]) for name in ("total_calls", "prim_calls", "total_time")] == [[-1], [-1], [3.0]]
 
 

@@ -20,7 +20,7 @@ import gpu_tracker
 import gpu_tracker._sampling
 import numpy as np
 import pytest
-from gpu_tracker import Tracker, _core, _program
+from gpu_tracker import Tracker, _program, _sampling
 from gpu_tracker.tracker import ResourceUsage
 from patience import least
 from waiting import samplers, wait_until
@@ -695,7 +695,7 @@ os.write(0, message[12:] + message)
 time.sleep(200)
 """)
     program.chmod(0o755)
-    sampler = _core.Sampler(str(program), [])
+    sampler = _sampling.Sampler(str(program), [])
     turns = 0
     began = time.monotonic()
     message = None
@@ -727,7 +727,7 @@ def test_a_sampler_that_refuses(tmp_path):
                        "text = b'of different versions: reinstall'\nos.write(0, struct.pack('II', ord('x'), len(text)) + text)\n")
     program.chmod(0o755)
     with pytest.raises(ValueError, match="^of different versions: reinstall$"):
-        gpu_tracker._core.Sampler(str(program), ["1"]).receive(100)
+        _sampling.Sampler(str(program), ["1"]).receive(100)
 
 
 def test_trackers_in_threads_are_no_part_of_each_other():

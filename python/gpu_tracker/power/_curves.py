@@ -58,13 +58,13 @@ def _plain(value: Any) -> Any:
     return number if number - number == 0 else None  # neither NaN nor infinite
 
 
-def as_metrics(recording: _core.Experiment, wanted: str) -> dict[str, Any] | None:
+def as_metrics(recording: _core.Handle, wanted: str) -> dict[str, Any] | None:
     """Return the curves of a group as ``{name: {"dates": [...], "values": [...]}}``, GPU curves by GPU; None if empty."""
     metrics: dict[str, Any] = {}
-    for index, (group, name, device) in enumerate(recording.curves()):
+    for index, (group, name, device) in enumerate(_core.experiment_curves(recording)):
         if group != wanted:
             continue
-        points = [point for segment in recording.points(index) for point in segment]
+        points = [point for segment in _core.experiment_points(recording, index) for point in segment]
         dates: list[Any] = [point["date"] for point in points]
         if group != "wattmeter":
             dates = [datetime.datetime.fromtimestamp(date) for date in dates]
@@ -76,9 +76,10 @@ def as_metrics(recording: _core.Experiment, wanted: str) -> dict[str, Any] | Non
     return metrics or None
 
 
-def segment_ends(recording: _core.Experiment) -> list[datetime.datetime]:
+def segment_ends(recording: _core.Handle) -> list[datetime.datetime]:
     """Return the last dates of all segments except the last segment."""
-    curves = (recording.points(index) for index, (group, _, _) in enumerate(recording.curves()) if group in GROUPS[:2])
+    groups = [group for group, _, _ in _core.experiment_curves(recording)]
+    curves = (_core.experiment_points(recording, i) for i, group in enumerate(groups) if group in GROUPS[:2])
     longest: Segments = max(curves, key=len, default=[])
     return [datetime.datetime.fromtimestamp(points[-1]["date"]) for points in longest[:-1]]
 
@@ -88,7 +89,7 @@ def seconds_of(date: Any) -> float:
     return float(date.timestamp() if hasattr(date, "timestamp") else date)
 
 
-def of_driver(driver: Any) -> _core.Experiment:
+def of_driver(driver: Any) -> _core.Handle:
     """Return the curves of a user's driver as a recording."""
     ends = [seconds_of(date) for date in driver.get_segments()] if hasattr(driver, "get_segments") else []
     curves: list[tuple[str, str, str | None, Segments]] = []
@@ -104,7 +105,14 @@ def of_driver(driver: Any) -> _core.Experiment:
             else:
                 for device, of_device in metric.items():
                     take(group, name, str(device), of_device)
-    return _core.Experiment(curves)
+    return of_curves(curves)
+
+
+def of_curves(curves: list[tuple[str, str, str | None, Segments]]) -> _core.Handle:
+    """Return curves (group, name, device, segments) as a recording."""
+    return _core.experiment_of_points([
+        (group, name, device, number, date, value) for group, name, device, segments in curves
+        for number, points in enumerate(segments) for date, value in pairs_of(points)])
 
 
 # ---- arithmetic ----

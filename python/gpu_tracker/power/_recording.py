@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from .. import _core, _program
+from .. import _program, _sampling
 from . import _curves
 
 STOP_MESSAGE = "Stop"
@@ -26,7 +26,7 @@ class Recording:
         self._driver = driver
         self._meter: Any = None
         self._trouble: Exception | None = None
-        self._sampler = _core.Sampler(_program.find(), words)
+        self._sampler = _sampling.Sampler(_program.find(), words)
         message = self._receive(_READY_SECONDS)
         if message is None or message[0] != "ready":
             raise RuntimeError("the recorder did not start")

@@ -1,4 +1,5 @@
 """Classes that record and read experiments."""
+import array
 import datetime
 import itertools
 import logging
@@ -48,7 +49,7 @@ def total(metric: Any, start: float | None = None, end: float | None = None) -> 
         return _curves.Cards((device, total(segments, start, end)) for device, segments in metric.items())
     if not metric or not any(metric):
         return None
-    return _curves.known(_core.Experiment([("CPU", "", None, metric)]).figures(0, start, end)[3])
+    return _curves.known(_core.experiment_figures(_curves.of_curves([("CPU", "", None, metric)]), 0, start, end)[3])
 
 
 def interpolate(metric1: Points, metric2: Points) -> tuple[Points, Points]:
@@ -226,10 +227,10 @@ class ExpResults:
         is_ours = isinstance(db_driver, parsers.TrackingFile) or (
             isinstance(db_driver, parsers.JsonParser) and not _is_overridden(db_driver, "load_metrics"))
         self._experiment = db_driver.load() if is_ours else _curves.of_driver(db_driver)
-        self._curves = self._experiment.curves()
+        self._curves = _core.experiment_curves(self._experiment)
         self.model_card = db_driver.get_model_card() if hasattr(db_driver, "get_model_card") else None
         if self.model_card is not None:
-            self._experiment.set_model(_curves.text_of(self.model_card))
+            _core.experiment_set_model(self._experiment, _curves.text_of(self.model_card))
 
     @property
     def cpu_metrics(self) -> dict[str, Any] | None:
@@ -260,7 +261,7 @@ class ExpResults:
         return found[None] if None in found else found
 
     def _figure(self, name: str, number: int, start: float | None, end: float | None) -> Any:
-        return self._by_device(name, lambda curve: _curves.known(self._experiment.figures(curve, start, end)[number]))
+        return self._by_device(name, lambda curve: _curves.known(_core.experiment_figures(self._experiment, curve, start, end)[number]))
 
     def list_metrics(self) -> dict[str, list[str]]:
         """Return the names of the curves by group: CPU, GPU, Experiment, wattmeter."""
@@ -272,11 +273,11 @@ class ExpResults:
 
     def print_metrics(self) -> None:
         """Print the names of the curves."""
-        print(self._experiment.listing(), end="")
+        print(_core.experiment_listing(self._experiment), end="")
 
     def get_curve(self, name: str) -> Any:
         """Return segments, each a list of ``{"date": s, "value": v}``, for GPU curves by GPU; None if the curve is missing."""
-        return self._by_device(name, self._experiment.points)
+        return self._by_device(name, lambda curve: _core.experiment_points(self._experiment, curve))
 
     def total_(self, metric_name: str, start: float | None = None, end: float | None = None) -> Any:
         """Return the integral over time: joules of a power. Bounds are in seconds since the epoch."""
@@ -292,20 +293,20 @@ class ExpResults:
 
     def total_power_draw(self, start: float | None = None, end: float | None = None) -> float | None:
         """Return the joules of all measured processors and GPUs of the machine; None if missing."""
-        return _curves.known(self._experiment.total_power(start, end))
+        return _curves.known(_core.experiment_total_power(self._experiment, start, end))
 
     def get_duration_metric(self, metric_name: str, start: float | None = None, end: float | None = None) -> Any:
         """Return (seconds, start, end) of a curve, for GPU curves by GPU."""
-        return self._by_device(metric_name, lambda curve: self._experiment.figures(curve, start, end)[:3])
+        return self._by_device(metric_name, lambda curve: _core.experiment_figures(self._experiment, curve, start, end)[:3])
 
     def get_exp_duration(self, start: float | None = None, end: float | None = None) -> tuple[float, float, float]:
         """Return (seconds, start, end) of the recording. The seconds exclude pauses between segments."""
-        return self._experiment.span(start, end)[:3]
+        return _core.experiment_span(self._experiment, start, end)[:3]
 
     @property
     def segments(self) -> list[tuple[float, float]]:
         """Return the first and last date of each segment."""
-        longest = max((self._experiment.points(i) for i in range(len(self._curves))), key=len)
+        longest = max((_core.experiment_points(self._experiment, i) for i in range(len(self._curves))), key=len)
         return [(points[0]["date"], points[-1]["date"]) for points in longest]
 
     def interpolate(self, metric_name: str, times: list[float] | str, cumulative: bool = False) -> Any:
@@ -323,20 +324,24 @@ class ExpResults:
             if not isinstance(curve, list):
                 raise ValueError(f"{times} was not recorded" if curve is None else f"{times} has several curves")
             times = [point["date"] for segment in curve for point in segment]
-        moments = [float(moment) for moment in times]
-        return self._by_device(metric_name, lambda curve: self._experiment.interpolate(curve, moments, cumulative))
+        moments = array.array("d", times).tobytes()
+        return self._by_device(metric_name, lambda curve: memoryview(
+            _core.experiment_interpolate(self._experiment, curve, moments, cumulative)).cast("d").tolist())
 
     def get_summary(self, start: float | None = None, end: float | None = None) -> dict[str, Any]:
         """Return totals, averages and maxima under AIPowerMeter's names. Missing values are None. Start and end are dates as text."""
-        summary: dict[str, Any] = _curves.keyed(self._experiment.summary(start, end)[0])["experiment"]
+        summary: dict[str, Any] = _curves.keyed(self._summary("json", start, end))["experiment"]
         return summary
 
+    def _summary(self, format: str, start: float | None = None, end: float | None = None) -> str:
+        return _core.report_text(_core.experiment_summary(self._experiment, start, end), format)
+
     def __str__(self) -> str:
-        return f"Available metrics:\n{self._experiment.listing()}\nprint() prints the consumption."
+        return f"Available metrics:\n{_core.experiment_listing(self._experiment)}\nprint() prints the consumption."
 
     def print(self) -> None:
         """Print the summary."""
-        print(self._experiment.summary(None, None)[1], end="")
+        print(self._summary("text"), end="")
 
     def _plot(self, axes: Any, name: str, **style: Any) -> None:
         curve = self.get_curve(name)

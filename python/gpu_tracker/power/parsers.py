@@ -23,9 +23,9 @@ class _Recorded:
 
     folder: str
 
-    def load(self) -> _core.Experiment:
+    def load(self) -> _core.Handle:
         """Return the recording as curves."""
-        return _core.Experiment(self.folder)
+        return _core.experiment(self.folder)
 
     def _exists(self) -> bool:
         return os.path.exists(self.folder)

@@ -11,13 +11,16 @@ JOULES = 2
 WATT_HOURS = 3
 
 
+_JOULES = {UJOULES: 1e-6, JOULES: 1.0, WATT_HOURS: 3600.0}
+
+
 class RAPLDomain:
     """A counter of a package, or with ``parent`` of a part of a package. ``values["energy_uj"]`` is its value or difference."""
 
-    def __init__(self, sample: _core.EnergySample, zone: str) -> None:
+    def __init__(self, zone: str, joules: float) -> None:
         above, _, self.name = zone.rpartition("/")
         self.id = zone
-        self.values = {"energy_uj": sample.energy(zone, UJOULES)}
+        self.values = {"energy_uj": joules / _JOULES[UJOULES]}
         self.subdomains: dict[str, RAPLDomain] = {}
         self.parent: str | None = above or None
 
@@ -45,18 +48,19 @@ class RAPLSample:
     """
 
     def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
-        self._fill(_core.EnergySample(None if root is None else os.fspath(root)))
+        self._fill(_core.energy_sample(None if root is None else os.fspath(root)))
 
     @classmethod
     def take_sample(cls, root: str | os.PathLike[str] | None = None) -> "RAPLSample":
         """Return a sample of the counters."""
         return RAPLSample(root)
 
-    def _fill(self, sample: _core.EnergySample) -> None:
+    def _fill(self, sample: _core.Handle) -> None:
         self._sample = sample
+        self._zones = _core.energy_zones(sample)
         self.domains: dict[str, RAPLDomain] = {}
-        self.domains_by_id = {zone: RAPLDomain(sample, zone) for zone in sample.zones()}
-        self.timestamp = datetime.datetime.fromtimestamp(sample.times()[0])
+        self.domains_by_id = {zone: RAPLDomain(zone, joules) for zone, joules in self._zones.items()}
+        self.timestamp = datetime.datetime.fromtimestamp(_core.energy_times(sample)[0])
         for domain in self.domains_by_id.values():
             if domain.parent is None:
                 self.domains[domain.name] = domain
@@ -65,26 +69,28 @@ class RAPLSample:
 
     def energy(self, package: str, domain: str | None = None, unit: int = UJOULES) -> float:
         """Return the energy of a package or of its part ``domain`` in ``UJOULES``, ``JOULES`` or ``WATT_HOURS``."""
-        return self._sample.energy(package if domain is None else f"{package}/{domain}", unit)
+        if unit not in _JOULES:
+            raise ValueError("the unit must be UJOULES, JOULES or WATT_HOURS")
+        return self._zones[package if domain is None else f"{package}/{domain}"] / _JOULES[unit]
 
     def __sub__(self, earlier: "RAPLSample") -> "RAPLDifference":
-        return RAPLDifference(self._sample.since(earlier._sample))
+        return RAPLDifference(_core.energy_between(earlier._sample, self._sample))
 
 
 class RAPLDifference(RAPLSample):
     """Energy between two samples, ``later - earlier``. It handles overflow of counters. ``duration`` is in seconds."""
 
-    def __init__(self, difference: _core.EnergySample) -> None:
+    def __init__(self, difference: _core.Handle) -> None:
         self._fill(difference)
-        self.duration = difference.times()[1]
+        self.duration = _core.energy_times(difference)[1]
 
     def average_power(self, package: str, domain: str | None = None, unit: int = JOULES) -> float:
         """Return energy per second: watts with ``JOULES``."""
-        return self._sample.average_power(package if domain is None else f"{package}/{domain}", unit)
+        return self.energy(package, domain, unit) / self.duration
 
     def watts(self, name: str) -> float:
         """Return the power of all packages: "intel_power", "psys_power", "cpu_power", "dram_power" or "uncore_power". NaN if missing."""
-        return self._sample.watts(name)
+        return _core.energy_watts(self._sample, name)
 
 
 class RAPLMonitor:

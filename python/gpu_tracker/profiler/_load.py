@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _arguments, _core, _tables, _views
 from .. import _pandas as pandas
-from .._core import Table
+from .._tables import Table
 
 __all__ = ["Report", "Trace", "load"]
 
@@ -26,9 +26,9 @@ class Report:
 
     tables: dict[str, Table]
 
-    def __init__(self, report: _core.Report) -> None:
+    def __init__(self, report: _core.Handle) -> None:
         self._report = report
-        self.tables = report.tables()
+        self.tables = _core.report_tables(report)
 
     def __getitem__(self, name: str) -> Table:
         return self.tables[name]
@@ -52,7 +52,7 @@ class Report:
 
     def render(self, format: str) -> str:
         """Return the report in a format of the program: "text", "json", "csv", "html", "markdown" and others."""
-        return self._report.render(format)
+        return _core.report_text(self._report, format)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._table(None).__arrow_c_stream__(requested_schema)
@@ -150,7 +150,7 @@ class Trace:
 
     def samples(self, **window: Any) -> Table:
         """Return system metrics as a table with SMDebug's columns."""
-        return _core.Profile(self._paths, self._request(window)).samples([_EVERYTHING])
+        return _core.trace_samples(_core.trace(self._paths, self._request(window)), [_EVERYTHING])
 
     def events(self, **window: Any) -> Table:
         """Return all events, with the columns of ``gpu-tracker timeline export``: id, file, node, rank, pid, process, tid, thread,

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from .. import _core
+from .._tables import Table
 from .utils import TimeUnits, interval_in_microseconds
 
 __all__ = ["ProcessInfo", "ThreadInfo", "TraceEvent", "TraceEventParser"]
@@ -141,7 +142,7 @@ class TraceEventParser:
         """
         self._take(_core.raw_events([os.fspath(tracefile)], {}))
 
-    def _take(self, table: _core.Table) -> None:
+    def _take(self, table: Table) -> None:
         names = ("start_us", "duration_us", "name", "args", "ph", "pid", "tid", "process", "node")
         for start, duration, name, text, phase, pid, tid, process, node in zip(*(table[column] for column in names)):
             if phase != "X":

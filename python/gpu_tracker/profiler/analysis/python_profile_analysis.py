@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import _core, _tables
 from ... import _pandas as pandas
-from ..._core import Table
+from ..._tables import Table
 from ..python_profile_utils import PythonProfileModes, StepPhase, python_profile_mode_to_str
 from .utils.python_profile_analysis_utils import (
     PyinstrumentStepStats,
@@ -45,8 +45,8 @@ class PythonProfileAnalysis:
     def _refresh(self, refresh_stats: bool) -> None:
         if not refresh_stats:
             return
-        self._profile = _core.Profile([self._folder], {})
-        dumps = self._profile.dumps()
+        self._profile = _core.trace([self._folder], {})
+        dumps = _core.trace_dumps(self._profile)
         rows = [dict(zip(dumps.column_names, row)) for row in zip(*(dumps[name] for name in dumps.column_names))]
         self._pages = {row["stats_path"]: row["html_path"] for row in rows}
         self.python_profile_stats = [StepPythonProfileStats._of_row(row) for row in rows

@@ -125,7 +125,7 @@ class MergedTimeline:
         if not self._file:
             import json
 
-            end_us = json.loads(report.render("json"))["end_us"]
+            end_us = json.loads(_core.report_text(report, "json"))["end_us"]
             self._file = self.file_name(end_us or 0)
             os.replace(written, self._file)
         file, self._file = self._file, None

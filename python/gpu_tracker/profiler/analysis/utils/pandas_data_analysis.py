@@ -9,7 +9,7 @@ from typing import Any
 
 from .... import _core, _tables
 from .... import _pandas as pandas
-from ...._core import Table
+from ...._tables import Table
 from .profiler_data_to_pandas import microseconds, nanoseconds
 
 __all__ = ["JobStats", "PandasFrameAnalysis", "Resource", "StatsBy"]
@@ -106,12 +106,12 @@ class PandasFrameAnalysis:
         self.framework_metrics_df = framework_df
         self._samples = _tables.table(system_df, _SAMPLES)
         self._events = _tables.table(framework_df, _EVENTS)
-        self._profile = _core.Profile.of_tables(self._samples, self._events)
+        self._profile = _core.trace_of_tables(self._samples._handle, self._events._handle)
         times = self._samples["timestamp_us"] + self._events["start_time_us"]
         self._first = min(times, default=0)
 
     def _report(self, analysis: str, **options: Any) -> dict[str, Table]:
-        return self._profile.analyse(analysis, options).tables()
+        return _core.report_tables(_core.trace_analyse(self._profile, analysis, options))
 
     def _epoch(self) -> int | None:
         """Return the base time of the columns in microseconds since the epoch; None if no column contains it."""
@@ -130,7 +130,7 @@ class PandasFrameAnalysis:
         Durations are in microseconds. The three sum to job_duration; keys with % contain percentages. Without steps, values that
         depend on steps are None, and "reason" contains the reason.
         """
-        report = json.loads(self._profile.analyse("job", {}).render("json"))
+        report = json.loads(_core.report_text(_core.trace_analyse(self._profile, "job", {}), "json"))
         job = report["job"][-1] if report["job"] else {}
         epoch = self._epoch()
 
@@ -176,7 +176,7 @@ class PandasFrameAnalysis:
         if over_nodes and by is not StatsBy.TRAINING_PHASE:
             raise ValueError("over_nodes needs by=StatsBy.TRAINING_PHASE")
         profile = self._profile if not over_nodes else self._as_one_node()
-        table = profile.analyse("steps", {"by": by.value}).tables()["steps"]
+        table = _core.report_tables(_core.trace_analyse(profile, "steps", {"by": by.value}))["steps"]
         keys = {by.value: by.value}
         if not over_nodes:
             keys["nodeID"] = "node"
@@ -186,9 +186,10 @@ class PandasFrameAnalysis:
         order = [by.value, *(f"duration_{name}_us" for name in _STATISTICS), *list(keys)[1:]]
         return Table({name: shown[name] for name in order})
 
-    def _as_one_node(self) -> _core.Profile:
+    def _as_one_node(self) -> _core.Handle:
         events = {name: self._events[name] for name in _EVENTS}
-        return _core.Profile.of_tables(self._samples, Table({**events, "nodeID": ["all"] * len(self._events)}))
+        merged = Table({**events, "nodeID": ["all"] * len(self._events)})
+        return _core.trace_of_tables(self._samples._handle, merged._handle)
 
     def get_utilization_stats(self, resource: Resource | Sequence[Resource] | None = None,
                               by: StatsBy | str | None = None,

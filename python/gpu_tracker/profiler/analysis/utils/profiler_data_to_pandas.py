@@ -9,7 +9,7 @@ from typing import Any
 
 from .... import _core, _tables
 from .... import _pandas as pandas
-from ...._core import Table
+from ...._tables import Table
 
 Moment = str | datetime.datetime
 
@@ -89,15 +89,15 @@ class PandasFrame:
         if scan_interval <= 0:
             raise ValueError(f"scan_interval {scan_interval} is not above 0")
         self.interval = scan_interval
-        self._cached: _core.Profile | None = None
+        self._cached: _core.Handle | None = None
         self._keep = use_in_memory_cache
         self._queries: tuple[list[_Query], list[_Query]] = ([], [])
-        self.start_time = self._profile().origin // 1000
+        self.start_time = _core.trace_origin(self._profile()) // 1000
 
-    def _profile(self) -> _core.Profile:
+    def _profile(self) -> _core.Handle:
         if self._cached is not None:
             return self._cached
-        profile = _core.Profile([self.path], {})
+        profile = _core.trace([self.path], {})
         if self._keep:
             self._cached = profile
         return profile
@@ -112,7 +112,7 @@ class PandasFrame:
 
     def get_all_system_metrics_table(self, selected_system_metrics: Sequence[str] = ()) -> Table:
         """Return the same as a `Table`, without pandas."""
-        return self._profile().samples([_query(*_ALWAYS, selected_system_metrics)])
+        return _core.trace_samples(self._profile(), [_query(*_ALWAYS, selected_system_metrics)])
 
     def get_all_framework_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> pandas.DataFrame:
         """Return all events with a duration, sorted by start.
@@ -124,7 +124,7 @@ class PandasFrame:
 
     def get_all_framework_metrics_table(self, selected_framework_metrics: Sequence[str] = ()) -> Table:
         """Return the same as a `Table`, without pandas."""
-        return self._profile().events([_query(*_ALWAYS, selected_framework_metrics)])
+        return _core.trace_events(self._profile(), [_query(*_ALWAYS, selected_framework_metrics)])
 
     def get_all_dataloader_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> pandas.DataFrame:
         """Return events with values of the data loader: worker_id, num_workers, pin_memory.
@@ -136,14 +136,14 @@ class PandasFrame:
 
     def get_all_dataloader_metrics_table(self, selected_framework_metrics: Sequence[str] = ()) -> Table:
         """Return the same as a `Table`, without pandas."""
-        return self._profile().loader_events([_query(*_ALWAYS, selected_framework_metrics, are_patterns=True)])
+        return _core.trace_loader_events(self._profile(), [_query(*_ALWAYS, selected_framework_metrics, are_patterns=True)])
 
     def convert_datetime_to_timestamp(self, timestamp: Moment) -> int:
         """Convert a text from a column of times, or a datetime, to microseconds since the epoch."""
         return microseconds(timestamp)
 
     def _overlaps(self, spans: list[tuple[int, int]], names: Sequence[str]) -> list[tuple[str, str, float]]:
-        table = self._profile().overlaps(spans, _names(names) or None)
+        table = _core.trace_overlaps(self._profile(), spans, _names(names) or None)
         return list(zip(table["process"], table["framework_metric"], table["overlap_us"]))
 
     def get_framework_metrics_by_timesteps(
@@ -190,11 +190,11 @@ class PandasFrame:
     def _tables(self, system: _Query | None, framework: _Query | None, cache: bool) -> tuple[pandas.DataFrame, pandas.DataFrame]:
         tables: list[pandas.DataFrame] = []
         profile = self._profile()
-        for query, known, read in zip((system, framework), self._queries, (profile.samples, profile.events)):
+        for query, known, read in zip((system, framework), self._queries, (_core.trace_samples, _core.trace_events)):
             if cache and query:
                 known.append(query)
             wanted = known if cache else [query] if query else []
-            tables.append(_tables.frame(read(list(wanted) or [(1, 0, False, None, False)])))
+            tables.append(_tables.frame(read(profile, list(wanted) or [(1, 0, False, None, False)])))
         return tables[0], tables[1]
 
     def get_profiler_data_by_time(

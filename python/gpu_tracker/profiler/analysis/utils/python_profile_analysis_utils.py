@@ -12,7 +12,7 @@ from typing import Any
 
 from .... import _core, _tables
 from .... import _pandas as pandas
-from ...._core import Table
+from ...._tables import Table
 from ...python_profile_utils import PythonProfileModes, StepPhase, str_to_python_profile_mode
 
 __all__ = ["Metrics", "PyinstrumentStepStats", "StepPythonProfileStats", "cProfileFunctionStats", "cProfileStats"]
@@ -224,10 +224,10 @@ class _Stats:
         """Do nothing: pstats calls this method, but the values exist already."""
 
 
-def statistics_of(profile: _core.Profile, stats: Iterable[StepPythonProfileStats]) -> pstats.Stats:
+def statistics_of(profile: _core.Handle, stats: Iterable[StepPythonProfileStats]) -> pstats.Stats:
     """Return a pstats object with the sum of some profiles. The library reads and adds them."""
     paths = [step.stats_path for step in stats]
-    functions, callers = profile.functions(paths), profile.callers(paths)
+    functions, callers = (_core.trace_functions(profile, paths, of_callers) for of_callers in (False, True))
     keys = list(zip(functions["file"], functions["line"], functions["function"]))
     figures = ("prim_calls", "total_calls", "total_time", "cumulative_time")
     found: dict[_Function, Any] = {}

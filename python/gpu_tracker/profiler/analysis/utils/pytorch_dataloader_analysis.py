@@ -25,16 +25,16 @@ class WindowChart:
         dimensions: Regular expressions for dimensions.
     """
 
-    def __init__(self, profile: _core.Profile, start: int, end: int, events: Sequence[str],
+    def __init__(self, profile: _core.Handle, start: int, end: int, events: Sequence[str],
                  dimensions: Sequence[str]) -> None:
         self._start = start
-        self._report = profile.window(start, end, list(events), list(dimensions))
-        self._events = profile.events([(start, end, False, list(events), True)])
-        self._samples = profile.samples([(start, end, False, list(dimensions), True)])
+        self._report = _core.trace_window(profile, start, end, list(events), list(dimensions))
+        self._events = _core.trace_events(profile, [(start, end, False, list(events), True)])
+        self._samples = _core.trace_samples(profile, [(start, end, False, list(dimensions), True)])
 
     def __str__(self) -> str:
         """Return count and duration of events as text."""
-        return self._report.render("text").rstrip("\n")
+        return _core.report_text(self._report, "text").rstrip("\n")
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return a self-contained HTML page.
@@ -42,7 +42,7 @@ class WindowChart:
         Args:
             path: Also write the page to this file.
         """
-        page = self._report.render("html")
+        page = _core.report_text(self._report, "html")
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(page)
@@ -113,7 +113,7 @@ class PT_dataloader_analysis:
     def __init__(self, pandas_frame: PandasFrame) -> None:
         self.pd_data_frame = pandas_frame
         self._profile = pandas_frame._profile()
-        self._report = json.loads(self._profile.analyse("dataloader", {}).render("json"))
+        self._report = json.loads(_core.report_text(_core.trace_analyse(self._profile, "dataloader", {}), "json"))
 
     def _tell(self, part: str, what: str) -> bool:
         """Print count, median and maximum of each node. Return False without events."""
@@ -127,7 +127,7 @@ class PT_dataloader_analysis:
     def _outliers(self, part: str, what: str, columns: dict[str, str]) -> pandas.DataFrame | None:
         if not self._tell(part, what):
             return None
-        table = self._profile.loader_outliers(part)
+        table = _core.trace_loader_outliers(self._profile, part)
         if not len(table):
             print(f"No outliers among {what}")
             return None
