@@ -205,26 +205,26 @@ static void the_collector_fills_the_job_from_its_own_group_only(void **state)
     struct gt_snapshot snapshot = {0};
     void *collector;
     gt_values_clear(snapshot.job);
-    assert_int_equal(gt_collector_cgroup.open(&collector, &options, &snapshot, &availability, NULL), 0);
+    assert_int_equal(gt_collector_open(&gt_collector_cgroup, &collector, &options, &snapshot, &availability, NULL), 0);
     assert_int_equal(availability.state, GT_ABSENT);
     assert_null(collector);
     store(stored, "cg/cpu.stat", "usage_usec 1\n");
     assert_int_equal(gt_cgroup_open(&cgroup, &stored->root, &place, NULL), 0);
     options.cgroup = cgroup;
-    assert_int_equal(gt_collector_cgroup.open(&collector, &options, &snapshot, &availability, NULL), 0);
+    assert_int_equal(gt_collector_open(&gt_collector_cgroup, &collector, &options, &snapshot, &availability, NULL), 0);
     assert_int_equal(availability.state, GT_ABSENT);
     assert_string_equal(availability.remedy, gt_remedy_delegate);
     gt_cgroup_close(cgroup);
     store(stored, "cg/memory.current", "12288\n");
     assert_int_equal(gt_cgroup_open(&cgroup, &stored->root, &place, NULL), 0);
     options.cgroup = cgroup;
-    assert_int_equal(gt_collector_cgroup.open(&collector, &options, &snapshot, &availability, NULL), 0);
+    assert_int_equal(gt_collector_open(&gt_collector_cgroup, &collector, &options, &snapshot, &availability, NULL), 0);
     assert_int_equal(availability.state, GT_READY);
     assert_string_equal(availability.source, "control group of the job: memory.current");
     assert_int_equal(gt_collector_cgroup.collect(collector, &snapshot, NULL), 0);
     assert_true(snapshot.job[GT_CGROUP_RAM] == 12288);
     assert_true(isnan(snapshot.job[GT_CGROUP_RAM_PEAK]));
-    gt_collector_cgroup.close(collector);
+    gt_collector_close(&gt_collector_cgroup, collector);
     gt_cgroup_close(cgroup);
 }
 

@@ -17,6 +17,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/number.h"
 #include "base/root.h"
 #include "collect/collector.h"
@@ -362,13 +363,10 @@ void gt_cgroup_close(struct gt_cgroup *cgroup)
     if (!cgroup)
         return;
     for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
-        if (cgroup->entry[i] >= 0)
-            close(cgroup->entry[i]);
+        gt_close_fd(cgroup->entry[i]);
     for (int i = 0; i < GT_CGROUP_FIGURES; i++)
-        if (cgroup->figure[i] >= 0)
-            close(cgroup->figure[i]);
-    if (cgroup->directory >= 0)
-        close(cgroup->directory);
+        gt_close_fd(cgroup->figure[i]);
+    gt_close_fd(cgroup->directory);
     free(cgroup);
 }
 
@@ -449,15 +447,14 @@ void gt_cgroup_sweep(const struct gt_root *root, const struct gt_cgroup_place *o
 
 /* Reads what the job's own control group tells of its memory. It is nothing when the job merely lies in a group with others. */
 
-static const enum gt_metric_id metrics[] = {GT_CGROUP_RAM, GT_CGROUP_RAM_PEAK};
+struct state {
+    const struct gt_cgroup *cgroup; /* lent by the tracker, for as long as the collector is open */
+};
 
-static int open_group(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int open_group(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                       struct gt_availability *availability, struct gt_error *error)
 {
-    (void)snapshot;
-    (void)error;
-    *ret = NULL;
-    *availability = (struct gt_availability){.state = GT_READY, .source = "control group of the job"};
+    (void)snapshot, (void)error;
     if (!options->cgroup)
         return gt_unavailable(availability, GT_ABSENT, NULL, "%s",
                               options->pid ? "the job has no control group of its own"
@@ -469,22 +466,18 @@ static int open_group(void **ret, const struct gt_collect_options *options, stru
                               "the memory controller is not enabled for groups below the tracker's own");
     snprintf(availability->source, sizeof availability->source, "control group of the job: %s%s%s", memory,
              peak ? ", " : "", peak ? peak : "");
-    *ret = (void *)options->cgroup; /* lent by the tracker, for as long as the collector is open */
+    ((struct state *)opaque)->cgroup = options->cgroup;
     return 0;
 }
 
-static int collect(void *state, struct gt_snapshot *snapshot, struct gt_error *error)
+static int collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     (void)error;
+    const struct state *state = opaque;
     if (!snapshot->is_last)
-        snapshot->job[GT_CGROUP_RAM] = read_figure(state, GT_CGROUP_FIGURE_MEMORY);
-    snapshot->job[GT_CGROUP_RAM_PEAK] = read_figure(state, GT_CGROUP_FIGURE_MEMORY_PEAK);
+        snapshot->job[GT_CGROUP_RAM] = read_figure(state->cgroup, GT_CGROUP_FIGURE_MEMORY);
+    snapshot->job[GT_CGROUP_RAM_PEAK] = read_figure(state->cgroup, GT_CGROUP_FIGURE_MEMORY_PEAK);
     return 0;
-}
-
-static void close_group(void *state)
-{
-    (void)state;
 }
 
 static const struct gt_origin origins[] = {
@@ -496,13 +489,12 @@ const struct gt_collector_type gt_collector_cgroup = {
     .name = "cgroup",
     .help = "Memory charged to the job's own control group",
     .lags = true, /* the peak after the last sample */
-    .metrics = metrics,
-    .metric_count = sizeof metrics / sizeof *metrics,
+    .source = "control group of the job",
+    .state_size = sizeof(struct state),
     .origins = origins,
     .origin_count = sizeof origins / sizeof *origins,
     .open = open_group,
     .collect = collect,
-    .close = close_group,
 };
 
 /* ---- Packets ----------------------------------------------------------------------------------------------------- */
@@ -512,8 +504,6 @@ const struct gt_collector_type gt_collector_cgroup = {
  * Each packet counts that a socket of the job receives or sends, with the headers of IP, over loopback as well. A socket is the job's when
  * a process of the job has made it. What does not go through IP is not counted: RDMA, sockets of one machine, a device that is given to
  * the job. The programs end with the descriptors that hold them, so nothing stays when the tracker is killed. */
-
-static const enum gt_metric_id network_metrics[] = {GT_JOB_NETWORK_RECEIVED, GT_JOB_NETWORK_SENT};
 
 enum { RECEIVED, SENT, DIRECTIONS };
 
@@ -577,14 +567,10 @@ static int attach(int program, int group, int direction)
 static void network_close(void *opaque)
 {
     struct packets *packets = opaque;
-    if (!packets)
-        return;
     for (int i = 0; i < DIRECTIONS; i++)
-        if (packets->link[i] >= 0)
-            close(packets->link[i]);
+        gt_close_fd(packets->link[i]);
     if (packets->bytes)
         munmap(packets->bytes, DIRECTIONS * sizeof *packets->bytes);
-    free(packets);
 }
 
 /* A negative `group`: only find out whether it could be done. */
@@ -601,8 +587,7 @@ static int begin(struct packets *packets, int group)
         status = program < 0 ? program : 0;
         if (program >= 0 && group >= 0)
             status = packets->link[i] = attach(program, group, i);
-        if (program >= 0)
-            close(program);
+        gt_close_fd(program);
     }
     close(map);
     return status < 0 ? status : 0;
@@ -623,30 +608,25 @@ static int refuse_packets(struct gt_availability *availability, int status)
                           "the kernel counts no packets of control groups so (Linux 5.7): %s", strerror(-status));
 }
 
-static int network_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int network_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                         struct gt_availability *availability, struct gt_error *error)
 {
-    (void)snapshot;
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = "packets of the job's control group, counted by BPF"};
+    (void)snapshot, (void)error;
+    struct packets *packets = opaque;
+    packets->link[RECEIVED] = packets->link[SENT] = -1;
     int group = options->cgroup ? gt_cgroup_directory(options->cgroup) : -1;
     if (!options->root->is_machine || (options->pid && !options->cgroup))
         return gt_unavailable(availability, GT_ABSENT, NULL, "the job has no control group of its own");
     if (options->pid ? group < 0 : !has_version_2(options->root))
         return gt_unavailable(availability, GT_ABSENT, NULL, "the job has no control group of version 2");
-    struct packets *packets = calloc(1, sizeof *packets);
-    if (!packets)
-        return gt_error_system(error, ENOMEM, "job network collector");
-    for (int i = 0; i < DIRECTIONS; i++)
-        packets->link[i] = -1;
     int status = begin(packets, group);
-    if (status < 0) {
-        network_close(packets);
-        return refuse_packets(availability, status);
-    }
-    *ret = packets;
-    return 0;
+    return status < 0 ? refuse_packets(availability, status) : 0;
 }
+
+static const struct gt_origin network_origins[DIRECTIONS] = {
+    {GT_JOB_NETWORK_RECEIVED, GT_EXACT, "BPF on the control group", "headers of IP and loopback included; no RDMA"},
+    {GT_JOB_NETWORK_SENT, GT_EXACT, "BPF on the control group", "headers of IP and loopback included; no RDMA"},
+};
 
 static int network_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
@@ -654,20 +634,15 @@ static int network_collect(void *opaque, struct gt_snapshot *snapshot, struct gt
     const struct packets *packets = opaque;
     for (int i = 0; i < DIRECTIONS; i++)
         if (packets->link[i] >= 0)
-            snapshot->job[network_metrics[i]] = (double)__atomic_load_n(&packets->bytes[i], __ATOMIC_RELAXED);
+            snapshot->job[network_origins[i].metric] = (double)__atomic_load_n(&packets->bytes[i], __ATOMIC_RELAXED);
     return 0;
 }
-
-static const struct gt_origin network_origins[] = {
-    {GT_JOB_NETWORK_RECEIVED, GT_EXACT, "BPF on the control group", "headers of IP and loopback included; no RDMA"},
-    {GT_JOB_NETWORK_SENT, GT_EXACT, "BPF on the control group", "headers of IP and loopback included; no RDMA"},
-};
 
 const struct gt_collector_type gt_collector_job_network = {
     .name = "job_network",
     .help = "bytes that the job's own sockets receive and send, where root tracks it",
-    .metrics = network_metrics,
-    .metric_count = sizeof network_metrics / sizeof *network_metrics,
+    .source = "packets of the job's control group, counted by BPF",
+    .state_size = sizeof(struct packets),
     .origins = network_origins,
     .origin_count = sizeof network_origins / sizeof *network_origins,
     .open = network_open,

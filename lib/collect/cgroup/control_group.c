@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/map.h"
 #include "base/number.h"
 #include "collect/host/host.h"
@@ -252,8 +253,7 @@ static void find_places(const struct gt_root *root, pid_t pid, struct gt_control
     for (int i = 0; i < GT_CONTROLLERS; i++)
         if (!is_placed[i] || !*group[i].path)
             group[i].version = 0;
-    if (reader.fd >= 0)
-        close(reader.fd);
+    gt_close_fd(reader.fd);
 }
 
 static uint64_t add_to_hash(uint64_t hash, const char *line)
@@ -347,8 +347,7 @@ void gt_group_memory_close(struct gt_group_memory *memory)
 {
     const int fd[] = {memory->stat, memory->usage, memory->peak};
     for (size_t i = 0; memory->is_open && i < sizeof fd / sizeof *fd; i++)
-        if (fd[i] >= 0)
-            close(fd[i]);
+        gt_close_fd(fd[i]);
     *memory = (struct gt_group_memory){0};
 }
 
