@@ -28,7 +28,7 @@
  * A version 2 group with processes cannot enable controllers for the groups below it. Where systemd marks the tracker's group as
  * delegated (xattr user.delegate or trusted.delegate; systemd.resource-control(5) Delegate=), or the group belongs to the user, to whom it
  * is delegated in the sense of the kernel (the user manager of systemd 252 sets no mark), and nobody but the tracker is in it, the
- * tracker moves into a leaf below and enables memory and pids for the job's group beside that leaf. This is what delegation is for, and all
+ * tracker moves into a leaf below and enables memory for the job's group beside that leaf. This is what delegation is for, and all
  * of it is undone at the end. */
 
 struct gt_cgroup_delegation {
@@ -99,7 +99,6 @@ static void cgroup_delegation_close(struct gt_cgroup_delegation *delegation)
     if (!delegation->is_open)
         return;
     write_text(delegation->root, delegation->group, "cgroup.subtree_control", "-memory");
-    write_text(delegation->root, delegation->group, "cgroup.subtree_control", "-pids");
     enter(delegation->root, delegation->group);
     gt_root_remove_directory(delegation->root, delegation->leaf);
     delegation->is_open = false;
@@ -126,8 +125,6 @@ static int cgroup_delegation_open(struct gt_cgroup_delegation *delegation, const
     delegation->is_open = true;
     if (result < 0)
         cgroup_delegation_close(delegation);
-    else if (lists(root, group, "cgroup.controllers", "pids"))
-        write_text(root, group, "cgroup.subtree_control", "+pids");
     return result;
 }
 
@@ -136,8 +133,8 @@ struct gt_cgroup {
     struct gt_cgroup_place place; /* the group's own directories */
     bool is_own;                  /* made by us */
     struct gt_cgroup_delegation delegation;
-    int directory;                    /* version 2 */
-    int entry[GT_CGROUP_HIERARCHIES]; /* version 1: "tasks", open for writing */
+    int directory; /* version 2 */
+    int entry;     /* version 1: "tasks", open for writing */
     int figure[GT_CGROUP_FIGURES];
     const struct source *source[GT_CGROUP_FIGURES];
 };
@@ -155,10 +152,6 @@ static const struct source {
     {GT_CGROUP_FIGURE_MEMORY_PEAK, GT_CGROUP_MEMORY, "memory.max_usage_in_bytes", NULL, 1},
     {GT_CGROUP_FIGURE_CPU, GT_CGROUP_CPUACCT, "cpuacct.usage", NULL, 1e-9},
     {GT_CGROUP_FIGURE_CPU, GT_CGROUP_UNIFIED, "cpu.stat", "usage_usec", 1e-6},
-    {GT_CGROUP_FIGURE_TASKS, GT_CGROUP_UNIFIED, "pids.current", NULL, 1},
-    {GT_CGROUP_FIGURE_TASKS, GT_CGROUP_PIDS, "pids.current", NULL, 1},
-    {GT_CGROUP_FIGURE_TASKS_PEAK, GT_CGROUP_UNIFIED, "pids.peak", NULL, 1},
-    {GT_CGROUP_FIGURE_TASKS_PEAK, GT_CGROUP_PIDS, "pids.peak", NULL, 1},
 };
 
 /* "DIRECTORY/FILE" in `ret`; false when it is too long. */
@@ -181,9 +174,7 @@ static struct gt_cgroup *new_group(const struct gt_root *root)
     if (!cgroup)
         return NULL;
     cgroup->root = root;
-    cgroup->directory = -1;
-    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
-        cgroup->entry[i] = -1;
+    cgroup->directory = cgroup->entry = -1;
     for (int i = 0; i < GT_CGROUP_FIGURES; i++)
         cgroup->figure[i] = -1;
     return cgroup;
@@ -235,8 +226,7 @@ static int make_in(struct gt_cgroup *cgroup, enum gt_cgroup_hierarchy hierarchy,
     if (hierarchy == GT_CGROUP_UNIFIED)
         result = cgroup->directory = gt_root_open_directory(cgroup->root, path);
     else
-        result = cgroup->entry[hierarchy] = join(path, own, "tasks") ? gt_root_open_to_write(cgroup->root, path)
-                                                                     : -ENAMETOOLONG;
+        result = cgroup->entry = join(path, own, "tasks") ? gt_root_open_to_write(cgroup->root, path) : -ENAMETOOLONG;
     if (result < 0) {
         gt_root_remove_directory(cgroup->root, own);
         *own = '\0';
@@ -262,27 +252,24 @@ static void delegate(struct gt_cgroup *cgroup, const char *parent, const char *n
         cgroup_delegation_open(&cgroup->delegation, cgroup->root, parent, leaf);
 }
 
-/* Fills in the groups made; the reason why the last one could not be. */
-static int make_all(struct gt_cgroup *cgroup, const struct gt_cgroup_place *parent, const char *name, size_t *made)
+/* A group of version 2 beside one of version 1 only counts packets: see "Packets". Returns 0 where one was made at least, or why not. */
+static int make_all(struct gt_cgroup *cgroup, const struct gt_cgroup_place *parent, const char *name)
 {
+    static const enum gt_cgroup_hierarchy order[] = {GT_CGROUP_MEMORY, GT_CGROUP_UNIFIED};
     int reason = -ENOENT;
-    bool counts_packets = geteuid() == 0;                  /* see "Packets" */
-    for (int i = GT_CGROUP_HIERARCHIES - 1; i >= 0; i--) { /* version 2 last: only for what version 1 does not tell */
-        enum gt_cgroup_hierarchy hierarchy = (enum gt_cgroup_hierarchy)i;
-        bool is_told = hierarchy == GT_CGROUP_UNIFIED && *made == GT_CGROUP_HIERARCHIES - 1;
-        if (!*parent->path[i] || (is_told && !counts_packets))
+    bool is_made = false;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        if (!*parent->path[order[i]] || (is_made && geteuid() != 0))
             continue;
-        if (hierarchy == GT_CGROUP_UNIFIED && !*cgroup->place.path[GT_CGROUP_MEMORY])
-            delegate(cgroup, parent->path[hierarchy], name);
-        int result = would_change_the_job(cgroup->root, parent, hierarchy)
+        if (order[i] == GT_CGROUP_UNIFIED && !is_made)
+            delegate(cgroup, parent->path[order[i]], name);
+        int result = would_change_the_job(cgroup->root, parent, order[i])
                          ? -EOPNOTSUPP
-                         : make_in(cgroup, hierarchy, parent->path[i], name);
-        if (result == 0)
-            ++*made;
-        else if (reason != -EACCES)
-            reason = result;
+                         : make_in(cgroup, order[i], parent->path[order[i]], name);
+        is_made |= result == 0;
+        reason = result < 0 && reason != -EACCES ? result : reason;
     }
-    return reason;
+    return is_made ? 0 : reason;
 }
 
 static void refuse(struct gt_availability *availability, int reason)
@@ -301,7 +288,6 @@ int gt_cgroup_create(struct gt_cgroup **ret, const struct gt_root *root, const c
                      struct gt_availability *availability, struct gt_error *error)
 {
     struct gt_cgroup_place parent;
-    size_t made = 0;
     *ret = NULL;
     *availability = (struct gt_availability){.state = GT_READY, .source = "control group of the job"};
     if (!root->is_machine)
@@ -313,8 +299,8 @@ int gt_cgroup_create(struct gt_cgroup **ret, const struct gt_root *root, const c
     if (!cgroup)
         return gt_error_system(error, ENOMEM, "control group");
     cgroup->is_own = true;
-    result = make_all(cgroup, &parent, name, &made);
-    if (!made) {
+    result = make_all(cgroup, &parent, name);
+    if (result < 0) {
         cgroup_delegation_close(&cgroup->delegation);
         gt_cgroup_close(cgroup);
         refuse(availability, result);
@@ -335,11 +321,7 @@ int gt_cgroup_directory(const struct gt_cgroup *cgroup)
 /* The file "tasks" moves one thread, and moving the caller itself needs no grace period (cgroup_procs_write_start). */
 int gt_cgroup_enter_self(const struct gt_cgroup *cgroup)
 {
-    int result = 0;
-    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
-        if (cgroup->entry[i] >= 0 && write(cgroup->entry[i], "0", 1) < 0 && result == 0)
-            result = -errno;
-    return result;
+    return cgroup->entry >= 0 && write(cgroup->entry, "0", 1) < 0 ? -errno : 0;
 }
 
 int gt_cgroup_remove(struct gt_cgroup *cgroup, struct gt_error *error)
@@ -362,8 +344,7 @@ void gt_cgroup_close(struct gt_cgroup *cgroup)
 {
     if (!cgroup)
         return;
-    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
-        gt_close_fd(cgroup->entry[i]);
+    gt_close_fd(cgroup->entry);
     for (int i = 0; i < GT_CGROUP_FIGURES; i++)
         gt_close_fd(cgroup->figure[i]);
     gt_close_fd(cgroup->directory);
