@@ -41,6 +41,8 @@ struct gt_process {
     pid_t parent;
     uint64_t start; /* clock ticks after boot, field 22 of /proc/PID/stat */
     pid_t session;
+    size_t
+        slot; /* of those that live no two have the same: who keeps something of each has it in an array; see sample/tree.h */
     char name[16]; /* of the program, as the kernel shortens it */
     bool is_main;
     bool is_exiting; /* as of the last reading of stat: its memory goes by and by */
