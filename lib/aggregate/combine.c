@@ -104,7 +104,6 @@ struct gt_process_rate {
     double cpu_time; /* at the last row, seconds */
     double energy[GT_ENERGY_DEVICES];
     double taken[GT_ENERGY_DEVICES]; /* of that by its rank */
-    bool seen;
 };
 
 void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_options *options)
@@ -150,21 +149,25 @@ static void raise_above_zero(double *peak, double value)
         raise_to(peak, value);
 }
 
+/* By metric.def, states of processes that are summed. What the job used of a counter the account has. */
 static void tally(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
-    struct gt_tally sums = {.threads = {NAN, NAN, NAN, NAN}, .swap = NAN, .rss = NAN};
-    for (size_t i = 0; i < sampler->tree.count; i++) {
-        const struct gt_process *process = sampler->tree.process[i];
-        if (process->is_zombie)
-            continue;
-        sums.living++;
-        gt_add_known(&sums.threads[process->is_main ? GT_SCOPE_MAIN : GT_SCOPE_DESCENDANTS],
-                     process->value[GT_THREADS]);
-        gt_add_known(&sums.threads[GT_SCOPE_COMBINED], process->value[GT_THREADS]);
-        gt_add_known(&sums.swap, process->value[GT_SWAP]);
-        gt_add_known(&sums.rss, process->value[GT_RSS]);
+    combine->living = 0;
+    for (size_t i = 0; i < sampler->tree.count; i++)
+        combine->living += !sampler->tree.process[i]->is_zombie;
+    for (int id = 0; id < GT_PROCESS_METRICS; id++) {
+        double main = NAN, rest = NAN, all = NAN;
+        for (size_t i = 0; gt_metric_is_summed(id) && i < sampler->tree.count; i++) {
+            const struct gt_process *process = sampler->tree.process[i];
+            if (process->is_zombie)
+                continue;
+            gt_add_known(process->is_main ? &main : &rest, process->value[id]);
+            gt_add_known(&all, process->value[id]);
+        }
+        combine->sum[GT_SCOPE_MAIN][id] = main;
+        combine->sum[GT_SCOPE_DESCENDANTS][id] = rest;
+        combine->sum[GT_SCOPE_COMBINED][id] = all;
     }
-    combine->tally = sums;
 }
 
 static const struct gt_process *main_process(const struct gt_sampler *sampler)
@@ -211,7 +214,7 @@ static void keep_counts(struct gt_combiner *combine, const struct gt_sampler *sa
     };
     bool is_exact = counts->started && counts->is_exact;
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
-        double seen = combine->tally.threads[scope];
+        double seen = combine->sum[scope][GT_THREADS];
         if (is_exact)
             peak[scope][GT_THREADS_PEAK] = threads[scope];
         else
@@ -221,7 +224,7 @@ static void keep_counts(struct gt_combiner *combine, const struct gt_sampler *sa
     if (is_exact)
         *processes = (double)counts->processes_peak;
     else
-        raise_to(processes, fmax((double)combine->tally.living, (double)counts->processes_peak));
+        raise_to(processes, fmax((double)combine->living, (double)counts->processes_peak));
 }
 
 /* What all had together when that was most, the main process cannot have had alone. */
@@ -327,7 +330,7 @@ static int keep_energy(struct gt_combiner *combine, const struct gt_sampler *sam
                              .busy = snapshot->system[GT_CPU_TIME],
                              .job = combine->job[GT_CPU_TIME],
                              .late = snapshot->read_seconds};
-    double memory = combine->tally.living ? gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED)->ram : NAN;
+    double memory = combine->living ? gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED)->ram : NAN;
     int status = 0;
     gt_attribution_cover(&combine->attribution, snapshot);
     if (snapshot->package_count)
@@ -340,13 +343,13 @@ static int keep_energy(struct gt_combiner *combine, const struct gt_sampler *sam
 
 static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct gt_process *process)
 {
-    for (size_t tried = 0; tried < combine->process_rate_count; tried++) { /* the order hardly changes */
-        struct gt_process_rate *rate = &combine->process_rate[combine->next_rate++ % combine->process_rate_count];
-        if (rate->pid == process->pid && rate->start == process->start)
-            return rate;
-    }
-    struct gt_process_rate *rate = GT_GROW(combine, process_rate);
-    if (rate)
+    size_t before = combine->process_rate_capacity;
+    if (GT_GROW_TO(combine->process_rate, combine->process_rate_capacity, process->slot + 1) < 0)
+        return NULL;
+    for (size_t i = before; i < combine->process_rate_capacity; i++)
+        combine->process_rate[i] = (struct gt_process_rate){0};
+    struct gt_process_rate *rate = &combine->process_rate[process->slot];
+    if (rate->pid != process->pid || rate->start != process->start)
         *rate = (struct gt_process_rate){.pid = process->pid, .start = process->start};
     return rate;
 }
@@ -404,7 +407,7 @@ static void divide_cpu_energy(struct gt_combiner *combine, const struct gt_sampl
 /* The job's DRAM energy by resident memory. */
 static void divide_memory_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
-    double joules = combine->attribution.memory_joules, sum = combine->tally.rss;
+    double joules = combine->attribution.memory_joules, sum = combine->sum[GT_SCOPE_COMBINED][GT_RSS];
     for (size_t i = 0; sum > 0 && joules > 0 && i < sampler->tree.count; i++) {
         const struct gt_process *process = sampler->tree.process[i];
         struct gt_process_rate *rate = rate_of(combine, process);
@@ -427,19 +430,6 @@ static void keep_process_energy(struct gt_combiner *combine, const struct gt_sam
     }
 }
 
-static void forget_ended(struct gt_combiner *combine)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < combine->process_rate_count; i++)
-        if (combine->process_rate[i].seen) {
-            combine->process_rate[kept] = combine->process_rate[i];
-            combine->process_rate[kept++].seen = false;
-        }
-    combine->process_rate_count = kept;
-    combine->next_rate = 0;
-}
-
-/* Without rows of processes, those that ended are forgotten here. */
 static void keep_ranks(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     gt_local_ranks_add(sampler);
@@ -451,11 +441,7 @@ static void keep_ranks(struct gt_combiner *combine, const struct gt_sampler *sam
                 gt_local_ranks_draw(process, device, rate->energy[device] - rate->taken[device]);
             rate->taken[device] = rate->energy[device];
         }
-        if (rate && !combine->detail)
-            rate->seen = true;
     }
-    if (!combine->detail)
-        forget_ended(combine);
 }
 
 int gt_combine_keep(struct gt_combiner *combine, const struct gt_sampler *sampler)
@@ -506,7 +492,7 @@ static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
     }
 }
 
-static void combine_memory(const struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_row *row)
+static void combine_memory(const struct gt_sampler *sampler, struct gt_row *row)
 {
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
         const struct gt_scope_memory *memory = gt_job_memory_scope(sampler->memory, (enum gt_scope)scope);
@@ -519,7 +505,6 @@ static void combine_memory(const struct gt_combiner *combine, const struct gt_sa
     }
     row[GT_SCOPE_COMBINED].value[GT_RAM_PRIVATE_ANONYMOUS] =
         gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED)->anonymous;
-    row[GT_SCOPE_COMBINED].value[GT_SWAP] = combine->tally.swap;
 }
 
 /* The machine's CPU time comes in clock ticks: an interval below some of them is noise, and the last value stays. */
@@ -549,14 +534,15 @@ static void combine_cpu(struct gt_combiner *combine, const struct gt_sampler *sa
                                                             combine->core_count);
 }
 
-static void combine_counts(const struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_row *row)
+static void combine_processes(const struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_row *row)
 {
-    const double *threads = combine->tally.threads;
-    row[GT_SCOPE_MAIN].value[GT_THREADS] = threads[GT_SCOPE_MAIN];
-    row[GT_SCOPE_DESCENDANTS].value[GT_THREADS] = isnan(threads[GT_SCOPE_DESCENDANTS]) ? 0
-                                                                                       : threads[GT_SCOPE_DESCENDANTS];
-    row[GT_SCOPE_COMBINED].value[GT_THREADS] = threads[GT_SCOPE_COMBINED];
-    row[GT_SCOPE_COMBINED].value[GT_PROCESSES] = (double)combine->tally.living;
+    for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++)
+        for (int id = 0; id < GT_PROCESS_METRICS; id++)
+            if (gt_metric_is_summed(id) && gt_metric_has(id, scope))
+                row[scope].value[id] = combine->sum[scope][id];
+    double *threads = &row[GT_SCOPE_DESCENDANTS].value[GT_THREADS];
+    *threads = isnan(*threads) ? 0 : *threads;
+    row[GT_SCOPE_COMBINED].value[GT_PROCESSES] = (double)combine->living;
     row[GT_SCOPE_COMBINED].value[GT_PROCESSES_STARTED] = gt_sampler_started(sampler);
 }
 
@@ -619,8 +605,8 @@ static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sam
     for (int id = 0; id < GT_METRIC_COUNT; id++)
         if (!isnan(sampler->snapshot.job[id]))
             row[GT_SCOPE_COMBINED].value[id] = sampler->snapshot.job[id];
-    combine_memory(combine, sampler, row);
-    combine_counts(combine, sampler, row);
+    combine_processes(combine, sampler, row);
+    combine_memory(sampler, row);
     combine_cpu(combine, sampler, row);
     combine_gpus(sampler, row);
     combine_energy(combine, sampler, row, energy);
@@ -653,7 +639,6 @@ static void process_row(struct gt_combiner *combine, const struct gt_sampler *sa
     row->value[GT_CPU_TIME] -= process->baseline.own_base;
     struct gt_process_rate *rate = rate_of(combine, process);
     if (rate) {
-        rate->seen = true;
         show_process_energy(combine, rate, row->value);
         row->value[GT_CPU_UTILIZATION] = gt_rate_next(&rate->rate, row->value[GT_CPU_TIME],
                                                       sampler->snapshot.monotonic_ns, combine->shortest_ns,
@@ -696,8 +681,6 @@ int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, st
     count += gpu_rows(sampler, combine->row + count);
     for (size_t i = 0; i < processes; i++)
         process_row(combine, sampler, sampler->tree.process[i], &combine->row[count++]);
-    if (processes)
-        forget_ended(combine);
     ret->row_count = count;
     return 0;
 }

@@ -39,15 +39,9 @@ enum gt_metric_id gt_energy_whole(enum gt_metric_id metric);
 /* Returns a value of all boards together, as the row of the system has it; NaN: it is missing. */
 double gt_combined_gpus(const struct gt_snapshot *snapshot, enum gt_metric_id id);
 
-/* Sums over the living processes: [scope], NaN where all are missing. */
-struct gt_tally {
-    size_t living;
-    double threads[GT_FIXED_ROWS];
-    double swap, rss;
-};
-
 struct gt_combiner {
-    struct gt_tally tally; /* at the last reading */
+    size_t living;                                 /* processes at the last reading, */
+    double sum[GT_FIXED_ROWS][GT_PROCESS_METRICS]; /* and sums over them; NaN: missing of all */
     bool detail;
     int core_count;
     int64_t shortest_ns;       /* an interval of utilisation is at least this long */
@@ -63,8 +57,8 @@ struct gt_combiner {
     double recorded_joules[GT_ENERGY_DEVICES]; /* see gt_combine_hide_old; NaN: none yet */
     double cpu_joules;                         /* the job's, not yet divided among its processes, */
     double divided_seconds;                    /* for its CPU time has not grown since it was this */
-    struct gt_process_rate *process_rate;      /* of PROCESS rows, sorted by pid */
-    size_t process_rate_count, process_rate_capacity, next_rate;
+    struct gt_process_rate *process_rate;      /* by slot */
+    size_t process_rate_capacity;
     struct gt_row *row;
     size_t row_capacity;
 };

@@ -16,12 +16,9 @@ enum { CPU_ENERGY, GPU_ENERGY }; /* in a group's energy */
 struct gt_job_groups_member {
     pid_t pid;
     uint64_t start;
-    int group;                   /* NO_GROUP: of no Slurm job */
-    unsigned looks;              /* readings so far */
-    double base[GT_ACCOUNTED];   /* own, before counting began */
-    double before[GT_ACCOUNTED]; /* of children it had waited for, before counting began */
-    double left[GT_ACCOUNTED];   /* all that its children had used when they vanished */
-    double counted[GT_ACCOUNTED];
+    int group;                    /* NO_GROUP: of no Slurm job */
+    unsigned looks;               /* readings so far */
+    double counted[GT_ACCOUNTED]; /* of what the account has for it and its ended descendants */
 };
 
 int gt_job_groups_init(struct gt_job_groups *groups, bool by_slurm, size_t most, int core_count, size_t device_count)
@@ -47,8 +44,6 @@ void gt_job_groups_release(struct gt_job_groups *groups)
         empty(&groups->group[i]);
     free(groups->group);
     free(groups->member);
-    free(groups->previous);
-    gt_map_release(&groups->index);
     *groups = (struct gt_job_groups){0};
 }
 
@@ -154,29 +149,20 @@ static int classify(struct gt_job_groups *groups, const struct gt_root *root, st
 
 /* ---- Counters ---------------------------------------------------------------------------------------------------- */
 
-/* The kernel adds bytes of children that were waited for to the process's own. */
-static bool holds_children(int k)
+static struct gt_job_groups_group *group_of_member(const struct gt_job_groups *groups,
+                                                   const struct gt_job_groups_member *member)
 {
-    return gt_accounted[k] == GT_READ_BYTES || gt_accounted[k] == GT_WRITTEN_BYTES ||
-           gt_accounted[k] == GT_READ_CHARACTERS || gt_accounted[k] == GT_WRITTEN_CHARACTERS;
-}
-
-/* Used since counting began by the process, and by children of it that no reading saw. */
-static double used(const struct gt_job_groups_member *member, const struct gt_process *process, int k)
-{
-    double own = process->value[gt_accounted[k]] - member->base[k];
-    double waited = process->reaped[gt_accounted[k]] - member->before[k];
-    return holds_children(k) ? own - member->left[k] : own + fmax(0, waited - member->left[k]);
+    return member->group == NO_GROUP ? NULL : &groups->group[member->group];
 }
 
 static void count(struct gt_job_groups *groups, struct gt_job_groups_member *member, const struct gt_process *process)
 {
-    struct gt_job_groups_group *group = member->group == NO_GROUP ? NULL : &groups->group[member->group];
+    struct gt_job_groups_group *group = group_of_member(groups, member);
     for (int i = 0; group && process->placement && i < GT_PACKAGES; i++)
         group->placed[i] += process->placement->recent[i];
     for (int k = 0; k < GT_ACCOUNTED; k++) {
-        double now = used(member, process, k);
-        if (isnan(now))
+        double now = gt_account_used(process, k);
+        if (isnan(process->value[gt_accounted[k]]))
             continue;
         if (group) {
             group->is_measured[k] = true;
@@ -186,23 +172,6 @@ static void count(struct gt_job_groups *groups, struct gt_job_groups_member *mem
     }
 }
 
-static void begin_member(struct gt_job_groups_member *member, const struct gt_process *process, uint64_t start_tick)
-{
-    *member = (struct gt_job_groups_member){
-        .pid = process->pid, .start = process->start, .group = NO_GROUP, .looks = 1};
-    for (int k = 0; k < GT_ACCOUNTED && process->start < start_tick; k++) {
-        double own = process->value[gt_accounted[k]];
-        member->base[k] = isnan(own) ? 0 : own;
-        member->before[k] = holds_children(k) ? 0 : process->reaped[gt_accounted[k]];
-    }
-}
-
-static struct gt_job_groups_member *find_member(const struct gt_job_groups *groups, pid_t pid)
-{
-    uint32_t index = gt_map_get(&groups->index, pid);
-    return index == GT_MAP_ABSENT ? NULL : &groups->member[index];
-}
-
 static int busiest_first(const void *a, const void *b)
 {
     const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
@@ -210,45 +179,36 @@ static int busiest_first(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : GT_ORDER(p->pid, q->pid);
 }
 
-/* The members of this reading: those of the last one whose process is still in the tree, and new ones. */
-static int renew_members(struct gt_job_groups *groups, struct gt_process *const *process, size_t count,
-                         uint64_t start_tick)
+/* Begins a member for each process that is new in its slot. */
+static int renew_members(struct gt_job_groups *groups, const struct gt_tree *tree)
 {
-    if (GT_GROW_TO(groups->previous, groups->previous_capacity, count) < 0)
+    size_t before = groups->member_capacity;
+    if (GT_GROW_TO(groups->member, groups->member_capacity, tree->slots) < 0)
         return -ENOMEM;
-    struct gt_job_groups_member *spare = groups->previous;
-    size_t spare_capacity = groups->previous_capacity;
-    for (size_t i = 0; i < count; i++) {
-        const struct gt_job_groups_member *known = find_member(groups, process[i]->pid);
-        if (known && known->start == process[i]->start) {
-            spare[i] = *known;
-            spare[i].looks++;
-        } else {
-            begin_member(&spare[i], process[i], start_tick);
-        }
+    for (size_t i = before; i < groups->member_capacity; i++)
+        groups->member[i] = (struct gt_job_groups_member){0};
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct gt_process *process = tree->process[i];
+        struct gt_job_groups_member *member = &groups->member[process->slot];
+        if (member->pid != process->pid || member->start != process->start)
+            *member = (struct gt_job_groups_member){.pid = process->pid, .start = process->start, .group = NO_GROUP};
+        member->looks++;
     }
-    groups->previous = groups->member;
-    groups->previous_capacity = groups->member_capacity;
-    groups->member = spare;
-    groups->member_capacity = spare_capacity;
-    gt_map_clear(&groups->index);
-    for (size_t i = 0; i < count; i++)
-        if (gt_map_put(&groups->index, process[i]->pid, (uint32_t)i) < 0)
-            return -ENOMEM;
     return 0;
 }
 
-/* Those that vanished come first, children before parents, so that parents know what was left to them. */
-static void count_all(struct gt_job_groups *groups, struct gt_process **process, size_t gone, size_t total)
+/* Those that vanished come first, children before parents: what a child has used is in its parent's account from its end on, and counted
+ * already. */
+static void count_all(struct gt_job_groups *groups, const struct gt_tree *tree, struct gt_process **process,
+                      size_t gone, size_t total)
 {
     qsort(process, gone, sizeof *process, gt_process_younger_first);
     for (size_t i = 0; i < total; i++) {
-        struct gt_job_groups_member *member = find_member(groups, process[i]->pid);
-        struct gt_job_groups_member *parent = find_member(groups, process[i]->parent);
+        struct gt_job_groups_member *member = &groups->member[process[i]->slot];
+        const struct gt_process *parent = i < gone ? gt_tree_find(tree, process[i]->parent) : NULL;
         count(groups, member, process[i]);
-        /* All that the kernel will show of it in a parent that waits for it. */
-        for (int k = 0; k < GT_ACCOUNTED && i < gone && parent && parent != member; k++)
-            parent->left[k] += member->base[k] + member->before[k] + member->counted[k] + member->left[k];
+        for (int k = 0; k < GT_ACCOUNTED && parent && parent != process[i]; k++)
+            groups->member[parent->slot].counted[k] += member->counted[k];
     }
 }
 
@@ -258,7 +218,7 @@ static int classify_all(struct gt_job_groups *groups, const struct gt_root *root
     if (!groups->is_begun && count)
         qsort(living, count, sizeof *living, busiest_first);
     for (size_t i = 0; i < count; i++) {
-        int status = classify(groups, root, find_member(groups, living[i]->pid));
+        int status = classify(groups, root, &groups->member[living[i]->slot]);
         if (status < 0)
             return status;
     }
@@ -277,43 +237,44 @@ int gt_job_groups_count(struct gt_job_groups *groups, const struct gt_sampler *s
         gone += tree->process[i]->is_gone;
     for (size_t i = 0, ended = 0; i < tree->count; i++)
         sorted[tree->process[i]->is_gone ? ended++ : gone + living++] = tree->process[i];
-    int status = renew_members(groups, sorted, gone + living, sampler->account.start_tick);
+    int status = renew_members(groups, tree);
     if (status >= 0)
         status = classify_all(groups, tree->root, sorted + gone, living);
     if (status >= 0)
-        count_all(groups, sorted, gone, gone + living);
+        count_all(groups, tree, sorted, gone, gone + living);
     free(sorted);
     return status;
 }
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
 
-static struct gt_job_groups_group *group_of_pid(const struct gt_job_groups *groups, pid_t pid)
+static struct gt_job_groups_group *group_of_process(const struct gt_job_groups *groups,
+                                                    const struct gt_process *process)
 {
-    const struct gt_job_groups_member *member = find_member(groups, pid);
-    return member && member->group != NO_GROUP ? &groups->group[member->group] : NULL;
+    return process ? group_of_member(groups, &groups->member[process->slot]) : NULL;
 }
 
 static void add_processes(struct gt_job_groups *groups, const struct gt_sampler *sampler)
 {
-    static const enum gt_metric_id summed[] = {GT_RSS, GT_SWAP, GT_THREADS};
     for (size_t i = 0; i < sampler->tree.count; i++) {
         const struct gt_process *process = sampler->tree.process[i];
-        struct gt_job_groups_group *group = group_of_pid(groups, process->pid);
+        struct gt_job_groups_group *group = group_of_process(groups, process);
         if (!group || process->is_zombie)
             continue;
         group->processes++;
-        for (size_t k = 0; k < sizeof summed / sizeof *summed; k++)
-            gt_add_known(&group->value[summed[k]], process->value[summed[k]]);
+        for (int id = 0; id < GT_PROCESS_METRICS; id++)
+            if (gt_metric_is_summed(id))
+                gt_add_known(&group->value[id], process->value[id]);
     }
 }
 
-static void add_gpus(struct gt_job_groups *groups, const struct gt_snapshot *snapshot,
+static void add_gpus(struct gt_job_groups *groups, const struct gt_sampler *sampler,
                      const struct gt_attribution *attribution)
 {
+    const struct gt_snapshot *snapshot = &sampler->snapshot;
     for (size_t i = 0; i < snapshot->share_count; i++) {
         const struct gt_share *share = &snapshot->share[i];
-        struct gt_job_groups_group *group = group_of_pid(groups, share->pid);
+        struct gt_job_groups_group *group = group_of_process(groups, gt_tree_find(&sampler->tree, share->pid));
         if (!group)
             continue;
         for (int id = 0; id < GT_METRIC_COUNT; id++)
@@ -380,7 +341,7 @@ void gt_job_groups_show(struct gt_job_groups *groups, const struct gt_sampler *s
             gt_values_clear(group->gpu[k]);
     }
     add_processes(groups, sampler);
-    add_gpus(groups, &sampler->snapshot, attribution);
+    add_gpus(groups, sampler, attribution);
     for (size_t i = 0; i <= groups->most; i++) {
         struct gt_job_groups_group *group = &groups->group[i];
         if (!group->is_used)

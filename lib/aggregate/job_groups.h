@@ -13,7 +13,6 @@
 
 #include "aggregate/attribute.h"
 #include "aggregate/combine.h"
-#include "base/map.h"
 #include "collect/cgroup/cgroup.h"
 #include "collect/process/identity.h"
 #include "sample/sampler.h"
@@ -49,9 +48,8 @@ struct gt_job_groups {
     int core_count;
     struct gt_job_groups_group *group; /* most + 1; the last is "other" */
     size_t device_count;
-    struct gt_job_groups_member *member, *previous;
-    size_t member_capacity, previous_capacity;
-    struct gt_map index; /* of `member` */
+    struct gt_job_groups_member *member; /* by slot */
+    size_t member_capacity;
     bool is_begun;
 };
 

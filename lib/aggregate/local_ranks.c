@@ -22,7 +22,7 @@ static void add_use(const struct gt_tree *tree, struct gt_rank_group *group)
         const struct gt_process *process = tree->process[i];
         if (!belongs(process, group))
             continue;
-        cpu += gt_account_used(process);
+        cpu += gt_account_used(process, 0);
         if (process->is_zombie)
             continue;
         rss = isnan(rss) ? process->value[GT_RSS] : rss + fmax(0, process->value[GT_RSS]);

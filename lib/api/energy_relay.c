@@ -50,7 +50,7 @@ static int open_sources(struct gt_energy_relay *relay, struct gt_error *error)
         struct gt_availability availability;
         if (!gt_collector_is_of_energy(source.type))
             continue;
-        int status = source.type->open(&source.state, &options, &relay->snapshot, &availability, error);
+        int status = gt_collector_open(source.type, &source.state, &options, &relay->snapshot, &availability, error);
         if (status < 0)
             return status;
         if (source.state)
@@ -119,7 +119,7 @@ void gt_energy_relay_close(struct gt_energy_relay *relay)
     if (!relay)
         return;
     for (size_t i = 0; i < relay->count; i++)
-        relay->source[i].type->close(relay->source[i].state);
+        gt_collector_close(relay->source[i].type, relay->source[i].state);
     free(relay->source);
     free(relay->snapshot.device);
     gt_packages_release(&relay->snapshot, &relay->topology);

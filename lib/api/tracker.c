@@ -471,12 +471,11 @@ static void open_counters(const struct gt_root *root)
     gt_early_begin();
     for (size_t i = 0; snapshot && i < gt_collector_type_count; i++) {
         struct gt_availability availability;
-        void *state = NULL;
+        void *state;
         if (!gt_collector_is_of_energy(gt_collector_types[i]))
             continue;
-        gt_collector_types[i]->open(&state, &options, snapshot, &availability, NULL);
-        if (state)
-            gt_collector_types[i]->close(state);
+        gt_collector_open(gt_collector_types[i], &state, &options, snapshot, &availability, NULL);
+        gt_collector_close(gt_collector_types[i], state);
     }
     gt_early_end();
     if (snapshot) {

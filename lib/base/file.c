@@ -447,6 +447,12 @@ static int close_listed(int first)
     return 0;
 }
 
+void gt_close_fd(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
 void gt_close_from(int first)
 {
     if (syscall(SYS_close_range, (unsigned)first, ~0u, 0) == 0 || close_listed(first) == 0)

@@ -96,6 +96,8 @@ int gt_own_path(char ret[PATH_MAX]);
  * environment, or the folder of a build. Returns 0, -ENOENT, or the errno of a look at that path. */
 int gt_installed_file(char *ret, size_t size, const char *name);
 
+/* Close a descriptor; negative: there is none. */
+void gt_close_fd(int fd);
 /* Close every descriptor from `first` on, also where the kernel cannot do that at once (before 5.9). */
 void gt_close_from(int first);
 

@@ -257,8 +257,7 @@ static off_t fill_page(struct gt_block_file *file, off_t at)
     memcpy(bytes + zeros, end + 4 - tail, tail);
     if (tail && at + (off_t)zeros <= csv->limit && pwrite(fd, bytes, length, at - (off_t)tail) == (ssize_t)length)
         at = csv->end = lseek(csv->fd, at + (off_t)zeros, SEEK_SET);
-    if (fd >= 0)
-        close(fd);
+    gt_close_fd(fd);
     return at;
 }
 

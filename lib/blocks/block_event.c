@@ -253,8 +253,8 @@ int gt_block_event_open(struct gt_block_event_reader **ret, const char *path, st
     int status = fd < 0 ? fd : gt_block_event_open_as(ret, fd, path, error);
     if (status == 0)
         (*ret)->fd = fd;
-    else if (fd >= 0)
-        close(fd);
+    else
+        gt_close_fd(fd);
     return status;
 }
 
@@ -265,8 +265,7 @@ void gt_block_event_close(struct gt_block_event_reader *reader)
     gt_csv_close(reader->csv);
     sqlite3_finalize(reader->select);
     sqlite3_close(reader->database);
-    if (reader->fd >= 0)
-        close(reader->fd);
+    gt_close_fd(reader->fd);
     free(reader->path);
     free(reader);
 }

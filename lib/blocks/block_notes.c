@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "gpu_tracker.h"
 
 enum { LINE = 2000 };
@@ -77,8 +78,8 @@ int gt_block_notes_read(const char *folder, void (*take)(void *context, pid_t pr
         }
         if (file)
             fclose(file);
-        else if (fd >= 0)
-            close(fd);
+        else
+            gt_close_fd(fd);
     }
     free(line);
     closedir(listing);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/csv.h"
 #include "base/grow.h"
 #include "base/number.h"
@@ -215,8 +216,7 @@ static void read_file(struct gt_block_progress *progress, int folder, const char
         size_t taken = take_rows(progress, file, progress->part);
         file->offset += taken || length < PART ? (off_t)taken : length; /* a row of that length is none of ours */
     }
-    if (fd >= 0)
-        close(fd);
+    gt_close_fd(fd);
 }
 
 void gt_block_progress_read(struct gt_block_progress *progress)
@@ -224,8 +224,7 @@ void gt_block_progress_read(struct gt_block_progress *progress)
     int fd = open(progress->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *listing = fd < 0 ? NULL : fdopendir(fd);
     if (!listing) {
-        if (fd >= 0)
-            close(fd);
+        gt_close_fd(fd);
         return;
     }
     if (!progress->part)

@@ -60,8 +60,7 @@ static enum kind kind_of(int folder, const char *name)
     int fd = kind ? openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
     bool is = fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) &&
               (kind == NOTES ? gt_block_notes_are(fd) : begins_so(fd, kind == PART));
-    if (fd >= 0)
-        close(fd);
+    gt_close_fd(fd);
     return is ? kind : FOREIGN;
 }
 
@@ -73,8 +72,7 @@ static int look(int folder, bool removes, char *foreign, size_t size)
     DIR *listing = fd < 0 ? NULL : fdopendir(fd);
     if (!listing) {
         int code = errno;
-        if (fd >= 0)
-            close(fd);
+        gt_close_fd(fd);
         return -code;
     }
     for (struct dirent *entry; (entry = readdir(listing));) {
@@ -192,10 +190,8 @@ static int check_folder(const char *path, struct gt_error *error)
     int mark = folder < 0 ? -1 : openat(folder, MARK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     bool is_same = mark >= 0 && describe(folder, wanted) > 0 && read(mark, found, sizeof found - 1) > 0 &&
                    !strcmp(wanted, found);
-    if (mark >= 0)
-        close(mark);
-    if (folder >= 0)
-        close(folder);
+    gt_close_fd(mark);
+    gt_close_fd(folder);
     if (is_same)
         return 0;
     return folder == -ENOENT
@@ -218,8 +214,7 @@ static int make_folder(const char *path, bool overwrite, struct gt_error *error)
     status = folder < 0 ? folder : put_mark(folder);
     if (status < 0)
         gt_error_system(error, -status, "%s", path);
-    if (folder >= 0)
-        close(folder);
+    gt_close_fd(folder);
     return status;
 }
 

@@ -49,6 +49,27 @@ bool gt_collector_is_of_energy(const struct gt_collector_type *type)
     return type->metric_count && type != &gt_collector_relay;
 }
 
+int gt_collector_open(const struct gt_collector_type *type, void **ret, const struct gt_collect_options *options,
+                      struct gt_snapshot *snapshot, struct gt_availability *availability, struct gt_error *error)
+{
+    *availability = (struct gt_availability){.refresh = type->refresh};
+    snprintf(availability->source, sizeof availability->source, "%s", type->source);
+    *ret = calloc(1, type->state_size);
+    int status = *ret ? type->open(*ret, options, snapshot, availability, error) : -ENOMEM;
+    if (status >= 0 && availability->state == GT_READY)
+        return 0;
+    gt_collector_close(type, *ret);
+    *ret = NULL;
+    return status == -ENOMEM ? gt_error_system(error, ENOMEM, "collector %s", type->name) : status;
+}
+
+void gt_collector_close(const struct gt_collector_type *type, void *state)
+{
+    if (state && type->close)
+        type->close(state);
+    free(state);
+}
+
 struct gt_share *gt_snapshot_share(struct gt_snapshot *snapshot, int device, pid_t pid)
 {
     for (size_t i = 0; i < snapshot->share_count; i++)
@@ -120,6 +141,9 @@ bool gt_collector_fills(const struct gt_collector_type *type, enum gt_metric_id 
 {
     for (size_t i = 0; i < type->metric_count; i++)
         if (type->metrics[i] == metric)
+            return true;
+    for (size_t i = 0; i < type->origin_count; i++)
+        if (type->origins[i].metric == metric)
             return true;
     return false;
 }

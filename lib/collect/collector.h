@@ -41,6 +41,8 @@ struct gt_process {
     pid_t parent;
     uint64_t start; /* clock ticks after boot, field 22 of /proc/PID/stat */
     pid_t session;
+    size_t
+        slot; /* of those that live no two have the same: who keeps something of each has it in an array; see sample/tree.h */
     char name[16]; /* of the program, as the kernel shortens it */
     bool is_main;
     bool is_exiting; /* as of the last reading of stat: its memory goes by and by */
@@ -230,32 +232,44 @@ struct gt_collector_type {
     const char *help;
     const char *brand; /* of GPUs that it alone reads, or reads at last, for --gpu-brand; NULL: it has none */
     const char *const *libraries; /* names by which users replace what it loads, NULL at the end; NULL: it loads none */
-    const enum gt_metric_id *metrics; /* what it can fill */
-    size_t metric_count;
-    /* Origins of its figures. NULL, as where the driver is to be named: the source of the availability is, and counters are exact. */
+    /* What it can fill, with the origins of the figures; is_of_machine: those of the machine, not of processes. */
     const struct gt_origin *origins;
     size_t origin_count;
-    bool is_of_machine; /* its origins are of figures of the machine, not of processes */
-    /* Always fills *availability. State GT_READY leaves the collector's state in *ret; otherwise *ret is NULL.
-     * May append devices to the snapshot. Negative only for ENOMEM and the like. */
-    int (*open)(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+    bool is_of_machine;
+    /* What else it can fill: the origin is the source of the availability, and counters are exact. */
+    const enum gt_metric_id *metrics;
+    size_t metric_count;
+    size_t state_size;
+    /* These are in the availability when it is opened. */
+    const char *source;
+    double refresh;
+    /* Opens the state, which is all zero, and says in the availability whether it is ready (it is at first). May append devices to the
+     * snapshot. Negative only for ENOMEM and the like. */
+    int (*open)(void *state, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                 struct gt_availability *availability, struct gt_error *error);
     /* A negative result is worth one warning; what was filled in all the same is good. */
     int (*collect)(void *state, struct gt_snapshot *snapshot, struct gt_error *error);
+    /* Releases what the state holds, also where it was opened in part; NULL: nothing. */
     void (*close)(void *state);
-    /* Tells how the figures were had, as known by now ("host PIDs mapped by NSpid"); may be NULL. An empty text: nothing to add. */
+    /* Tells how the figures were had, as known by now ("host PIDs mapped by NSpid"). An empty text: nothing to add. NULL: `method`. */
     void (*describe)(const void *state, char *text, size_t size);
-    /* Why it has no figure of `metric`, as known by now; may be NULL. An empty text: not known. */
+    /* Why it has no figure of `metric`, as known by now. An empty text: not known. NULL: `missing`. */
     void (*explain)(const void *state, enum gt_metric_id metric, char *text, size_t size);
-    bool is_estimate;  /* its figures are no measurements */
-    bool claims;       /* it gives only those of its metrics that it claimed */
-    bool calls_driver; /* a call of it may never return: see sample/driver.h */
-    bool lags;         /* its counters are read less often than samples: it is asked once more at the end */
+    const char *method, *missing; /* NULL: nothing to say */
+    bool is_estimate;             /* its figures are no measurements */
+    bool claims;                  /* it gives only those of its metrics that it claimed */
+    bool calls_driver;            /* a call of it may never return: see sample/driver.h */
+    bool lags;                    /* its counters are read less often than samples: it is asked once more at the end */
 };
 
+/* Open a collector: *ret is its state, or NULL unless the availability is GT_READY. Negative only for ENOMEM and the like. */
+int gt_collector_open(const struct gt_collector_type *type, void **ret, const struct gt_collect_options *options,
+                      struct gt_snapshot *snapshot, struct gt_availability *availability, struct gt_error *error);
+/* Accepts NULL. */
+void gt_collector_close(const struct gt_collector_type *type, void *state);
 /* Returns true for a collector that reads energy counters of this machine and nothing else. */
 bool gt_collector_is_of_energy(const struct gt_collector_type *type);
-/* Returns true where the metric is among those it fills. */
+/* Returns true where it fills the metric. */
 bool gt_collector_fills(const struct gt_collector_type *type, enum gt_metric_id metric);
 
 extern const struct gt_collector_type *const gt_collector_types[];

@@ -202,7 +202,8 @@ static int read_gpus(struct gt_experiment_window *window)
 static double gpu_watts(const struct gt_experiment_window *window, size_t device)
 {
     const struct gt_experiment_gpu *gpu = &window->gpu[device];
-    double watts = gpu->joules / counted_seconds(window, &gpu->counter);
+    const struct gt_energy *energy = gt_attribution_gpu(window->attribution, device);
+    double watts = energy ? (energy->total - gpu->joules_at_begin) / counted_seconds(window, &gpu->counter) : NAN;
     return isnan(watts) ? mean_of(gpu->watts) : watts;
 }
 
@@ -229,8 +230,9 @@ static double ratio_by_use(const struct gt_experiment_window *window, size_t dev
 static double gpu_job_watts(const struct gt_experiment_window *window, size_t device)
 {
     const struct gt_experiment_gpu *gpu = &window->gpu[device];
-    bool is_counted = !isnan(gpu->joules) && !window->all_gpu_users;
-    double watts = is_counted ? gpu->job_joules / counted_seconds(window, &gpu->counter) : NAN;
+    const struct gt_energy *energy = gt_attribution_gpu(window->attribution, device);
+    bool is_counted = energy && !isnan(gpu->joules_at_begin) && !window->all_gpu_users;
+    double watts = is_counted ? (energy->job - gpu->job_at_begin) / counted_seconds(window, &gpu->counter) : NAN;
     return isnan(watts) ? gpu_watts(window, device) * ratio_by_use(window, device) : watts;
 }
 
@@ -244,32 +246,21 @@ static double job_cpu(const struct gt_experiment_window *window)
     return values[GT_CPU_TIME];
 }
 
-static void conclude_packages(struct gt_experiment_window *window)
+/* Counters begin at 0 with the recording; where one has no reading now, the next window covers the gap. */
+static void begin_at(double at_begin[GT_METRIC_COUNT], const double now[GT_METRIC_COUNT])
 {
-    const struct gt_snapshot *snapshot = &window->sampler->snapshot;
-    for (size_t i = 0; i < snapshot->package_count; i++) {
-        struct gt_experiment_package *package = &window->package[i];
-        package->used = 0;
-        for (int id = 0; id < GT_METRIC_COUNT; id++)
-            package->grown[id] = snapshot->package[i].value[id] - package->at_begin[id];
-        for (size_t k = 0; k < window->process_count; k++)
-            package->used += window->process[k].used_on[i];
-    }
+    for (int id = 0; id < GT_METRIC_COUNT; id++)
+        at_begin[id] = isnan(now[id]) ? at_begin[id] : now[id];
 }
 
 void gt_experiment_window_next(struct gt_experiment_window *window)
 {
     const struct gt_snapshot *snapshot = &window->sampler->snapshot;
-    for (size_t i = 0; i < snapshot->package_count; i++)
-        for (int id = 0; id < GT_METRIC_COUNT; id++)
-            if (!isnan(snapshot->package[i].value[id]))
-                window->package[i].at_begin[id] = snapshot->package[i].value[id];
     window->begin_ns = window->now_ns;
     window->begin_real_ns = window->now_real_ns;
-    /* Counters begin at 0 with the recording; where one has no reading now, the next window covers the gap. */
-    for (int id = 0; id < GT_METRIC_COUNT; id++)
-        if (!isnan(snapshot->system[id]))
-            window->at_begin[id] = snapshot->system[id];
+    begin_at(window->at_begin, snapshot->system);
+    for (size_t i = 0; i < snapshot->package_count; i++)
+        begin_at(window->package_at_begin[i], snapshot->package[i].value);
     for (int id = 0; id < GT_METRIC_COUNT; id++)
         begin_counter(&window->counter[id], window->now_ns);
     window->job_at_begin = job_cpu(window);
@@ -321,12 +312,9 @@ int gt_experiment_window_read(struct gt_experiment_window *window)
 
 void gt_experiment_window_conclude(struct gt_experiment_window *window)
 {
-    const struct gt_snapshot *snapshot = &window->sampler->snapshot;
     double seen = 0;
     window->seconds = (double)(window->now_ns - window->begin_ns) / 1e9;
     window->end_real_ns = window->now_real_ns;
-    for (int id = 0; id < GT_METRIC_COUNT; id++)
-        window->grown[id] = snapshot->system[id] - window->at_begin[id];
     for (size_t i = 0; i < window->process_count; i++) {
         struct gt_experiment_process *place = &window->process[i];
         place->cpu_used = fmax(0, place->cpu_time - place->at_begin);
@@ -340,64 +328,62 @@ void gt_experiment_window_conclude(struct gt_experiment_window *window)
         if (window->process[i].pid == window->sampler->tree.main)
             window->late_pid = window->sampler->tree.main;
     window->late = fmax(0, window->job_cpu - seen);
-    conclude_packages(window);
-    for (size_t i = 0; i < snapshot->device_count; i++) {
-        const struct gt_energy *energy = gt_attribution_gpu(window->attribution, i);
-        struct gt_experiment_gpu *gpu = &window->gpu[i];
-        gpu->joules = energy ? energy->total - gpu->joules_at_begin : NAN;
-        gpu->job_joules = energy ? energy->job - gpu->job_at_begin : NAN;
-    }
     window->temperature_count = gt_temperatures_read(&window->sampler->root, window->temperature,
                                                      GT_EXPERIMENT_TEMPERATURES);
 }
 
+/* What a counter of the machine grew by in the window; NaN: not measured. */
+static double grown(const struct gt_experiment_window *window, enum gt_metric_id id)
+{
+    return window->sampler->snapshot.system[id] - window->at_begin[id];
+}
+
 double gt_experiment_watts(const struct gt_experiment_window *window, enum gt_metric_id energy)
 {
-    return window->seconds > 0 ? window->grown[energy] / counted_seconds(window, &window->counter[energy]) : NAN;
+    return window->seconds > 0 ? grown(window, energy) / counted_seconds(window, &window->counter[energy]) : NAN;
 }
 
 /* The machine counts in clock ticks, processes in nanoseconds: in short windows the job may seem to have used more. */
 static double cpu_ratio(const struct gt_experiment_window *window, double seconds)
 {
-    double busy = fmax(window->grown[GT_CPU_TIME], window->job_cpu);
-    return isnan(window->grown[GT_CPU_TIME]) ? NAN : busy > 0 ? seconds / busy : 0;
+    double all = grown(window, GT_CPU_TIME), busy = fmax(all, window->job_cpu);
+    return isnan(all) ? NAN : busy > 0 ? seconds / busy : 0;
 }
 
-static double used_on_all(const struct gt_experiment_window *window)
+/* CPU seconds that the processes used on each package, and on all of them. */
+static double used_on(const struct gt_experiment_window *window, double used[GT_PACKAGES])
 {
-    double sum = 0;
-    for (size_t i = 0; i < window->sampler->snapshot.package_count; i++)
-        sum += window->package[i].used;
-    return sum;
+    double all = 0;
+    for (size_t i = 0; i < window->sampler->snapshot.package_count; i++) {
+        used[i] = 0;
+        for (size_t k = 0; k < window->process_count; k++)
+            used[i] += window->process[k].used_on[i];
+        all += used[i];
+    }
+    return all;
 }
 
-/* The part of a process's CPU time that was on a package; of one that was seen on none, as the others'. */
-static double part_on(const struct gt_experiment_window *window, const struct gt_experiment_process *process,
-                      size_t package)
-{
-    double own = 0, all = used_on_all(window);
-    for (size_t i = 0; i < window->sampler->snapshot.package_count; i++)
-        own += process->used_on[i];
-    if (own > 0)
-        return process->used_on[package] / own;
-    return all > 0 ? window->package[package].used / all : 1.0 / (double)window->sampler->snapshot.package_count;
-}
-
+/* A process that was seen on no package was on them as the others were. */
 double gt_experiment_process_watts(const struct gt_experiment_window *window,
                                    const struct gt_experiment_process *process, double seconds,
                                    enum gt_metric_id energy)
 {
-    size_t count = window->sampler->snapshot.package_count;
-    double watts = 0, all = used_on_all(window), late = all > 0 ? window->job_cpu / all : 1;
-    if (!count || isnan(window->grown[energy]))
+    const struct gt_snapshot *snapshot = &window->sampler->snapshot;
+    double used[GT_PACKAGES], all = used_on(window, used), late = all > 0 ? window->job_cpu / all : 1;
+    double own = 0, watts = 0, counted = counted_seconds(window, &window->counter[energy]);
+    if (!snapshot->package_count || isnan(grown(window, energy)))
         return cpu_ratio(window, seconds) * gt_experiment_watts(window, energy);
-    for (size_t i = 0; i < count; i++) {
-        const struct gt_experiment_package *package = &window->package[i];
-        double busy = fmax(package->grown[GT_CPU_TIME], package->used * fmax(1, late));
-        double drawn = isnan(package->grown[energy]) ? 0 : package->grown[energy];
-        if (busy > 0 && window->seconds > 0)
-            watts += drawn / counted_seconds(window, &window->counter[energy]) * part_on(window, process, i) * seconds /
-                     busy;
+    for (size_t i = 0; i < snapshot->package_count; i++)
+        own += process->used_on[i];
+    for (size_t i = 0; i < snapshot->package_count && window->seconds > 0; i++) {
+        const double *now = snapshot->package[i].value, *before = window->package_at_begin[i];
+        double busy = fmax(now[GT_CPU_TIME] - before[GT_CPU_TIME], used[i] * fmax(1, late));
+        double drawn = isnan(now[energy]) ? 0 : now[energy] - before[energy];
+        double part = own > 0   ? process->used_on[i] / own
+                      : all > 0 ? used[i] / all
+                                : 1.0 / (double)snapshot->package_count;
+        if (busy > 0)
+            watts += drawn / counted * part * seconds / busy;
     }
     return watts;
 }
@@ -454,35 +440,37 @@ static double process_value(const struct gt_experiment_window *window, const str
     return NAN;
 }
 
-static void each_process(struct gt_json *json, const struct gt_experiment_window *window, const char *key,
-                         enum process_value which)
-{
-    begin(json, key);
-    for (size_t i = 0; i < window->process_count; i++)
-        numbered(json, window->process[i].pid, process_value(window, &window->process[i], which));
-    gt_json_object_end(json);
-}
-
 static void cpu(struct gt_json *json, const struct gt_experiment_window *window)
 {
+    static const struct {
+        const char *key;
+        enum process_value value;
+        enum gt_metric_id of; /* it is left out where this was not measured; GT_METRIC_COUNT: it is always there */
+    } each[] = {
+        {"per_process_cpu_uses", CPU_USE, GT_METRIC_COUNT},
+        {"absolute_cpu_time_per_pid", CPU_SECONDS, GT_METRIC_COUNT},
+        {"per_process_mem_use_abs", PSS, GT_METRIC_COUNT},
+        {"per_process_mem_use_percent", MEMORY_RATIO, GT_METRIC_COUNT},
+        {"per_process_mem_use_uss", USS, GT_METRIC_COUNT},
+        {"rel_intel_power", PACKAGE_WATTS, GT_CPU_ENERGY},
+        {"per_process_cpu_power", CORE_WATTS, GT_CORE_ENERGY},
+        {"per_process_dram_power", DRAM_WATTS, GT_DRAM_ENERGY},
+    };
     begin(json, "cpu");
-    each_process(json, window, "per_process_cpu_uses", CPU_USE);
-    each_process(json, window, "absolute_cpu_time_per_pid", CPU_SECONDS);
-    each_process(json, window, "per_process_mem_use_abs", PSS);
-    each_process(json, window, "per_process_mem_use_percent", MEMORY_RATIO);
-    each_process(json, window, "per_process_mem_use_uss", USS);
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        if (each[i].of != GT_METRIC_COUNT && isnan(grown(window, each[i].of)))
+            continue;
+        begin(json, each[i].key);
+        for (size_t k = 0; k < window->process_count; k++)
+            numbered(json, window->process[k].pid, process_value(window, &window->process[k], each[i].value));
+        gt_json_object_end(json);
+    }
     number(json, "total_mem_use", window->sampler->snapshot.system[GT_RAM]);
     number(json, "intel_power", gt_experiment_watts(window, GT_CPU_ENERGY));
     number(json, "psys_power", gt_experiment_watts(window, GT_PLATFORM_ENERGY));
     number(json, "total_cpu_power", gt_experiment_watts(window, GT_CORE_ENERGY));
     number(json, "uncore_power", gt_experiment_watts(window, GT_UNCORE_ENERGY));
     number(json, "total_dram_power", gt_experiment_watts(window, GT_DRAM_ENERGY));
-    if (!isnan(window->grown[GT_CPU_ENERGY]))
-        each_process(json, window, "rel_intel_power", PACKAGE_WATTS);
-    if (!isnan(window->grown[GT_CORE_ENERGY]))
-        each_process(json, window, "per_process_cpu_power", CORE_WATTS);
-    if (!isnan(window->grown[GT_DRAM_ENERGY]))
-        each_process(json, window, "per_process_dram_power", DRAM_WATTS);
     gt_json_object_end(json);
 }
 
@@ -502,7 +490,7 @@ static double sum_over_users(const struct gt_experiment_window *window, size_t d
     return users ? sum : 0;
 }
 
-enum gpu_value { WATTS, JOB_WATTS, MEMORY, USE, USE_PERCENT, JOB_USE, JOB_MEMORY, JOB_RATIO };
+enum gpu_value { WATTS, JOB_WATTS, MEMORY, USE_PERCENT, JOB_USE, JOB_MEMORY, JOB_RATIO };
 
 static double gpu_value(const struct gt_experiment_window *window, size_t device, enum gpu_value which)
 {
@@ -511,7 +499,6 @@ static double gpu_value(const struct gt_experiment_window *window, size_t device
     case WATTS: return gpu_watts(window, device);
     case JOB_WATTS: return gpu_job_watts(window, device);
     case MEMORY: return mean_of(window->gpu[device].memory);
-    case USE: return mean_of(window->gpu[device].use);
     case USE_PERCENT: return mean_of(window->gpu[device].use) * 100;
     case JOB_USE: return ours;
     case JOB_MEMORY: return sum_over_users(window, device, true, true);
@@ -520,24 +507,7 @@ static double gpu_value(const struct gt_experiment_window *window, size_t device
     return NAN;
 }
 
-/* GPUs are numbered as boards, in the drivers' order. */
-static void each_gpu(struct gt_json *json, const struct gt_experiment_window *window, enum gpu_value which)
-{
-    int64_t card = 0;
-    for (size_t i = 0; i < window->sampler->snapshot.device_count; i++)
-        if (is_board(window, i))
-            numbered(json, card++, gpu_value(window, i, which));
-}
-
-static void per_gpu(struct gt_json *json, const struct gt_experiment_window *window, const char *key,
-                    enum gpu_value which)
-{
-    begin(json, key);
-    each_gpu(json, window, which);
-    gt_json_object_end(json);
-}
-
-/* Sum and number of the boards that have a value. */
+/* Over the boards that have a value. */
 static struct gt_experiment_mean over_gpus(const struct gt_experiment_window *window, enum gpu_value which)
 {
     struct gt_experiment_mean all = {0};
@@ -575,9 +545,24 @@ static void per_gpu_and_process(struct gt_json *json, const struct gt_experiment
     gt_json_object_end(json);
 }
 
-/* Older versions of AIPowerMeter stop when the names they know are not there, so these are null where not measured. */
+/* GPUs are numbered as boards, in the drivers' order. Older versions of AIPowerMeter stop when the names they know are not there, so two
+ * sums are null where not measured. */
 static void gpu(struct gt_json *json, const struct gt_experiment_window *window)
 {
+    static const struct {
+        const char *key;
+        enum gpu_value value;
+    } each[] = {
+        {"per_gpu_nvidia_power", WATTS},
+        {"per_gpu_power_draw", WATTS},
+        {"per_gpu_nvidia_memory", MEMORY},
+        {"per_gpu_nvidia_use_rate", USE_PERCENT},
+        {"nvidia_mem_use", JOB_MEMORY},
+        {"nvidia_sm_use", JOB_USE},
+        {"per_gpu_absolute_percent_usage", JOB_USE},
+        {"per_gpu_estimated_attributable_utilization", JOB_RATIO},
+        {"per_gpu_attributable_power", JOB_WATTS},
+    };
     double watts = sum_over_gpus(window, WATTS), job_watts = sum_over_gpus(window, JOB_WATTS);
     begin(json, "gpu");
     number(json, "nvidia_power", watts);
@@ -585,22 +570,21 @@ static void gpu(struct gt_json *json, const struct gt_experiment_window *window)
     gt_json_double(json, watts);
     number(json, "nvidia_attributable_power", job_watts);
     number(json, "nvidia_memory", sum_over_gpus(window, MEMORY));
-    number(json, "nvidia_use_rate", mean_of(over_gpus(window, USE)) * 100);
-    per_gpu(json, window, "per_gpu_nvidia_power", WATTS);
-    per_gpu(json, window, "per_gpu_power_draw", WATTS);
-    per_gpu(json, window, "per_gpu_nvidia_memory", MEMORY);
-    per_gpu(json, window, "per_gpu_nvidia_use_rate", USE_PERCENT);
-    begin(json, "per_gpu_attributable_power");
-    each_gpu(json, window, JOB_WATTS);
-    gt_json_key(json, "all");
-    gt_json_double(json, job_watts);
-    gt_json_object_end(json);
+    number(json, "nvidia_use_rate", mean_of(over_gpus(window, USE_PERCENT)));
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        int64_t card = 0;
+        begin(json, each[i].key);
+        for (size_t k = 0; k < window->sampler->snapshot.device_count; k++)
+            if (is_board(window, k))
+                numbered(json, card++, gpu_value(window, k, each[i].value));
+        if (each[i].value == JOB_WATTS) {
+            gt_json_key(json, "all");
+            gt_json_double(json, job_watts);
+        }
+        gt_json_object_end(json);
+    }
     per_gpu_and_process(json, window, "per_gpu_attributable_mem_use", true);
     per_gpu_and_process(json, window, "per_gpu_per_pid_utilization_absolute", false);
-    per_gpu(json, window, "per_gpu_absolute_percent_usage", JOB_USE);
-    per_gpu(json, window, "nvidia_mem_use", JOB_MEMORY);
-    per_gpu(json, window, "nvidia_sm_use", JOB_USE);
-    per_gpu(json, window, "per_gpu_estimated_attributable_utilization", JOB_RATIO);
     number(json, "time", (double)window->end_real_ns / 1e9);
     gt_json_object_end(json);
 }
@@ -784,8 +768,7 @@ int gt_power_log_end(struct gt_power_log *log, struct gt_error *error)
     int status = log->has_records ? gt_file_write_all(log->fd, SEGMENT_END, sizeof SEGMENT_END - 1) : 0;
     if (status < 0)
         gt_error_system(error, -status, "%s", log->path);
-    if (log->fd >= 0)
-        close(log->fd);
+    gt_close_fd(log->fd);
     gt_experiment_window_release(&log->window);
     return status;
 }

@@ -57,19 +57,11 @@ struct gt_experiment_counter {
 
 struct gt_experiment_gpu {
     struct gt_experiment_counter counter;
-    double joules, job_joules;            /* of the window, NaN: not measured */
     double joules_at_begin, job_at_begin; /* NaN: not measured then */
     struct gt_experiment_mean watts, use, memory;
 };
 
 enum { GT_EXPERIMENT_TEMPERATURES = 128 };
-
-/* One processor package of several. */
-struct gt_experiment_package {
-    double at_begin[GT_METRIC_COUNT]; /* counters, as the snapshot has them */
-    double grown[GT_METRIC_COUNT];    /* in the window; NaN: not measured */
-    double used;                      /* CPU seconds of the processes on it in the window */
-};
 
 struct gt_experiment_window {
     const struct gt_sampler *sampler;
@@ -79,15 +71,14 @@ struct gt_experiment_window {
     int64_t begin_ns, begin_real_ns, end_real_ns;
     int64_t now_ns, now_real_ns; /* of the last reading: where the processors' counter had news, when that was read */
     double seconds;              /* length of the window */
-    double at_begin[GT_METRIC_COUNT]; /* counters of the machine */
-    double grown[GT_METRIC_COUNT];    /* what they grew by in the window; NaN: not measured */
+    double at_begin[GT_METRIC_COUNT];                      /* counters of the machine, */
+    double package_at_begin[GT_PACKAGES][GT_METRIC_COUNT]; /* and of its packages, where there are several */
     struct gt_experiment_counter counter[GT_METRIC_COUNT];
     double job_at_begin, job_cpu, late; /* CPU seconds: before the window; in it; the part that was seen late */
     struct gt_experiment_process *process;
     size_t process_count, process_capacity;
-    unsigned memory_count;                             /* readings of the window at which any process had memory */
-    struct gt_experiment_package package[GT_PACKAGES]; /* of the snapshot's */
-    struct gt_experiment_gpu *gpu;                     /* one for each device of the snapshot */
+    unsigned memory_count;         /* readings of the window at which any process had memory */
+    struct gt_experiment_gpu *gpu; /* one for each device of the snapshot */
     struct gt_experiment_user *user;
     size_t user_count, user_capacity;
     struct gt_temperature temperature[GT_EXPERIMENT_TEMPERATURES]; /* when the window ended */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/map.h"
 #include "collect/process/process.h"
 
 static const double LEAST_RAM = 0x1p20; /* below this a process is not asked again */
@@ -74,7 +75,7 @@ static int group_of(struct gt_made_groups *groups, const struct gt_process *proc
     ssize_t length = gt_process_read_text(process, "cgroup", text, sizeof text);
     if (length <= 0)
         return UNKNOWN;
-    uint64_t hash = gt_control_groups_hash(text);
+    uint64_t hash = gt_hash(text, (size_t)length);
     int found = known(groups, hash);
     if (found != UNKNOWN && (found < 0 || !groups->made[found].is_gone))
         return found;

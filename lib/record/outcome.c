@@ -22,8 +22,9 @@ static void final_late_metrics(const struct gt_sampler *sampler, struct gt_outco
 {
     for (size_t i = 0; i < sampler->source_count; i++) {
         const struct gt_sampler_source *source = &sampler->source[i];
-        for (size_t k = 0; source->state && source->type->lags && k < source->type->metric_count; k++) {
-            enum gt_metric_id id = source->type->metrics[k];
+        for (int id = 0; source->state && source->type->lags && id < GT_METRIC_COUNT; id++) {
+            if (!gt_collector_fills(source->type, id))
+                continue;
             if (!isnan(sampler->snapshot.system[id]))
                 outcome->value[GT_SCOPE_SYSTEM][id] = sampler->snapshot.system[id];
             if (!isnan(sampler->snapshot.job[id]))
@@ -184,6 +185,8 @@ static void describe_missing(const struct gt_recorder *recorder, struct gt_prove
                  source->availability.reason[0] ? source->availability.reason : "not on this machine");
     else if (source && source->type->explain)
         source->type->explain(source->state, gt_energy_whole(entry->metric), entry->note, sizeof entry->note);
+    else if (source && source->type->missing)
+        snprintf(entry->note, sizeof entry->note, "%s", source->type->missing);
     if (!entry->note[0])
         snprintf(entry->note, sizeof entry->note, "%s",
                  recorder->summary.samples ? "not measured in this run" : "the run ended before the first sample");
@@ -228,6 +231,8 @@ static void describe_measured(const struct gt_recorder *recorder, struct gt_prov
     restate(entry, is_counter ? GT_EXACT : GT_SAMPLED, source ? source->availability.source : "", "");
     if (source && source->state && source->type->describe)
         source->type->describe(source->state, entry->note, sizeof entry->note);
+    else if (source && source->state && source->type->method)
+        snprintf(entry->note, sizeof entry->note, "%s", source->type->method);
 }
 
 /* The main process's peak is exact when the kernel told of it at its end, or while it lives. */

@@ -77,15 +77,15 @@ static double legacy(const struct gt_process *process, int k)
     return inclusive(process, k) + lost(process, k);
 }
 
-double gt_account_used(const struct gt_process *process)
+double gt_account_used(const struct gt_process *process, int k)
 {
-    return legacy(process, 0) - process->baseline.base[0];
+    return legacy(process, k) - process->baseline.base[k];
 }
 
 static void end_without_parent(struct gt_account *account, const struct gt_process *process)
 {
     for (int k = 0; k < GT_ACCOUNTED; k++)
-        account->ended[k] += legacy(process, k) - process->baseline.base[k];
+        account->ended[k] += gt_account_used(process, k);
 }
 
 static void leave_to(struct gt_process *parent, const struct gt_process *child)
@@ -164,7 +164,7 @@ static void settle_gone(struct gt_account *account, struct gt_tree *tree, struct
     for (size_t i = count; i-- > 0;) {
         struct gt_process *heir = find_heir(tree, gone[i]);
         if (gone[i]->rank && (!heir || heir->rank != gone[i]->rank))
-            gone[i]->rank->ended_cpu += gt_account_used(gone[i]);
+            gone[i]->rank->ended_cpu += gt_account_used(gone[i], 0);
         if (heir)
             leave_to(heir, gone[i]);
         else
@@ -383,7 +383,7 @@ static const double *used_by(struct gt_process *process)
     struct gt_usage_baseline *baseline = &process->baseline;
     if (baseline->version != process->version)
         for (int k = 0; k < GT_ACCOUNTED; k++)
-            baseline->used[k] = legacy(process, k) - baseline->base[k];
+            baseline->used[k] = gt_account_used(process, k);
     baseline->version = process->version;
     return baseline->used;
 }

@@ -58,8 +58,8 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct 
 void gt_account_hear(struct gt_account *account, const struct gt_tree *tree, const struct gt_exit_record *ended);
 /* Call after each look: what all have used never falls, though what children leave to their parents comes in clock ticks, and late. */
 void gt_account_keep(struct gt_account *account, const struct gt_tree *tree);
-/* Returns CPU seconds that a member and its ended descendants have used since tracking began. */
-double gt_account_used(const struct gt_process *process);
+/* Returns what a member and its ended descendants have used of gt_accounted[k] since tracking began. */
+double gt_account_used(const struct gt_process *process, int k);
 /* Totals of the job, NaN where nothing was measured. */
 void gt_account_totals(const struct gt_account *account, const struct gt_tree *tree, double values[GT_METRIC_COUNT]);
 

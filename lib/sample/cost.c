@@ -115,8 +115,7 @@ static int open_own_regions(struct gt_error *error)
     ssize_t size = (ssize_t)((uintptr_t)gt_carbon_end - (uintptr_t)gt_carbon_start);
     if (fd < 0 || write(fd, gt_carbon_start, (size_t)size) != size || lseek(fd, 0, SEEK_SET) < 0) {
         int status = gt_error_system(error, errno, "%s", GT_CARBON_FILE);
-        if (fd >= 0)
-            close(fd);
+        gt_close_fd(fd);
         return status;
     }
     return fd;

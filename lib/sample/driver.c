@@ -94,12 +94,12 @@ static void perform(struct gt_driver *driver, enum request request)
 {
     driver->error = (struct gt_error){0};
     if (request == OPEN)
-        driver->status = driver->type->open(&driver->state, &driver->options, &driver->snapshot, &driver->availability,
-                                            &driver->error);
+        driver->status = gt_collector_open(driver->type, &driver->state, &driver->options, &driver->snapshot,
+                                           &driver->availability, &driver->error);
     else if (request == COLLECT)
         driver->status = driver->type->collect(driver->state, &driver->snapshot, &driver->error);
-    else if (driver->state)
-        driver->type->close(driver->state);
+    else
+        gt_collector_close(driver->type, driver->state);
 }
 
 static void *run(void *argument)

@@ -36,8 +36,8 @@ static int open_source(struct gt_sampler *sampler, size_t number, double seconds
 {
     struct gt_sampler_source *source = &sampler->source[number];
     int status = source->type->calls_driver ? open_driver(sampler, source, seconds, error)
-                                            : source->type->open(&source->state, &sampler->collect, &sampler->snapshot,
-                                                                 &source->availability, error);
+                                            : gt_collector_open(source->type, &source->state, &sampler->collect,
+                                                                &sampler->snapshot, &source->availability, error);
     if (status == -EINPROGRESS) {
         sampler->is_opening = true;
         return gt_unavailable(&source->availability, GT_ABSENT, NULL, "its driver is being opened");
@@ -266,8 +266,8 @@ void gt_sampler_close(struct gt_sampler *sampler)
     for (size_t i = 0; i < sampler->source_count; i++)
         if (sampler->source[i].driver)
             gt_driver_close(sampler->source[i].driver);
-        else if (sampler->source[i].state)
-            sampler->source[i].type->close(sampler->source[i].state);
+        else
+            gt_collector_close(sampler->source[i].type, sampler->source[i].state);
     free(sampler->source);
     free(sampler->snapshot.device);
     free(sampler->snapshot.share);
@@ -287,9 +287,8 @@ void gt_sampler_close(struct gt_sampler *sampler)
 static bool is_given_elsewhere(const struct gt_sampler *sampler, enum gt_metric_id metric)
 {
     for (size_t i = 0; i < sampler->source_count; i++)
-        for (size_t k = 0; sampler->source[i].state && k < sampler->source[i].type->metric_count; k++)
-            if (sampler->source[i].type->metrics[k] == metric)
-                return true;
+        if (sampler->source[i].state && gt_collector_fills(sampler->source[i].type, metric))
+            return true;
     return false;
 }
 
@@ -297,11 +296,11 @@ bool gt_sampler_complaint(const struct gt_sampler *sampler, size_t number, char 
 {
     const struct gt_sampler_source *source = &sampler->source[number];
     const struct gt_availability *availability = &source->availability;
-    bool is_missed = !source->type->metric_count;
+    bool is_missed = !source->type->metric_count && !source->type->origin_count;
     if (availability->state != GT_DENIED && availability->state != GT_BROKEN)
         return false;
-    for (size_t i = 0; i < source->type->metric_count; i++)
-        is_missed |= !is_given_elsewhere(sampler, source->type->metrics[i]);
+    for (int id = 0; id < GT_METRIC_COUNT; id++)
+        is_missed |= gt_collector_fills(source->type, id) && !is_given_elsewhere(sampler, id);
     snprintf(sentence, size, "%s: %s%s%s", availability->source, availability->reason,
              availability->remedy[0] ? "; try: " : "", availability->remedy);
     return is_missed;

@@ -23,6 +23,8 @@ static int append(struct gt_tree *tree, pid_t pid)
 {
     struct gt_process *process;
     int status = GT_GROW_TO(tree->process, tree->capacity, tree->count + 1);
+    if (status >= 0)
+        status = GT_GROW_TO(tree->free_slot, tree->free_capacity, tree->slots + 1);
     if (status < 0 || (status = gt_process_open(&process, tree->root, pid)) < 0)
         return status;
     if ((status = gt_map_put(&tree->places, pid, (uint32_t)tree->count)) < 0) {
@@ -30,6 +32,7 @@ static int append(struct gt_tree *tree, pid_t pid)
         return status;
     }
     process->is_main = pid == tree->main && tree->count == 0;
+    process->slot = tree->free_slots ? tree->free_slot[--tree->free_slots] : tree->slots++;
     tree->process[tree->count++] = process;
     tree->started++;
     return 1;
@@ -88,6 +91,7 @@ void gt_tree_close(struct gt_tree *tree)
         gt_process_close(tree->process[i]);
     gt_process_close(tree->tracker);
     free(tree->process);
+    free(tree->free_slot);
     gt_map_release(&tree->places);
     free(tree->found);
     gt_map_release(&tree->left_out);
@@ -212,6 +216,7 @@ void gt_tree_drop_gone(struct gt_tree *tree)
         keep_split(tree, tree->process[i]->placement);
         if (tree->peak && tree->process[i]->peak != GT_PEAK_NONE)
             gt_job_peak_settle(tree->peak, tree->process[i]->peak, false);
+        tree->free_slot[tree->free_slots++] = tree->process[i]->slot;
         gt_process_close(tree->process[i]);
     }
     if (kept == tree->count)

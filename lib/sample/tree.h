@@ -14,7 +14,10 @@ struct gt_tree {
     struct gt_process **process; /* the main process first while it lives */
     size_t count, capacity;
     struct gt_map places; /* in `process`, by PID */
-    pid_t *found;         /* scratch of one search */
+    size_t slots;         /* above that of any process so far */
+    size_t *free_slot;    /* those of processes that were dropped */
+    size_t free_slots, free_capacity;
+    pid_t *found; /* scratch of one search */
     size_t found_capacity;
     struct gt_process *tracker; /* ourselves, when ended parents leave us their children; else NULL */
     bool has_left_out;          /* a member, which its parent may wait for */

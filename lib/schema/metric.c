@@ -38,6 +38,11 @@ bool gt_metric_has(enum gt_metric_id id, enum gt_scope scope)
     return gt_metrics[id].scopes & (1u << scope);
 }
 
+bool gt_metric_is_summed(enum gt_metric_id id)
+{
+    return gt_metrics[id].kind == GT_GAUGE && gt_metrics[id].combine == GT_SUM && gt_metric_has(id, GT_SCOPE_PROCESS);
+}
+
 const char *gt_scope_name(enum gt_scope scope)
 {
     static const char *const names[] = {"system", "main", "descendants", "combined", "process", "gpu"};

@@ -53,6 +53,8 @@ const char *gt_unit_name(enum gt_unit unit);    /* "bytes", "seconds", ... */
 const char *gt_kind_name(enum gt_kind kind);
 const char *gt_job_rule_name(enum gt_job_rule rule); /* "add", "bound", ... */
 
+/* Returns true for a state of processes that is summed over those of a job. */
+bool gt_metric_is_summed(enum gt_metric_id metric);
 /* Set all values of a row to "not measured". */
 void gt_values_clear(double values[GT_METRIC_COUNT]);
 

@@ -466,8 +466,7 @@ static void close_table(struct table *table)
 {
     free_line(table->header, table->header_count);
     gt_csv_close(table->csv);
-    if (table->fd >= 0)
-        close(table->fd);
+    gt_close_fd(table->fd);
     free(table->path);
 }
 

@@ -54,7 +54,7 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
 void gpu_machine_end(struct gpu_machine *machine)
 {
     if (machine->state)
-        machine->type->close(machine->state);
+        gt_collector_close(machine->type, machine->state);
     free(machine->snapshot.device);
     free(machine->snapshot.share);
     free(machine->snapshot.hwm);
@@ -156,8 +156,9 @@ void gpu_machine_library(struct gpu_machine *machine, const char *name, const ch
 enum gt_source_state gpu_machine_open(struct gpu_machine *machine, const struct gt_collector_type *type)
 {
     machine->type = type;
-    assert_int_equal(
-        type->open(&machine->state, &machine->options, &machine->snapshot, &machine->availability, &machine->error), 0);
+    assert_int_equal(gt_collector_open(type, &machine->state, &machine->options, &machine->snapshot,
+                                       &machine->availability, &machine->error),
+                     0);
     assert_int_equal(machine->state != NULL, machine->availability.state == GT_READY);
     return machine->availability.state;
 }

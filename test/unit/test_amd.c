@@ -309,7 +309,7 @@ static void a_package_is_not_added_to_its_cores(void **state)
         else
             assert_close(value(0, GT_GPU_ENERGY), 290, 1e-6);
         assert_int_equal(strstr(text, "left out") != NULL, has_other);
-        machine.type->close(machine.state);
+        gt_collector_close(machine.type, machine.state);
         machine.state = NULL;
     }
 }

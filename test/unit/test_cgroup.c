@@ -81,15 +81,13 @@ static void version_1_is_found_with_controllers_mounted_together(void **state)
         *state,
         "9:cpu,cpuacct:/slice\n"
         "8:memory:/slice/job\n"
-        "7:pids:/\n"
         "1:name=systemd:/elsewhere\n",
         "33 25 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
-        "34 25 0:29 / /cg/cpu,cpuacct rw shared:9 master:3 - cgroup none rw,cpu,cpuacct\n"
-        "35 25 0:30 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n");
+        "34 25 0:29 / /cg/cpu,cpuacct rw shared:9 master:3 - cgroup none rw,cpu,cpuacct\n");
     assert_string_equal(place.path[GT_CGROUP_UNIFIED], "");
     assert_string_equal(place.path[GT_CGROUP_MEMORY], "sys/fs/cgroup/memory/slice/job");
     assert_string_equal(place.path[GT_CGROUP_CPUACCT], "cg/cpu,cpuacct/slice");
-    assert_string_equal(place.path[GT_CGROUP_PIDS], "sys/fs/cgroup/pids");
+    assert_string_equal(place.path[GT_CGROUP_CPU], "cg/cpu,cpuacct/slice");
     assert_true(place.schedules[GT_CGROUP_CPUACCT]);
     assert_false(place.schedules[GT_CGROUP_MEMORY]);
 }
@@ -109,11 +107,12 @@ static void a_hybrid_has_both(void **state)
 /* A container without a namespace of control groups sees long names, and of the hierarchies only its own part. */
 static void a_container_sees_its_part(void **state)
 {
-    struct gt_cgroup_place place = locate(*state, "4:memory:/docker/0af3/job\n3:pids:/docker/0af31\n",
-                                          "35 31 0:32 /docker/0af3 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
-                                          "36 31 0:33 /docker/0af3 /sys/fs/cgroup/pids ro - cgroup cgroup rw,pids\n");
+    struct gt_cgroup_place place = locate(
+        *state, "4:memory:/docker/0af3/job\n3:cpuacct:/docker/0af31\n",
+        "35 31 0:32 /docker/0af3 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
+        "36 31 0:33 /docker/0af3 /sys/fs/cgroup/cpuacct ro - cgroup cgroup rw,cpuacct\n");
     assert_string_equal(place.path[GT_CGROUP_MEMORY], "sys/fs/cgroup/memory/job");
-    assert_string_equal(place.path[GT_CGROUP_PIDS], "");
+    assert_string_equal(place.path[GT_CGROUP_CPUACCT], "");
 }
 
 static void a_container_with_a_namespace_sees_a_top(void **state)
@@ -153,42 +152,32 @@ static void version_2_figures_are_read(void **state)
     store(stored, "cg/job/memory.current", "1048576\n");
     store(stored, "cg/job/memory.peak", "2097152\n");
     store(stored, "cg/job/cpu.stat", "usage_usecs 9\nuser_usec 1\nusage_usec 1500000\nsystem_usec 2\n");
-    store(stored, "cg/job/pids.current", "3\n");
     assert_int_equal(gt_cgroup_open(&cgroup, &stored->root, &place, NULL), 0);
     gt_cgroup_read(cgroup, figure);
     assert_true(figure[GT_CGROUP_FIGURE_MEMORY] == 1048576);
     assert_true(figure[GT_CGROUP_FIGURE_MEMORY_PEAK] == 2097152);
     assert_true(figure[GT_CGROUP_FIGURE_CPU] == 1.5);
-    assert_true(figure[GT_CGROUP_FIGURE_TASKS] == 3);
-    assert_true(isnan(figure[GT_CGROUP_FIGURE_TASKS_PEAK])); /* an older kernel */
-    assert_null(gt_cgroup_source(cgroup, GT_CGROUP_FIGURE_TASKS_PEAK));
     store(stored, "cg/job/memory.current", "4096\n");
     store(stored, "cg/job/cpu.stat", "user_usec 1\n");
-    store(stored, "cg/job/pids.current", "max\n");
     gt_cgroup_read(cgroup, figure);
     assert_true(figure[GT_CGROUP_FIGURE_MEMORY] == 4096);
     assert_true(isnan(figure[GT_CGROUP_FIGURE_CPU]));
-    assert_true(isnan(figure[GT_CGROUP_FIGURE_TASKS]));
     gt_cgroup_close(cgroup);
 }
 
 static void version_1_figures_are_read(void **state)
 {
     struct stored *stored = *state;
-    struct gt_cgroup_place place = {
-        .path = {[GT_CGROUP_MEMORY] = "m", [GT_CGROUP_CPUACCT] = "c", [GT_CGROUP_PIDS] = "p"}};
+    struct gt_cgroup_place place = {.path = {[GT_CGROUP_MEMORY] = "m", [GT_CGROUP_CPUACCT] = "c"}};
     struct gt_cgroup *cgroup;
     double figure[GT_CGROUP_FIGURES];
     store(stored, "m/memory.usage_in_bytes", "8192\n");
     store(stored, "m/memory.max_usage_in_bytes", "16384\n");
     store(stored, "c/cpuacct.usage", "2500000000\n");
-    store(stored, "p/pids.current", "4\n");
-    store(stored, "p/pids.peak", "5\n");
     assert_int_equal(gt_cgroup_open(&cgroup, &stored->root, &place, NULL), 0);
     gt_cgroup_read(cgroup, figure);
     assert_true(figure[GT_CGROUP_FIGURE_MEMORY] == 8192 && figure[GT_CGROUP_FIGURE_MEMORY_PEAK] == 16384);
     assert_true(figure[GT_CGROUP_FIGURE_CPU] == 2.5);
-    assert_true(figure[GT_CGROUP_FIGURE_TASKS] == 4 && figure[GT_CGROUP_FIGURE_TASKS_PEAK] == 5);
     assert_int_equal(gt_cgroup_remove(cgroup, NULL), 0); /* not ours: stays */
     gt_cgroup_read(cgroup, figure);
     assert_true(figure[GT_CGROUP_FIGURE_MEMORY] == 8192);
@@ -205,26 +194,26 @@ static void the_collector_fills_the_job_from_its_own_group_only(void **state)
     struct gt_snapshot snapshot = {0};
     void *collector;
     gt_values_clear(snapshot.job);
-    assert_int_equal(gt_collector_cgroup.open(&collector, &options, &snapshot, &availability, NULL), 0);
+    assert_int_equal(gt_collector_open(&gt_collector_cgroup, &collector, &options, &snapshot, &availability, NULL), 0);
     assert_int_equal(availability.state, GT_ABSENT);
     assert_null(collector);
     store(stored, "cg/cpu.stat", "usage_usec 1\n");
     assert_int_equal(gt_cgroup_open(&cgroup, &stored->root, &place, NULL), 0);
     options.cgroup = cgroup;
-    assert_int_equal(gt_collector_cgroup.open(&collector, &options, &snapshot, &availability, NULL), 0);
+    assert_int_equal(gt_collector_open(&gt_collector_cgroup, &collector, &options, &snapshot, &availability, NULL), 0);
     assert_int_equal(availability.state, GT_ABSENT);
     assert_string_equal(availability.remedy, gt_remedy_delegate);
     gt_cgroup_close(cgroup);
     store(stored, "cg/memory.current", "12288\n");
     assert_int_equal(gt_cgroup_open(&cgroup, &stored->root, &place, NULL), 0);
     options.cgroup = cgroup;
-    assert_int_equal(gt_collector_cgroup.open(&collector, &options, &snapshot, &availability, NULL), 0);
+    assert_int_equal(gt_collector_open(&gt_collector_cgroup, &collector, &options, &snapshot, &availability, NULL), 0);
     assert_int_equal(availability.state, GT_READY);
     assert_string_equal(availability.source, "control group of the job: memory.current");
     assert_int_equal(gt_collector_cgroup.collect(collector, &snapshot, NULL), 0);
     assert_true(snapshot.job[GT_CGROUP_RAM] == 12288);
     assert_true(isnan(snapshot.job[GT_CGROUP_RAM_PEAK]));
-    gt_collector_cgroup.close(collector);
+    gt_collector_close(&gt_collector_cgroup, collector);
     gt_cgroup_close(cgroup);
 }
 

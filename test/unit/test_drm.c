@@ -177,7 +177,7 @@ static void the_power_of_a_package_is_not_added_up(void **state)
     for (int i = 0; i < 2; i++) {
         char path[80];
         put("sys/class/drm/card1/device/hwmon/hwmon4", files[i][0], files[i][1]);
-        machine.type->close(machine.state);
+        gt_collector_close(machine.type, machine.state);
         machine.snapshot.device_count = 0;
         gpu_machine_open(&machine, &gt_collector_drm);
         gpu_machine_collect(&machine, 1);
@@ -359,7 +359,7 @@ static void a_card_of_another_collector_is_not_told_twice(void **state)
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_amd), GT_READY);
     void *amd = machine.state;
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_drm), GT_READY);
-    gt_collector_amd.close(amd);
+    gt_collector_close(&gt_collector_amd, amd);
     assert_int_equal(machine.snapshot.device_count, 2);
     assert_string_equal(machine.snapshot.device[0].uuid, "ee-1");
     assert_string_equal(machine.snapshot.device[1].brand, "intel");

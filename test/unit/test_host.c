@@ -188,7 +188,7 @@ static void the_namespace_outlives_its_process(void **state)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     struct gt_topology topology = {0};
     struct gt_collect_options options = {.root = &root, .clock = &gt_clock_system, .topology = &topology, .pid = pid};
-    assert_int_equal(gt_collector_network.open(&collector, &options, &snapshot, &availability, NULL), 0);
+    assert_int_equal(gt_collector_open(&gt_collector_network, &collector, &options, &snapshot, &availability, NULL), 0);
     assert_int_equal(availability.state, GT_READY);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
@@ -197,7 +197,7 @@ static void the_namespace_outlives_its_process(void **state)
     assert_false(isnan(snapshot.system[GT_NETWORK_NAMESPACE_RECEIVED]));
     if (byte == 'y')
         assert_close(snapshot.system[GT_NETWORK_NAMESPACE_SENT], 0, 0);
-    gt_collector_network.close(collector);
+    gt_collector_close(&gt_collector_network, collector);
     gt_root_close(&root);
     close(ready[0]);
     close(ready[1]);

@@ -128,7 +128,7 @@ static void one_acpi_meter_is_the_platform_and_several_are_nothing(void **state)
     sensor(machine, 1, "name", "power_meter");
     sensor(machine, 1, "power1_average", "100000000");
     machine->snapshot.owner[GT_PLATFORM_ENERGY] = NULL;
-    machine->type->close(machine->state);
+    gt_collector_close(machine->type, machine->state);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_BROKEN);
 }
 

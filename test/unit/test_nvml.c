@@ -279,7 +279,7 @@ static void tells_over_what_time_power_is_averaged(void **state)
         assert_close(machine.availability.refresh, cases[i].refresh, 1e-9);
         machine.type->describe(machine.state, text, sizeof text);
         assert_non_null(strstr(text, cases[i].text));
-        machine.type->close(machine.state);
+        gt_collector_close(machine.type, machine.state);
         machine.state = NULL;
     }
 }

@@ -131,7 +131,7 @@ static void cpus_of_unknown_package_make_the_machine_one(void **state)
     stat((int[]){110, 200, 300, 400});
     gpu_machine_collect(&machine, 1);
     assert_close(machine.snapshot.system[GT_CPU_TIME], 10.0 / (double)sysconf(_SC_CLK_TCK), 1e-9);
-    machine.type->close(machine.state);
+    gt_collector_close(machine.type, machine.state);
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_placement), GT_ABSENT);
     assert_string_equal(machine.availability.reason, machine.topology.why_no_packages);
 }

@@ -17,6 +17,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/number.h"
 #include "base/root.h"
 #include "collect/collector.h"
@@ -27,7 +28,7 @@
  * A version 2 group with processes cannot enable controllers for the groups below it. Where systemd marks the tracker's group as
  * delegated (xattr user.delegate or trusted.delegate; systemd.resource-control(5) Delegate=), or the group belongs to the user, to whom it
  * is delegated in the sense of the kernel (the user manager of systemd 252 sets no mark), and nobody but the tracker is in it, the
- * tracker moves into a leaf below and enables memory and pids for the job's group beside that leaf. This is what delegation is for, and all
+ * tracker moves into a leaf below and enables memory for the job's group beside that leaf. This is what delegation is for, and all
  * of it is undone at the end. */
 
 struct gt_cgroup_delegation {
@@ -98,7 +99,6 @@ static void cgroup_delegation_close(struct gt_cgroup_delegation *delegation)
     if (!delegation->is_open)
         return;
     write_text(delegation->root, delegation->group, "cgroup.subtree_control", "-memory");
-    write_text(delegation->root, delegation->group, "cgroup.subtree_control", "-pids");
     enter(delegation->root, delegation->group);
     gt_root_remove_directory(delegation->root, delegation->leaf);
     delegation->is_open = false;
@@ -125,8 +125,6 @@ static int cgroup_delegation_open(struct gt_cgroup_delegation *delegation, const
     delegation->is_open = true;
     if (result < 0)
         cgroup_delegation_close(delegation);
-    else if (lists(root, group, "cgroup.controllers", "pids"))
-        write_text(root, group, "cgroup.subtree_control", "+pids");
     return result;
 }
 
@@ -135,8 +133,8 @@ struct gt_cgroup {
     struct gt_cgroup_place place; /* the group's own directories */
     bool is_own;                  /* made by us */
     struct gt_cgroup_delegation delegation;
-    int directory;                    /* version 2 */
-    int entry[GT_CGROUP_HIERARCHIES]; /* version 1: "tasks", open for writing */
+    int directory; /* version 2 */
+    int entry;     /* version 1: "tasks", open for writing */
     int figure[GT_CGROUP_FIGURES];
     const struct source *source[GT_CGROUP_FIGURES];
 };
@@ -154,10 +152,6 @@ static const struct source {
     {GT_CGROUP_FIGURE_MEMORY_PEAK, GT_CGROUP_MEMORY, "memory.max_usage_in_bytes", NULL, 1},
     {GT_CGROUP_FIGURE_CPU, GT_CGROUP_CPUACCT, "cpuacct.usage", NULL, 1e-9},
     {GT_CGROUP_FIGURE_CPU, GT_CGROUP_UNIFIED, "cpu.stat", "usage_usec", 1e-6},
-    {GT_CGROUP_FIGURE_TASKS, GT_CGROUP_UNIFIED, "pids.current", NULL, 1},
-    {GT_CGROUP_FIGURE_TASKS, GT_CGROUP_PIDS, "pids.current", NULL, 1},
-    {GT_CGROUP_FIGURE_TASKS_PEAK, GT_CGROUP_UNIFIED, "pids.peak", NULL, 1},
-    {GT_CGROUP_FIGURE_TASKS_PEAK, GT_CGROUP_PIDS, "pids.peak", NULL, 1},
 };
 
 /* "DIRECTORY/FILE" in `ret`; false when it is too long. */
@@ -180,9 +174,7 @@ static struct gt_cgroup *new_group(const struct gt_root *root)
     if (!cgroup)
         return NULL;
     cgroup->root = root;
-    cgroup->directory = -1;
-    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
-        cgroup->entry[i] = -1;
+    cgroup->directory = cgroup->entry = -1;
     for (int i = 0; i < GT_CGROUP_FIGURES; i++)
         cgroup->figure[i] = -1;
     return cgroup;
@@ -234,8 +226,7 @@ static int make_in(struct gt_cgroup *cgroup, enum gt_cgroup_hierarchy hierarchy,
     if (hierarchy == GT_CGROUP_UNIFIED)
         result = cgroup->directory = gt_root_open_directory(cgroup->root, path);
     else
-        result = cgroup->entry[hierarchy] = join(path, own, "tasks") ? gt_root_open_to_write(cgroup->root, path)
-                                                                     : -ENAMETOOLONG;
+        result = cgroup->entry = join(path, own, "tasks") ? gt_root_open_to_write(cgroup->root, path) : -ENAMETOOLONG;
     if (result < 0) {
         gt_root_remove_directory(cgroup->root, own);
         *own = '\0';
@@ -261,27 +252,24 @@ static void delegate(struct gt_cgroup *cgroup, const char *parent, const char *n
         cgroup_delegation_open(&cgroup->delegation, cgroup->root, parent, leaf);
 }
 
-/* Fills in the groups made; the reason why the last one could not be. */
-static int make_all(struct gt_cgroup *cgroup, const struct gt_cgroup_place *parent, const char *name, size_t *made)
+/* A group of version 2 beside one of version 1 only counts packets: see "Packets". Returns 0 where one was made at least, or why not. */
+static int make_all(struct gt_cgroup *cgroup, const struct gt_cgroup_place *parent, const char *name)
 {
+    static const enum gt_cgroup_hierarchy order[] = {GT_CGROUP_MEMORY, GT_CGROUP_UNIFIED};
     int reason = -ENOENT;
-    bool counts_packets = geteuid() == 0;                  /* see "Packets" */
-    for (int i = GT_CGROUP_HIERARCHIES - 1; i >= 0; i--) { /* version 2 last: only for what version 1 does not tell */
-        enum gt_cgroup_hierarchy hierarchy = (enum gt_cgroup_hierarchy)i;
-        bool is_told = hierarchy == GT_CGROUP_UNIFIED && *made == GT_CGROUP_HIERARCHIES - 1;
-        if (!*parent->path[i] || (is_told && !counts_packets))
+    bool is_made = false;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        if (!*parent->path[order[i]] || (is_made && geteuid() != 0))
             continue;
-        if (hierarchy == GT_CGROUP_UNIFIED && !*cgroup->place.path[GT_CGROUP_MEMORY])
-            delegate(cgroup, parent->path[hierarchy], name);
-        int result = would_change_the_job(cgroup->root, parent, hierarchy)
+        if (order[i] == GT_CGROUP_UNIFIED && !is_made)
+            delegate(cgroup, parent->path[order[i]], name);
+        int result = would_change_the_job(cgroup->root, parent, order[i])
                          ? -EOPNOTSUPP
-                         : make_in(cgroup, hierarchy, parent->path[i], name);
-        if (result == 0)
-            ++*made;
-        else if (reason != -EACCES)
-            reason = result;
+                         : make_in(cgroup, order[i], parent->path[order[i]], name);
+        is_made |= result == 0;
+        reason = result < 0 && reason != -EACCES ? result : reason;
     }
-    return reason;
+    return is_made ? 0 : reason;
 }
 
 static void refuse(struct gt_availability *availability, int reason)
@@ -300,7 +288,6 @@ int gt_cgroup_create(struct gt_cgroup **ret, const struct gt_root *root, const c
                      struct gt_availability *availability, struct gt_error *error)
 {
     struct gt_cgroup_place parent;
-    size_t made = 0;
     *ret = NULL;
     *availability = (struct gt_availability){.state = GT_READY, .source = "control group of the job"};
     if (!root->is_machine)
@@ -312,8 +299,8 @@ int gt_cgroup_create(struct gt_cgroup **ret, const struct gt_root *root, const c
     if (!cgroup)
         return gt_error_system(error, ENOMEM, "control group");
     cgroup->is_own = true;
-    result = make_all(cgroup, &parent, name, &made);
-    if (!made) {
+    result = make_all(cgroup, &parent, name);
+    if (result < 0) {
         cgroup_delegation_close(&cgroup->delegation);
         gt_cgroup_close(cgroup);
         refuse(availability, result);
@@ -334,11 +321,7 @@ int gt_cgroup_directory(const struct gt_cgroup *cgroup)
 /* The file "tasks" moves one thread, and moving the caller itself needs no grace period (cgroup_procs_write_start). */
 int gt_cgroup_enter_self(const struct gt_cgroup *cgroup)
 {
-    int result = 0;
-    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
-        if (cgroup->entry[i] >= 0 && write(cgroup->entry[i], "0", 1) < 0 && result == 0)
-            result = -errno;
-    return result;
+    return cgroup->entry >= 0 && write(cgroup->entry, "0", 1) < 0 ? -errno : 0;
 }
 
 int gt_cgroup_remove(struct gt_cgroup *cgroup, struct gt_error *error)
@@ -361,14 +344,10 @@ void gt_cgroup_close(struct gt_cgroup *cgroup)
 {
     if (!cgroup)
         return;
-    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
-        if (cgroup->entry[i] >= 0)
-            close(cgroup->entry[i]);
+    gt_close_fd(cgroup->entry);
     for (int i = 0; i < GT_CGROUP_FIGURES; i++)
-        if (cgroup->figure[i] >= 0)
-            close(cgroup->figure[i]);
-    if (cgroup->directory >= 0)
-        close(cgroup->directory);
+        gt_close_fd(cgroup->figure[i]);
+    gt_close_fd(cgroup->directory);
     free(cgroup);
 }
 
@@ -449,15 +428,14 @@ void gt_cgroup_sweep(const struct gt_root *root, const struct gt_cgroup_place *o
 
 /* Reads what the job's own control group tells of its memory. It is nothing when the job merely lies in a group with others. */
 
-static const enum gt_metric_id metrics[] = {GT_CGROUP_RAM, GT_CGROUP_RAM_PEAK};
+struct state {
+    const struct gt_cgroup *cgroup; /* lent by the tracker, for as long as the collector is open */
+};
 
-static int open_group(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int open_group(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                       struct gt_availability *availability, struct gt_error *error)
 {
-    (void)snapshot;
-    (void)error;
-    *ret = NULL;
-    *availability = (struct gt_availability){.state = GT_READY, .source = "control group of the job"};
+    (void)snapshot, (void)error;
     if (!options->cgroup)
         return gt_unavailable(availability, GT_ABSENT, NULL, "%s",
                               options->pid ? "the job has no control group of its own"
@@ -469,22 +447,18 @@ static int open_group(void **ret, const struct gt_collect_options *options, stru
                               "the memory controller is not enabled for groups below the tracker's own");
     snprintf(availability->source, sizeof availability->source, "control group of the job: %s%s%s", memory,
              peak ? ", " : "", peak ? peak : "");
-    *ret = (void *)options->cgroup; /* lent by the tracker, for as long as the collector is open */
+    ((struct state *)opaque)->cgroup = options->cgroup;
     return 0;
 }
 
-static int collect(void *state, struct gt_snapshot *snapshot, struct gt_error *error)
+static int collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     (void)error;
+    const struct state *state = opaque;
     if (!snapshot->is_last)
-        snapshot->job[GT_CGROUP_RAM] = read_figure(state, GT_CGROUP_FIGURE_MEMORY);
-    snapshot->job[GT_CGROUP_RAM_PEAK] = read_figure(state, GT_CGROUP_FIGURE_MEMORY_PEAK);
+        snapshot->job[GT_CGROUP_RAM] = read_figure(state->cgroup, GT_CGROUP_FIGURE_MEMORY);
+    snapshot->job[GT_CGROUP_RAM_PEAK] = read_figure(state->cgroup, GT_CGROUP_FIGURE_MEMORY_PEAK);
     return 0;
-}
-
-static void close_group(void *state)
-{
-    (void)state;
 }
 
 static const struct gt_origin origins[] = {
@@ -496,13 +470,12 @@ const struct gt_collector_type gt_collector_cgroup = {
     .name = "cgroup",
     .help = "Memory charged to the job's own control group",
     .lags = true, /* the peak after the last sample */
-    .metrics = metrics,
-    .metric_count = sizeof metrics / sizeof *metrics,
+    .source = "control group of the job",
+    .state_size = sizeof(struct state),
     .origins = origins,
     .origin_count = sizeof origins / sizeof *origins,
     .open = open_group,
     .collect = collect,
-    .close = close_group,
 };
 
 /* ---- Packets ----------------------------------------------------------------------------------------------------- */
@@ -512,8 +485,6 @@ const struct gt_collector_type gt_collector_cgroup = {
  * Each packet counts that a socket of the job receives or sends, with the headers of IP, over loopback as well. A socket is the job's when
  * a process of the job has made it. What does not go through IP is not counted: RDMA, sockets of one machine, a device that is given to
  * the job. The programs end with the descriptors that hold them, so nothing stays when the tracker is killed. */
-
-static const enum gt_metric_id network_metrics[] = {GT_JOB_NETWORK_RECEIVED, GT_JOB_NETWORK_SENT};
 
 enum { RECEIVED, SENT, DIRECTIONS };
 
@@ -577,14 +548,10 @@ static int attach(int program, int group, int direction)
 static void network_close(void *opaque)
 {
     struct packets *packets = opaque;
-    if (!packets)
-        return;
     for (int i = 0; i < DIRECTIONS; i++)
-        if (packets->link[i] >= 0)
-            close(packets->link[i]);
+        gt_close_fd(packets->link[i]);
     if (packets->bytes)
         munmap(packets->bytes, DIRECTIONS * sizeof *packets->bytes);
-    free(packets);
 }
 
 /* A negative `group`: only find out whether it could be done. */
@@ -601,8 +568,7 @@ static int begin(struct packets *packets, int group)
         status = program < 0 ? program : 0;
         if (program >= 0 && group >= 0)
             status = packets->link[i] = attach(program, group, i);
-        if (program >= 0)
-            close(program);
+        gt_close_fd(program);
     }
     close(map);
     return status < 0 ? status : 0;
@@ -623,30 +589,25 @@ static int refuse_packets(struct gt_availability *availability, int status)
                           "the kernel counts no packets of control groups so (Linux 5.7): %s", strerror(-status));
 }
 
-static int network_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int network_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                         struct gt_availability *availability, struct gt_error *error)
 {
-    (void)snapshot;
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = "packets of the job's control group, counted by BPF"};
+    (void)snapshot, (void)error;
+    struct packets *packets = opaque;
+    packets->link[RECEIVED] = packets->link[SENT] = -1;
     int group = options->cgroup ? gt_cgroup_directory(options->cgroup) : -1;
     if (!options->root->is_machine || (options->pid && !options->cgroup))
         return gt_unavailable(availability, GT_ABSENT, NULL, "the job has no control group of its own");
     if (options->pid ? group < 0 : !has_version_2(options->root))
         return gt_unavailable(availability, GT_ABSENT, NULL, "the job has no control group of version 2");
-    struct packets *packets = calloc(1, sizeof *packets);
-    if (!packets)
-        return gt_error_system(error, ENOMEM, "job network collector");
-    for (int i = 0; i < DIRECTIONS; i++)
-        packets->link[i] = -1;
     int status = begin(packets, group);
-    if (status < 0) {
-        network_close(packets);
-        return refuse_packets(availability, status);
-    }
-    *ret = packets;
-    return 0;
+    return status < 0 ? refuse_packets(availability, status) : 0;
 }
+
+static const struct gt_origin network_origins[DIRECTIONS] = {
+    {GT_JOB_NETWORK_RECEIVED, GT_EXACT, "BPF on the control group", "headers of IP and loopback included; no RDMA"},
+    {GT_JOB_NETWORK_SENT, GT_EXACT, "BPF on the control group", "headers of IP and loopback included; no RDMA"},
+};
 
 static int network_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
@@ -654,20 +615,15 @@ static int network_collect(void *opaque, struct gt_snapshot *snapshot, struct gt
     const struct packets *packets = opaque;
     for (int i = 0; i < DIRECTIONS; i++)
         if (packets->link[i] >= 0)
-            snapshot->job[network_metrics[i]] = (double)__atomic_load_n(&packets->bytes[i], __ATOMIC_RELAXED);
+            snapshot->job[network_origins[i].metric] = (double)__atomic_load_n(&packets->bytes[i], __ATOMIC_RELAXED);
     return 0;
 }
-
-static const struct gt_origin network_origins[] = {
-    {GT_JOB_NETWORK_RECEIVED, GT_EXACT, "BPF on the control group", "headers of IP and loopback included; no RDMA"},
-    {GT_JOB_NETWORK_SENT, GT_EXACT, "BPF on the control group", "headers of IP and loopback included; no RDMA"},
-};
 
 const struct gt_collector_type gt_collector_job_network = {
     .name = "job_network",
     .help = "bytes that the job's own sockets receive and send, where root tracks it",
-    .metrics = network_metrics,
-    .metric_count = sizeof network_metrics / sizeof *network_metrics,
+    .source = "packets of the job's control group, counted by BPF",
+    .state_size = sizeof(struct packets),
     .origins = network_origins,
     .origin_count = sizeof network_origins / sizeof *network_origins,
     .open = network_open,

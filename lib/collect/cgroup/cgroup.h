@@ -3,8 +3,8 @@
  * The group is made below the groups the tracker lies in: limits set there go on to bind the job, and no other group is changed. Where a
  * hierarchy also shares out processor time (version 1 "cpu,cpuacct" mounted together, version 2 with "cpu" enabled) none is
  * made, since the job would be scheduled differently. In version 2 a group with processes cannot enable the memory
- * controller for those below it (cgroups(7), "no internal processes"), so there it tells processor time and processes, and
- * memory only where the tracker's group was delegated to it alone (see cgroup.c):
+ * controller for those below it (cgroups(7), "no internal processes"), so there it tells processor time, and memory only
+ * where the tracker's group was delegated to it alone (see cgroup.c):
  *     systemd-run --user --scope -p Delegate=yes gpu-tracker ...
  *
  * How a launcher uses it
@@ -30,8 +30,6 @@ enum gt_cgroup_figure {
     GT_CGROUP_FIGURE_MEMORY,      /* bytes: v2 memory.current, v1 memory.usage_in_bytes */
     GT_CGROUP_FIGURE_MEMORY_PEAK, /* bytes: v2 memory.peak (Linux 5.19), v1 memory.max_usage_in_bytes */
     GT_CGROUP_FIGURE_CPU,         /* seconds: v1 cpuacct.usage, v2 cpu.stat usage_usec */
-    GT_CGROUP_FIGURE_TASKS,       /* threads: pids.current */
-    GT_CGROUP_FIGURE_TASKS_PEAK,  /* threads: pids.peak (Linux 6.1) */
     GT_CGROUP_FIGURES
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/map.h"
 #include "base/number.h"
 #include "collect/host/host.h"
@@ -14,10 +15,8 @@
 
 /* ---- The place of a process -------------------------------------------------------------------------------------- */
 
-static const char *const controllers[GT_CGROUP_HIERARCHIES] = {[GT_CGROUP_UNIFIED] = "",
-                                                               [GT_CGROUP_MEMORY] = "memory",
-                                                               [GT_CGROUP_CPUACCT] = "cpuacct",
-                                                               [GT_CGROUP_PIDS] = "pids"};
+static const char *const controllers[GT_CGROUP_HIERARCHIES] = {
+    [GT_CGROUP_UNIFIED] = "", [GT_CGROUP_MEMORY] = "memory", [GT_CGROUP_CPUACCT] = "cpuacct", [GT_CGROUP_CPU] = "cpu"};
 
 /* "memory" is in "rw,memory" and in "cpu,memory", not in "memory_recursiveprot". */
 bool gt_cgroup_lists(const char *list, const char *controller)
@@ -62,8 +61,17 @@ static bool leaves_view(const char *group)
     return !strncmp(group, "/..", 3) || (suffix && !suffix[10]);
 }
 
-/* The line is "31 23 0:28 ROOT POINT OPTIONS [TAGS] - TYPE SOURCE OPTIONS". */
-bool gt_cgroup_mount_read(struct gt_cgroup_mount *ret, char *line)
+/* Where a mount shows a hierarchy. */
+struct mount {
+    bool is_unified;         /* version 2 */
+    const char *controllers; /* of version 1, among other options */
+    const char *group;       /* which group of the hierarchy is mounted, "/" for the top */
+    const char *point;       /* where */
+};
+
+/* Read a line of /proc/PID/mountinfo, which is changed and kept: "31 23 0:28 ROOT POINT OPTIONS [TAGS] - TYPE SOURCE OPTIONS". Returns
+ * false for anything but control groups. */
+static bool read_mount(struct mount *ret, char *line)
 {
     char *field[5], *rest = line;
     for (size_t i = 0; i < 5; i++) {
@@ -80,24 +88,24 @@ bool gt_cgroup_mount_read(struct gt_cgroup_mount *ret, char *line)
     if (!source || (!is_unified && strcmp(type, "cgroup") != 0))
         return false;
     const char *options = source + strcspn(source, " ");
-    *ret = (struct gt_cgroup_mount){is_unified, options + (*options == ' '), field[3], field[4]};
+    *ret = (struct mount){is_unified, options + (*options == ' '), field[3], field[4]};
     unescape(field[3]);
     unescape(field[4]);
     return true;
 }
 
-static void place_group(struct gt_cgroup_place *place, enum gt_cgroup_hierarchy hierarchy,
-                        const struct gt_cgroup_mount *mount, const char *group)
+/* Only the part of the hierarchy below `mount->group` is visible, at the mount point. The first mount that shows the group counts. */
+static void place_group(struct gt_cgroup_place *place, int hierarchy, const struct mount *mount, const char *group)
 {
     const char *rest = leaves_view(group) ? NULL : below(mount->group, group);
     char *path = place->path[hierarchy];
-    if (!rest || *path)
+    if (*path && (!rest || !place->is_outside[hierarchy]))
         return;
-    int length = snprintf(path, GT_CGROUP_PATH, "%s%s", mount->point + 1, rest);
-    if (length >= GT_CGROUP_PATH)
+    bool is_top = !rest || !strcmp(rest, "/");
+    if (snprintf(path, GT_CGROUP_PATH, "%s%s", mount->point + 1, is_top ? "" : rest) >= GT_CGROUP_PATH)
         *path = '\0';
-    else if (length > 0 && path[length - 1] == '/')
-        path[length - 1] = '\0';
+    place->mount_length[hierarchy] = strlen(mount->point) - 1;
+    place->is_outside[hierarchy] = !rest;
 }
 
 bool gt_cgroup_line_read(struct gt_cgroup_line *ret, const char *text)
@@ -114,7 +122,7 @@ bool gt_cgroup_line_read(struct gt_cgroup_line *ret, const char *text)
 }
 
 /* The group of a hierarchy in the text of /proc/PID/cgroup, into `group`. */
-static bool find_group(const char *text, enum gt_cgroup_hierarchy hierarchy, char *group, size_t size, bool *schedules)
+static bool find_group(const char *text, int hierarchy, char *group, size_t size, bool *schedules)
 {
     for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
         struct gt_cgroup_line line;
@@ -130,162 +138,74 @@ static bool find_group(const char *text, enum gt_cgroup_hierarchy hierarchy, cha
     return false;
 }
 
-static void place_all(struct gt_cgroup_place *place, char *mounts, const char *groups)
+/* Find the groups that the text of /proc/PID/cgroup names in the mounts. Returns 0 or the negative errno of reading these. */
+static int find_places(struct gt_cgroup_place *ret, const struct gt_root *root, pid_t pid, const char *groups)
 {
-    for (char *line; (line = strsep(&mounts, "\n"));) {
-        struct gt_cgroup_mount mount;
-        if (!gt_cgroup_mount_read(&mount, line))
+    char buffer[8192], path[64], *line;
+    struct mount mount;
+    struct gt_line_reader reader = {
+        .fd = gt_root_open_file(root, "proc/self/mountinfo"), .buffer = buffer, .size = sizeof buffer};
+    memset(ret, 0, sizeof *ret);
+    snprintf(path, sizeof path, "proc/%d/mountinfo", (int)pid);
+    if (reader.fd == -ENOENT)
+        reader.fd = gt_root_open_file(root, path);
+    if (reader.fd < 0)
+        return reader.fd;
+    while (gt_line_reader_next(&reader, &line) > 0) {
+        if (!read_mount(&mount, line))
             continue;
         for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++) {
             char group[GT_CGROUP_PATH];
-            bool shown = i == GT_CGROUP_UNIFIED
-                             ? mount.is_unified
-                             : !mount.is_unified && gt_cgroup_lists(mount.controllers, controllers[i]);
-            if (shown && find_group(groups, (enum gt_cgroup_hierarchy)i, group, sizeof group, &place->schedules[i]))
-                place_group(place, (enum gt_cgroup_hierarchy)i, &mount, group);
+            bool is_shown = mount.is_unified ? i == GT_CGROUP_UNIFIED
+                                             : *controllers[i] && gt_cgroup_lists(mount.controllers, controllers[i]);
+            if (is_shown && find_group(groups, i, group, sizeof group, &ret->schedules[i]))
+                place_group(ret, i, &mount, group);
         }
     }
-}
-
-/* A whole file of unknown length, at most 1 MB; the caller frees. */
-static int read_all(const struct gt_root *root, const char *path, char **ret)
-{
-    enum { LARGEST = 1 << 20 };
-    for (size_t size = 16384;; size *= 4) {
-        char *text = malloc(size);
-        ssize_t length = text ? gt_root_read(root, path, text, size) : -ENOMEM;
-        if (length >= 0 && ((size_t)length + 1 < size || size >= LARGEST)) {
-            *ret = text;
-            return 0;
-        }
-        free(text);
-        if (length < 0)
-            return (int)length;
-    }
+    close(reader.fd);
+    return 0;
 }
 
 int gt_cgroup_locate(struct gt_cgroup_place *ret, const struct gt_root *root, pid_t pid, struct gt_error *error)
 {
-    char path[64], groups[4096];
-    char *mounts = NULL;
-    memset(ret, 0, sizeof *ret);
-    snprintf(path, sizeof path, "proc/%d/cgroup", (int)pid);
-    ssize_t length = gt_root_read(root, path, groups, sizeof groups);
+    char groups[4096];
+    bool has_any = false;
+    ssize_t length = gt_root_read_process(root, pid, "cgroup", groups, sizeof groups);
     if (length < 0)
-        return gt_error_system(error, (int)-length, "/%s", path);
-    int result = read_all(root, "proc/self/mountinfo", &mounts);
-    if (result == -ENOENT) {
-        snprintf(path, sizeof path, "proc/%d/mountinfo", (int)pid);
-        result = read_all(root, path, &mounts);
+        return gt_error_system(error, (int)-length, "/proc/%d/cgroup", (int)pid);
+    int status = find_places(ret, root, pid, groups);
+    if (status < 0)
+        return gt_error_system(error, -status, "mounts of control groups");
+    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++) {
+        if (ret->is_outside[i])
+            *ret->path[i] = '\0';
+        has_any |= *ret->path[i];
     }
-    if (result < 0)
-        return gt_error_system(error, -result, "mounts of control groups");
-    place_all(ret, mounts, groups);
-    free(mounts);
-    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
-        if (*ret->path[i])
-            return 0;
-    return gt_error_set(error, ENOENT, "process %d has no control group in reach", (int)pid);
+    return has_any ? 0 : gt_error_set(error, ENOENT, "process %d has no control group in reach", (int)pid);
 }
 
 /* ---- The group that limits a process ------------------------------------------------------------------------------ */
 
-static const char *const controller_names[GT_CONTROLLERS] = {"memory", "cpu"};
-
-static void take_line(struct gt_control_group group[GT_CONTROLLERS], const char *text)
-{
-    struct gt_cgroup_line line;
-    if (!gt_cgroup_line_read(&line, text))
-        return;
-    int version = *line.controllers ? 1 : 2;
-    for (int i = 0; i < GT_CONTROLLERS; i++) {
-        if ((version == 1 && !gt_cgroup_lists(line.controllers, controller_names[i])) || group[i].version == 1 ||
-            line.length >= sizeof group[i].path)
-            continue;
-        group[i].version = version;
-        snprintf(group[i].path, sizeof group[i].path, "%.*s", (int)line.length, line.path);
-    }
-}
-
-/* Only the part of the hierarchy below `mount->group` is visible, at the mount point. A group outside it cannot be reached; in
- * a container that sees its own group as the mount point, that is the group meant. */
-static void place_controller(struct gt_control_group *group, const struct gt_cgroup_mount *mount)
-{
-    char path[sizeof group->path];
-    size_t length = strcmp(mount->group, "/") ? strlen(mount->group) : 0;
-    bool is_below = !strncmp(group->path, mount->group, length) && (!group->path[length] || group->path[length] == '/');
-    const char *rest = is_below ? group->path + length : "";
-    if (!strncmp(rest, "/..", 3) || !strcmp(rest, "/"))
-        rest = "";
-    int written = snprintf(path, sizeof path, "%s%s", mount->point + 1, rest);
-    bool fits = written >= 0 && (size_t)written < sizeof path;
-    strcpy(group->path, fits ? path : "");
-    group->mount_length = fits ? strlen(mount->point) - 1 : 0;
-}
-
-/* The first mount that shows a hierarchy counts. */
-static void place_controllers(struct gt_control_group group[GT_CONTROLLERS], bool is_placed[GT_CONTROLLERS],
-                              const struct gt_cgroup_mount *mount)
-{
-    for (int i = 0; i < GT_CONTROLLERS; i++) {
-        bool is_its = group[i].version == (mount->is_unified ? 2 : 1) &&
-                      (mount->is_unified || gt_cgroup_lists(mount->controllers, controller_names[i]));
-        if (is_placed[i] || !is_its)
-            continue;
-        place_controller(&group[i], mount);
-        is_placed[i] = true;
-    }
-}
-
-static void find_places(const struct gt_root *root, pid_t pid, struct gt_control_group group[GT_CONTROLLERS])
-{
-    char buffer[8192], *line;
-    bool is_placed[GT_CONTROLLERS] = {false};
-    struct gt_cgroup_mount mount;
-    struct gt_line_reader reader = {.fd = root->is_machine ? gt_root_open_file(root, "proc/self/mountinfo")
-                                                           : gt_process_file_open(root, pid, "mountinfo"),
-                                    .buffer = buffer,
-                                    .size = sizeof buffer};
-    while (reader.fd >= 0 && gt_line_reader_next(&reader, &line) > 0)
-        if (gt_cgroup_mount_read(&mount, line))
-            place_controllers(group, is_placed, &mount);
-    for (int i = 0; i < GT_CONTROLLERS; i++)
-        if (!is_placed[i] || !*group[i].path)
-            group[i].version = 0;
-    if (reader.fd >= 0)
-        close(reader.fd);
-}
-
-static uint64_t add_to_hash(uint64_t hash, const char *line)
-{
-    return hash * 31 + gt_hash(line, strlen(line));
-}
-
-uint64_t gt_control_groups_hash(char *text)
-{
-    uint64_t hash = 0;
-    char *save;
-    for (const char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-        hash = add_to_hash(hash, line);
-    return hash;
-}
-
+/* In a container that sees its own group as the mount point, that is the group meant. */
 uint64_t gt_control_groups_find(const struct gt_root *root, pid_t pid, struct gt_control_group ret[GT_CONTROLLERS])
 {
-    char buffer[8192], *line;
-    uint64_t hash = 0;
+    static const enum gt_cgroup_hierarchy own[GT_CONTROLLERS] = {GT_CGROUP_MEMORY, GT_CGROUP_CPU};
+    char groups[4096], group[GT_CGROUP_PATH];
+    struct gt_cgroup_place place;
+    bool schedules;
     memset(ret, 0, GT_CONTROLLERS * sizeof *ret);
-    struct gt_line_reader reader = {
-        .fd = pid > 0 ? gt_process_file_open(root, pid, "cgroup") : -ENOENT, .buffer = buffer, .size = sizeof buffer};
-    if (reader.fd < 0)
+    if (pid <= 0 || gt_root_read_process(root, pid, "cgroup", groups, sizeof groups) <= 0)
         return 0;
-    while (gt_line_reader_next(&reader, &line) > 0) {
-        hash = add_to_hash(hash, line);
-        take_line(ret, line);
+    bool is_placed = find_places(&place, root, pid, groups) >= 0;
+    for (int i = 0; i < GT_CONTROLLERS && is_placed; i++) {
+        bool is_first = find_group(groups, own[i], group, sizeof group, &schedules);
+        enum gt_cgroup_hierarchy hierarchy = is_first ? own[i] : GT_CGROUP_UNIFIED;
+        if (!*place.path[hierarchy])
+            continue;
+        ret[i] = (struct gt_control_group){.version = is_first ? 1 : 2, .mount_length = place.mount_length[hierarchy]};
+        memcpy(ret[i].path, place.path[hierarchy], sizeof ret[i].path);
     }
-    close(reader.fd);
-    find_places(root, pid, ret);
-    return hash;
+    return gt_hash(groups, strlen(groups));
 }
 
 bool gt_control_group_up(struct gt_control_group *group)
@@ -347,8 +267,7 @@ void gt_group_memory_close(struct gt_group_memory *memory)
 {
     const int fd[] = {memory->stat, memory->usage, memory->peak};
     for (size_t i = 0; memory->is_open && i < sizeof fd / sizeof *fd; i++)
-        if (fd[i] >= 0)
-            close(fd[i]);
+        gt_close_fd(fd[i]);
     *memory = (struct gt_group_memory){0};
 }
 

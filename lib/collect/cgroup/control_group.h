@@ -19,15 +19,17 @@ enum gt_cgroup_hierarchy {
     GT_CGROUP_UNIFIED, /* version 2 */
     GT_CGROUP_MEMORY,  /* version 1, each of them */
     GT_CGROUP_CPUACCT,
-    GT_CGROUP_PIDS,
+    GT_CGROUP_CPU,
     GT_CGROUP_HIERARCHIES
 };
 
-enum { GT_CGROUP_PATH = 512 };
+enum { GT_CGROUP_PATH = 1024 };
 
 struct gt_cgroup_place {
     /* The group's directory below the machine's root, "sys/fs/cgroup/memory/a/b"; empty where there is none in reach. */
     char path[GT_CGROUP_HIERARCHIES][GT_CGROUP_PATH];
+    size_t mount_length[GT_CGROUP_HIERARCHIES]; /* the part of it that is the mount point */
+    bool is_outside[GT_CGROUP_HIERARCHIES];     /* the group is none of those below the mount point */
     /* The hierarchy also shares out processor time, so that a group of its own would change how the job is scheduled. */
     bool schedules[GT_CGROUP_HIERARCHIES];
 };
@@ -44,17 +46,6 @@ bool gt_cgroup_line_read(struct gt_cgroup_line *ret, const char *text);
 /* Returns true where the list "cpu,cpuacct" has the controller. */
 bool gt_cgroup_lists(const char *list, const char *controller);
 
-/* Where a mount shows a hierarchy. */
-struct gt_cgroup_mount {
-    bool is_unified;         /* version 2 */
-    const char *controllers; /* of version 1, among other options */
-    const char *group;       /* which group of the hierarchy is mounted, "/" for the top */
-    const char *point;       /* where */
-};
-
-/* Read a line of /proc/PID/mountinfo, which is changed and kept. Returns false for anything but control groups. */
-bool gt_cgroup_mount_read(struct gt_cgroup_mount *ret, char *line);
-
 /* Find the groups by /proc/PID/cgroup and the mounts of /proc/self/mountinfo, or PID's on a stored machine, which has no "self". A
  * group outside of what is mounted, as from within a container, has no path. Returns -ENOENT where there is no such process, or no
  * control groups. */
@@ -63,18 +54,16 @@ int gt_cgroup_locate(struct gt_cgroup_place *ret, const struct gt_root *root, pi
 /* ---- The group that limits a process ------------------------------------------------------------------------------ */
 
 struct gt_control_group {
-    int version;         /* 1 or 2 */
-    char path[1024];     /* "sys/fs/cgroup/memory/job", below the machine's root */
-    size_t mount_length; /* the part of it that is the mount point, where the hierarchy ends */
+    int version;               /* 1 or 2 */
+    char path[GT_CGROUP_PATH]; /* "sys/fs/cgroup/memory/job", below the machine's root */
+    size_t mount_length;       /* the part of it that is the mount point, where the hierarchy ends */
 };
 
 enum { GT_CONTROLLER_MEMORY, GT_CONTROLLER_CPU, GT_CONTROLLERS };
 
 /* Find the groups of `pid` through which these controllers act: version 1 where it is mounted so, else version 2. Version 0: none
- * is mounted or visible, or `pid` is 0. Returns the hash of the lines of /proc/PID/cgroup, 0 where they cannot be read. */
+ * is mounted or visible, or `pid` is 0. Returns the hash of the text of /proc/PID/cgroup, 0 where it cannot be read. */
 uint64_t gt_control_groups_find(const struct gt_root *root, pid_t pid, struct gt_control_group ret[GT_CONTROLLERS]);
-/* Returns the hash of the lines of this text, which it takes apart. */
-uint64_t gt_control_groups_hash(char *text);
 /* Go to the group above. Returns false at the top. */
 bool gt_control_group_up(struct gt_control_group *group);
 /* `below` is `group` or lies below it; both are of one hierarchy. */

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/number.h"
 #include "collect/collector.h"
 
@@ -172,16 +173,13 @@ static int ask_first(int fd, struct gt_relay_answer *ret)
 
 static void disconnect(struct state *state)
 {
-    if (state->fd >= 0)
-        close(state->fd);
+    gt_close_fd(state->fd);
     state->fd = -1;
 }
 
 static void relay_close(void *opaque)
 {
-    if (opaque)
-        disconnect(opaque);
-    free(opaque);
+    disconnect(opaque);
 }
 
 static int explain(struct gt_availability *availability, const char *path, int status, int code)
@@ -221,17 +219,15 @@ static void claim(struct state *state, struct gt_snapshot *snapshot)
     state->again_ns = any ? 0 : INT64_MAX;
 }
 
-static int relay_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int relay_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                       struct gt_availability *availability, struct gt_error *error)
 {
     const char *given = gt_collect_library(options, "energy-relay"), *path = given ? given : GT_ENERGY_RELAY_SOCKET;
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = "energy relay"};
+    (void)error;
+    struct state *state = opaque;
+    state->fd = -1;
     if (!given && !options->root->is_machine)
         return gt_unavailable(availability, GT_ABSENT, NULL, "a stored machine has no energy relay");
-    struct state *state = calloc(1, sizeof *state);
-    if (!state)
-        return gt_error_system(error, ENOMEM, "energy relay");
     state->clock = options->clock;
     state->address.sun_family = AF_UNIX;
     snprintf(state->address.sun_path, sizeof state->address.sun_path, "%s", path);
@@ -239,11 +235,8 @@ static int relay_open(void **ret, const struct gt_collect_options *options, stru
     state->fd = status;
     if (status >= 0)
         status = ask_first(state->fd, &state->last);
-    if (status < 0) {
-        int code = errno;
-        relay_close(state);
-        return explain(availability, path, status, code);
-    }
+    if (status < 0)
+        return explain(availability, path, status, errno);
     availability->refresh = state->last.period;
     for (int k = 0; k < GT_RELAY_FIGURES; k++) {
         size_t said = strlen(availability->reason);
@@ -253,7 +246,6 @@ static int relay_open(void **ret, const struct gt_collect_options *options, stru
     }
     snprintf(availability->source, sizeof availability->source, "energy relay at %.100s", path);
     claim(state, snapshot);
-    *ret = state;
     return 0;
 }
 
@@ -323,6 +315,8 @@ const struct gt_collector_type gt_collector_relay = {
     .claims = true,
     .metrics = gt_relay_metrics,
     .metric_count = GT_RELAY_FIGURES,
+    .source = "energy relay",
+    .state_size = sizeof(struct state),
     .open = relay_open,
     .collect = relay_collect,
     .close = relay_close,

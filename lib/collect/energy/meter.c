@@ -350,8 +350,7 @@ void gt_meter_close(struct gt_meter *meter)
 {
     if (!meter)
         return;
-    if (meter->fd >= 0)
-        close(meter->fd);
+    gt_close_fd(meter->fd);
     free(meter->path);
     free(meter->text);
     free(meter->point);
@@ -428,33 +427,23 @@ struct state {
 
 static void meter_close(void *opaque)
 {
-    struct state *state = opaque;
-    if (state)
-        gt_meter_close(state->meter);
-    free(state);
+    gt_meter_close(((struct state *)opaque)->meter);
 }
 
-static int meter_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int meter_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                       struct gt_availability *availability, struct gt_error *error)
 {
     (void)snapshot;
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = "external power meter", .refresh = NAN};
+    struct state *state = opaque;
     if (!options->power_meter)
         return gt_unavailable(availability, GT_ABSENT, NULL, "no file of a meter was given (--power-meter)");
-    struct state *state = calloc(1, sizeof *state);
-    if (!state)
-        return gt_error_system(error, ENOMEM, "power meter");
     int status = gt_meter_open(&state->meter, options->power_meter, error);
-    if (status < 0) {
-        meter_close(state);
+    if (status < 0)
         return status;
-    }
     state->clock = options->clock;
     state->begin_ns = gt_clock_real(options->clock);
     availability->refresh = gt_meter_period(state->meter);
     snprintf(availability->source, sizeof availability->source, "external power meter, %.100s", options->power_meter);
-    *ret = state;
     return 0;
 }
 
@@ -477,20 +466,17 @@ static void meter_describe(const void *opaque, char *text, size_t size)
              gt_meter_period(state->meter), (unsigned long long)state->meter->left_out);
 }
 
-static void meter_explain(const void *opaque, enum gt_metric_id metric, char *text, size_t size)
-{
-    (void)opaque, (void)metric;
-    snprintf(text, size, "the meter's file has no lines of the time of the run");
-}
-
 const struct gt_collector_type gt_collector_meter = {
     .name = "meter",
     .help = "power at the wall, from the file of an external meter",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
+    .source = "external power meter",
+    .refresh = NAN,
+    .state_size = sizeof(struct state),
     .open = meter_open,
     .collect = meter_collect,
     .close = meter_close,
     .describe = meter_describe,
-    .explain = meter_explain,
+    .missing = "the meter's file has no lines of the time of the run",
 };

@@ -252,16 +252,12 @@ struct state {
     double cpu_joules;
 };
 
-static int estimate_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int estimate_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                          struct gt_availability *availability, struct gt_error *error)
 {
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = GT_ESTIMATED_SOURCE " by a model", .refresh = 0.1};
+    struct state *state = opaque;
     if (!options->power_model && !(options->cpu_tdp > 0))
         return gt_unavailable(availability, GT_ABSENT, NULL, "no model was given (--power-model, --cpu-tdp)");
-    struct state *state = calloc(1, sizeof *state);
-    if (!state)
-        return gt_error_system(error, ENOMEM, "power model");
     int status = gt_model_read(&state->model, options->power_model, options->cpu_tdp, error);
     state->clock = options->clock;
     state->cores = gt_capacity_cores(options->root);
@@ -270,16 +266,13 @@ static int estimate_open(void **ret, const struct gt_collect_options *options, s
                    gt_snapshot_claim(snapshot, GT_CPU_ENERGY, &gt_collector_estimate);
     if (status >= 0 && state->cores > 0 && !isnan(state->model.dram_watts))
         is_used |= gt_snapshot_claim(snapshot, GT_DRAM_ENERGY, &gt_collector_estimate);
-    if (is_used) {
+    if (is_used)
         snprintf(availability->source, sizeof availability->source, GT_ESTIMATED_SOURCE " by use of the CPU: %s",
                  state->model.name);
-        *ret = state;
-        return 0;
-    }
-    free(state);
-    return status < 0 ? status
-                      : gt_unavailable(availability, GT_ABSENT, NULL,
-                                       "a counter has the energy of the processors: the model is not used");
+    else if (status >= 0)
+        gt_unavailable(availability, GT_ABSENT, NULL,
+                       "a counter has the energy of the processors: the model is not used");
+    return status;
 }
 
 static int estimate_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
@@ -301,21 +294,17 @@ static int estimate_collect(void *opaque, struct gt_snapshot *snapshot, struct g
     return 0;
 }
 
-static void estimate_describe(const void *opaque, char *text, size_t size)
-{
-    (void)opaque;
-    snprintf(text, size, "estimated, not measured: power by the share of cores that were busy");
-}
-
 const struct gt_collector_type gt_collector_estimate = {
     .name = "estimate",
     .help = "energy of the processors by a model that the user gave",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
+    .source = GT_ESTIMATED_SOURCE " by a model",
+    .refresh = 0.1,
+    .state_size = sizeof(struct state),
     .claims = true,
     .is_estimate = true,
     .open = estimate_open,
     .collect = estimate_collect,
-    .close = free,
-    .describe = estimate_describe,
+    .method = "estimated, not measured: power by the share of cores that were busy",
 };

@@ -403,9 +403,8 @@ static void sort_out(struct state *state)
 static void hwmon_close(void *opaque)
 {
     struct state *state = opaque;
-    for (int i = 0; state && i < state->count; i++)
+    for (int i = 0; i < state->count; i++)
         close(state->sensor[i].fd);
-    free(state);
 }
 
 static bool claim(struct state *state, struct gt_snapshot *snapshot)
@@ -452,28 +451,21 @@ static void find_sensors(struct state *state, const struct gt_root *root)
         closedir(listing);
 }
 
-static int hwmon_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int hwmon_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                       struct gt_availability *availability, struct gt_error *error)
 {
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = "/sys/class/hwmon", .refresh = NAN};
-    struct state *state = calloc(1, sizeof *state);
-    if (!state)
-        return gt_error_system(error, ENOMEM, "hwmon collector");
+    (void)error;
+    struct state *state = opaque;
     state->clock = options->clock;
     state->interval = NAN;
     find_sensors(state, options->root);
     sort_out(state);
-    if (!claim(state, snapshot)) {
-        explain_none(state, availability);
-        hwmon_close(state);
-        return 0;
-    }
+    if (!claim(state, snapshot))
+        return explain_none(state, availability);
     availability->refresh = state->interval;
     double doubt;
     for (int i = 0; i < METRICS; i++)
         total(state, metrics[i], gt_clock_monotonic(state->clock), &doubt);
-    *ret = state;
     return 0;
 }
 
@@ -501,23 +493,20 @@ static void hwmon_describe(const void *opaque, char *text, size_t size)
         snprintf(text, size, "power added up over time");
 }
 
-static void hwmon_explain(const void *opaque, enum gt_metric_id metric, char *text, size_t size)
-{
-    (void)opaque, (void)metric;
-    snprintf(text, size, "no sensor counts it, or one of its sensors gave no reading");
-}
-
 const struct gt_collector_type gt_collector_hwmon = {
     .name = "hwmon",
     .help = "energy sensors and power meters of the machine: ACPI, Grace, AMD and IBM processors",
     .metrics = metrics,
     .metric_count = METRICS,
+    .source = "/sys/class/hwmon",
+    .refresh = NAN,
+    .state_size = sizeof(struct state),
     .claims = true,
     .open = hwmon_open,
     .collect = hwmon_collect,
     .close = hwmon_close,
     .describe = hwmon_describe,
-    .explain = hwmon_explain,
+    .missing = "no sensor counts it, or one of its sensors gave no reading",
 };
 
 /* ---- Batteries ------------------------------------------------------------------------------------------------------- */
@@ -606,14 +595,11 @@ static void find_batteries(struct battery *state)
         closedir(listing);
 }
 
-static int battery_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int battery_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                         struct gt_availability *availability, struct gt_error *error)
 {
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = "/sys/class/power_supply", .refresh = NAN};
-    struct battery *state = calloc(1, sizeof *state);
-    if (!state)
-        return gt_error_system(error, ENOMEM, "battery collector");
+    (void)error;
+    struct battery *state = opaque;
     *state = (struct battery){.root = options->root, .clock = options->clock, .integral.watts = NAN};
     find_batteries(state);
     bool is_on_mains;
@@ -625,12 +611,7 @@ static int battery_open(void **ret, const struct gt_collect_options *options, st
                        "the machine runs on mains, of which its battery tells nothing, or the battery tells no power");
     else if (!gt_snapshot_claim(snapshot, GT_PLATFORM_ENERGY, &gt_collector_battery))
         gt_unavailable(availability, GT_ABSENT, NULL, "the platform's energy is counted by another source");
-    if (availability->state != GT_READY) {
-        free(state);
-        return 0;
-    }
     gt_power_integrate(&state->integral, gt_clock_monotonic(state->clock), watts);
-    *ret = state;
     return 0;
 }
 
@@ -647,27 +628,17 @@ static int battery_collect(void *opaque, struct gt_snapshot *snapshot, struct gt
     return 0;
 }
 
-static void battery_describe(const void *opaque, char *text, size_t size)
-{
-    (void)opaque;
-    snprintf(text, size, "power of the discharging battery added up over time; batteries measure every few seconds");
-}
-
-static void battery_explain(const void *opaque, enum gt_metric_id metric, char *text, size_t size)
-{
-    (void)opaque, (void)metric;
-    snprintf(text, size, "the machine did not run on its battery all the time, or its battery reported no power");
-}
-
 const struct gt_collector_type gt_collector_battery = {
     .name = "battery",
     .help = "energy drawn by a machine that runs on its batteries",
     .metrics = battery_metrics,
     .metric_count = 1,
+    .source = "/sys/class/power_supply",
+    .refresh = NAN,
+    .state_size = sizeof(struct battery),
     .claims = true,
     .open = battery_open,
     .collect = battery_collect,
-    .close = free,
-    .describe = battery_describe,
-    .explain = battery_explain,
+    .method = "power of the discharging battery added up over time; batteries measure every few seconds",
+    .missing = "the machine did not run on its battery all the time, or its battery reported no power",
 };

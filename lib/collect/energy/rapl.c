@@ -207,10 +207,7 @@ struct state {
 
 static void rapl_close(void *opaque)
 {
-    struct state *state = opaque;
-    if (state)
-        gt_rapl_close(&state->zones);
-    free(state);
+    gt_rapl_close(&((struct state *)opaque)->zones);
 }
 
 static bool any_has(const struct gt_rapl_zones *zones, enum gt_rapl_domain domain)
@@ -277,14 +274,11 @@ static int find_packages(struct state *state, struct gt_snapshot *snapshot, stru
     return 0;
 }
 
-static int rapl_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int rapl_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                      struct gt_availability *availability, struct gt_error *error)
 {
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = "RAPL", .refresh = 0.001};
-    struct state *state = calloc(1, sizeof *state);
-    if (!state)
-        return gt_error_system(error, ENOMEM, "rapl collector");
+    (void)error;
+    struct state *state = opaque;
     state->clock = options->clock;
     state->root = options->root;
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
@@ -301,16 +295,10 @@ static int rapl_open(void **ret, const struct gt_collect_options *options, struc
     if (!claim(state, snapshot, availability)) {
         availability->reason[0] = '\0';
         snprintf(availability->source, sizeof availability->source, "RAPL");
-        explain_none(&state->zones, options->root, availability);
-        rapl_close(state);
-        return 0;
+        return explain_none(&state->zones, options->root, availability);
     }
-    if (snapshot->owner[GT_CPU_ENERGY] == &gt_collector_rapl && find_packages(state, snapshot, options->topology) < 0) {
-        rapl_close(state);
-        return gt_error_system(error, ENOMEM, "rapl collector");
-    }
-    *ret = state;
-    return 0;
+    bool counts_cpus = snapshot->owner[GT_CPU_ENERGY] == &gt_collector_rapl;
+    return counts_cpus ? find_packages(state, snapshot, options->topology) : 0;
 }
 
 static void change_source(struct state *state, int domain, int interface)
@@ -441,6 +429,9 @@ const struct gt_collector_type gt_collector_rapl = {
     .help = "energy of processor packages, their memory and the platform",
     .metrics = domain_metrics,
     .metric_count = GT_RAPL_DOMAINS,
+    .source = "RAPL",
+    .refresh = 0.001,
+    .state_size = sizeof(struct state),
     .claims = true,
     .open = rapl_open,
     .collect = rapl_collect,

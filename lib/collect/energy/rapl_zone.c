@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/number.h"
 #include "collect/energy/rapl.h"
 #include "collect/host/host.h"
@@ -513,8 +514,7 @@ void gt_rapl_drop_others(struct gt_rapl_zones *zones, const int source[GT_RAPL_D
 void gt_rapl_close(struct gt_rapl_zones *zones)
 {
     for (int i = 0; i < zones->count; i++)
-        if (zones->zone[i].fd >= 0)
-            close(zones->zone[i].fd);
+        gt_close_fd(zones->zone[i].fd);
     zones->count = 0;
 }
 

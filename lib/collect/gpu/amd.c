@@ -627,18 +627,12 @@ static int begin(struct amd *amd, const struct gt_collect_options *options, stru
         amd->version = version.first == 23 && version.second >= 4 ? 24 : version.first;
     if (list(amd, snapshot) < 0)
         return -ENOMEM;
-    if (amd->card_count == 0)
-        gt_unavailable(availability, GT_ABSENT, NULL, "no AMD GPU");
-    else
-        availability->state = GT_READY;
-    return 0;
+    return amd->card_count ? 0 : gt_unavailable(availability, GT_ABSENT, NULL, "no AMD GPU");
 }
 
 static void amd_close(void *state)
 {
     struct amd *amd = state;
-    if (!amd)
-        return;
     if (amd->library.handle && amd->call.shutdown)
         amd->call.shutdown();
     for (size_t i = 0; i < amd->card_count; i++)
@@ -646,7 +640,6 @@ static void amd_close(void *state)
     free(amd->card);
     free(amd->buffer);
     gt_library_close(&amd->library);
-    free(amd);
 }
 
 static void amd_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
@@ -655,27 +648,19 @@ static void amd_explain(const void *state, enum gt_metric_id metric, char *text,
     snprintf(text, size, "%s", metric == GT_CPU_ENERGY ? "it is part of the energy of the GPU's package" : "");
 }
 
-static int amd_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int amd_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                     struct gt_availability *availability, struct gt_error *error)
 {
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = "AMD SMI", .refresh = NAN};
+    (void)error;
+    struct amd *amd = opaque;
     if (!gt_brand_wanted(options, "amd"))
         return gt_unavailable(availability, GT_ABSENT, NULL, "only GPUs of another brand were asked for");
-    struct amd *amd = calloc(1, sizeof *amd);
-    if (!amd)
-        return gt_error_set(error, ENOMEM, "AMD SMI: no memory");
     amd->clock = options->clock;
     amd->values.share = amd->lists.share = 0.005; /* of a core: together 1 % */
     gt_gpu_pids_open(&amd->pids, options->root);
     int status = begin(amd, options, snapshot, availability);
-    if (status < 0 || availability->state != GT_READY) {
-        amd_close(amd);
-        return status < 0 ? gt_error_set(error, ENOMEM, "AMD SMI: no memory") : 0;
-    }
-    availability->refresh = REFRESH;
-    *ret = amd;
-    return 0;
+    availability->refresh = availability->state == GT_READY ? REFRESH : NAN;
+    return status;
 }
 
 static int publish_card(struct amd_card *card, struct gt_snapshot *snapshot, bool is_new)
@@ -731,6 +716,9 @@ const struct gt_collector_type gt_collector_amd = {
     .name = "amd",
     .help = "AMD GPUs, by AMD SMI",
     .brand = "amd",
+    .source = "AMD SMI",
+    .refresh = NAN,
+    .state_size = sizeof(struct amd),
     .libraries = (const char *const[]){"amdsmi", NULL},
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,

@@ -427,24 +427,17 @@ static const enum gt_metric_id metrics[] = {
 static void drm_close(void *state)
 {
     struct drm *drm = state;
-    if (!drm)
-        return;
     free(drm->clients.client);
     free(drm->previous.client);
     free(drm->usage);
-    free(drm);
 }
 
-static int drm_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int drm_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                     struct gt_availability *availability, struct gt_error *error)
 {
+    (void)error;
     int number[DRM_MOST_CARDS], status = 0;
-    *ret = NULL;
-    *availability = (struct gt_availability){
-        .state = GT_ABSENT, .source = "/sys/class/drm, /proc/PID/fdinfo", .refresh = NAN};
-    struct drm *drm = calloc(1, sizeof *drm);
-    if (!drm)
-        return gt_error_set(error, ENOMEM, "DRM: no memory");
+    struct drm *drm = opaque;
     drm->root = options->root;
     drm->clock = options->clock;
     drm->values.share = 0.004;
@@ -452,16 +445,12 @@ static int drm_open(void **ret, const struct gt_collect_options *options, struct
     int found = find_cards(drm->root, number);
     for (int i = 0; i < found && status == 0; i++)
         status = add_card(drm, number[i], options, snapshot);
-    if (status == 0 && drm->card_count > 0) {
-        availability->state = GT_READY;
-        *ret = drm;
-        return 0;
-    }
-    drm_close(drm);
-    snprintf(availability->reason, sizeof availability->reason, "%s",
-             found ? "the kernel's graphics drivers here tell no use, or their GPUs are measured by a library already"
-                   : "no graphics card");
-    return status < 0 ? gt_error_set(error, ENOMEM, "DRM: no memory") : 0;
+    if (!drm->card_count)
+        gt_unavailable(
+            availability, GT_ABSENT, NULL, "%s",
+            found ? "the kernel's graphics drivers here tell no use, or their GPUs are measured by a library already"
+                  : "no graphics card");
+    return status;
 }
 
 static int find_card(const struct drm *drm, const struct gt_snapshot *snapshot, const struct drm_client *client)
@@ -593,6 +582,9 @@ const struct gt_collector_type gt_collector_drm = {
     .name = "drm",
     .help = "AMD, Intel and other GPUs, by the kernel's graphics drivers",
     .brand = "intel",
+    .source = "/sys/class/drm, /proc/PID/fdinfo",
+    .refresh = NAN,
+    .state_size = sizeof(struct drm),
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
     .open = drm_open,

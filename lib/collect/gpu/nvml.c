@@ -253,8 +253,6 @@ static void see_accounting(struct nvml *nvml)
 static void nvml_close(void *state)
 {
     struct nvml *nvml = state;
-    if (!nvml)
-        return;
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         free(nvml->gpu[i].rows.row);
         gt_nvml_hwms_release(&nvml->gpu[i].hwms);
@@ -267,7 +265,6 @@ static void nvml_close(void *state)
     if (nvml->library.handle && nvml->call.shutdown)
         nvml->call.shutdown();
     gt_library_close(&nvml->library);
-    free(nvml);
 }
 
 static void nvml_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
@@ -283,16 +280,13 @@ static void nvml_explain(const void *state, enum gt_metric_id metric, char *text
                                      : "the driver has no account of a process of the job");
 }
 
-static int nvml_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int nvml_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                      struct gt_availability *availability, struct gt_error *error)
 {
-    *ret = NULL;
-    *availability = (struct gt_availability){.state = GT_ABSENT, .source = "NVML", .refresh = NAN};
+    (void)error;
+    struct nvml *nvml = opaque;
     if (!gt_brand_wanted(options, "nvidia"))
         return gt_unavailable(availability, GT_ABSENT, NULL, "only GPUs of another brand were asked for");
-    struct nvml *nvml = calloc(1, sizeof *nvml);
-    if (!nvml)
-        return gt_error_set(error, ENOMEM, "NVML: no memory");
     nvml->clock = options->clock;
     nvml->values.share = nvml->lists.share = 0.004; /* of a core: with the samples 1 % */
     nvml->samples.share = 0.002;
@@ -302,15 +296,11 @@ static int nvml_open(void **ret, const struct gt_collect_options *options, struc
         name_source(nvml, availability->source, sizeof availability->source);
         status = add_devices(nvml, snapshot, availability);
     }
-    if (status == 0) {
-        availability->state = GT_READY;
-        availability->refresh = gt_nvml_energy_refresh(nvml);
-        see_accounting(nvml);
-        *ret = nvml;
-        return 0;
-    }
-    nvml_close(nvml);
-    return status == -ENOMEM ? gt_error_set(error, ENOMEM, "NVML: no memory") : 0;
+    if (status < 0)
+        return status == -ENOMEM ? status : 0;
+    availability->refresh = gt_nvml_energy_refresh(nvml);
+    see_accounting(nvml);
+    return 0;
 }
 
 static bool can_ask(const struct nvml_gpu *gpu)
@@ -453,6 +443,9 @@ const struct gt_collector_type gt_collector_nvml = {
     .name = "nvml",
     .help = "NVIDIA GPUs, by the driver's management library",
     .brand = "nvidia",
+    .source = "NVML",
+    .refresh = NAN,
+    .state_size = sizeof(struct nvml),
     .libraries = (const char *const[]){"nvml", NULL},
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "collect/collector.h"
@@ -152,8 +153,6 @@ struct state {
     double last[GT_METRIC_COUNT];
 };
 
-static const enum gt_metric_id metrics[] = {GT_RAM, GT_SWAP, GT_CPU_TIME};
-
 /* "Name:   123 kB" as bytes; NaN when there is no such line. */
 static double meminfo_bytes(const char *text, const char *name)
 {
@@ -182,40 +181,27 @@ static void read_memory(struct state *state)
 static void host_close(void *opaque)
 {
     struct state *state = opaque;
-    if (!state)
-        return;
-    if (state->meminfo >= 0)
-        close(state->meminfo);
-    if (state->stat.fd >= 0)
-        close(state->stat.fd);
+    gt_close_fd(state->meminfo);
+    gt_close_fd(state->stat.fd);
     free(state->stat.text);
     free(state->stat.last);
-    free(state);
 }
 
-static int host_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int host_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                      struct gt_availability *availability, struct gt_error *error)
 {
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = "/proc/meminfo, /proc/stat"};
-    struct state *state = malloc(sizeof *state);
-    if (!state)
-        return gt_error_system(error, ENOMEM, "host collector");
-    state->read_ns = 0;
+    (void)error;
+    struct state *state = opaque;
     gt_values_clear(state->last);
     state->meminfo = gt_root_open_file(options->root, "proc/meminfo");
-    if (cpu_stat_open(&state->stat, options, snapshot) < 0) {
-        host_close(state);
-        return gt_error_system(error, ENOMEM, "host collector");
-    }
+    if (cpu_stat_open(&state->stat, options, snapshot) < 0)
+        return -ENOMEM;
     state->cpu_at_open = cpu_stat_read(&state->stat, snapshot);
     if (state->meminfo < 0 && state->stat.fd < 0) {
         bool is_denied = state->meminfo == -EACCES;
-        host_close(state);
-        return gt_unavailable(availability, is_denied ? GT_DENIED : GT_ABSENT, NULL, "/proc/meminfo %s",
-                              is_denied ? "may not be read" : "is not there");
+        gt_unavailable(availability, is_denied ? GT_DENIED : GT_ABSENT, NULL, "/proc/meminfo %s",
+                       is_denied ? "may not be read" : "is not there");
     }
-    *ret = state;
     return 0;
 }
 
@@ -232,8 +218,9 @@ static int host_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_er
         snapshot->package[i].cpus = state->stat.cpus[i];
         snapshot->package[i].value[GT_CPU_TIME] = state->stat.busy[i];
     }
-    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        snapshot->system[metrics[i]] = state->last[metrics[i]];
+    snapshot->system[GT_RAM] = state->last[GT_RAM];
+    snapshot->system[GT_SWAP] = state->last[GT_SWAP];
+    snapshot->system[GT_CPU_TIME] = state->last[GT_CPU_TIME];
     return 0;
 }
 
@@ -247,8 +234,8 @@ static const struct gt_origin origins[] = {
 const struct gt_collector_type gt_collector_host = {
     .name = "host",
     .help = "memory, swap and CPU time of the whole machine",
-    .metrics = metrics,
-    .metric_count = sizeof metrics / sizeof *metrics,
+    .source = "/proc/meminfo, /proc/stat",
+    .state_size = sizeof(struct state),
     .origins = origins,
     .origin_count = sizeof origins / sizeof *origins,
     .is_of_machine = true,
@@ -273,10 +260,6 @@ static const struct resource {
 };
 
 enum { RESOURCES = sizeof resources / sizeof *resources };
-
-static const enum gt_metric_id pressure_metrics[] = {
-    GT_PRESSURE_CPU, GT_PRESSURE_MEMORY, GT_PRESSURE_MEMORY_FULL, GT_PRESSURE_IO, GT_PRESSURE_IO_FULL,
-};
 
 struct pressure {
     int fd[RESOURCES];
@@ -314,10 +297,8 @@ static int read_totals(const struct pressure *state, double *values)
 static void pressure_close(void *opaque)
 {
     struct pressure *state = opaque;
-    for (int i = 0; state && i < RESOURCES; i++)
-        if (state->fd[i] >= 0)
-            close(state->fd[i]);
-    free(state);
+    for (int i = 0; i < RESOURCES; i++)
+        gt_close_fd(state->fd[i]);
 }
 
 static int explain_pressure(struct gt_availability *availability, int result)
@@ -330,27 +311,18 @@ static int explain_pressure(struct gt_availability *availability, int result)
     return gt_unavailable(availability, GT_ABSENT, NULL, "this kernel has no /proc/pressure");
 }
 
-static int pressure_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int pressure_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                          struct gt_availability *availability, struct gt_error *error)
 {
-    (void)snapshot;
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = "/proc/pressure", .refresh = 1};
-    struct pressure *state = malloc(sizeof *state);
-    if (!state)
-        return gt_error_system(error, ENOMEM, "pressure collector");
+    (void)snapshot, (void)error;
+    struct pressure *state = opaque;
     for (int i = 0; i < RESOURCES; i++)
         state->fd[i] = gt_root_open_file(options->root, resources[i].path);
     state->clock = options->clock;
     state->read_ns = INT64_MIN / 2;
     gt_values_clear(state->at_open);
     int result = read_totals(state, state->at_open);
-    if (result < 0) {
-        pressure_close(state);
-        return explain_pressure(availability, result);
-    }
-    *ret = state;
-    return 0;
+    return result < 0 ? explain_pressure(availability, result) : 0;
 }
 
 static int pressure_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
@@ -363,9 +335,8 @@ static int pressure_collect(void *opaque, struct gt_snapshot *snapshot, struct g
         read_totals(state, state->latest);
         state->read_ns = now;
     }
-    for (size_t i = 0; i < sizeof pressure_metrics / sizeof *pressure_metrics; i++)
-        snapshot->system[pressure_metrics[i]] = state->latest[pressure_metrics[i]] -
-                                                state->at_open[pressure_metrics[i]];
+    for (int id = GT_PRESSURE_CPU; id <= GT_PRESSURE_IO_FULL; id++)
+        snapshot->system[id] = state->latest[id] - state->at_open[id];
     return 0;
 }
 
@@ -380,8 +351,9 @@ static const struct gt_origin pressure_origins[] = {
 const struct gt_collector_type gt_collector_pressure = {
     .name = "pressure",
     .help = "time in which tasks waited for CPU, memory or storage, on the whole machine",
-    .metrics = pressure_metrics,
-    .metric_count = sizeof pressure_metrics / sizeof *pressure_metrics,
+    .source = "/proc/pressure",
+    .refresh = 1,
+    .state_size = sizeof(struct pressure),
     .origins = pressure_origins,
     .origin_count = sizeof pressure_origins / sizeof *pressure_origins,
     .open = pressure_open,
@@ -398,8 +370,6 @@ const struct gt_collector_type gt_collector_pressure = {
  * figures of the job. The kept descriptor stays with
  * the namespace when the process ends. An interface that goes away keeps what it had counted while it was seen. */
 
-static const enum gt_metric_id network_metrics[] = {GT_NETWORK_NAMESPACE_RECEIVED, GT_NETWORK_NAMESPACE_SENT};
-
 enum { NAME_BYTES = 16, TEXT_BYTES = 65536 };
 
 struct interface {
@@ -415,7 +385,7 @@ struct network {
     int64_t read_ns;
     struct interface *interface;
     size_t count, capacity;
-    char *text; /* TEXT_BYTES */
+    char text[TEXT_BYTES];
 };
 
 static struct interface *find_interface(struct network *state, const char *name, size_t length)
@@ -477,7 +447,7 @@ static void add_line(struct network *state, const char *line)
 
 static int read_interfaces(struct network *state)
 {
-    ssize_t length = gt_root_reread(state->fd, state->text, TEXT_BYTES);
+    ssize_t length = gt_root_reread(state->fd, state->text, sizeof state->text);
     if (length <= 0)
         return length < 0 ? (int)length : -ENODATA;
     char *save;
@@ -490,43 +460,27 @@ static int read_interfaces(struct network *state)
 static void network_close(void *opaque)
 {
     struct network *state = opaque;
-    if (state && state->fd >= 0)
-        close(state->fd);
-    if (state) {
-        free(state->interface);
-        free(state->text);
-    }
-    free(state);
+    gt_close_fd(state->fd);
+    free(state->interface);
 }
 
-static int network_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int network_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                         struct gt_availability *availability, struct gt_error *error)
 {
-    (void)snapshot;
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = "/proc/PID/net/dev", .refresh = 1};
+    (void)snapshot, (void)error;
+    struct network *state = opaque;
     char path[64] = "proc/self/net/dev";
     if (options->pid)
         snprintf(path, sizeof path, "proc/%d/net/dev", (int)options->pid);
-    struct network *state = calloc(1, sizeof *state);
-    char *text = malloc(TEXT_BYTES);
-    if (!state || !text) {
-        free(state);
-        free(text);
-        return gt_error_system(error, ENOMEM, "network collector");
-    }
-    state->text = text;
     state->clock = options->clock;
     state->read_ns = INT64_MIN / 2;
     state->fd = gt_root_open_file(options->root, path);
     int result = state->fd < 0 ? state->fd : read_interfaces(state);
     if (result < 0) {
         bool is_denied = result == -EACCES || result == -EPERM;
-        network_close(state);
-        return gt_unavailable(availability, is_denied ? GT_DENIED : GT_ABSENT, NULL, "/%s %s", path,
-                              is_denied ? "may not be read" : "is not there");
+        gt_unavailable(availability, is_denied ? GT_DENIED : GT_ABSENT, NULL, "/%s %s", path,
+                       is_denied ? "may not be read" : "is not there");
     }
-    *ret = state;
     return 0;
 }
 
@@ -555,8 +509,9 @@ static const struct gt_origin network_origins[] = {
 const struct gt_collector_type gt_collector_network = {
     .name = "network",
     .help = "bytes through the whole network namespace of the main process",
-    .metrics = network_metrics,
-    .metric_count = sizeof network_metrics / sizeof *network_metrics,
+    .source = "/proc/PID/net/dev",
+    .refresh = 1,
+    .state_size = sizeof(struct network),
     .origins = network_origins,
     .origin_count = sizeof network_origins / sizeof *network_origins,
     .open = network_open,

@@ -312,29 +312,25 @@ static void look_for_packages(struct gt_snapshot *snapshot, const struct gt_coll
         gt_packages_forget(snapshot, options->topology, "the source of their energy adds them up");
 }
 
-static int placement_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int placement_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                           struct gt_availability *availability, struct gt_error *error)
 {
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = "CPU affinity, /proc/PID/task/TID/stat"};
+    (void)error;
+    struct state *state = opaque;
     const char *why = options->topology->why_no_packages;
     look_for_packages(snapshot, options);
     if (!snapshot->package_count)
         return gt_unavailable(availability, GT_ABSENT, NULL, "%s",
                               *why ? why : "no two processor packages have energy counters of their own");
-    struct state *state = calloc(1, sizeof *state);
-    if (!state)
-        return gt_error_system(error, ENOMEM, "placement collector");
-    state->root = options->root;
-    state->topology = options->topology;
-    *ret = state;
+    *state = (struct state){options->topology, options->root};
     return 0;
 }
 
 const struct gt_collector_type gt_collector_placement = {
     .name = "placement",
     .help = "on which processor package the processes use their CPU time",
+    .source = "CPU affinity, /proc/PID/task/TID/stat",
+    .state_size = sizeof(struct state),
     .open = placement_open,
     .collect = placement_collect,
-    .close = free,
 };

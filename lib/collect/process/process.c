@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/number.h"
 #include "base/own_name.h"
 #include "base/system_calls.h"
@@ -34,12 +35,6 @@ struct gt_process_files {
     double cpu_at_children;              /* the same of the children of all threads */
     double cpu_when_slow, rss_when_slow; /* as read before the last slow reading; NaN before the first */
 };
-
-static void close_kept(int fd)
-{
-    if (fd >= 0)
-        close(fd);
-}
 
 /* Descriptor or negative errno. */
 static int open_file(const struct gt_process *process, const char *name, int flags)
@@ -129,7 +124,7 @@ int gt_process_stat_of(const struct gt_root *root, pid_t pid, struct gt_process_
     snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
     int fd = gt_root_open_file(root, path);
     ssize_t length = fd < 0 ? fd : gt_root_reread_piece(fd, text, sizeof text);
-    close_kept(fd);
+    gt_close_fd(fd);
     return length < 0 ? (int)length : !length ? -ESRCH : gt_process_parse_stat(text, ret);
 }
 
@@ -214,7 +209,7 @@ static ssize_t read_other_thread(const struct gt_process *process, const char *n
     DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
     ssize_t length = 0;
     if (!tasks) {
-        close_kept(fd);
+        gt_close_fd(fd);
         return 0;
     }
     for (struct dirent *entry; length <= 0 && (entry = readdir(tasks));) {
@@ -332,7 +327,7 @@ int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t p
     if (!process || !files) {
         free(process);
         free(files);
-        close_kept(directory);
+        gt_close_fd(directory);
         return -ENOMEM;
     }
     *process = (struct gt_process){.pid = pid, .files = files, .hwm = NAN, .peak = UINT32_MAX};
@@ -366,10 +361,10 @@ void gt_process_close(struct gt_process *process)
     if (!process)
         return;
     if (process->files) {
-        close_kept(process->files->directory);
-        close_kept(process->files->statm);
-        close_kept(process->files->task);
-        close_kept(process->files->children);
+        gt_close_fd(process->files->directory);
+        gt_close_fd(process->files->statm);
+        gt_close_fd(process->files->task);
+        gt_close_fd(process->files->children);
     }
     gt_placement_free(process->placement);
     free(process->files);
@@ -386,7 +381,7 @@ static void read_threads(struct gt_process *process)
     int fd = process->files->task >= 0 ? process->files->task : open_file(process, "task", O_DIRECTORY);
     int status = fd < 0 ? fd : fstat(fd, &task);
     if (fd != process->files->task)
-        close_kept(fd);
+        gt_close_fd(fd);
     if (status == 0 && task.st_nlink >= 2)
         process->value[GT_THREADS] = (double)(task.st_nlink - 2) - process->leader_exited;
 }
@@ -504,7 +499,7 @@ static void add_thread_switches(struct gt_process *process)
     int fd = open_file(process, "task", O_DIRECTORY);
     DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
     if (!tasks) {
-        close_kept(fd);
+        gt_close_fd(fd);
         return;
     }
     for (struct dirent *entry; (entry = readdir(tasks));) {
@@ -650,7 +645,7 @@ static size_t children_of_other_threads(struct gt_process *process, pid_t *pids,
     int fd = open_file(process, "task", O_DIRECTORY);
     DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
     if (!tasks) {
-        close_kept(fd);
+        gt_close_fd(fd);
         return count;
     }
     for (struct dirent *entry; (entry = readdir(tasks));) {
@@ -661,7 +656,7 @@ static size_t children_of_other_threads(struct gt_process *process, pid_t *pids,
         int children = open_file(process, path, 0);
         if (children >= 0)
             count = read_children(children, pids, count, capacity);
-        close_kept(children);
+        gt_close_fd(children);
     }
     closedir(tasks);
     return count;
@@ -722,39 +717,13 @@ struct state {
     uint64_t members; /* who was in the snapshot then */
 };
 
-static const enum gt_metric_id metrics[] = {
-    GT_RSS,
-    GT_RAM_PEAK,
-    GT_SWAP,
-    GT_CPU_TIME,
-    GT_CPU_UTILIZATION,
-    GT_THREADS,
-    GT_PROCESSES,
-    GT_MINOR_FAULTS,
-    GT_MAJOR_FAULTS,
-    GT_VOLUNTARY_SWITCHES,
-    GT_READ_BYTES,
-    GT_WRITTEN_BYTES,
-    GT_READ_CHARACTERS,
-    GT_WRITTEN_CHARACTERS,
-    GT_INVOLUNTARY_SWITCHES,
-};
-
-static int proc_open(void **ret, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
+static int proc_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                      struct gt_availability *availability, struct gt_error *error)
 {
-    (void)snapshot;
+    (void)snapshot, (void)error;
     const struct gt_pid_namespace_fault *fault = gt_pid_namespace_fault(options->root);
-    *ret = NULL;
-    *availability = (struct gt_availability){.source = "/proc/PID/{statm,stat,status,io} and the process's CPU clock"};
-    if (fault)
-        return gt_unavailable(availability, GT_BROKEN, fault->remedy, "%s", fault->reason);
-    struct state *state = calloc(1, sizeof *state);
-    if (!state)
-        return gt_error_system(error, ENOMEM, "process collector");
-    state->root = options->root;
-    *ret = state;
-    return 0;
+    ((struct state *)opaque)->root = options->root;
+    return fault ? gt_unavailable(availability, GT_BROKEN, fault->remedy, "%s", fault->reason) : 0;
 }
 
 /* A number for the processes of the snapshot: all, or those that were there at the last slow reading. */
@@ -819,11 +788,10 @@ static const struct gt_origin origins[] = {
 const struct gt_collector_type gt_collector_proc = {
     .name = "proc",
     .help = "Processes: memory, CPU time, threads, faults, switches, bytes",
-    .metrics = metrics,
-    .metric_count = sizeof metrics / sizeof *metrics,
+    .source = "/proc/PID/{statm,stat,status,io} and the process's CPU clock",
+    .state_size = sizeof(struct state),
     .origins = origins,
     .origin_count = sizeof origins / sizeof *origins,
     .open = proc_open,
     .collect = proc_collect,
-    .close = free,
 };

@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "collect/collector.h"
 #include "collect/process/events.h"
 
@@ -27,8 +28,7 @@ static bool is_mounted(const struct gt_root *root)
     struct statfs status;
     int fd = gt_root_open_directory(root, "proc");
     bool found = fd >= 0 && fstatfs(fd, &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
-    if (fd >= 0)
-        close(fd);
+    gt_close_fd(fd);
     return found;
 }
 
