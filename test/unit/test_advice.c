@@ -1,16 +1,7 @@
 /* Every rule of advice speaks where something is wrong, with the right numbers, and is silent where it is not. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "gpu_tracker.h"
 #include "support/folder.h"
+#include "support/test.h"
 #include "support/trace_file.h"
 #include "support/traces.h"
 
@@ -84,18 +75,16 @@ static struct gt_trace *busy(const char *node, struct gt_trace *trace)
     return trace;
 }
 
-static void a_busy_gpu_needs_no_advice(void **state)
+TEST(a_busy_gpu_needs_no_advice)
 {
-    (void)state;
     assert_silent(busy("rank 0", traces_new()));
     assert_silent(busy("rank 1", busy("rank 0", traces_new())));
 }
 
 /* Of 100 us: 20 compute, 30 waiting for the loader, 10 for a late launch, 40 for another stream. The three are said in the order of
  * what they cost. */
-static void each_cause_of_idle_time_is_told(void **state)
+TEST(each_cause_of_idle_time_is_told)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 0, 1, 1);
     add(trace, "rank 0", "kernel", "a", 0, 5, 1);
@@ -117,9 +106,8 @@ static void each_cause_of_idle_time_is_told(void **state)
 }
 
 /* 40 us of 100 in communication, 10 of them beside a kernel; 20 us of copies. */
-static void communication_and_copies_are_told(void **state)
+TEST(communication_and_copies_are_told)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     add(trace, "rank 0", "kernel", "gemm", 0, 50, 0);
     add(trace, "rank 0", "kernel", "ncclDevKernel_AllReduce", 40, 40, 0);
@@ -140,9 +128,8 @@ static void communication_and_copies_are_told(void **state)
 }
 
 /* Calls of 8 us for kernels of 2: (8 - 2) x 10 of 92 us. */
-static void short_kernels_are_bound_by_the_cpu(void **state)
+TEST(short_kernels_are_bound_by_the_cpu)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int i = 0; i < 10; i++) {
         add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 10 * i, 8, (uint64_t)i + 1);
@@ -157,9 +144,8 @@ static void short_kernels_are_bound_by_the_cpu(void **state)
 
 /* Graphs of 20 short kernels whose calls take longer: one call each, never more than all of the time, and no graphs are
  * recommended where they are. */
-static void graphs_are_not_recommended_twice(void **state)
+TEST(graphs_are_not_recommended_twice)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int i = 0; i < 5; i++) {
         add(trace, "rank 0", "cuda_runtime", "cudaGraphLaunch", 100 * i, 90, (uint64_t)i + 1);
@@ -179,9 +165,8 @@ static void graphs_are_not_recommended_twice(void **state)
 }
 
 /* Four processes make iterators of 60 us in 100 us. */
-static void nothing_costs_more_than_all_of_the_time(void **state)
+TEST(nothing_costs_more_than_all_of_the_time)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int i = 0; i < 4; i++)
         traces_add(trace, (struct traces_event){.node = "rank 0",
@@ -199,9 +184,8 @@ static void nothing_costs_more_than_all_of_the_time(void **state)
 }
 
 /* 1100 launches in 1100 us, kernels of 100 us: full from the 1024th on until 1024 no longer wait. */
-static void a_full_queue_is_told(void **state)
+TEST(a_full_queue_is_told)
 {
-    (void)state;
     enum { LAUNCHES = 1100 };
     struct gt_trace *trace = traces_new();
     for (int i = 0; i < LAUNCHES; i++) {
@@ -255,7 +239,7 @@ static struct gt_buffer training(int steps, double kept, double reserved)
     return text;
 }
 
-static void memory_is_judged(void **state)
+TEST_WITH(memory_is_judged, folder_make, folder_remove)
 {
     struct gt_buffer text = training(8, 0, 160);
     struct gt_report *report = advise_file(*state, text.data);
@@ -300,7 +284,7 @@ static struct gt_buffer fetching(int usual, int slow, const char *workers)
     return text;
 }
 
-static void the_data_loader_is_judged(void **state)
+TEST_WITH(the_data_loader_is_judged, folder_make, folder_remove)
 {
     struct gt_buffer text = fetching(4, 5, "");
     struct gt_report *report = advise_file(*state, text.data);
@@ -332,9 +316,8 @@ static void the_data_loader_is_judged(void **state)
     gt_buffer_release(&text);
 }
 
-static void making_iterators_is_told(void **state)
+TEST(making_iterators_is_told)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     add(trace, "a", NULL, "_MultiProcessingDataLoaderIter.__init__", 0, 100, 0);
     add(trace, "a", NULL, "_MultiProcessingDataLoaderIter.__init__", 500, 100, 0);
@@ -345,9 +328,8 @@ static void making_iterators_is_told(void **state)
     gt_report_free(report);
 }
 
-static void stragglers_are_named(void **state)
+TEST(stragglers_are_named)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int i = 0; i < 5; i++)
         for (int rank = 0; rank < 3; rank++) {
@@ -366,9 +348,8 @@ static void stragglers_are_named(void **state)
 }
 
 /* Of 100 us: 20 compute, and 80 pass from the end of a kernel until the next. The synchronization ends 4 us after the kernel. */
-static void time_after_synchronizations_is_not_theirs(void **state)
+TEST(time_after_synchronizations_is_not_theirs)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 0, 1, 1);
     add(trace, "rank 0", "kernel", "a", 1, 10, 1);
@@ -383,9 +364,8 @@ static void time_after_synchronizations_is_not_theirs(void **state)
 
 /* The GPU ends at 30 while the host waits within aten::item, and begins again at 60, launched at 50 by another thread: of 30 us idle 20
  * lie in aten::item, of which 18 before the end of the synchronization. */
-static void a_synchronization_of_another_thread_is_found(void **state)
+TEST(a_synchronization_of_another_thread_is_found)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 0, 2, 1);
     add(trace, "rank 0", "kernel", "a", 0, 30, 1);
@@ -408,9 +388,8 @@ static void a_synchronization_of_another_thread_is_found(void **state)
 }
 
 /* In a step, too, in which the host runs nothing that is recorded between the two: that is most of its critical path. */
-static void time_after_synchronizations_is_no_second_loss_of_the_host(void **state)
+TEST(time_after_synchronizations_is_no_second_loss_of_the_host)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 0, 1, 1);
     add(trace, "rank 0", "kernel", "a", 1, 10, 1);
@@ -426,9 +405,8 @@ static void time_after_synchronizations_is_no_second_loss_of_the_host(void **sta
 }
 
 /* Each of two is the slowest in half of the steps, by as much: none of them is slower than the other. */
-static void ranks_of_equal_speed_are_no_stragglers(void **state)
+TEST(ranks_of_equal_speed_are_no_stragglers)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int i = 0; i < 6; i++)
         for (int rank = 0; rank < 2; rank++)
@@ -438,9 +416,8 @@ static void ranks_of_equal_speed_are_no_stragglers(void **state)
 }
 
 /* One of 10 steps is long: no rank is slow for that. */
-static void a_long_step_makes_no_straggler(void **state)
+TEST(a_long_step_makes_no_straggler)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int i = 0; i < 10; i++)
         for (int rank = 0; rank < 2; rank++)
@@ -453,9 +430,8 @@ static void a_long_step_makes_no_straggler(void **state)
 }
 
 /* Rank 2 computes for 90 us and the others wait in the collective for it. */
-static void who_comes_last_to_collectives_is_named(void **state)
+TEST(who_comes_last_to_collectives_is_named)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int rank = 0; rank < 3; rank++) {
         char node[24];
@@ -474,9 +450,8 @@ static void who_comes_last_to_collectives_is_named(void **state)
 }
 
 /* The collectives differ, so their arrivals tell nothing. */
-static void who_communicates_least_is_named_where_collectives_do_not_match(void **state)
+TEST(who_communicates_least_is_named_where_collectives_do_not_match)
 {
-    (void)state;
     static const char *const names[] = {"ncclDevKernel_AllReduce", "ncclDevKernel_AllGather",
                                         "ncclDevKernel_ReduceScatter"};
     struct gt_trace *trace = traces_new();
@@ -495,9 +470,8 @@ static void who_communicates_least_is_named_where_collectives_do_not_match(void 
     gt_report_free(report);
 }
 
-static void a_pipeline_that_fills_and_drains_needs_no_fewer_synchronizations(void **state)
+TEST(a_pipeline_that_fills_and_drains_needs_no_fewer_synchronizations)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int rank = 0; rank < 2; rank++)
         for (int i = 0; i < 4; i++) {
@@ -517,9 +491,8 @@ static void a_pipeline_that_fills_and_drains_needs_no_fewer_synchronizations(voi
 
 /* Stages of a pipeline hand their work on; the second computes 40 us of each 50, the others 20. How long each waits in sends and
  * receives tells its place. */
-static void the_slowest_stage_of_a_pipeline_is_named(void **state)
+TEST(the_slowest_stage_of_a_pipeline_is_named)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int rank = 0; rank < 4; rank++) {
         char node[24];
@@ -550,9 +523,8 @@ static void sample(struct gt_trace *trace, const char *type, const char *name, c
         traces_sample(trace, "n", type, name, dimension, (int64_t)i * SECOND, first + step * i);
 }
 
-static void samples_are_judged(void **state)
+TEST(samples_are_judged)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     sample(trace, "gpu", "gpu0", "GPUUtilization", 95, 0);
     sample(trace, "gpu", "gpu0", "GPUMemoryUtilization", 20, 0);
@@ -623,9 +595,8 @@ static struct gt_trace *profiled(double hot)
     return trace;
 }
 
-static void hot_functions_are_named(void **state)
+TEST(hot_functions_are_named)
 {
-    (void)state;
     assert_silent(profiled(2));
     struct gt_report *report = advise(profiled(6));
     assert_says(
@@ -634,33 +605,4 @@ static void hot_functions_are_named(void **state)
         6e6, "functions");
     assert_int_equal(traces_rows(report, "advice"), 1);
     gt_report_free(report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_busy_gpu_needs_no_advice),
-        cmocka_unit_test(each_cause_of_idle_time_is_told),
-        cmocka_unit_test(communication_and_copies_are_told),
-        cmocka_unit_test(short_kernels_are_bound_by_the_cpu),
-        cmocka_unit_test(a_full_queue_is_told),
-        cmocka_unit_test(graphs_are_not_recommended_twice),
-        cmocka_unit_test(nothing_costs_more_than_all_of_the_time),
-        cmocka_unit_test_setup_teardown(memory_is_judged, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(the_data_loader_is_judged, folder_make, folder_remove),
-        cmocka_unit_test(making_iterators_is_told),
-        cmocka_unit_test(stragglers_are_named),
-        cmocka_unit_test(who_comes_last_to_collectives_is_named),
-        cmocka_unit_test(who_communicates_least_is_named_where_collectives_do_not_match),
-        cmocka_unit_test(the_slowest_stage_of_a_pipeline_is_named),
-        cmocka_unit_test(a_pipeline_that_fills_and_drains_needs_no_fewer_synchronizations),
-        cmocka_unit_test(samples_are_judged),
-        cmocka_unit_test(time_after_synchronizations_is_not_theirs),
-        cmocka_unit_test(a_synchronization_of_another_thread_is_found),
-        cmocka_unit_test(time_after_synchronizations_is_no_second_loss_of_the_host),
-        cmocka_unit_test(ranks_of_equal_speed_are_no_stragglers),
-        cmocka_unit_test(a_long_step_makes_no_straggler),
-        cmocka_unit_test(hot_functions_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,25 +1,14 @@
 /* Marking code blocks: each case marks in a forked process with a folder of its own, then reads the files it left. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "blocks/block.h"
 #include "support/folder.h"
 #include "support/marking.h"
+#include "support/test.h"
 #include "support/valgrind.h"
 
 #include <sqlite3.h>
@@ -38,9 +27,8 @@ static void counted_work(void)
     GT_BLOCK("step");
 }
 
-static void test_how_many_there_will_be(void **state)
+TEST(test_how_many_there_will_be)
 {
-    (void)state;
     char text[1000] = "";
     pid_t pid;
     assert_int_equal(marking_run(counted_work, &pid), 0);
@@ -63,9 +51,8 @@ static void nested_work(void)
     }
 }
 
-static void test_nested(void **state)
+TEST(test_nested)
 {
-    (void)state;
     struct marking_row row[8];
     pid_t pid;
     assert_int_equal(marking_run(nested_work, &pid), 0);
@@ -98,9 +85,8 @@ static void names_work(void)
     GT_BLOCK("");
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static struct marking_row row[2000];
     pid_t pid;
     assert_int_equal(marking_run(names_work, &pid), 0);
@@ -143,9 +129,8 @@ static int by_call(const void *a, const void *b)
     return x->call != y->call ? (x->call > y->call) - (x->call < y->call) : (int)(x->position - y->position);
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
-    (void)state;
     enum { ROWS = 2 * 2 * THREADS * EACH };
     struct marking_row *row = calloc(ROWS, sizeof *row);
     assert_non_null(row);
@@ -173,9 +158,8 @@ static void killed_work(void)
     raise(SIGKILL);
 }
 
-static void test_killed(void **state)
+TEST(test_killed)
 {
-    (void)state;
     static struct marking_row row[2000];
     pid_t pid;
     assert_int_equal(WTERMSIG(marking_run(killed_work, &pid)), SIGKILL);
@@ -200,9 +184,8 @@ static void fork_work(void)
     fclose(note);
 }
 
-static void test_fork(void **state)
+TEST(test_fork)
 {
-    (void)state;
     struct marking_row row[8];
     pid_t pid;
     assert_int_equal(marking_run(fork_work, &pid), 0);
@@ -231,9 +214,8 @@ static void leftover_work(void)
     GT_BLOCK("kept");
 }
 
-static void test_leftover_is_kept(void **state)
+TEST(test_leftover_is_kept)
 {
-    (void)state;
     struct marking_row row[8];
     pid_t pid;
     char name[64];
@@ -271,9 +253,8 @@ static void unwritable_cost_work(void)
     exit(spent[0] < spent[1] / 2 ? 0 : 1);
 }
 
-static void test_unwritable_costs_next_to_nothing(void **state)
+TEST(test_unwritable_costs_next_to_nothing)
 {
-    (void)state;
     pid_t pid;
     SKIP_UNDER_VALGRIND();
     assert_int_equal(marking_run(unwritable_cost_work, &pid), 0);
@@ -296,9 +277,8 @@ static void without_cpu_work(void)
 }
 
 /* Neither 0 nor the zeros that fill a page up, and no row crosses a page. */
-static void test_without_cpu_time(void **state)
+TEST(test_without_cpu_time)
 {
-    (void)state;
     static struct marking_row row[1000];
     static char text[200000];
     pid_t pid;
@@ -325,9 +305,8 @@ static void test_without_cpu_time(void **state)
     sqlite3_close(database);
 }
 
-static void test_unwritable_is_quiet(void **state)
+TEST(test_unwritable_is_quiet)
 {
-    (void)state;
     pid_t pid;
     assert_int_equal(marking_run(unwritable_work, &pid), 0);
 }
@@ -346,9 +325,8 @@ static void chosen_file_work(void)
     gt_block_end(&block); /* the second time does nothing */
 }
 
-static void test_chosen_file(void **state)
+TEST(test_chosen_file)
 {
-    (void)state;
     struct marking_row row[8];
     pid_t pid;
     assert_int_equal(marking_run(chosen_file_work, &pid), 0);
@@ -368,9 +346,8 @@ static void sqlite_work(void)
     raise(SIGKILL);
 }
 
-static void test_sqlite(void **state)
+TEST(test_sqlite)
 {
-    (void)state;
     pid_t pid;
     char path[128];
     sqlite3 *database;
@@ -393,21 +370,4 @@ static void test_sqlite(void **state)
     sqlite3_close(database);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_how_many_there_will_be),
-        cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_leftover_is_kept),
-        cmocka_unit_test(test_unwritable_is_quiet),
-        cmocka_unit_test(test_unwritable_costs_next_to_nothing),
-        cmocka_unit_test(test_without_cpu_time),
-        cmocka_unit_test(test_chosen_file),
-        cmocka_unit_test(test_sqlite),
-    };
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
-}
+ALL_TESTS(folder_make, folder_remove)

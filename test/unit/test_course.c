@@ -1,16 +1,7 @@
 /* Figures over time in bounded memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-#include <math.h>
-
 #include "aggregate/course.h"
-#include "support/figures.h"
 #include "base/clock.h"
+#include "support/test.h"
 
 static struct gt_sample_course course;
 static struct gt_row row[GT_FIXED_ROWS + 1];
@@ -55,9 +46,8 @@ static const float *values_of(int line)
 
 /* ---- a course ---- */
 
-static void lines_keep_their_peaks(void **state)
+TEST(lines_keep_their_peaks)
 {
-    (void)state;
     struct gt_course *lines = gt_course_new(GT_SECOND / 100, GT_COURSE_SPANS, 2, false);
     for (int i = 0; i < 100000; i++)
         gt_course_take(lines, i * (GT_SECOND / 10), (const double[]){i == 54321 ? 100 : i % 2, NAN});
@@ -74,9 +64,8 @@ static void lines_keep_their_peaks(void **state)
 
 /* ---- of a recording, for small pictures ---- */
 
-static void an_hour_at_ten_hertz_fits_and_keeps_its_peak_in_place(void **state)
+TEST(an_hour_at_ten_hertz_fits_and_keeps_its_peak_in_place)
 {
-    (void)state;
     begin(false);
     for (int i = 0; i <= 36000; i++)
         add(i * 0.1, GT_SCOPE_COMBINED, GT_RAM, i == 12345 ? 9e9 : 1e9);
@@ -94,9 +83,8 @@ static void an_hour_at_ten_hertz_fits_and_keeps_its_peak_in_place(void **state)
     assert_int_equal(peaks, 1);
 }
 
-static void small_pictures_of_a_fine_course_are_the_same(void **state)
+TEST(small_pictures_of_a_fine_course_are_the_same)
 {
-    (void)state;
     double coarse[GT_COURSE_SPANS], time[GT_COURSE_SPANS];
     for (int is_fine = 0; is_fine < 2; is_fine++) {
         begin(is_fine);
@@ -113,9 +101,8 @@ static void small_pictures_of_a_fine_course_are_the_same(void **state)
     }
 }
 
-static void rates_are_averaged_over_all_their_samples(void **state)
+TEST(rates_are_averaged_over_all_their_samples)
 {
-    (void)state;
     begin(false);
     for (int i = 0; i < 4096; i++)
         add(i * 0.001, GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, i % 2 ? 2.0 : 1.0);
@@ -124,9 +111,8 @@ static void rates_are_averaged_over_all_their_samples(void **state)
         assert_true(fabs(gt_sample_course_point(&course, line, i) - 1.5) < 1e-9);
 }
 
-static void a_counter_shows_its_growth(void **state)
+TEST(a_counter_shows_its_growth)
 {
-    (void)state;
     begin(false);
     static const double counted[] = {100, 103, NAN, 110}, watts[] = {NAN, 30, 30, 35};
     for (int i = 0; i < 4; i++)
@@ -137,9 +123,8 @@ static void a_counter_shows_its_growth(void **state)
 }
 
 /* 8 GPUs of 200 W whose counters are read every 1.1 s, and samples every 0.1 s. */
-static void a_source_slower_than_the_samples_has_the_power_between_its_readings(void **state)
+TEST(a_source_slower_than_the_samples_has_the_power_between_its_readings)
 {
-    (void)state;
     begin(true);
     for (int i = 0; i < 100; i++)
         add(i * 0.1, GT_SCOPE_COMBINED, GT_GPU_ENERGY, i % 11 ? NAN : 1600 * i * 0.1);
@@ -148,9 +133,8 @@ static void a_source_slower_than_the_samples_has_the_power_between_its_readings(
         assert_true(i < 11 ? isnan(value[i]) : fabsf(value[i] - 1600) < 0.1F);
 }
 
-static void a_source_that_is_read_once_a_second_repeats_nothing(void **state)
+TEST(a_source_that_is_read_once_a_second_repeats_nothing)
 {
-    (void)state;
     begin(true);
     for (int i = 0; i < 100; i++)
         add(i * 0.1, GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT, (i < 50 ? i / 10 : 4) * 1e6);
@@ -161,9 +145,8 @@ static void a_source_that_is_read_once_a_second_repeats_nothing(void **state)
         assert_true(value[i] == 0);
 }
 
-static void a_counter_that_is_away_for_long_has_no_rate(void **state)
+TEST(a_counter_that_is_away_for_long_has_no_rate)
 {
-    (void)state;
     begin(true);
     for (int i = 0; i < 20; i++)
         add(i, GT_SCOPE_SYSTEM, GT_CPU_ENERGY, i < 3 ? 10 * i : NAN);
@@ -171,9 +154,8 @@ static void a_counter_that_is_away_for_long_has_no_rate(void **state)
     assert_true(value[6] == 10 && isnan(value[7]) && isnan(value[19]));
 }
 
-static void what_was_never_measured_is_unknown(void **state)
+TEST(what_was_never_measured_is_unknown)
 {
-    (void)state;
     begin(false);
     assert_int_equal(gt_sample_course_points(&course), 0);
     add(0, GT_SCOPE_SYSTEM, GT_RAM, 1);
@@ -186,9 +168,8 @@ static void what_was_never_measured_is_unknown(void **state)
 
 /* ---- of a recording, for pages ---- */
 
-static void each_sample_and_the_extremes_of_each_span_are_kept(void **state)
+TEST(each_sample_and_the_extremes_of_each_span_are_kept)
 {
-    (void)state;
     begin(true);
     for (int i = 0; i < 40000; i++)
         add(i * 0.1, GT_SCOPE_COMBINED, GT_RAM, i == 12345 ? 9e9 : i % 2 ? 1e9 : 3e9);
@@ -211,9 +192,8 @@ static void each_sample_and_the_extremes_of_each_span_are_kept(void **state)
     assert_int_equal(peaks, 1);
 }
 
-static void counters_become_rates_from_one_reading_to_the_next(void **state)
+TEST(counters_become_rates_from_one_reading_to_the_next)
 {
-    (void)state;
     begin(true);
     static const double counted[] = {100, 300, NAN, 500, 900};
     for (int i = 0; i < 5; i++)
@@ -224,9 +204,8 @@ static void counters_become_rates_from_one_reading_to_the_next(void **state)
     assert_int_equal(gt_sample_course_find(&course, GT_SCOPE_COMBINED, GT_RAM, -1), -1);
 }
 
-static void a_gpu_has_a_line_of_its_own(void **state)
+TEST(a_gpu_has_a_line_of_its_own)
 {
-    (void)state;
     begin(true);
     add(0, GT_SCOPE_COMBINED, GT_RAM, 1);
     add(1, GT_SCOPE_GPU, GT_GPU_UTILIZATION, 0.25);
@@ -239,9 +218,8 @@ static void a_gpu_has_a_line_of_its_own(void **state)
     assert_true(isnan(value[0]) && value[1] == 0.25F && isnan(value[2]) && value[3] == 0.75F);
 }
 
-static void beyond_a_number_of_values_the_first_lines_are_left(void **state)
+TEST(beyond_a_number_of_values_the_first_lines_are_left)
 {
-    (void)state;
     enum { LINES = 64, TAKEN = 2 * (GT_COURSE_VALUES / LINES) };
     double value[LINES];
     struct gt_course *lines = gt_course_new(GT_SECOND / 100, GT_COURSE_FINE_SPANS, LINES, true);
@@ -259,9 +237,8 @@ static void beyond_a_number_of_values_the_first_lines_are_left(void **state)
     gt_course_release(lines);
 }
 
-static void beyond_a_number_of_samples_spans_are_what_is_left(void **state)
+TEST(beyond_a_number_of_samples_spans_are_what_is_left)
 {
-    (void)state;
     begin(true);
     for (int i = 0; i <= GT_COURSE_SAMPLES; i++)
         add(i * 0.001, GT_SCOPE_COMBINED, GT_RAM, i == 5000 ? 7 : 2);
@@ -274,23 +251,4 @@ static void beyond_a_number_of_samples_spans_are_what_is_left(void **state)
     assert_true(span.most == 7 && span.least == 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_keep_their_peaks),
-        cmocka_unit_test(an_hour_at_ten_hertz_fits_and_keeps_its_peak_in_place),
-        cmocka_unit_test(small_pictures_of_a_fine_course_are_the_same),
-        cmocka_unit_test(rates_are_averaged_over_all_their_samples),
-        cmocka_unit_test(a_counter_shows_its_growth),
-        cmocka_unit_test(a_source_slower_than_the_samples_has_the_power_between_its_readings),
-        cmocka_unit_test(a_source_that_is_read_once_a_second_repeats_nothing),
-        cmocka_unit_test(a_counter_that_is_away_for_long_has_no_rate),
-        cmocka_unit_test(what_was_never_measured_is_unknown),
-        cmocka_unit_test(each_sample_and_the_extremes_of_each_span_are_kept),
-        cmocka_unit_test(counters_become_rates_from_one_reading_to_the_next),
-        cmocka_unit_test(a_gpu_has_a_line_of_its_own),
-        cmocka_unit_test(beyond_a_number_of_values_the_first_lines_are_left),
-        cmocka_unit_test(beyond_a_number_of_samples_spans_are_what_is_left),
-    };
-    return cmocka_run_group_tests_name("course", tests, NULL, end);
-}
+ALL_TESTS(NULL, end)

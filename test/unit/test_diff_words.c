@@ -1,17 +1,10 @@
 /* What changed from one trace to another, in a sentence. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "analyse/compare/diff_words.h"
+#include "support/test.h"
 #include "support/traces.h"
 
-static void largest_changes_are_told(void **state)
+TEST(largest_changes_are_told)
 {
-    (void)state;
     struct gt_diff_change change[] = {
         {"void a::gemm<b::F<int> >(int)", {4, 4}, {1000, 1500}},
         {"slight", {1, 1}, {100, 95}},
@@ -27,9 +20,8 @@ static void largest_changes_are_told(void **state)
     gt_buffer_release(&out);
 }
 
-static void equal_traces_say_so(void **state)
+TEST(equal_traces_say_so)
 {
-    (void)state;
     struct gt_diff_change change[] = {{"a", {1, 1}, {1000, 1005}}};
     struct gt_buffer out = {0};
     gt_diff_words(change, 1, "GPUs work", "", "", NULL, &out);
@@ -51,9 +43,8 @@ static void add(struct gt_trace *trace, const char *category, const char *name, 
 }
 
 /* A has one step with 40 us of k, B two with 50 us each; operators are left out where there is work of GPUs. */
-static void figures_are_those_of_a_step(void **state)
+TEST(figures_are_those_of_a_step)
 {
-    (void)state;
     struct gt_trace *a = traces_new(), *b = traces_new();
     struct gt_report *report = NULL;
     add(a, "kernel", "k", 1, 0, 40000);
@@ -67,14 +58,4 @@ static void figures_are_those_of_a_step(void **state)
     gt_report_free(report);
     gt_trace_close(a);
     gt_trace_close(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(largest_changes_are_told),
-        cmocka_unit_test(equal_traces_say_so),
-        cmocka_unit_test(figures_are_those_of_a_step),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,8 @@
 /* Merged timelines: nothing is lost, and the same files give the same bytes. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "analyse/merge/merge.h"
 #include "base/json.h"
 #include "support/folder.h"
+#include "support/test.h"
 #include "support/trace_file.h"
 #include "support/traces.h"
 
@@ -114,7 +104,7 @@ static void write_smdebug(const char *folder)
                                  SAMPLE("gpu0", "GPUMemoryUtilization", "20", "1597730460.101"));
 }
 
-static void phases_have_smdebugs_numbers(void **state)
+TEST_WITH(phases_have_smdebugs_numbers, folder_make, folder_remove)
 {
     write_smdebug(*state);
     struct merged merged = merge(*state, *state, EVERYTHING);
@@ -129,7 +119,7 @@ static void phases_have_smdebugs_numbers(void **state)
     release(&merged);
 }
 
-static void all_samples_are_counters_and_low_gpus_are_marked(void **state)
+TEST_WITH(all_samples_are_counters_and_low_gpus_are_marked, folder_make, folder_remove)
 {
     write_smdebug(*state);
     struct merged merged = merge(*state, *state, EVERYTHING);
@@ -150,7 +140,7 @@ static void all_samples_are_counters_and_low_gpus_are_marked(void **state)
 }
 
 /* From the begin of step 2 to 1 us before that of step 4. */
-static void steps_are_half_open(void **state)
+TEST_WITH(steps_are_half_open, folder_make, folder_remove)
 {
     write_smdebug(*state);
     struct gt_merge_options options = EVERYTHING;
@@ -164,7 +154,7 @@ static void steps_are_half_open(void **state)
     release(&merged);
 }
 
-static void nothing_merged_is_an_empty_list(void **state)
+TEST_WITH(nothing_merged_is_an_empty_list, folder_make, folder_remove)
 {
     write_smdebug(*state);
     struct gt_merge_options options = EVERYTHING;
@@ -175,7 +165,7 @@ static void nothing_merged_is_an_empty_list(void **state)
     release(&merged);
 }
 
-static void times_without_a_clock_are_placed_or_aligned(void **state)
+TEST_WITH(times_without_a_clock_are_placed_or_aligned, folder_make, folder_remove)
 {
     trace_write_text(
         *state, "a_rank0.json",
@@ -209,7 +199,7 @@ static void times_without_a_clock_are_placed_or_aligned(void **state)
     assert_non_null(strstr(error.text, "never"));
 }
 
-static void ids_of_two_ranks_are_kept_apart(void **state)
+TEST_WITH(ids_of_two_ranks_are_kept_apart, folder_make, folder_remove)
 {
     trace_write_text(*state, "rank0.json", "[{\"ph\":\"s\",\"name\":\"f\",\"id\":7,\"pid\":1,\"ts\":5}]");
     trace_write_text(*state, "rank1.json", "[{\"ph\":\"s\",\"name\":\"f\",\"id\":7,\"pid\":1,\"ts\":5}]");
@@ -228,7 +218,7 @@ static void ids_of_two_ranks_are_kept_apart(void **state)
 
 /* Two files use pid 1 and tid 5 for different phases: each thread keeps the name it has in its own. */
 /* Files are read once, unless that turns out to have been too early. */
-static void what_is_told_late_counts(void **state)
+TEST_WITH(what_is_told_late_counts, folder_make, folder_remove)
 {
     static const char
         event[] = "{\"ph\":\"X\",\"name\":\"a\\\"b\",\"pid\":1,\"tid\":2,\"ts\":5.5,\"dur\":1},"
@@ -259,7 +249,7 @@ static void what_is_told_late_counts(void **state)
     release(&merged);
 }
 
-static void threads_are_named_in_their_own_process(void **state)
+TEST_WITH(threads_are_named_in_their_own_process, folder_make, folder_remove)
 {
 #define THREAD(name) "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":5,\"args\":{\"name\":\"" name "\"}},\n"
     trace_write_text(*state, "framework/pevents/2020081805/1597730465000000_0-algo-1_model_timeline.json",
@@ -285,7 +275,7 @@ static void threads_are_named_in_their_own_process(void **state)
 }
 
 /* Local ids belong to a process, which merging keeps apart by its pid; global ones would run into each other. */
-static void scoped_ids_are_kept_apart(void **state)
+TEST_WITH(scoped_ids_are_kept_apart, folder_make, folder_remove)
 {
     static const char text[] =
         "[{\"ph\":\"b\",\"cat\":\"c\",\"name\":\"l\",\"id2\":{\"local\":\"0x1\"},\"pid\":1,\"ts\":5},"
@@ -320,7 +310,7 @@ static void scoped_ids_are_kept_apart(void **state)
 }
 
 /* Real repeats are no duplicates, tracks that are no numbers get small ones, and the same lane keeps its number. */
-static void repeats_and_texts_are_kept(void **state)
+TEST_WITH(repeats_and_texts_are_kept, folder_make, folder_remove)
 {
     const char *path = trace_write_text(
         *state, "t.json",
@@ -361,7 +351,7 @@ static size_t same_event(const struct gt_trace *trace, size_t event, const struc
 }
 
 /* Reading the merged file gives the events again, and merging that gives them once more. */
-static void reading_again_gives_the_same(void **state)
+TEST_WITH(reading_again_gives_the_same, folder_make, folder_remove)
 {
     static const char *const arguments[] = {"step_num", "x", NULL};
     write_smdebug(*state);
@@ -414,7 +404,7 @@ static void reading_again_gives_the_same(void **state)
 }
 
 /* Where two ranks use the same correlation ids, their work still belongs to their own calls once they are merged. */
-static void ranks_of_merged_files_are_kept(void **state)
+TEST_WITH(ranks_of_merged_files_are_kept, folder_make, folder_remove)
 {
 #define RANK(kernel, start)                                                                                             \
     "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"launch\",\"pid\":9,\"tid\":9,\"ts\":1700000000000000,\"dur\":5," \
@@ -456,7 +446,7 @@ static void ranks_of_merged_files_are_kept(void **state)
     release(&merged);
 }
 
-static void what_was_not_ended_is_flagged(void **state)
+TEST_WITH(what_was_not_ended_is_flagged, folder_make, folder_remove)
 {
     trace_write_text(*state, "in/open.json",
                      "[{\"ph\":\"B\",\"name\":\"open\",\"pid\":1,\"tid\":1,\"ts\":10,\"args\":{\"x\":7}},"
@@ -473,7 +463,7 @@ static void what_was_not_ended_is_flagged(void **state)
 }
 
 /* Files whose events stand in any order, beside one another, with samples and marks: written by time. */
-static void events_are_written_in_the_order_of_time(void **state)
+TEST_WITH(events_are_written_in_the_order_of_time, folder_make, folder_remove)
 {
     write_smdebug(*state);
     trace_write_text(*state, "more.json",
@@ -498,26 +488,4 @@ static void events_are_written_in_the_order_of_time(void **state)
     assert_int_equal(timed, 6 + 4 + 4 + 1);
     assert_true(one < two); /* of one time: as they stood */
     release(&merged);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
-    const struct CMUnitTest tests[] = {
-        TEST(phases_have_smdebugs_numbers),
-        TEST(all_samples_are_counters_and_low_gpus_are_marked),
-        TEST(steps_are_half_open),
-        TEST(nothing_merged_is_an_empty_list),
-        TEST(times_without_a_clock_are_placed_or_aligned),
-        TEST(ids_of_two_ranks_are_kept_apart),
-        TEST(what_is_told_late_counts),
-        TEST(threads_are_named_in_their_own_process),
-        TEST(scoped_ids_are_kept_apart),
-        TEST(repeats_and_texts_are_kept),
-        TEST(reading_again_gives_the_same),
-        TEST(events_are_written_in_the_order_of_time),
-        TEST(ranks_of_merged_files_are_kept),
-        TEST(what_was_not_ended_is_flagged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

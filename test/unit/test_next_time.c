@@ -1,16 +1,6 @@
 /* What to ask for next time: from one run, from several, and from one that was killed. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "analyse/usage/usage.h"
+#include "support/test.h"
 
 static const double GIB = 1073741824;
 
@@ -72,9 +62,8 @@ static void asks(const struct gt_next_time *next, const char *kind, const char *
     gt_buffer_release(&out);
 }
 
-static void test_one_run(void **state)
+TEST(test_one_run)
 {
-    (void)state;
     struct run run;
     struct gt_next_time next;
     gt_next_time_init(&next);
@@ -96,9 +85,8 @@ static void test_one_run(void **state)
 }
 
 /* Who asked for memory by core is answered so. */
-static void test_memory_for_each_core(void **state)
+TEST(test_memory_for_each_core)
 {
-    (void)state;
     struct run run;
     struct gt_next_time next;
     gt_next_time_init(&next);
@@ -122,9 +110,8 @@ static void put_by_core(struct gt_next_time *next, int tasks)
 }
 
 /* Seven cores for three tasks are three for each. */
-static void test_tasks_and_arrays(void **state)
+TEST(test_tasks_and_arrays)
 {
-    (void)state;
     struct gt_next_time next;
     gt_next_time_init(&next);
     put_by_core(&next, 3);
@@ -134,9 +121,8 @@ static void test_tasks_and_arrays(void **state)
 }
 
 /* Forked workers have inherited what they did not use. */
-static void test_workers_beside_a_large_parent(void **state)
+TEST(test_workers_beside_a_large_parent)
 {
-    (void)state;
     struct run run;
     struct gt_next_time next;
     gt_next_time_init(&next);
@@ -148,9 +134,8 @@ static void test_workers_beside_a_large_parent(void **state)
 }
 
 /* A mean just above one core is one; small memory in steps of 256 MiB, with so much to spare. */
-static void test_small(void **state)
+TEST(test_small)
 {
-    (void)state;
     struct run run;
     struct gt_next_time next;
     gt_next_time_init(&next);
@@ -161,9 +146,8 @@ static void test_small(void **state)
 }
 
 /* Never below what was used, whatever that is. */
-static void test_never_below_use(void **state)
+TEST(test_never_below_use)
 {
-    (void)state;
     for (double ram = 1e6; ram < 2e12; ram *= 1.37) {
         struct run run;
         struct gt_next_time next;
@@ -178,9 +162,8 @@ static void test_never_below_use(void **state)
     }
 }
 
-static void test_the_largest_of_several(void **state)
+TEST(test_the_largest_of_several)
 {
-    (void)state;
     struct run run;
     struct gt_next_time next;
     gt_next_time_init(&next);
@@ -195,9 +178,8 @@ static void test_the_largest_of_several(void **state)
 }
 
 /* A run that failed says nothing about time; one that was killed for memory nothing about memory but that it takes more. */
-static void test_killed(void **state)
+TEST(test_killed)
 {
-    (void)state;
     struct run run;
     struct gt_next_time next;
     struct gt_buffer out = {0};
@@ -218,9 +200,8 @@ static void test_killed(void **state)
 }
 
 /* A quota that holds a run back hides how many cores it would use. */
-static void test_throttled(void **state)
+TEST(test_throttled)
 {
-    (void)state;
     struct run run;
     struct gt_next_time next;
     struct gt_buffer out = {0};
@@ -243,20 +224,4 @@ static void test_throttled(void **state)
     add(&next, &run);
     gt_next_time_doubt(&out, &next);
     assert_null(out.data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_run),
-        cmocka_unit_test(test_memory_for_each_core),
-        cmocka_unit_test(test_tasks_and_arrays),
-        cmocka_unit_test(test_workers_beside_a_large_parent),
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_never_below_use),
-        cmocka_unit_test(test_the_largest_of_several),
-        cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_throttled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

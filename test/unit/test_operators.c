@@ -1,15 +1,6 @@
 /* Operators and the work of GPUs that belongs to them, in traces as PyTorch's profiler wrote them over the years. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "support/folder.h"
+#include "support/test.h"
 #include "support/trace_file.h"
 #include "support/traces.h"
 
@@ -44,7 +35,7 @@ static double figure(const struct gt_report *report, const char *name, const cha
 }
 
 /* A call lies in addmm, that in linear; the kernel bears another operator's number as it did in 2022 and 2023. */
-static void work_belongs_to_the_operator_that_launched_it(void **state)
+TEST_WITH(work_belongs_to_the_operator_that_launched_it, folder_make, folder_remove)
 {
     struct gt_report *report = operators_of(
         *state,
@@ -63,7 +54,7 @@ static void work_belongs_to_the_operator_that_launched_it(void **state)
 }
 
 /* Kineto of 2021: other categories, whole microseconds, "external id" in lower case, threads as texts. */
-static void traces_of_2021_are_read(void **state)
+TEST_WITH(traces_of_2021_are_read, folder_make, folder_remove)
 {
     struct gt_report *report = operators_of(
         *state,
@@ -79,7 +70,7 @@ static void traces_of_2021_are_read(void **state)
 }
 
 /* Ids that are seen to be correlations are no operators', also for work whose call is not in the trace. */
-static void misleading_ids_are_not_followed(void **state)
+TEST_WITH(misleading_ids_are_not_followed, folder_make, folder_remove)
 {
     struct gt_report *report = operators_of(
         *state,
@@ -93,7 +84,7 @@ static void misleading_ids_are_not_followed(void **state)
     gt_report_free(report);
 }
 
-static void equal_intervals_do_not_depend_on_order(void **state)
+TEST_WITH(equal_intervals_do_not_depend_on_order, folder_make, folder_remove)
 {
     static const char *const texts[] = {"[" OPERATOR("aten::zero_", 10, 5, "\"External id\":1") "," OPERATOR(
                                             "aten::fill_", 10, 5, "\"External id\":2") "]",
@@ -108,7 +99,7 @@ static void equal_intervals_do_not_depend_on_order(void **state)
 }
 
 /* As key_averages() has it: aten::sum that does nothing but call aten::sum is one. */
-static void an_operator_alone_in_itself_counts_once(void **state)
+TEST_WITH(an_operator_alone_in_itself_counts_once, folder_make, folder_remove)
 {
     struct gt_report *report = operators_of(
         *state,
@@ -125,7 +116,7 @@ static void an_operator_alone_in_itself_counts_once(void **state)
     gt_report_free(report);
 }
 
-static void shapes_are_told_apart(void **state)
+TEST_WITH(shapes_are_told_apart, folder_make, folder_remove)
 {
     struct gt_profile_options options = GT_INIT(struct gt_profile_options);
     options.by = "shape";
@@ -168,7 +159,7 @@ static void shapes_are_told_apart(void **state)
                                                                                                                                                       "\"correlation\":7")
 
 /* With the flow, and with the sequence numbers alone. */
-static void backward_work_is_told_with_the_forward_operator(void **state)
+TEST_WITH(backward_work_is_told_with_the_forward_operator, folder_make, folder_remove)
 {
     static const char *const texts[] = {"[" TRAINING "," FLOW("s", 9, 10) "," FLOW("f", 10, 45) "]", "[" TRAINING "]"};
     for (size_t i = 0; i < 2; i++) {
@@ -183,7 +174,7 @@ static void backward_work_is_told_with_the_forward_operator(void **state)
 }
 
 /* Calls, kernels and outer operators have other names than what is shown. */
-static void a_selection_hides_and_joins_all(void **state)
+TEST_WITH(a_selection_hides_and_joins_all, folder_make, folder_remove)
 {
     const char *text = "[" OPERATOR("aten::linear", 10, 50, "") "," OPERATOR("aten::mm", 15, 30, "") "," CALL(
         20, 5, 3) "," KERNEL("gemm", 100, 40, "\"correlation\":3") "," CALL(145, 2,
@@ -207,7 +198,7 @@ static void a_selection_hides_and_joins_all(void **state)
 }
 
 /* The holders are shown by their names. */
-static void selected_holders_of_memory_are_shown(void **state)
+TEST_WITH(selected_holders_of_memory_are_shown, folder_make, folder_remove)
 {
 #define MEMORY(time, bytes, address, total)                                                                \
     "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
@@ -225,7 +216,7 @@ static void selected_holders_of_memory_are_shown(void **state)
 }
 
 /* As PyTorch 1.8 tells it: 100, 400, 100 again, 250. */
-static void memory_without_totals_is_summed(void **state)
+TEST_WITH(memory_without_totals_is_summed, folder_make, folder_remove)
 {
 #define OLD_MEMORY(time, bytes)                                                                            \
     "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
@@ -238,22 +229,4 @@ static void memory_without_totals_is_summed(void **state)
     assert_true(isnan(traces_number(report, "memory", 0, "peak_reserved_bytes")));
     assert_string_equal(traces_text(report, "memory", 0, "totals"), "summed from the begin of the trace");
     gt_report_free(report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
-        TEST(work_belongs_to_the_operator_that_launched_it),
-        TEST(traces_of_2021_are_read),
-        TEST(misleading_ids_are_not_followed),
-        TEST(equal_intervals_do_not_depend_on_order),
-        TEST(an_operator_alone_in_itself_counts_once),
-        TEST(shapes_are_told_apart),
-        TEST(backward_work_is_told_with_the_forward_operator),
-        TEST(a_selection_hides_and_joins_all),
-        TEST(selected_holders_of_memory_are_shown),
-        TEST(memory_without_totals_is_summed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,6 @@
 /* Runs of one program are called different seldom enough whatever their figures look like, and real differences are found. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "analyse/compare/statistics.h"
-#include "support/figures.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 
 enum { MOST_ROWS = 32, MOST_RUNS = 24 };
 
@@ -92,9 +81,8 @@ static void make_runs(double *value, size_t rows, size_t runs, size_t kinds, fig
 
 /* ---- exactly ---- */
 
-static void p_counts_divisions(void **state)
+TEST(p_counts_divisions)
 {
-    (void)state;
     static const double separate[] = {1, 2, 3, 4, 11, 12, 13, 14}, alike[] = {5, 5, 5, 5, 5, 5, 5, 5};
     static const double mirrored[] = {1, 4, 11, 14, 2, 3, 12, 13};
     static const double unequal[] = {1, 2, 3, 4, 11, 12, 13, 14, 15};
@@ -109,9 +97,8 @@ static void p_counts_divisions(void **state)
     assert_close(p, 1.0 / 126, 1e-12);
 }
 
-static void few_runs_tell_nothing(void **state)
+TEST(few_runs_tell_nothing)
 {
-    (void)state;
     double value[] = {1, 2, 3,  11, 12, 13, 14, /* 3 against 4 */
                       1, 2, 11, 12, 13, 14, 15};
     double p[2] = {0};
@@ -124,9 +111,8 @@ static void few_runs_tell_nothing(void **state)
     assert_int_equal(gt_permutation_test(value, 0, 4, 7, p), 0);
 }
 
-static void many_runs_are_divided_by_chance(void **state)
+TEST(many_runs_are_divided_by_chance)
 {
-    (void)state;
     double value[2 * MOST_RUNS], p[2], again[2];
     random_state = 3;
     make_runs(value, 2, MOST_RUNS, NOISES, of_normal_noise);
@@ -161,9 +147,8 @@ static double error_rate(size_t tables, size_t rows, size_t baselines, size_t ru
     return (double)wrong / (double)tables;
 }
 
-static void equal_runs_are_seldom_called_different(void **state)
+TEST(equal_runs_are_seldom_called_different)
 {
-    (void)state;
     static const struct {
         size_t tables, rows, baselines, runs;
     } cases[] = {{1000, 1, 4, 8}, {600, 24, 4, 8}, {300, 24, 5, 10}, {300, 8, 4, 12}, {50, 8, 7, 14}};
@@ -200,9 +185,8 @@ static void with_a_difference(size_t baselines, size_t runs, size_t kinds, doubl
     *ret_wrong = (double)wrong / TABLES;
 }
 
-static void differences_are_found(void **state)
+TEST(differences_are_found)
 {
-    (void)state;
     static const struct {
         size_t baselines, runs, kinds;
         double factor, found;
@@ -224,9 +208,8 @@ static void differences_are_found(void **state)
 /* ---- intervals ---- */
 
 /* What scipy.stats says: t.ppf((1 + p) / 2, df), ttest_ind(b, a, equal_var=False).confidence_interval(). */
-static void intervals_are_welchs(void **state)
+TEST(intervals_are_welchs)
 {
-    (void)state;
     static const double a[] = {1, 2, 3.5, 4}, b[] = {5, 6.5, 9};
     double low, high;
     assert_close(gt_student_quantile(0.95, 1), 12.706204736174694, 1e-9);
@@ -243,9 +226,8 @@ static void intervals_are_welchs(void **state)
     assert_close(high, 3, 0);
 }
 
-static void intervals_hold_the_difference(void **state)
+TEST(intervals_hold_the_difference)
 {
-    (void)state;
     enum { TRIALS = FEWER(20000, 2000) };
     static const struct {
         size_t a, b;
@@ -265,18 +247,4 @@ static void intervals_hold_the_difference(void **state)
         }
         assert_in_range(held * 100 / TRIALS, 93, 98);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p_counts_divisions),
-        cmocka_unit_test(few_runs_tell_nothing),
-        cmocka_unit_test(many_runs_are_divided_by_chance),
-        cmocka_unit_test(equal_runs_are_seldom_called_different),
-        cmocka_unit_test(differences_are_found),
-        cmocka_unit_test(intervals_are_welchs),
-        cmocka_unit_test(intervals_hold_the_difference),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,9 @@
 /* The list of processes: names, beginnings and ends, from readings of the tree and from events. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "collect/process/process.h"
 #include "sample/process_history.h"
 #include "support/fake_proc.h"
-#include "support/figures.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 #define MS (GT_SECOND / 1000)
 
@@ -102,7 +92,7 @@ static void exit_at(struct machine *machine, pid_t pid, int64_t when_ns)
     hear(machine, (struct gt_event){.kind = GT_EVENT_EXIT, .pid = pid, .monotonic_ns = when_ns}, true);
 }
 
-static void the_tree_alone_tells_names_and_ends(void **state)
+TEST_WITH(the_tree_alone_tells_names_and_ends, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process process = job(101, 5);
@@ -154,7 +144,7 @@ static struct gt_process *process_of(struct machine *machine, pid_t pid)
     return process;
 }
 
-static void a_parents_memory_is_not_the_programs(void **state)
+TEST_WITH(a_parents_memory_is_not_the_programs, begin, finish)
 {
     for (int is_copied = 0; is_copied < 2; is_copied++) {
         struct machine *machine = *state;
@@ -175,7 +165,7 @@ static void a_parents_memory_is_not_the_programs(void **state)
     }
 }
 
-static void what_executes_unseen_has_its_own_memory(void **state)
+TEST_WITH(what_executes_unseen_has_its_own_memory, begin, finish)
 {
     struct machine *machine = *state;
     read_at(machine, 1);
@@ -193,7 +183,7 @@ static void what_executes_unseen_has_its_own_memory(void **state)
     assert_close(record_of(machine, 1)->ram_peak, SMALL * 1024, 0);
 }
 
-static void a_worker_has_what_it_was_forked_with_and_later_what_it_took(void **state)
+TEST_WITH(a_worker_has_what_it_was_forked_with_and_later_what_it_took, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process *process = fork_large(machine);
@@ -208,7 +198,7 @@ static void a_worker_has_what_it_was_forked_with_and_later_what_it_took(void **s
     assert_close(record_of(machine, 1)->ram_peak, 2 * SMALL * 1024, 0);
 }
 
-static void a_fork_that_ends_as_one_has_its_memory(void **state)
+TEST_WITH(a_fork_that_ends_as_one_has_its_memory, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process *process = fork_large(machine);
@@ -221,7 +211,7 @@ static void a_fork_that_ends_as_one_has_its_memory(void **state)
     assert_close(record_of(machine, 1)->ram_peak, LARGE * 1024, 0);
 }
 
-static void a_zombie_has_ended(void **state)
+TEST_WITH(a_zombie_has_ended, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process process = job(101, 5);
@@ -239,7 +229,7 @@ static void a_zombie_has_ended(void **state)
     assert_int_equal(machine->records.count, 2);
 }
 
-static void the_last_name_counts(void **state)
+TEST_WITH(the_last_name_counts, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process process = job(101, 5);
@@ -265,7 +255,7 @@ static void the_last_name_counts(void **state)
     assert_string_equal(record_of(machine, 1)->command, "unread");
 }
 
-static void a_number_used_again_is_another_process(void **state)
+TEST_WITH(a_number_used_again_is_another_process, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process process = job(101, 5);
@@ -286,7 +276,7 @@ static void a_number_used_again_is_another_process(void **state)
 }
 
 /* What the kernel tells of a process that no reading met. */
-static void events_tell_of_short_processes(void **state)
+TEST_WITH(events_tell_of_short_processes, begin, finish)
 {
     struct machine *machine = *state;
     read_at(machine, 1);
@@ -312,7 +302,7 @@ static void events_tell_of_short_processes(void **state)
 }
 
 /* A tick of the fake processes is 0.01 s. The second ends between two ticks, and the records of its threads may lack what it ran last. */
-static void looks_and_records_together_tell_cpu_time(void **state)
+TEST_WITH(looks_and_records_together_tell_cpu_time, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process process = job(101, 50);
@@ -351,7 +341,7 @@ static void check_cpu_time(struct machine *machine, size_t number, double expect
     assert_close(record_of(machine, number)->cpu_time, expected, 1e-9);
 }
 
-static void a_parent_tells_what_no_look_saw(void **state)
+TEST_WITH(a_parent_tells_what_no_look_saw, begin, finish)
 {
     struct machine *machine = *state;
     meet(machine, 101, 103);
@@ -366,7 +356,7 @@ static void a_parent_tells_what_no_look_saw(void **state)
     check_cpu_time(machine, 3, 0.05);
 }
 
-static void one_of_two_children_may_have_used_the_rest(void **state)
+TEST_WITH(one_of_two_children_may_have_used_the_rest, begin, finish)
 {
     struct machine *machine = *state;
     meet(machine, 101, 102);
@@ -378,7 +368,7 @@ static void one_of_two_children_may_have_used_the_rest(void **state)
     check_cpu_time(machine, 2, 0.05);
 }
 
-static void a_childs_child_may_have_used_the_rest(void **state)
+TEST_WITH(a_childs_child_may_have_used_the_rest, begin, finish)
 {
     struct machine *machine = *state;
     meet(machine, 101, 101);
@@ -390,7 +380,7 @@ static void a_childs_child_may_have_used_the_rest(void **state)
     check_cpu_time(machine, 1, 0.05);
 }
 
-static void lost_forks_may_have_used_the_rest(void **state)
+TEST_WITH(lost_forks_may_have_used_the_rest, begin, finish)
 {
     struct machine *machine = *state;
     meet(machine, 101, 101);
@@ -400,7 +390,7 @@ static void lost_forks_may_have_used_the_rest(void **state)
     check_cpu_time(machine, 1, 0.05);
 }
 
-static void what_was_used_before_tracking_is_not_told(void **state)
+TEST_WITH(what_was_used_before_tracking_is_not_told, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process process = job(101, 50);
@@ -414,7 +404,7 @@ static void what_was_used_before_tracking_is_not_told(void **state)
 }
 
 /* An ordinary user hears of forks and ends, and gets no records. */
-static void what_is_not_told_is_missing(void **state)
+TEST_WITH(what_is_not_told_is_missing, begin, finish)
 {
     struct machine *machine = *state;
     read_at(machine, 1);
@@ -431,7 +421,7 @@ static void what_is_not_told_is_missing(void **state)
     assert_true(isnan(record_of(machine, 1)->cpu_time));
 }
 
-static void events_and_readings_are_of_one_process(void **state)
+TEST_WITH(events_and_readings_are_of_one_process, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process process = job(101, 5);
@@ -453,7 +443,7 @@ static void events_and_readings_are_of_one_process(void **state)
     assert_string_equal(record_of(machine, 1)->command, "");   /* with words that nobody read */
 }
 
-static void a_fork_under_the_number_of_one_that_seems_to_live(void **state)
+TEST_WITH(a_fork_under_the_number_of_one_that_seems_to_live, begin, finish)
 {
     struct machine *machine = *state;
     read_at(machine, 1);
@@ -473,7 +463,7 @@ static size_t changes(struct machine *machine, const struct gt_process_record **
     return count;
 }
 
-static void each_change_is_told_once(void **state)
+TEST_WITH(each_change_is_told_once, begin, finish)
 {
     struct machine *machine = *state;
     const struct gt_process_record *changed;
@@ -500,7 +490,7 @@ static void each_change_is_told_once(void **state)
 }
 
 /* A tick of the fake processes is 0.01 s. */
-static void figures_that_grow_are_told_now_and_then(void **state)
+TEST_WITH(figures_that_grow_are_told_now_and_then, begin, finish)
 {
     struct machine *machine = *state;
     const struct gt_process_record *changed;
@@ -524,7 +514,7 @@ static void figures_that_grow_are_told_now_and_then(void **state)
     assert_int_equal(changes(machine, &changed), 0); /* only what changes */
 }
 
-static void too_many_are_counted(void **state)
+TEST_WITH(too_many_are_counted, begin, finish)
 {
     struct machine *machine = *state;
     for (int i = 0; i < GT_PROCESS_HISTORY_MOST + 3; i++) {
@@ -545,9 +535,8 @@ static void check_short(const char *text, const char *expected)
     assert_string_equal(shortened, expected);
 }
 
-static void texts_are_cut_between_characters(void **state)
+TEST(texts_are_cut_between_characters)
 {
-    (void)state;
     check_short("", "");
     check_short("eleven char", "eleven char");
     check_short("twelve chars", "twelve c...");
@@ -555,9 +544,8 @@ static void texts_are_cut_between_characters(void **state)
     check_short("123456\xc3\xa9\xc3\xa9\xc3\xa9", "123456\xc3\xa9...");
 }
 
-static void lists_are_unified_and_sorted(void **state)
+TEST(lists_are_unified_and_sorted)
 {
-    (void)state;
     static const struct gt_process_record rows[] = {
         {.number = 2, .pid = 1, .begin = 5},   {.number = 0, .pid = 2, .begin = NAN},
         {.number = 2, .pid = 3, .begin = 4},   {.number = 1, .pid = 4, .begin = 4},
@@ -575,35 +563,4 @@ static void lists_are_unified_and_sorted(void **state)
     gt_process_records_release(&records);
     assert_int_equal(gt_process_records_unify(&records), 0);
     assert_int_equal(records.count, 0);
-}
-
-int main(void)
-{
-#define ON_MACHINE(test) cmocka_unit_test_setup_teardown(test, begin, finish)
-    const struct CMUnitTest tests[] = {
-        ON_MACHINE(the_tree_alone_tells_names_and_ends),
-        ON_MACHINE(a_parents_memory_is_not_the_programs),
-        ON_MACHINE(what_executes_unseen_has_its_own_memory),
-        ON_MACHINE(a_worker_has_what_it_was_forked_with_and_later_what_it_took),
-        ON_MACHINE(a_fork_that_ends_as_one_has_its_memory),
-        ON_MACHINE(figures_that_grow_are_told_now_and_then),
-        ON_MACHINE(a_zombie_has_ended),
-        ON_MACHINE(the_last_name_counts),
-        ON_MACHINE(a_number_used_again_is_another_process),
-        ON_MACHINE(events_tell_of_short_processes),
-        ON_MACHINE(looks_and_records_together_tell_cpu_time),
-        ON_MACHINE(a_parent_tells_what_no_look_saw),
-        ON_MACHINE(one_of_two_children_may_have_used_the_rest),
-        ON_MACHINE(lost_forks_may_have_used_the_rest),
-        ON_MACHINE(a_childs_child_may_have_used_the_rest),
-        ON_MACHINE(what_was_used_before_tracking_is_not_told),
-        ON_MACHINE(what_is_not_told_is_missing),
-        ON_MACHINE(events_and_readings_are_of_one_process),
-        ON_MACHINE(a_fork_under_the_number_of_one_that_seems_to_live),
-        ON_MACHINE(each_change_is_told_once),
-        ON_MACHINE(too_many_are_counted),
-        cmocka_unit_test(texts_are_cut_between_characters),
-        cmocka_unit_test(lists_are_unified_and_sorted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,5 @@
 /* Analyses of steps, phases, samples and Python profiles: answers known by construction. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "support/traces.h"
 
 enum { US = 1000 };
@@ -33,9 +25,8 @@ static void step(struct gt_trace *trace, const char *node, const char *mode, int
 }
 
 /* TRAIN 3 and EVAL 3 on two nodes far apart: each iterator call is 262 us, and no window spans modes or nodes. */
-static void steps_are_of_one_node_and_mode(void **state)
+TEST(steps_are_of_one_node_and_mode)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     struct gt_profile_options options = GT_INIT(struct gt_profile_options);
     for (int node = 0; node < 2; node++)
@@ -70,9 +61,8 @@ static void steps_are_of_one_node_and_mode(void **state)
     gt_trace_close(trace);
 }
 
-static void percentiles_are_those_of_pandas(void **state)
+TEST(percentiles_are_those_of_pandas)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     static const int64_t lengths[] = {10, 20, 30, 40};
     for (int i = 0; i < 4; i++)
@@ -85,9 +75,8 @@ static void percentiles_are_those_of_pandas(void **state)
     gt_trace_close(trace);
 }
 
-static void parts_of_a_job_sum_to_it(void **state)
+TEST(parts_of_a_job_sum_to_it)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     traces_sample(trace, "algo-1", "cpu", "cpu0", "CPUUtilization", 0, 50);
     traces_sample(trace, "algo-1", "cpu", "cpu0", "CPUUtilization", INT64_C(89537100) * US, 50);
@@ -103,9 +92,8 @@ static void parts_of_a_job_sum_to_it(void **state)
     gt_trace_close(trace);
 }
 
-static void a_job_without_steps_says_so(void **state)
+TEST(a_job_without_steps_says_so)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     traces_sample(trace, "a", "cpu", "cpu0", "CPUUtilization", 0, 50);
     traces_sample(trace, "a", "cpu", "cpu0", "CPUUtilization", 5 * US, 50);
@@ -118,9 +106,8 @@ static void a_job_without_steps_says_so(void **state)
 }
 
 /* Nodes are apart and times go forward: before, TRAIN (two steps), between, EVAL, after. */
-static void phases_are_of_one_node(void **state)
+TEST(phases_are_of_one_node)
 {
-    (void)state;
     static const char *const titles[] = {"Before Step:ModeKeys.TRAIN", train,
                                          "Between Step:ModeKeys.EVAL and Step:ModeKeys.TRAIN", eval,
                                          "After Step:ModeKeys.EVAL"};
@@ -160,9 +147,8 @@ static void phases_are_of_one_node(void **state)
 }
 
 /* The use of a GPU and of its memory are two figures. */
-static void utilization_is_by_dimension_and_phase(void **state)
+TEST(utilization_is_by_dimension_and_phase)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     struct gt_profile_options options = GT_INIT(struct gt_profile_options);
     step(trace, "a", train, 0, 20, 20);
@@ -190,9 +176,8 @@ static void utilization_is_by_dimension_and_phase(void **state)
 }
 
 /* 90 counts as high, 10 as middle; idle lasts until the next sample that is not. */
-static void ranges_of_use_are_counted(void **state)
+TEST(ranges_of_use_are_counted)
 {
-    (void)state;
     static const double values[] = {95, 90, 50, 10, 5, 0, 80};
     struct gt_trace *trace = traces_new();
     struct gt_profile_options options = GT_INIT(struct gt_profile_options);
@@ -228,9 +213,8 @@ static size_t loader_event(struct gt_trace *trace, const char *category, const c
 }
 
 /* PyTorch of 2021, where ranges are operators; of 2022 on; data pipes; TensorFlow. Operators of other names are none. */
-static void loaders_of_all_versions_are_seen(void **state)
+TEST(loaders_of_all_versions_are_seen)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     loader_event(trace, "Operator", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 10);
     loader_event(trace, "user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 20, 10);
@@ -249,9 +233,8 @@ static void loaders_of_all_versions_are_seen(void **state)
 }
 
 /* Fetches of 20 to 260 us vary by themselves; one of 2000 us stands out, those of twice the median (105) do not. */
-static void what_varies_by_itself_is_no_outlier(void **state)
+TEST(what_varies_by_itself_is_no_outlier)
 {
-    (void)state;
     static const int lengths[] = {20,  20,  30,  40,  50,  60,  70,  80,  90,  100,
                                   110, 120, 150, 180, 210, 230, 240, 250, 260, 2000};
     struct gt_trace *trace = traces_new();
@@ -266,9 +249,8 @@ static void what_varies_by_itself_is_no_outlier(void **state)
 }
 
 /* An initialization of at least twice the median is an outlier; the pause between epochs is no batch. */
-static void the_data_loader_is_analysed(void **state)
+TEST(the_data_loader_is_analysed)
 {
-    (void)state;
     static const int64_t init[] = {90000, 95500, 400000};
     struct gt_trace *trace = traces_new();
     int64_t time = 0;
@@ -297,9 +279,8 @@ static uint32_t text(struct gt_trace *trace, const char *word)
 }
 
 /* Two dumps are added up; the bare name of what is built in stands in braces. */
-static void functions_are_added_up(void **state)
+TEST(functions_are_added_up)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     struct gt_profile_options options = GT_INIT(struct gt_profile_options);
     uint32_t file = text(trace, "m.py"), f = text(trace, "f"), builtin = text(trace, "~"),
@@ -351,17 +332,4 @@ static void functions_are_added_up(void **state)
     assert_true(traces_number(report, "functions", 0, "ncalls") == 4);
     gt_report_free(report);
     gt_trace_close(trace);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_are_of_one_node_and_mode),   cmocka_unit_test(percentiles_are_those_of_pandas),
-        cmocka_unit_test(parts_of_a_job_sum_to_it),         cmocka_unit_test(a_job_without_steps_says_so),
-        cmocka_unit_test(phases_are_of_one_node),           cmocka_unit_test(utilization_is_by_dimension_and_phase),
-        cmocka_unit_test(ranges_of_use_are_counted),        cmocka_unit_test(the_data_loader_is_analysed),
-        cmocka_unit_test(loaders_of_all_versions_are_seen), cmocka_unit_test(what_varies_by_itself_is_no_outlier),
-        cmocka_unit_test(functions_are_added_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

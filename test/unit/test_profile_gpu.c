@@ -1,16 +1,7 @@
 /* Analyses of GPU traces: answers known by construction, and the sweep against counting moment by moment. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "analyse/gpu/lists.h"
 #include "support/folder.h"
+#include "support/test.h"
 #include "support/trace_file.h"
 #include "support/traces.h"
 
@@ -61,9 +52,8 @@ static struct gt_trace *mixed(void)
     return trace;
 }
 
-static void breakdown_sums_to_the_span(void **state)
+TEST(breakdown_sums_to_the_span)
 {
-    (void)state;
     struct gt_trace *trace = mixed();
     struct gt_report *report = traces_report("breakdown", trace, NULL);
     assert_true(CELL(report, "breakdown", "span_us") == 100);
@@ -78,9 +68,8 @@ static void breakdown_sums_to_the_span(void **state)
     gt_trace_close(trace);
 }
 
-static void idle_has_a_cause(void **state)
+TEST(idle_has_a_cause)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     host(trace, "cuda_runtime", "cudaLaunchKernel", 0, 1, 1);
     host(trace, "cuda_runtime", "cudaLaunchKernel", 2, 1, 2);
@@ -110,9 +99,8 @@ static void idle_has_a_cause(void **state)
 }
 
 /* The parts of breakdown and idle for random work, against a count of every nanosecond. */
-static void sweeps_agree_with_counting(void **state)
+TEST(sweeps_agree_with_counting)
 {
-    (void)state;
     enum { LENGTH = 400, EVENTS = 25 };
     static const char *const names[] = {"gemm", "ncclDevKernel_X", "Memset (Device)"};
     for (unsigned seed = 1; seed <= 60; seed++) {
@@ -150,9 +138,8 @@ static void sweeps_agree_with_counting(void **state)
     }
 }
 
-static void kernels_and_operators_are_counted(void **state)
+TEST(kernels_and_operators_are_counted)
 {
-    (void)state;
     struct gt_trace *trace = mixed();
     host(trace, "cpu_op", "aten::linear", 100, 50, 11);
     host(trace, "cpu_op", "aten::mm", 110, 20, 12);
@@ -177,9 +164,8 @@ static void kernels_and_operators_are_counted(void **state)
     gt_trace_close(trace);
 }
 
-static void top_and_order_are_kept(void **state)
+TEST(top_and_order_are_kept)
 {
-    (void)state;
     struct gt_trace *trace = mixed();
     struct gt_profile_options options = GT_INIT(struct gt_profile_options);
     options.top = 1;
@@ -196,9 +182,8 @@ static void top_and_order_are_kept(void **state)
 }
 
 /* 1025 launches of 1 us each before the first kernel begins: at 1024 the queue is full, and so for 1 us and one kernel. */
-static void a_full_queue_blocks(void **state)
+TEST(a_full_queue_blocks)
 {
-    (void)state;
     enum { LAUNCHES = 1025 };
     struct gt_trace *trace = traces_new();
     for (int i = 0; i < LAUNCHES; i++)
@@ -216,9 +201,8 @@ static void a_full_queue_blocks(void **state)
 }
 
 /* A call that launches a graph of three kernels, two of them on another stream. */
-static void a_graph_is_one_launch(void **state)
+TEST(a_graph_is_one_launch)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     host(trace, "cuda_runtime", "cudaGraphLaunch", 0, 10, 1);
     gpu(trace, "kernel", "a", "7", 20, 3, 1);
@@ -239,9 +223,8 @@ static void a_graph_is_one_launch(void **state)
 }
 
 /* Ids repeat in another rank: no rows are multiplied. */
-static void launches_of_ranks_do_not_mix(void **state)
+TEST(launches_of_ranks_do_not_mix)
 {
-    (void)state;
     struct gt_trace *trace = mixed();
     traces_add(trace, (struct traces_event){.node = "rank 1",
                                             .process = "0",
@@ -259,9 +242,8 @@ static void launches_of_ranks_do_not_mix(void **state)
     gt_trace_close(trace);
 }
 
-static void answers_do_not_depend_on_order(void **state)
+TEST(answers_do_not_depend_on_order)
 {
-    (void)state;
     static const char *const names[] = {"breakdown", "idle",   "kernels", "operators",
                                         "launches",  "advice", "steps",   "job"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -283,9 +265,8 @@ static void answers_do_not_depend_on_order(void **state)
 }
 
 /* What scipy.stats.mannwhitneyu(method="asymptotic") says. */
-static void the_test_of_significance_is_right(void **state)
+TEST(the_test_of_significance_is_right)
 {
-    (void)state;
     struct gt_numbers a = {0}, b = {0};
     for (int i = 1; i <= 5; i++) {
         gt_numbers_add(&a, i);
@@ -298,9 +279,8 @@ static void the_test_of_significance_is_right(void **state)
 }
 
 /* By hand: 0.001 * 5, 0.02 * 4, 0.04 * 3, 0.3 * 2, 0.9. */
-static void many_tests_are_corrected(void **state)
+TEST(many_tests_are_corrected)
 {
-    (void)state;
     double p[] = {0.04, NAN, 0.001, 0.02, 0.3, 0.9};
     const double expected[] = {0.12, NAN, 0.005, 0.08, 0.6, 0.9};
     assert_int_equal(gt_significance_correct(p, 6), 0);
@@ -312,9 +292,8 @@ static void many_tests_are_corrected(void **state)
     assert_int_equal(gt_significance_correct(NULL, 0), 0);
 }
 
-static void differences_are_named(void **state)
+TEST(differences_are_named)
 {
-    (void)state;
     struct gt_trace *a = mixed(), *b = mixed();
     struct gt_report *report = NULL;
     gpu(b, "kernel", "new", "7", 200, 50, 0);
@@ -332,9 +311,8 @@ static void differences_are_named(void **state)
 
 /* Five steps each; "k" takes 10 to 14 us in those of A and 20 to 24 in those of B: no overlap at all, p as scipy has it. Steps are one
  * name whatever their numbers. */
-static void differences_are_tested_over_steps(void **state)
+TEST(differences_are_tested_over_steps)
 {
-    (void)state;
     struct gt_trace *trace[2] = {traces_new(), traces_new()};
     struct gt_report *report = NULL;
     for (int side = 0; side < 2; side++)
@@ -374,7 +352,7 @@ static void differences_are_tested_over_steps(void **state)
 }
 
 /* Two blocks live at the peak, one in an inner operator; the release comes later. */
-static void memory_has_holders(void **state)
+TEST_WITH(memory_has_holders, folder_make, folder_remove)
 {
 #define MEMORY(time, bytes, address, total)                                                                \
     "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
@@ -396,7 +374,7 @@ static void memory_has_holders(void **state)
 }
 
 /* What was allocated before the trace is a holder of told totals, and no part of sums. */
-static void holders_sum_to_the_peak(void **state)
+TEST_WITH(holders_sum_to_the_peak, folder_make, folder_remove)
 {
 #define CHANGE(time, bytes, address, rest)                                                                 \
     "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
@@ -419,9 +397,8 @@ static void holders_sum_to_the_peak(void **state)
     }
 }
 
-static void nothing_is_said_so(void **state)
+TEST(nothing_is_said_so)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (size_t i = 0; i < gt_analysis_count; i++) {
         if (strcmp(gt_analyses[i]->name, "health") == 0) /* it takes recordings */
@@ -434,27 +411,4 @@ static void nothing_is_said_so(void **state)
         gt_report_free(report);
     }
     gt_trace_close(trace);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(breakdown_sums_to_the_span),
-        cmocka_unit_test(idle_has_a_cause),
-        cmocka_unit_test(sweeps_agree_with_counting),
-        cmocka_unit_test(kernels_and_operators_are_counted),
-        cmocka_unit_test(top_and_order_are_kept),
-        cmocka_unit_test(a_full_queue_blocks),
-        cmocka_unit_test(a_graph_is_one_launch),
-        cmocka_unit_test(launches_of_ranks_do_not_mix),
-        cmocka_unit_test(answers_do_not_depend_on_order),
-        cmocka_unit_test(the_test_of_significance_is_right),
-        cmocka_unit_test(many_tests_are_corrected),
-        cmocka_unit_test(differences_are_named),
-        cmocka_unit_test(differences_are_tested_over_steps),
-        cmocka_unit_test_setup_teardown(memory_has_holders, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(holders_sum_to_the_peak, folder_make, folder_remove),
-        cmocka_unit_test(nothing_is_said_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* Processes of a tree are asked for their rank once for each program that they execute. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/root.h"
 #include "sample/rank_finder.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 struct scene {
     struct gt_root root;
@@ -44,9 +36,8 @@ static void close_scene(struct scene *scene)
     gt_root_close(&scene->root);
 }
 
-static void asked_again_only_with_another_name(void **state)
+TEST_WITH(asked_again_only_with_another_name, folder_make, folder_remove)
 {
-    (void)state;
     struct scene scene;
     open_scene(&scene);
     memset(scene.process.name, 'x', sizeof scene.process.name);
@@ -64,9 +55,8 @@ static void asked_again_only_with_another_name(void **state)
 }
 
 /* The kernel gives a process its new name before its new environment can be read. */
-static void asked_again_while_its_program_is_loaded(void **state)
+TEST_WITH(asked_again_while_its_program_is_loaded, folder_make, folder_remove)
 {
-    (void)state;
     struct scene scene;
     open_scene(&scene);
     strcpy(scene.process.name, "mpirun");
@@ -85,9 +75,8 @@ static void asked_again_while_its_program_is_loaded(void **state)
 }
 
 /* A short process was seen before its parent, the main process, could be asked. */
-static void the_place_of_the_tracker_is_none_below_it(void **state)
+TEST_WITH(the_place_of_the_tracker_is_none_below_it, folder_make, folder_remove)
 {
-    (void)state;
     struct scene scene;
     struct gt_process tracker = {.pid = 1};
     setenv("PMI_RANK", "6", 1);
@@ -104,14 +93,4 @@ static void the_place_of_the_tracker_is_none_below_it(void **state)
     assert_int_equal(rank_of(&scene), 5);
     unsetenv("PMI_RANK");
     close_scene(&scene);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_place_of_the_tracker_is_none_below_it, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(asked_again_only_with_another_name, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(asked_again_while_its_program_is_loaded, folder_make, folder_remove),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,6 @@
 /* Which ranks of a job are off: a planted one is found, and healthy jobs of a thousand ranks have none. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "analyse/job/job_analysis.h"
-#include "support/figures.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 
 enum { RANKS = 1000, PARTS = 60, NODE = 8, NODES = RANKS / NODE };
 
@@ -77,9 +67,8 @@ static size_t count_off(const struct gt_rank_score *scores, size_t count)
     return off;
 }
 
-static void no_healthy_job_has_one_that_is_off(void **state)
+TEST(no_healthy_job_has_one_that_is_off)
 {
-    (void)state;
     for (uint64_t job = 1; job <= FEWER(100, 10); job++) {
         make_job(job);
         judge();
@@ -88,9 +77,8 @@ static void no_healthy_job_has_one_that_is_off(void **state)
     }
 }
 
-static void a_slow_rank_is_the_only_one_that_is_off(void **state)
+TEST(a_slow_rank_is_the_only_one_that_is_off)
 {
-    (void)state;
     for (uint64_t job = 1; job <= FEWER(20, 3); job++) {
         size_t which = (size_t)job * 37;
         make_job(job);
@@ -104,9 +92,8 @@ static void a_slow_rank_is_the_only_one_that_is_off(void **state)
     }
 }
 
-static void a_short_trouble_is_none(void **state)
+TEST(a_short_trouble_is_none)
 {
-    (void)state;
     make_job(1);
     slow(5, 0.2, PARTS - PARTS / 4); /* a quarter of the time, 20 % of its mean */
     judge();
@@ -117,9 +104,8 @@ static void a_short_trouble_is_none(void **state)
     assert_true(ranks[5].is_off);
 }
 
-static void ranks_are_slow_with_their_node(void **state)
+TEST(ranks_are_slow_with_their_node)
 {
-    (void)state;
     make_job(3);
     for (size_t i = 0; i < NODE; i++)
         slow(7 * NODE + i, 0.8, 0);
@@ -132,9 +118,8 @@ static void ranks_are_slow_with_their_node(void **state)
     assert_true(nodes[7].is_off);
 }
 
-static void the_spread_of_a_few(void **state)
+TEST(the_spread_of_a_few)
 {
-    (void)state;
     static const double few[] = {4, NAN, 1, 2, 3, 10};
     struct gt_spread of;
     assert_int_equal(gt_spread_of(&of, few, 6), 0);
@@ -149,16 +134,4 @@ static void the_spread_of_a_few(void **state)
     assert_int_equal(gt_spread_of(&of, few + 1, 1), 0);
     assert_close(of.median, NAN, 0);
     assert_false(gt_spread_is_off(&of, 1));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_healthy_job_has_one_that_is_off),
-        cmocka_unit_test(a_slow_rank_is_the_only_one_that_is_off),
-        cmocka_unit_test(a_short_trouble_is_none),
-        cmocka_unit_test(ranks_are_slow_with_their_node),
-        cmocka_unit_test(the_spread_of_a_few),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

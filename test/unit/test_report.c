@@ -1,21 +1,10 @@
 /* The report model and its formats. */
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "report/format.h"
 #include "support/reports.h"
+#include "support/test.h"
 
 static struct gt_report *sample_report(void)
 {
@@ -46,9 +35,8 @@ static struct gt_report *sample_report(void)
     return report;
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
-    (void)state;
     struct gt_report *report = sample_report();
     assert_writes(report, "text",
                   "Max RAM:\n"
@@ -68,9 +56,8 @@ static void test_text(void **state)
     gt_report_free(report);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
-    (void)state;
     struct gt_report *report = sample_report();
     assert_writes(report, "json",
                   "{\n"
@@ -102,9 +89,8 @@ static void test_json(void **state)
     gt_report_free(report);
 }
 
-static void test_csv_figures(void **state)
+TEST(test_csv_figures)
 {
-    (void)state;
     struct gt_report *report = sample_report();
     assert_writes(report, "csv",
                   "key,value,unit\n"
@@ -125,9 +111,8 @@ static void test_csv_figures(void **state)
     gt_report_free(report);
 }
 
-static void test_markdown(void **state)
+TEST(test_markdown)
 {
-    (void)state;
     struct gt_report *report = sample_report();
     assert_writes(report, "markdown",
                   "| | |\n| --- | ---: |\n| Advice | Sleep more |\n\n"
@@ -150,9 +135,8 @@ static void test_markdown(void **state)
     gt_report_free(report);
 }
 
-static void test_markdown_escapes(void **state)
+TEST(test_markdown_escapes)
 {
-    (void)state;
     struct gt_report *report = report_of("sample");
     gt_report_text(gt_report_root(report), "name", "Na|me", "<b>*x*</b>\n`y`");
     assert_writes(report, "markdown", "| | |\n| --- | ---: |\n| Na\\|me | &lt;b>\\*x\\*&lt;/b>\\\\n\\`y\\` |\n\n");
@@ -167,9 +151,8 @@ static struct gt_buffer html_of(const struct gt_report *report)
     return out;
 }
 
-static void test_sections_alike_make_one_table(void **state)
+TEST(test_sections_alike_make_one_table)
 {
-    (void)state;
     struct gt_report *report = report_of("sample");
     struct gt_node *ram = gt_report_section(gt_report_root(report), "ram", "RAM");
     static const char *const names[] = {"main", "other", "odd"};
@@ -191,9 +174,8 @@ static void test_sections_alike_make_one_table(void **state)
     gt_report_free(report);
 }
 
-static void test_pickle(void **state)
+TEST(test_pickle)
 {
-    (void)state;
     struct gt_report *report = report_of("sample");
     struct gt_node *root = gt_report_root(report);
     gt_report_integer(root, "a", "A", -2, "");
@@ -216,9 +198,8 @@ static void test_pickle(void **state)
     gt_report_free(report);
 }
 
-static void test_html(void **state)
+TEST(test_html)
 {
-    (void)state;
     struct gt_report *report = sample_report();
     struct gt_buffer page = html_of(report);
     static const char *const parts[] = {
@@ -239,9 +220,8 @@ static void test_html(void **state)
     gt_report_free(report);
 }
 
-static void test_html_charts(void **state)
+TEST(test_html_charts)
 {
-    (void)state;
     struct gt_report *report = report_of("timeline");
     struct gt_node *series = gt_report_series(gt_report_root(report), "ram", "RAM <b>", "seconds", "bytes");
     gt_series_line(series, "main", "Main");
@@ -278,9 +258,8 @@ static void test_html_charts(void **state)
 }
 
 /* The points of a line with a course are means, between which its extremes are lost. */
-static void test_a_picture_is_described_by_its_data(void **state)
+TEST(test_a_picture_is_described_by_its_data)
 {
-    (void)state;
     struct gt_report *report = report_of("timeline");
     struct gt_node *series = gt_report_series(gt_report_root(report), "cpu", "CPU", "seconds", "cores");
     struct gt_course *course = gt_course_new(1000000000, 16, 1, false);
@@ -298,9 +277,8 @@ static void test_a_picture_is_described_by_its_data(void **state)
     gt_course_release(course);
 }
 
-static void test_series(void **state)
+TEST(test_series)
 {
-    (void)state;
     struct gt_report *report = report_of("timeline");
     struct gt_node *series = gt_report_series(gt_report_root(report), "ram", "RAM", "seconds", "bytes");
     assert_int_equal(gt_series_line(series, "main", "Main"), 0);
@@ -317,9 +295,8 @@ static void test_series(void **state)
     gt_report_free(report);
 }
 
-static void test_unknown_format(void **state)
+TEST(test_unknown_format)
 {
-    (void)state;
     struct gt_report *report = sample_report();
     struct gt_error error = {0};
     struct gt_buffer out = {0};
@@ -328,9 +305,8 @@ static void test_unknown_format(void **state)
     gt_report_free(report);
 }
 
-static void test_render(void **state)
+TEST(test_render)
 {
-    (void)state;
     struct gt_report *report = report_of("sample");
     gt_report_integer(gt_report_root(report), "a", "A", 1, "");
     char *text;
@@ -349,9 +325,8 @@ static struct gt_report *one_fact(const char *title, int64_t value)
     return report;
 }
 
-static void test_join(void **state)
+TEST(test_join)
 {
-    (void)state;
     struct gt_report *part[] = {one_fact("First", 1), one_fact("Second", 2)}, *joined, *alone;
     const char *names[] = {"a.csv", "b.csv"};
     assert_int_equal(gt_report_join(&joined, part, names, 2, NULL), 0);
@@ -371,25 +346,4 @@ static void test_join(void **state)
     assert_int_equal(gt_report_join(&joined, &alone, names, 1, NULL), -ENOMEM);
     gt_report_free(alone);
     assert_int_equal(gt_report_join(&joined, NULL, NULL, 0, NULL), -EINVAL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_csv_figures),
-        cmocka_unit_test(test_markdown),
-        cmocka_unit_test(test_markdown_escapes),
-        cmocka_unit_test(test_pickle),
-        cmocka_unit_test(test_sections_alike_make_one_table),
-        cmocka_unit_test(test_html),
-        cmocka_unit_test(test_html_charts),
-        cmocka_unit_test(test_a_picture_is_described_by_its_data),
-        cmocka_unit_test(test_series),
-        cmocka_unit_test(test_unknown_format),
-        cmocka_unit_test(test_join),
-        cmocka_unit_test(test_render),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

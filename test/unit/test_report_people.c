@@ -1,18 +1,11 @@
 /* Reports as people see them: digits, lines that fit a terminal, parts that only some readers get. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <math.h>
-
 #include "gpu_tracker.h"
 #include "support/reports.h"
+#include "support/test.h"
 
 /* Four significant digits, whatever the size. */
-static void test_brief(void **state)
+TEST(test_brief)
 {
-    (void)state;
     struct gt_report *report = report_of("brief");
     struct gt_node *root = gt_report_root(report);
     gt_node_flags(gt_report_number(root, "price", "Price", 6.34795e-6, "EUR"), GT_BRIEF);
@@ -32,9 +25,8 @@ static void test_brief(void **state)
 }
 
 /* What belongs together has one unit; minima and maxima have that of the means, and what would be lost in it has its own. */
-static void test_scaled_columns(void **state)
+TEST(test_scaled_columns)
 {
-    (void)state;
     struct gt_report *report = report_of("scaled");
     struct gt_table *table = gt_report_table(gt_report_root(report), "times", "Times");
     static const char *const keys[] = {"total_us", "self_us", "error_us", "mean_us", "max_us", "size_bytes"};
@@ -58,9 +50,8 @@ static void test_scaled_columns(void **state)
 }
 
 /* On a terminal texts are broken between words and at joints of names, numbers and whole reports never. */
-static void test_width(void **state)
+TEST(test_width)
 {
-    (void)state;
     struct gt_report *report = report_of("wide");
     struct gt_table *table = gt_report_table(gt_report_root(report), "sources", "Sources");
     gt_table_column(table, "name", "Name", GT_CELL_TEXT, NULL);
@@ -91,9 +82,8 @@ static void test_width(void **state)
 }
 
 /* Each reader sees what is for him. */
-static void test_readers(void **state)
+TEST(test_readers)
 {
-    (void)state;
     struct gt_report *report = report_of("readers");
     struct gt_node *root = gt_report_root(report);
     static const struct {
@@ -120,9 +110,8 @@ static void test_readers(void **state)
 }
 
 /* Data have base units; people see the unit that was chosen, in the row of a table, too. */
-static void test_display_units(void **state)
+TEST(test_display_units)
 {
-    (void)state;
     struct gt_report *report = report_of("units");
     struct gt_node *root = gt_report_root(report);
     gt_node_display(gt_report_number(root, "peak", "Peak", 2500, NULL), 0.001, "kilobytes");
@@ -164,13 +153,4 @@ static void test_display_units(void **state)
                   "| | |\n| --- | ---: |\n| Peak | 2.5 kilobytes |\n\n## Usage\n\n|  | max | percent | n |\n"
                   "| --- | ---: | ---: | ---: |\n| ram (kilobytes) | 1.5 | 7.0 | 3 |\n| gpu | n/a | 7.0 | 3 |\n\n");
     gt_report_free(report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_brief),   cmocka_unit_test(test_scaled_columns), cmocka_unit_test(test_width),
-        cmocka_unit_test(test_readers), cmocka_unit_test(test_display_units),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* Tables of reports in every format. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "report/format.h"
 #include "support/reports.h"
+#include "support/test.h"
 
 static struct gt_report *analysis_report(void)
 {
@@ -42,9 +34,8 @@ static struct gt_report *analysis_report(void)
     return report;
 }
 
-static void test_analysis_text(void **state)
+TEST(test_analysis_text)
 {
-    (void)state;
     struct gt_report *report = analysis_report();
     assert_writes(report, "text",
                   "Overall:\n"
@@ -64,9 +55,8 @@ static void test_analysis_text(void **state)
     gt_report_free(report);
 }
 
-static void test_analysis_markdown(void **state)
+TEST(test_analysis_markdown)
 {
-    (void)state;
     struct gt_report *report = analysis_report();
     assert_writes(
         report, "markdown",
@@ -80,9 +70,8 @@ static void test_analysis_markdown(void **state)
     gt_report_free(report);
 }
 
-static void test_analysis_json(void **state)
+TEST(test_analysis_json)
 {
-    (void)state;
     struct gt_report *report = analysis_report();
     assert_writes(report, "json",
                   "{\n"
@@ -115,9 +104,8 @@ static void test_analysis_json(void **state)
     gt_report_free(report);
 }
 
-static void test_csv_of_one_table(void **state)
+TEST(test_csv_of_one_table)
 {
-    (void)state;
     struct gt_report *report = report_of("timeline");
     struct gt_table *table = gt_report_table(gt_report_root(report), "calls", "Calls");
     gt_table_column(table, "name", "Name", GT_CELL_TEXT, "");
@@ -128,9 +116,8 @@ static void test_csv_of_one_table(void **state)
     gt_report_free(report);
 }
 
-static void test_empty_columns_are_left_out(void **state)
+TEST(test_empty_columns_are_left_out)
 {
-    (void)state;
     struct gt_report *report = report_of("sample");
     struct gt_table *table = gt_report_table(gt_report_root(report), "gpus", "GPUs");
     gt_table_column(table, "uuid", "UUID", GT_CELL_TEXT, "");
@@ -142,16 +129,4 @@ static void test_empty_columns_are_left_out(void **state)
     assert_writes(report, "text", "GPUs:\n   UUID  RAM\n   a     1.5\n");
     assert_writes(report, "csv", "uuid,power,ram\na,,1.5\n");
     gt_report_free(report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_analysis_text),
-        cmocka_unit_test(test_analysis_markdown),
-        cmocka_unit_test(test_analysis_json),
-        cmocka_unit_test(test_csv_of_one_table),
-        cmocka_unit_test(test_empty_columns_are_left_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

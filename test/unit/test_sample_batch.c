@@ -1,17 +1,7 @@
 /* Samples that wait to be summed up: they come back as they were. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "store/sample_batch.h"
+#include "support/test.h"
 
 enum { ROWS = GT_FIXED_ROWS + 3, LIVES = 2 };
 
@@ -62,9 +52,8 @@ static void assert_same(const struct gt_sample *is, const struct gt_sample *was)
         assert_memory_equal(&is->record[i], &was->record[i], sizeof was->record[i]);
 }
 
-static void they_come_back_as_they_were(void **state)
+TEST(they_come_back_as_they_were)
 {
-    (void)state;
     enum { SAMPLES = 12 };
     struct gt_sample_batch batch = {0};
     struct moment moment;
@@ -105,21 +94,11 @@ static int waiting(int64_t period_ns)
     return count;
 }
 
-static void none_waits_for_longer_than_a_second(void **state)
+TEST(none_waits_for_longer_than_a_second)
 {
-    (void)state;
     assert_int_equal(waiting(60 * GT_SECOND), 1);
     assert_int_equal(waiting(GT_SECOND), 1);
     assert_int_equal(waiting(GT_SECOND * 6 / 10), 2);
     assert_int_equal(waiting(GT_SECOND / 10), 10);
     assert_in_range(waiting(GT_SECOND / 10000), 100, 2000); /* more gain nothing */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(they_come_back_as_they_were),
-        cmocka_unit_test(none_waits_for_longer_than_a_second),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

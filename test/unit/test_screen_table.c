@@ -1,13 +1,7 @@
 /* Tables that are never wider than the terminal. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu_tracker.h"
 #include "support/reports.h"
+#include "support/test.h"
 
 static struct gt_table *table_of(struct gt_report *report, const char *name)
 {
@@ -17,9 +11,8 @@ static struct gt_table *table_of(struct gt_report *report, const char *name)
 }
 
 /* Rows of nothing and columns of nothing are named in a line of their own. */
-static void test_what_says_nothing_is_folded(void **state)
+TEST(test_what_says_nothing_is_folded)
 {
-    (void)state;
     struct gt_report *report = report_of("fold");
     struct gt_table *table = table_of(report, "");
     gt_table_flags(table, GT_KEYED);
@@ -60,9 +53,8 @@ static struct gt_report *trace(size_t width)
 }
 
 /* What all rows have in common goes first, then titles take several lines, then texts. */
-static void test_narrower_and_narrower(void **state)
+TEST(test_narrower_and_narrower)
 {
-    (void)state;
     struct gt_report *report = trace(50);
     assert_writes(report, "text",
                   "Rows:\n"
@@ -86,9 +78,8 @@ static void test_narrower_and_narrower(void **state)
 }
 
 /* Where no columns fit, rows become paragraphs. */
-static void test_cards(void **state)
+TEST(test_cards)
 {
-    (void)state;
     struct gt_report *report = trace(24);
     assert_writes(report, "text",
                   "Rows:\n"
@@ -109,9 +100,8 @@ static void test_cards(void **state)
 
 /* A name of very many lines loses its middle, a sentence nothing. */
 /* A name of a function stands behind the other columns, and above them where rows are cards. */
-static void test_functions_name_cards(void **state)
+TEST(test_functions_name_cards)
 {
-    (void)state;
     struct gt_report *report;
     assert_int_equal(gt_report_new(&report, "rows", NULL), 0);
     struct gt_table *table = gt_report_table(gt_report_root(report), "rows", "Rows");
@@ -145,9 +135,8 @@ static void test_functions_name_cards(void **state)
     gt_report_free(report);
 }
 
-static void test_long_names(void **state)
+TEST(test_long_names)
 {
-    (void)state;
     struct gt_report *report = report_of("long");
     struct gt_table *table = table_of(report, "file");
     gt_table_column(table, "size", "size", GT_CELL_INTEGER, NULL);
@@ -165,9 +154,8 @@ static void test_long_names(void **state)
 }
 
 /* Words of trouble and exit statuses are coloured where a terminal takes that; the words stay. */
-static void test_colours(void **state)
+TEST(test_colours)
 {
-    (void)state;
     struct gt_report *report = report_of("colours");
     struct gt_table *table = table_of(report, "run");
     gt_table_column(table, "state", "state", GT_CELL_TEXT, NULL);
@@ -188,17 +176,4 @@ static void test_colours(void **state)
                   "   a    0\n"
                   "   a    \033[31m137\033[0m\n");
     gt_report_free(report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_says_nothing_is_folded),
-        cmocka_unit_test(test_narrower_and_narrower),
-        cmocka_unit_test(test_cards),
-        cmocka_unit_test(test_functions_name_cards),
-        cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_colours),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

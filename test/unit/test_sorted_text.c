@@ -1,16 +1,7 @@
 /* Pieces of text in the order of time, with and without runs that are laid aside. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "analyse/merge/sorted_text.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 enum { PIECES = 5000 };
 
@@ -48,7 +39,7 @@ static void write_pieces(struct gt_sorted_text *sorted, unsigned seed, bool is_r
 }
 
 /* In memory alone, and with runs down to one piece each. */
-static void pieces_are_sorted_in_any_memory(void **state)
+TEST_WITH(pieces_are_sorted_in_any_memory, folder_make, folder_remove)
 {
     static const size_t memories[] = {0, 300000, 20000, 1};
     char beside[600];
@@ -65,35 +56,23 @@ static void pieces_are_sorted_in_any_memory(void **state)
         }
 }
 
-static void nothing_is_nothing(void **state)
+TEST(nothing_is_nothing)
 {
     struct gt_sorted_text *sorted;
     struct seen seen = {0};
-    (void)state;
     assert_int_equal(gt_sorted_text_open(&sorted, "x", 0, NULL), 0);
     assert_int_equal(gt_sorted_text_take(sorted, see, &seen, NULL), 0);
     gt_sorted_text_close(sorted);
     gt_sorted_text_close(NULL);
 }
 
-static void a_folder_that_takes_no_file_is_told(void **state)
+TEST(a_folder_that_takes_no_file_is_told)
 {
     struct gt_sorted_text *sorted;
     struct gt_error error = {0};
-    (void)state;
     assert_int_equal(gt_sorted_text_open(&sorted, "/dev/null/merged.json", 1, &error), 0);
     gt_buffer_text(gt_sorted_text_end(sorted), "piece");
     assert_true(gt_sorted_text_add(sorted, 1, 0, &error) < 0);
     assert_non_null(strstr(error.text, "/dev/null/"));
     gt_sorted_text_close(sorted);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(pieces_are_sorted_in_any_memory, folder_make, folder_remove),
-        cmocka_unit_test(nothing_is_nothing),
-        cmocka_unit_test(a_folder_that_takes_no_file_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

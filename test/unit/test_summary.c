@@ -1,20 +1,10 @@
 /* The summary as people see it: what it says, grids at several widths against golden files, and what gives way where it is narrow. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/utf8.h"
 #include "gpu_tracker.h"
 #include "report/brief.h"
 #include "support/reports.h"
+#include "support/test.h"
 
 static struct gt_brief_curve rising(double top)
 {
@@ -85,9 +75,8 @@ static void fits(const struct gt_report *report, size_t width)
     gt_buffer_release(&out);
 }
 
-static void test_widths(void **state)
+TEST(test_widths)
 {
-    (void)state;
     static const size_t widths[] = {40, 60, 80, 120};
     struct gt_report *report = training();
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
@@ -102,9 +91,8 @@ static void test_widths(void **state)
     gt_report_free(report);
 }
 
-static void test_only_warnings(void **state)
+TEST(test_only_warnings)
 {
-    (void)state;
     struct gt_report *report = training();
     gt_report_set_style(report, GT_STYLE_ONLY_WARNINGS);
     assert_writes(report, "summary",
@@ -116,9 +104,8 @@ static void test_only_warnings(void **state)
 }
 
 /* A quiet run prints only warnings about the job. */
-static void test_remarks_about_others(void **state)
+TEST(test_remarks_about_others)
 {
-    (void)state;
     struct gt_report *report = report_of("resource_usage");
     struct gt_node *brief = gt_brief_add(gt_report_root(report), "true", "exit 0", false);
     gt_brief_remark(brief, "other programs used 1.00 of the 2 cores", NULL);
@@ -131,9 +118,8 @@ static void test_remarks_about_others(void **state)
     gt_report_free(report);
 }
 
-static void test_short(void **state)
+TEST(test_short)
 {
-    (void)state;
     struct gt_report *report = report_of("resource_usage");
     gt_brief_add(gt_report_root(report), "true", "exit 0, 1 ms, 1.00 MB", false);
     assert_writes(report, "summary", "gpu-tracker  true   exit 0, 1 ms, 1.00 MB\n");
@@ -141,9 +127,8 @@ static void test_short(void **state)
 }
 
 /* Letters of East Asia take two columns, marks that join none. */
-static void test_wide_letters(void **state)
+TEST(test_wide_letters)
 {
-    (void)state;
     struct gt_report *report = report_of("resource_usage");
     struct gt_node *brief = gt_brief_add(gt_report_root(report), "日本語日本語日本語", "exit 0, 1 ms, 1.00 MB", false);
     gt_brief_warning(brief, "日本語日本語日本語日本語日本語日本語", NULL);
@@ -160,9 +145,8 @@ static void test_wide_letters(void **state)
 }
 
 /* Colour only says again what words say. */
-static void test_colour(void **state)
+TEST(test_colour)
 {
-    (void)state;
     struct gt_report *report = report_of("resource_usage");
     struct gt_node *brief = gt_brief_add(gt_report_root(report), "prep.py", "OUT OF MEMORY, killed at 41 s", true);
     gt_brief_warning(brief, "it was killed", NULL);
@@ -176,9 +160,8 @@ static void test_colour(void **state)
 }
 
 /* No name adds a line, moves the cursor or hides how it ended. */
-static void test_hostile_names(void **state)
+TEST(test_hostile_names)
 {
-    (void)state;
     struct gt_report *report = report_of("resource_usage");
     struct gt_node *brief = gt_brief_add(gt_report_root(report), "a\nexit 0\033[2J", "exit 1, 2 s", false);
     gt_brief_line(brief, &(struct gt_brief_line){.title = "biggest", .words = "x\n\033[31m 1 GB"});
@@ -191,9 +174,8 @@ static void test_hostile_names(void **state)
 }
 
 /* Markdown begins with it and folds the rest; data and text do not know of it. */
-static void test_other_formats(void **state)
+TEST(test_other_formats)
 {
-    (void)state;
     struct gt_report *report = report_of("resource_usage");
     struct gt_node *root = gt_report_root(report), *brief = gt_brief_add(root, "a|b", "exit 0, 1.0 s", false);
     gt_brief_line(brief, &(struct gt_brief_line){.title = "memory", .value = "1.00 MB", .words = "peak"});
@@ -210,27 +192,10 @@ static void test_other_formats(void **state)
 }
 
 /* A report without a brief is shown whole. */
-static void test_without(void **state)
+TEST(test_without)
 {
-    (void)state;
     struct gt_report *report = report_of("schema");
     gt_report_integer(gt_report_root(report), "fact", "Fact", 1, NULL);
     assert_writes(report, "summary", "Fact: 1\n");
     gt_report_free(report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths),
-        cmocka_unit_test(test_only_warnings),
-        cmocka_unit_test(test_remarks_about_others),
-        cmocka_unit_test(test_short),
-        cmocka_unit_test(test_wide_letters),
-        cmocka_unit_test(test_colour),
-        cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_other_formats),
-        cmocka_unit_test(test_without),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,9 @@
 /* Timelines of the Trace Event Format: what is read, paired, filtered, and what damage leaves. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "support/folder.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 #include "support/trace_file.h"
 #include "support/valgrind.h"
 #include "trace/input/scan.h"
@@ -35,7 +26,7 @@ static const char kineto[] =
     "{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": 0, \"tid\": 7, \"args\": {\"name\": \"stream 7\"}}\n"
     "],\n \"traceName\": \"x.json\"\n}\n";
 
-static void kineto_is_read(void **state)
+TEST_WITH(kineto_is_read, folder_make, folder_remove)
 {
     static const char *const wanted[] = {"Total Allocated", "Input Dims", NULL};
     struct gt_trace_options options = GT_TRACE_OPTIONS;
@@ -66,7 +57,7 @@ static void kineto_is_read(void **state)
     gt_trace_close(trace);
 }
 
-static void a_base_behind_the_events_counts(void **state)
+TEST_WITH(a_base_behind_the_events_counts, folder_make, folder_remove)
 {
     const char *text = "{\"traceEvents\": [{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"ts\": 5, \"dur\": 1}],"
                        " \"baseTimeNanoseconds\": 1700000000000000000}";
@@ -78,7 +69,7 @@ static void a_base_behind_the_events_counts(void **state)
     gt_trace_close(trace);
 }
 
-static void times_are_exact(void **state)
+TEST_WITH(times_are_exact, folder_make, folder_remove)
 {
     const char *text = "[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1700000000000001.234,\"dur\":7007199254740993},"
                        "{\"ph\":\"X\",\"name\":\"b\",\"ts\":\"1.7e15\",\"dur\":0.0015},"
@@ -100,7 +91,7 @@ static void times_are_exact(void **state)
 }
 
 /* Two threads interleaved: pairs are per thread, and both arguments count. */
-static void pairs_are_by_process_and_thread(void **state)
+TEST_WITH(pairs_are_by_process_and_thread, folder_make, folder_remove)
 {
     const char *text = "[{\"ph\":\"B\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":0,\"args\":{\"x\":1,\"y\":2}},"
                        "{\"ph\":\"B\",\"name\":\"b\",\"pid\":1,\"tid\":2,\"ts\":5},"
@@ -131,7 +122,7 @@ static void pairs_are_by_process_and_thread(void **state)
     gt_trace_close(trace);
 }
 
-static void an_end_without_thread_closes_the_latest(void **state)
+TEST_WITH(an_end_without_thread_closes_the_latest, folder_make, folder_remove)
 {
     const char *text = "[{\"ph\":\"B\",\"name\":\"a\",\"pid\":1,\"tid\":4,\"ts\":0},{\"ph\":\"E\",\"pid\":1,\"ts\":9}]";
     struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", text), NULL);
@@ -140,7 +131,7 @@ static void an_end_without_thread_closes_the_latest(void **state)
     gt_trace_close(trace);
 }
 
-static void every_phase_is_kept(void **state)
+TEST_WITH(every_phase_is_kept, folder_make, folder_remove)
 {
     const char *text =
         "[{\"ph\":\"C\",\"name\":\"c\",\"pid\":1,\"ts\":1,\"id\":\"0x1f\",\"args\":{\"v\":1}},{\"ph\":\"b\",\"name\":\"n\",\"cat\":\"k\","
@@ -163,7 +154,7 @@ static void every_phase_is_kept(void **state)
 
 /* What is cut off at any byte gives the events that are whole, for every size of block, on one thread and on several.
  */
-static void whole_events_of_a_cut_file_are_kept(void **state)
+TEST_WITH(whole_events_of_a_cut_file_are_kept, folder_make, folder_remove)
 {
     for (size_t length = strlen(kineto); length > 400; length -= 7) {
         const char *path = trace_write(*state, "t.json", kineto, length), *at = kineto;
@@ -190,7 +181,7 @@ static void whole_events_of_a_cut_file_are_kept(void **state)
     }
 }
 
-static void damage_is_passed_over_and_counted(void **state)
+TEST_WITH(damage_is_passed_over_and_counted, folder_make, folder_remove)
 {
     const char *text =
         "[{\"ph\":\"X\",\"name\":\"one\",\"ts\":1},\n{\"ph\":\"X\",\"name\":\"qu\"ote\",\"ts\":2},\n"
@@ -214,7 +205,7 @@ static void damage_is_passed_over_and_counted(void **state)
 }
 
 /* Every twentieth event ends anywhere: each costs itself, whatever is read at a time. */
-static void a_torn_event_costs_itself(void **state)
+TEST_WITH(a_torn_event_costs_itself, folder_make, folder_remove)
 {
     enum { TORN_EVENTS = 2000, TORN = 20 };
     char *text = malloc(TORN_EVENTS * 200), event[200];
@@ -251,7 +242,7 @@ static void a_torn_event_costs_itself(void **state)
 }
 
 /* One event of five ends at each of its bytes. */
-static void an_event_may_be_torn_anywhere(void **state)
+TEST_WITH(an_event_may_be_torn_anywhere, folder_make, folder_remove)
 {
     static const char whole[] = "{\"ph\":\"X\",\"name\":\"op {1}\",\"pid\":1,\"tid\":2,\"ts\":1.5,\"dur\":3,"
                                 "\"args\":{\"dims\":[[1,2],[3]],\"k\":\"a\\\"b\",\"list\":[{\"a\":1},{\"b\":2}]}}";
@@ -276,7 +267,7 @@ static void an_event_may_be_torn_anywhere(void **state)
 }
 
 /* The brace that opens an event may become any byte: the event is lost and counted, and no other. */
-static void an_event_without_its_opening_brace_is_counted(void **state)
+TEST_WITH(an_event_without_its_opening_brace_is_counted, folder_make, folder_remove)
 {
     enum { EVENTS = 4, BLOCKS = 4, FORMS = 2, SHAPES = 2 };
     static const size_t blocks[BLOCKS] = {0, 16, 61, 300};
@@ -305,7 +296,7 @@ static void an_event_without_its_opening_brace_is_counted(void **state)
 }
 
 /* Nothing but torn events costs no more time than as much text that is whole. */
-static void salvage_is_linear(void **state)
+TEST_WITH(salvage_is_linear, folder_make, folder_remove)
 {
     enum { ALL = FEWER(400000, 40000) };
     char *text = malloc(ALL * 40);
@@ -326,7 +317,7 @@ static void salvage_is_linear(void **state)
 }
 
 /* One event a line, without a list around them; and what has no events at all. */
-static void lines_of_events_are_read_and_no_lists_refused(void **state)
+TEST_WITH(lines_of_events_are_read_and_no_lists_refused, folder_make, folder_remove)
 {
     struct gt_trace *trace = trace_load(
         trace_write_text(*state, "lines.json",
@@ -352,7 +343,7 @@ static void lines_of_events_are_read_and_no_lists_refused(void **state)
     }
 }
 
-static void gzip_is_read_member_after_member(void **state)
+TEST_WITH(gzip_is_read_member_after_member, folder_make, folder_remove)
 {
     struct gt_trace *trace = trace_load(trace_write_gzip(*state, "t.json.gz", kineto, 5), NULL);
     assert_int_equal(trace->events.count, 5);
@@ -361,7 +352,7 @@ static void gzip_is_read_member_after_member(void **state)
     gt_trace_close(trace);
 }
 
-static void cut_gzip_says_so(void **state)
+TEST_WITH(cut_gzip_says_so, folder_make, folder_remove)
 {
     char bytes[4096];
     FILE *file = fopen(trace_write_gzip(*state, "whole.json.gz", kineto, 1), "rb");
@@ -373,7 +364,7 @@ static void cut_gzip_says_so(void **state)
     gt_trace_close(trace);
 }
 
-static void filters_keep_what_they_say(void **state)
+TEST_WITH(filters_keep_what_they_say, folder_make, folder_remove)
 {
     const char *path = trace_write_text(*state, "t.json", kineto);
     struct gt_trace_options options = GT_TRACE_OPTIONS;
@@ -413,7 +404,7 @@ static void filters_keep_what_they_say(void **state)
 }
 
 /* Each node's own windows, in two pieces; a node without steps follows those of the others. */
-static void steps_are_chosen_node_by_node(void **state)
+TEST_WITH(steps_are_chosen_node_by_node, folder_make, folder_remove)
 {
 #define NODE_STEP(number, ts) "{\"ph\":\"X\",\"name\":\"ProfilerStep#" number "\",\"ts\":" ts ",\"dur\":10},"
 #define AT(name, ts) "{\"ph\":\"i\",\"name\":\"" name "\",\"ts\":" ts "},"
@@ -436,7 +427,7 @@ static void steps_are_chosen_node_by_node(void **state)
 }
 
 /* Each event finds its step by bisection: a walk over all steps for each would take minutes. */
-static void many_events_find_their_steps(void **state)
+TEST_WITH(many_events_find_their_steps, folder_make, folder_remove)
 {
     SKIP_UNDER_VALGRIND();
     enum { STEPS = 100000, EVENTS = 4 };
@@ -463,7 +454,7 @@ static void many_events_find_their_steps(void **state)
     gt_buffer_release(&text);
 }
 
-static void what_is_no_trace_is_refused(void **state)
+TEST_WITH(what_is_no_trace_is_refused, folder_make, folder_remove)
 {
     struct gt_trace *trace = NULL;
     struct gt_trace_options options = GT_TRACE_OPTIONS;
@@ -483,9 +474,8 @@ static void what_is_no_trace_is_refused(void **state)
     assert_non_null(strstr(error.text, "regular expression"));
 }
 
-static void braces_end_where_a_plain_reading_says(void **state)
+TEST_WITH(braces_end_where_a_plain_reading_says, folder_make, folder_remove)
 {
-    (void)state;
     static const char letters[] = "{}\"\\ab{}\"[],: \n";
     char text[400 + GT_SCAN_PAD];
     unsigned seed = 7;
@@ -502,7 +492,7 @@ static void braces_end_where_a_plain_reading_says(void **state)
 }
 
 /* Ids beyond 32 bits, durations beyond 4 s and numbers of bytes lie beside the columns. */
-static void long_values_are_exact(void **state)
+TEST_WITH(long_values_are_exact, folder_make, folder_remove)
 {
     static const uint64_t ids[] = {7, 4294967293, 4294967294, 4294967295, 4294967296, 4611686018427387904, 8};
     enum { IDS = sizeof ids / sizeof *ids };
@@ -531,33 +521,4 @@ static void long_values_are_exact(void **state)
     gt_trace_events_cut(events, 3);
     assert_true(events->count == 3 && events->bytes.count == 2 && gt_trace_bytes(events, 3) == -1);
     gt_trace_close(trace);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
-    const struct CMUnitTest tests[] = {
-        TEST(kineto_is_read),
-        TEST(a_base_behind_the_events_counts),
-        TEST(times_are_exact),
-        TEST(pairs_are_by_process_and_thread),
-        TEST(an_end_without_thread_closes_the_latest),
-        TEST(every_phase_is_kept),
-        TEST(whole_events_of_a_cut_file_are_kept),
-        TEST(damage_is_passed_over_and_counted),
-        TEST(a_torn_event_costs_itself),
-        TEST(an_event_may_be_torn_anywhere),
-        TEST(an_event_without_its_opening_brace_is_counted),
-        TEST(salvage_is_linear),
-        TEST(lines_of_events_are_read_and_no_lists_refused),
-        TEST(gzip_is_read_member_after_member),
-        TEST(cut_gzip_says_so),
-        TEST(filters_keep_what_they_say),
-        TEST(steps_are_chosen_node_by_node),
-        TEST(many_events_find_their_steps),
-        TEST(what_is_no_trace_is_refused),
-        TEST(long_values_are_exact),
-        TEST(braces_end_where_a_plain_reading_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

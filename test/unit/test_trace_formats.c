@@ -1,23 +1,13 @@
 /* SMDebug's folders, Horovod's and TensorFlow's timelines, Python profiles and our own files, as small files that
  * imitate what the tools write. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "support/folder.h"
+#include "support/test.h"
 #include "support/trace_file.h"
 #include "support/traces.h"
 
-static void system_metrics_are_samples(void **state)
+TEST_WITH(system_metrics_are_samples, folder_make, folder_remove)
 {
     /* Blanks or none, no name, a bad line in the middle, a last line that is cut off. */
     const char *path = trace_write_text(
@@ -45,7 +35,7 @@ static void system_metrics_are_samples(void **state)
 #define PHASE(pid, name) "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":" pid ",\"args\":{\"name\":\"" name "\"}},\n"
 
 /* A pid's meaning and the base are a file's own: the second file has no base and other phases. */
-static void each_smdebug_file_stands_for_itself(void **state)
+TEST_WITH(each_smdebug_file_stands_for_itself, folder_make, folder_remove)
 {
     trace_write_text(
         *state, "framework/pevents/2020081805/1597730465000000_0-algo-1_model_timeline.json",
@@ -78,7 +68,7 @@ static void each_smdebug_file_stands_for_itself(void **state)
     gt_trace_close(trace);
 }
 
-static void horovod_is_paired_and_keeps_instants(void **state)
+TEST_WITH(horovod_is_paired_and_keeps_instants, folder_make, folder_remove)
 {
     const char *text = "[\n" PHASE(
         "1",
@@ -95,7 +85,7 @@ static void horovod_is_paired_and_keeps_instants(void **state)
     gt_trace_close(trace);
 }
 
-static void tensorflow_takes_its_base_from_a_name(void **state)
+TEST_WITH(tensorflow_takes_its_base_from_a_name, folder_make, folder_remove)
 {
     trace_write_text(
         *state,
@@ -126,7 +116,7 @@ static const unsigned char dump[] =
     "r\x06\x00\x00\x00r\x06\x00\x00\x00\xe7\x00\x00\x00\x00\x00\x00\xd0?\xe7\x00\x00\x00\x00\x00\x00\xe0?"
     "00";
 
-static void profiles_are_read(void **state)
+TEST_WITH(profiles_are_read, folder_make, folder_remove)
 {
     trace_write(*state,
                 "framework/pytorch/cprofile/0-algo-1/train-2-stepstart-1000000.5_train-*-end-2000000/python_stats",
@@ -155,7 +145,7 @@ static void profiles_are_read(void **state)
     gt_trace_close(trace);
 }
 
-static void hostile_profiles_are_bounded(void **state)
+TEST_WITH(hostile_profiles_are_bounded, folder_make, folder_remove)
 {
     static const char *const bytes[] = {"{)\xff", "{(\xff\xff\xff\x7f", "{\xa9\x03r\x09\x00\x00\x00",
                                         "{){{{{{{{{{{{{{{{{{{{{{{{{{{{"};
@@ -171,7 +161,7 @@ static void hostile_profiles_are_bounded(void **state)
 }
 
 /* A profile that contains what is asked for is wanted, too. */
-static void profiles_are_chosen_by_time(void **state)
+TEST_WITH(profiles_are_chosen_by_time, folder_make, folder_remove)
 {
     trace_write(*state, "cprofile/0-algo-1/train-1-start-1000000_train-1-end-2000000/python_stats", dump,
                 sizeof dump - 1);
@@ -188,7 +178,7 @@ static void profiles_are_chosen_by_time(void **state)
     gt_trace_close(trace);
 }
 
-static void blocks_are_slices(void **state)
+TEST_WITH(blocks_are_slices, folder_make, folder_remove)
 {
     const char *path = trace_write_text(
         *state, "blocks.csv",
@@ -205,7 +195,7 @@ static void blocks_are_slices(void **state)
 }
 
 /* A function that calls itself counts once; its callers are those of the tree. */
-static void pyinstruments_tree_is_summed_up(void **state)
+TEST_WITH(pyinstruments_tree_is_summed_up, folder_make, folder_remove)
 {
     trace_write_text(*state, "pyinstrument/0-algo-1/train-1-start-1000000_train-1-end-2000000/python_stats.html",
                      "<html>");
@@ -239,7 +229,7 @@ static void pyinstruments_tree_is_summed_up(void **state)
 }
 
 /* The tables that Nsight Systems exports, with the columns that are read. */
-static void nsight_exports_are_read(void **state)
+TEST_WITH(nsight_exports_are_read, folder_make, folder_remove)
 {
     const char *path = trace_write(*state, "report.sqlite", "", 0);
     sqlite3 *database;
@@ -281,7 +271,7 @@ static void nsight_exports_are_read(void **state)
 }
 
 /* Graphs, synchronization and calls of the operating system, and steps that NVTX names. */
-static void graphs_and_steps_of_nsight_are_read(void **state)
+TEST_WITH(graphs_and_steps_of_nsight_are_read, folder_make, folder_remove)
 {
     const char *path = trace_write(*state, "report.sqlite", "", 0);
     sqlite3 *database;
@@ -322,7 +312,7 @@ static void graphs_and_steps_of_nsight_are_read(void **state)
 }
 
 /* Names of ranges that end in a number: those of steps are, others are not. */
-static void ranges_of_programs_are_steps(void **state)
+TEST_WITH(ranges_of_programs_are_steps, folder_make, folder_remove)
 {
 #define RANGE(category, name, time) \
     "{\"ph\":\"X\",\"cat\":\"" category "\",\"name\":\"" name "\",\"pid\":1,\"tid\":1,\"ts\":" #time ",\"dur\":10}"
@@ -352,7 +342,7 @@ static void ranges_of_programs_are_steps(void **state)
                                           ",\"dur\":500,\"args\":{\"step_num\":\"3\"}}]"
 
 /* Horovod's timeline names the host, or another process of it: its events lie in the steps of that host. */
-static void horovod_lies_in_the_steps_of_its_host(void **state)
+TEST_WITH(horovod_lies_in_the_steps_of_its_host, folder_make, folder_remove)
 {
     static const struct {
         const char *horovod, *node;
@@ -388,7 +378,7 @@ static void horovod_lies_in_the_steps_of_its_host(void **state)
 }
 
 /* Beside traces of ranks, a timeline of Horovod alone is rank 0's. */
-static void horovod_of_no_node_is_that_of_rank_0(void **state)
+TEST_WITH(horovod_of_no_node_is_that_of_rank_0, folder_make, folder_remove)
 {
     trace_write_text(
         *state, "rank1.json",
@@ -411,7 +401,7 @@ static void horovod_of_no_node_is_that_of_rank_0(void **state)
 }
 
 /* Up to the last time of its thread, which the arguments of its events name. */
-static void what_never_ends_lasts_as_long_as_its_thread(void **state)
+TEST_WITH(what_never_ends_lasts_as_long_as_its_thread, folder_make, folder_remove)
 {
     const char *path = trace_write_text(
         *state, "framework/pevents/2020081805/1597730465000000_0-algo-1_model_timeline.json",
@@ -429,7 +419,7 @@ static void what_never_ends_lasts_as_long_as_its_thread(void **state)
 }
 
 /* The node stands before the first "_"; what stands between it and the suffix is no part of it. */
-static void names_with_more_parts_are_read(void **state)
+TEST_WITH(names_with_more_parts_are_read, folder_make, folder_remove)
 {
     const char *path = trace_write_text(
         *state, "framework/pevents/2020081805/1597730465000000_4487_0000_pythontimeline.json", STEPS("1"));
@@ -437,28 +427,4 @@ static void names_with_more_parts_are_read(void **state)
     assert_string_equal(trace->file[0].format, "smdebug");
     assert_string_equal(gt_trace_text(trace, trace->file[0].node), "4487");
     gt_trace_close(trace);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
-    const struct CMUnitTest tests[] = {
-        TEST(system_metrics_are_samples),
-        TEST(each_smdebug_file_stands_for_itself),
-        TEST(horovod_is_paired_and_keeps_instants),
-        TEST(tensorflow_takes_its_base_from_a_name),
-        TEST(profiles_are_read),
-        TEST(hostile_profiles_are_bounded),
-        TEST(profiles_are_chosen_by_time),
-        TEST(blocks_are_slices),
-        TEST(pyinstruments_tree_is_summed_up),
-        TEST(nsight_exports_are_read),
-        TEST(graphs_and_steps_of_nsight_are_read),
-        TEST(ranges_of_programs_are_steps),
-        TEST(horovod_lies_in_the_steps_of_its_host),
-        TEST(names_with_more_parts_are_read),
-        TEST(what_never_ends_lasts_as_long_as_its_thread),
-        TEST(horovod_of_no_node_is_that_of_rank_0),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

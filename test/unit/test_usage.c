@@ -1,19 +1,8 @@
 /* The tracking report: what it says about samples and an outcome of known values. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "analyse/usage/usage.h"
 #include "report/brief.h"
 #include "support/reports.h"
+#include "support/test.h"
 
 struct run {
     struct gt_machine machine;
@@ -97,9 +86,8 @@ static void assert_number(struct gt_report *report, const char *path, double exp
         fail_msg("%s is %.17g, not %.17g", path, value, expected);
 }
 
-static void peak_is_the_high_water_mark_and_parts_add_up(void **state)
+TEST(peak_is_the_high_water_mark_and_parts_add_up)
 {
-    (void)state;
     struct run run;
     begin(&run);
     ram(&run, GT_SCOPE_MAIN, 100e6, 60e6);
@@ -131,9 +119,8 @@ static void peak_is_the_high_water_mark_and_parts_add_up(void **state)
     end(&run, report);
 }
 
-static void samples_that_missed_the_peak_do_not_contradict_it(void **state)
+TEST(samples_that_missed_the_peak_do_not_contradict_it)
 {
-    (void)state;
     for (double peak = 250e6; peak <= 500e6; peak += 250e6) {
         struct run run;
         begin(&run);
@@ -149,9 +136,8 @@ static void samples_that_missed_the_peak_do_not_contradict_it(void **state)
     }
 }
 
-static void cpu_means_are_total_time_over_elapsed(void **state)
+TEST(cpu_means_are_total_time_over_elapsed)
 {
-    (void)state;
     struct run run;
     begin(&run);
     run.row[GT_SCOPE_COMBINED].value[GT_CPU_UTILIZATION] = 1.5;
@@ -182,9 +168,8 @@ static void cpu_means_are_total_time_over_elapsed(void **state)
 }
 
 /* /proc/stat counts in ticks of 10 ms: over a moment that is no share of anything. The job's clock is fine enough. */
-static void a_short_run_does_not_tell_of_the_machine(void **state)
+TEST(a_short_run_does_not_tell_of_the_machine)
 {
-    (void)state;
     static const struct {
         double elapsed, busy, percent;
     } cases[] = {{0.0014, 0.01, NAN}, {0.0014, 0, NAN}, {0.044, 0.04, NAN}, {0.05, 0.04, 80}, {0.05, 0.45, 800}};
@@ -207,9 +192,8 @@ static void a_short_run_does_not_tell_of_the_machine(void **state)
 }
 
 /* Charged a moment late, or more than was expected to be used. */
-static void nothing_is_used_more_than_wholly(void **state)
+TEST(nothing_is_used_more_than_wholly)
 {
-    (void)state;
     struct run run;
     begin(&run);
     run.machine.gpu_count = 4;
@@ -238,9 +222,8 @@ static void nothing_is_used_more_than_wholly(void **state)
     end(&run, report);
 }
 
-static void gpu_figures_are_zero_only_without_a_gpu_and_in_the_original_formats(void **state)
+TEST(gpu_figures_are_zero_only_without_a_gpu_and_in_the_original_formats)
 {
-    (void)state;
     static const struct {
         const char *format, *has;
     } formats[] = {
@@ -271,9 +254,8 @@ static void gpu_figures_are_zero_only_without_a_gpu_and_in_the_original_formats(
     end(&run, report);
 }
 
-static void only_html_has_pictures_of_the_course(void **state)
+TEST(only_html_has_pictures_of_the_course)
 {
-    (void)state;
     static const char *const formats[] = {"text", "json", "csv", "markdown", "html"};
     struct run run;
     begin(&run);
@@ -294,9 +276,8 @@ static void only_html_has_pictures_of_the_course(void **state)
     end(&run, report);
 }
 
-static void each_gpu_has_its_row(void **state)
+TEST(each_gpu_has_its_row)
 {
-    (void)state;
     struct run run;
     begin(&run);
     struct gt_gpu gpus[2] = {{.uuid = "GPU-a", .name = "A", .brand = "nvidia", .memory = 16e9, .selected = true},
@@ -337,9 +318,8 @@ static void each_gpu_has_its_row(void **state)
     end(&run, report);
 }
 
-static void counters_are_those_of_the_whole_run(void **state)
+TEST(counters_are_those_of_the_whole_run)
 {
-    (void)state;
     struct run run;
     begin(&run);
     run.row[GT_SCOPE_COMBINED].value[GT_READ_BYTES] = 4096;
@@ -367,9 +347,8 @@ static void counters_are_those_of_the_whole_run(void **state)
     end(&run, report);
 }
 
-static void every_figure_says_where_it_comes_from(void **state)
+TEST(every_figure_says_where_it_comes_from)
 {
-    (void)state;
     struct run run;
     begin(&run);
     ram(&run, GT_SCOPE_MAIN, 100e6, 60e6);
@@ -395,9 +374,8 @@ static void every_figure_says_where_it_comes_from(void **state)
 }
 
 /* Every figure of provenance and missing is a figure of the report. */
-static void provenance_names_figures_that_exist(void **state)
+TEST(provenance_names_figures_that_exist)
 {
-    (void)state;
     struct run run;
     begin(&run);
     take_sample(&run, GT_FIXED_ROWS);
@@ -413,9 +391,8 @@ static void provenance_names_figures_that_exist(void **state)
     end(&run, report);
 }
 
-static void text_has_the_original_layout(void **state)
+TEST(text_has_the_original_layout)
 {
-    (void)state;
     struct run run;
     begin(&run);
     strcpy(run.machine.ram_unit, "gigabytes");
@@ -459,9 +436,8 @@ static void text_has_the_original_layout(void **state)
     end(&run, report);
 }
 
-static void wrong_units_are_named(void **state)
+TEST(wrong_units_are_named)
 {
-    (void)state;
     struct run run;
     begin(&run);
     strcpy(run.machine.time_unit, "weeks");
@@ -476,9 +452,8 @@ static void wrong_units_are_named(void **state)
     assert_null(report);
 }
 
-static void a_summary_alone_is_that_of_the_report(void **state)
+TEST(a_summary_alone_is_that_of_the_report)
 {
-    (void)state;
     struct run run;
     struct gt_report *summary;
     char *text[2];
@@ -512,9 +487,8 @@ static const char *words_of_memory(struct gt_report *report)
     return gt_brief_text(line, "words");
 }
 
-static void a_peak_above_the_limit_that_it_met_is_explained(void **state)
+TEST(a_peak_above_the_limit_that_it_met_is_explained)
 {
-    (void)state;
     struct run run;
     begin(&run);
     ram(&run, GT_SCOPE_COMBINED, 215e6, 5e6);
@@ -531,26 +505,4 @@ static void a_peak_above_the_limit_that_it_met_is_explained(void **state)
     report = usage_of(&run);
     assert_string_equal(words_of_memory(report), "peak, at the limit of 210 MB (pages of shared files do not count)");
     end(&run, report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(peak_is_the_high_water_mark_and_parts_add_up),
-        cmocka_unit_test(samples_that_missed_the_peak_do_not_contradict_it),
-        cmocka_unit_test(cpu_means_are_total_time_over_elapsed),
-        cmocka_unit_test(a_short_run_does_not_tell_of_the_machine),
-        cmocka_unit_test(nothing_is_used_more_than_wholly),
-        cmocka_unit_test(gpu_figures_are_zero_only_without_a_gpu_and_in_the_original_formats),
-        cmocka_unit_test(only_html_has_pictures_of_the_course),
-        cmocka_unit_test(each_gpu_has_its_row),
-        cmocka_unit_test(a_peak_above_the_limit_that_it_met_is_explained),
-        cmocka_unit_test(counters_are_those_of_the_whole_run),
-        cmocka_unit_test(every_figure_says_where_it_comes_from),
-        cmocka_unit_test(provenance_names_figures_that_exist),
-        cmocka_unit_test(text_has_the_original_layout),
-        cmocka_unit_test(wrong_units_are_named),
-        cmocka_unit_test(a_summary_alone_is_that_of_the_report),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
