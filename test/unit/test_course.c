@@ -83,45 +83,6 @@ TEST(an_hour_at_ten_hertz_fits_and_keeps_its_peak_in_place)
     assert_int_equal(peaks, 1);
 }
 
-TEST(small_pictures_of_a_fine_course_are_the_same)
-{
-    double coarse[GT_COURSE_SPANS], time[GT_COURSE_SPANS];
-    for (int is_fine = 0; is_fine < 2; is_fine++) {
-        begin(is_fine);
-        for (int i = 0; i <= 36000; i++)
-            add(i * 0.1, GT_SCOPE_COMBINED, GT_RAM, i % 777 * 1e6);
-        int line = line_of(GT_SCOPE_COMBINED, GT_RAM);
-        assert_true(is_fine == (gt_course_step(course.course) > 1));
-        for (size_t i = 0; i < gt_sample_course_points(&course); i++) {
-            assert_true(!is_fine || coarse[i] == gt_sample_course_point(&course, line, i));
-            assert_true(!is_fine || time[i] == gt_sample_course_time(&course, i));
-            coarse[i] = gt_sample_course_point(&course, line, i);
-            time[i] = gt_sample_course_time(&course, i);
-        }
-    }
-}
-
-TEST(rates_are_averaged_over_all_their_samples)
-{
-    begin(false);
-    for (int i = 0; i < 4096; i++)
-        add(i * 0.001, GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, i % 2 ? 2.0 : 1.0);
-    int line = line_of(GT_SCOPE_COMBINED, GT_CPU_UTILIZATION);
-    for (size_t i = 0; i < gt_sample_course_points(&course); i++)
-        assert_true(fabs(gt_sample_course_point(&course, line, i) - 1.5) < 1e-9);
-}
-
-TEST(a_counter_shows_its_growth)
-{
-    begin(false);
-    static const double counted[] = {100, 103, NAN, 110}, watts[] = {NAN, 30, 30, 35};
-    for (int i = 0; i < 4; i++)
-        add(i * 0.1, GT_SCOPE_SYSTEM, GT_CPU_ENERGY, counted[i]);
-    int line = line_of(GT_SCOPE_SYSTEM, GT_CPU_ENERGY);
-    for (size_t i = 0; i < 4; i++)
-        assert_close(gt_sample_course_point(&course, line, i * 100), watts[i], 1e-6);
-}
-
 /* 8 GPUs of 200 W whose counters are read every 1.1 s, and samples every 0.1 s. */
 TEST(a_source_slower_than_the_samples_has_the_power_between_its_readings)
 {
@@ -131,18 +92,6 @@ TEST(a_source_slower_than_the_samples_has_the_power_between_its_readings)
     const float *value = values_of(line_of(GT_SCOPE_COMBINED, GT_GPU_ENERGY));
     for (int i = 0; i < 100; i++)
         assert_true(i < 11 ? isnan(value[i]) : fabsf(value[i] - 1600) < 0.1F);
-}
-
-TEST(a_source_that_is_read_once_a_second_repeats_nothing)
-{
-    begin(true);
-    for (int i = 0; i < 100; i++)
-        add(i * 0.1, GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT, (i < 50 ? i / 10 : 4) * 1e6);
-    const float *value = values_of(line_of(GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT));
-    for (int i = 10; i < 45; i++)
-        assert_true(fabsf(value[i] - 1e6F) < 1);
-    for (int i = 60; i < 100; i++)
-        assert_true(value[i] == 0);
 }
 
 TEST(a_counter_that_is_away_for_long_has_no_rate)
@@ -190,32 +139,6 @@ TEST(each_sample_and_the_extremes_of_each_span_are_kept)
     }
     assert_int_equal(samples, 40000);
     assert_int_equal(peaks, 1);
-}
-
-TEST(counters_become_rates_from_one_reading_to_the_next)
-{
-    begin(true);
-    static const double counted[] = {100, 300, NAN, 500, 900};
-    for (int i = 0; i < 5; i++)
-        add(i * 2, GT_SCOPE_COMBINED, GT_READ_BYTES, counted[i]);
-    const float *value = values_of(line_of(GT_SCOPE_COMBINED, GT_READ_BYTES));
-    assert_true(isnan(value[0]) && value[1] == 100.0F && value[2] == 100.0F && value[3] == 50.0F && value[4] == 200.0F);
-    assert_int_equal(gt_sample_course_find(&course, GT_SCOPE_COMBINED, GT_WRITTEN_BYTES, -1), -1);
-    assert_int_equal(gt_sample_course_find(&course, GT_SCOPE_COMBINED, GT_RAM, -1), -1);
-}
-
-TEST(a_gpu_has_a_line_of_its_own)
-{
-    begin(true);
-    add(0, GT_SCOPE_COMBINED, GT_RAM, 1);
-    add(1, GT_SCOPE_GPU, GT_GPU_UTILIZATION, 0.25);
-    add(2, GT_SCOPE_COMBINED, GT_RAM, 1); /* without rows of GPUs */
-    add(3, GT_SCOPE_GPU, GT_GPU_UTILIZATION, 0.75);
-    int line = line_of(GT_SCOPE_GPU, GT_GPU_UTILIZATION);
-    const float *value = values_of(line);
-    assert_int_equal(gt_sample_course_find(&course, GT_SCOPE_GPU, GT_GPU_UTILIZATION, 0), -1);
-    assert_int_equal(course.course->line[line].values, 4);
-    assert_true(isnan(value[0]) && value[1] == 0.25F && isnan(value[2]) && value[3] == 0.75F);
 }
 
 TEST(beyond_a_number_of_values_the_first_lines_are_left)
