@@ -104,21 +104,6 @@ static void write_smdebug(const char *folder)
                                  SAMPLE("gpu0", "GPUMemoryUtilization", "20", "1597730460.101"));
 }
 
-TEST_WITH(phases_have_smdebugs_numbers, folder_make, folder_remove)
-{
-    write_smdebug(*state);
-    struct merged merged = merge(*state, *state, EVERYTHING);
-    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "step", "X"), "pid")), 1);
-    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "next", "X"), "pid")), 30000);
-    assert_int_equal(count(&merged, "name", "step"), 4);
-    /* One process for the phase, named once, although each file gives it another pid. */
-    assert_int_equal(count(&merged, "name", "process_sort_index"), 4); /* two phases, metrics, marks */
-    assert_true(gt_json_number_of(gt_json_member(first(&merged, "next", "X"), "ts")) == 1600.25);
-    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "next", "X"), "tid")), 139898234123456);
-    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "flow", "s"), "id")), 7);
-    release(&merged);
-}
-
 TEST_WITH(all_samples_are_counters_and_low_gpus_are_marked, folder_make, folder_remove)
 {
     write_smdebug(*state);
@@ -199,23 +184,6 @@ TEST_WITH(times_without_a_clock_are_placed_or_aligned, folder_make, folder_remov
     assert_non_null(strstr(error.text, "never"));
 }
 
-TEST_WITH(ids_of_two_ranks_are_kept_apart, folder_make, folder_remove)
-{
-    trace_write_text(*state, "rank0.json", "[{\"ph\":\"s\",\"name\":\"f\",\"id\":7,\"pid\":1,\"ts\":5}]");
-    trace_write_text(*state, "rank1.json", "[{\"ph\":\"s\",\"name\":\"f\",\"id\":7,\"pid\":1,\"ts\":5}]");
-    struct merged merged = merge(*state, *state, EVERYTHING);
-    char id[2][40];
-    size_t found = 0, i;
-    struct gt_json_value *event;
-    gt_json_foreach_item (merged.events, i, event) {
-        if (gt_json_member(event, "id"))
-            snprintf(id[found++], sizeof *id, "%s", gt_json_text_of(gt_json_member(event, "id")));
-    }
-    assert_int_equal(found, 2);
-    assert_string_not_equal(id[0], id[1]);
-    release(&merged);
-}
-
 /* Two files use pid 1 and tid 5 for different phases: each thread keeps the name it has in its own. */
 /* Files are read once, unless that turns out to have been too early. */
 TEST_WITH(what_is_told_late_counts, folder_make, folder_remove)
@@ -246,31 +214,6 @@ TEST_WITH(what_is_told_late_counts, folder_make, folder_remove)
     assert_int_equal(count(&merged, "name", "f"), 2);
     assert_non_null(
         gt_json_text_of(gt_json_member(first(&merged, "f", "s"), "id"))); /* those of two nodes, in one file */
-    release(&merged);
-}
-
-TEST_WITH(threads_are_named_in_their_own_process, folder_make, folder_remove)
-{
-#define THREAD(name) "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":5,\"args\":{\"name\":\"" name "\"}},\n"
-    trace_write_text(*state, "framework/pevents/2020081805/1597730465000000_0-algo-1_model_timeline.json",
-                     "[\n" RECORD("1597730460000000") PHASE("1", "Forward")
-                         THREAD("first") "{\"name\":\"f\",\"ph\":\"X\",\"pid\":1,\"tid\":5,\"ts\":1,\"dur\":1}]");
-    trace_write_text(*state, "framework/pevents/2020081805/1597730466000000_0-algo-1_model_timeline.json",
-                     "[\n" RECORD("1597730460000000") PHASE("1", "Backward")
-                         THREAD("second") "{\"name\":\"b\",\"ph\":\"X\",\"pid\":1,\"tid\":5,\"ts\":2,\"dur\":1}]");
-    struct merged merged = merge(*state, *state, EVERYTHING);
-    size_t found = 0, i;
-    struct gt_json_value *event;
-    gt_json_foreach_item (merged.events, i, event) {
-        if (strcmp(gt_json_text_of(gt_json_member(event, "name")), "thread_name") != 0)
-            continue;
-        bool forward = gt_json_integer_of(gt_json_member(event, "pid")) == 10000;
-        assert_string_equal(gt_json_text_of(gt_json_member(gt_json_member(event, "args"), "name")),
-                            forward ? "first" : "second");
-        assert_true(forward || gt_json_integer_of(gt_json_member(event, "pid")) == 20000);
-        found++;
-    }
-    assert_int_equal(found, 2);
     release(&merged);
 }
 
@@ -306,25 +249,6 @@ TEST_WITH(scoped_ids_are_kept_apart, folder_make, folder_remove)
     assert_int_equal(locals, 2);
     assert_string_not_equal(global[0], global[1]);
     assert_true(pid[0] != pid[1]);
-    release(&merged);
-}
-
-/* Real repeats are no duplicates, tracks that are no numbers get small ones, and the same lane keeps its number. */
-TEST_WITH(repeats_and_texts_are_kept, folder_make, folder_remove)
-{
-    const char *path = trace_write_text(
-        *state, "t.json",
-        "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":\"P\",\"tid\":\"T\",\"ts\":1,\"dur\":1},{\"ph\":\"X\",\"name\":\"a\",\"pid\":\"P\","
-        "\"tid\":\"T\",\"ts\":1,\"dur\":1},{\"ph\":\"X\",\"name\":\"b\",\"pid\":\"P\",\"tid\":99999999999999999999,\"ts\":1},"
-        "{\"ph\":\"X\",\"name\":\"c\",\"pid\":\"P\",\"tid\":1000000,\"ts\":1}]");
-    struct merged merged = merge(*state, path, EVERYTHING);
-    assert_int_equal(count(&merged, "name", "a"), 2);
-    assert_int_equal(count(&merged, "name", "thread_name"), 2);
-    const int64_t tids[] = {gt_json_integer_of(gt_json_member(first(&merged, "a", "X"), "tid")),
-                            gt_json_integer_of(gt_json_member(first(&merged, "b", "X"), "tid")),
-                            gt_json_integer_of(gt_json_member(first(&merged, "c", "X"), "tid"))};
-    assert_int_equal(tids[2], 1000000);
-    assert_true(tids[0] != tids[1] && tids[1] != tids[2] && tids[0] != tids[2] && tids[1] < 1 << 30);
     release(&merged);
 }
 
@@ -403,49 +327,6 @@ TEST_WITH(reading_again_gives_the_same, folder_make, folder_remove)
     release(&merged);
 }
 
-/* Where two ranks use the same correlation ids, their work still belongs to their own calls once they are merged. */
-TEST_WITH(ranks_of_merged_files_are_kept, folder_make, folder_remove)
-{
-#define RANK(kernel, start)                                                                                             \
-    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"launch\",\"pid\":9,\"tid\":9,\"ts\":1700000000000000,\"dur\":5," \
-    "\"args\":{\"correlation\":3}},"                                                                                    \
-    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" kernel "\",\"pid\":0,\"tid\":7,\"ts\":1700000000000" start           \
-    ",\"dur\":5,\"args\":{\"correlation\":3}}"
-    trace_write_text(*state, "in/rank0.json",
-                     "{\"distributedInfo\":{\"rank\":0},\"traceEvents\":[" RANK("slow", "105") "]}");
-    trace_write_text(*state, "in/rank1.json",
-                     "{\"distributedInfo\":{\"rank\":1},\"traceEvents\":[" RANK("fast", "015") "]}");
-    struct merged merged = merge(*state, *state, EVERYTHING);
-    struct gt_trace_options options = GT_TRACE_OPTIONS;
-    struct gt_trace *trace = trace_load(merged.path, &options);
-    const struct gt_trace_file *slow = gt_trace_file_of(trace, trace_event(trace, "slow"));
-    const struct gt_trace_file *fast = gt_trace_file_of(trace, trace_event(trace, "fast"));
-    assert_string_equal(gt_trace_text(trace, slow->node), "rank 0");
-    assert_string_equal(gt_trace_text(trace, fast->node), "rank 1");
-    assert_int_equal(slow->rank, 0);
-    assert_int_equal(fast->read, 2);
-    assert_true(slow->clock == GT_CLOCK_RECORD);
-    gt_trace_close(trace);
-    options.node = "1";
-    trace = trace_load(merged.path, &options);
-    assert_int_equal(trace->events.count, 2);
-    gt_trace_close(trace);
-    const char *path = merged.path;
-    struct gt_report *report = NULL;
-    assert_true(gt_timeline_info(&path, 1, NULL, &report, NULL) >= 0);
-    char *info = traces_json(report);
-    assert_non_null(strstr(info, "\"files\": 1,"));
-    free(info);
-    gt_report_free(report);
-    assert_true(gt_profile_report("launches", &path, 1, NULL, NULL, &report, NULL) >= 0);
-    size_t row = traces_find(report, "launches", 0, "node", "rank 0");
-    assert_true(traces_number(report, "launches", row, "mean_us") == 100);
-    row = traces_find(report, "launches", 0, "node", "rank 1");
-    assert_true(traces_number(report, "launches", row, "mean_us") == 10);
-    gt_report_free(report);
-    release(&merged);
-}
-
 TEST_WITH(what_was_not_ended_is_flagged, folder_make, folder_remove)
 {
     trace_write_text(*state, "in/open.json",
@@ -459,33 +340,5 @@ TEST_WITH(what_was_not_ended_is_flagged, folder_make, folder_remove)
     assert_non_null(gt_json_member(args, "unclosed"));
     assert_non_null(gt_json_member(gt_json_member(first(&merged, "bare", "X"), "args"), "unclosed"));
     assert_null(gt_json_member(first(&merged, "last", "X"), "args"));
-    release(&merged);
-}
-
-/* Files whose events stand in any order, beside one another, with samples and marks: written by time. */
-TEST_WITH(events_are_written_in_the_order_of_time, folder_make, folder_remove)
-{
-    write_smdebug(*state);
-    trace_write_text(*state, "more.json",
-                     "[{\"ph\":\"X\",\"name\":\"late\",\"pid\":1,\"ts\":1597730460900000,\"dur\":1},"
-                     "{\"ph\":\"X\",\"name\":\"early\",\"pid\":1,\"ts\":1597730460000100,\"dur\":1},"
-                     "{\"ph\":\"i\",\"name\":\"one\",\"pid\":1,\"ts\":1597730460002000},"
-                     "{\"ph\":\"i\",\"name\":\"two\",\"pid\":1,\"ts\":1597730460002000}]");
-    struct merged merged = merge(*state, *state, EVERYTHING);
-    struct gt_json_value *event;
-    double last = -1;
-    size_t i, timed = 0, one = 0, two = 0;
-    gt_json_foreach_item (merged.events, i, event) {
-        const struct gt_json_value *time = gt_json_member(event, "ts");
-        assert_true(!time == (strcmp(gt_json_text_of(gt_json_member(event, "ph")), "M") == 0));
-        assert_true(time || !timed); /* metadata first */
-        one = strcmp(gt_json_text_of(gt_json_member(event, "name")), "one") == 0 ? i : one;
-        two = strcmp(gt_json_text_of(gt_json_member(event, "name")), "two") == 0 ? i : two;
-        timed += time != NULL;
-        assert_true(!time || gt_json_number_of(time) >= last);
-        last = time ? gt_json_number_of(time) : last;
-    }
-    assert_int_equal(timed, 6 + 4 + 4 + 1);
-    assert_true(one < two); /* of one time: as they stood */
     release(&merged);
 }
