@@ -34,25 +34,6 @@ static double figure(const struct gt_report *report, const char *name, const cha
     return traces_number(report, "operators", traces_find(report, "operators", 0, "name", name), column);
 }
 
-/* A call lies in addmm, that in linear; the kernel bears another operator's number as it did in 2022 and 2023. */
-TEST_WITH(work_belongs_to_the_operator_that_launched_it, folder_make, folder_remove)
-{
-    struct gt_report *report = operators_of(
-        *state,
-        "[" OPERATOR("aten::linear", 10, 50, "\"External id\":1") "," OPERATOR("aten::addmm", 15, 30, "\"External id\":2") "," CALL(
-            20, 5, 3) "," OPERATOR("aten::relu", 70, 9,
-                                   "\"External id\":3") "," KERNEL("gemm", 100, 40,
-                                                                   "\"correlation\":3,\"External id\":3") "]");
-    assert_true(figure(report, "aten::addmm", "gpu_us") == 40);
-    assert_true(figure(report, "aten::addmm", "gpu_total_us") == 40);
-    assert_true(figure(report, "aten::linear", "gpu_us") == 0);
-    assert_true(figure(report, "aten::linear", "gpu_total_us") == 40);
-    assert_true(figure(report, "aten::relu", "gpu_total_us") == 0);
-    assert_true(figure(report, "aten::addmm", "self_us") == 25); /* the call is a child */
-    assert_true(figure(report, "aten::linear", "self_us") == 20);
-    gt_report_free(report);
-}
-
 /* Kineto of 2021: other categories, whole microseconds, "external id" in lower case, threads as texts. */
 TEST_WITH(traces_of_2021_are_read, folder_make, folder_remove)
 {
@@ -98,47 +79,6 @@ TEST_WITH(equal_intervals_do_not_depend_on_order, folder_make, folder_remove)
     }
 }
 
-/* As key_averages() has it: aten::sum that does nothing but call aten::sum is one. */
-TEST_WITH(an_operator_alone_in_itself_counts_once, folder_make, folder_remove)
-{
-    struct gt_report *report = operators_of(
-        *state,
-        "[" OPERATOR("aten::sum", 10, 20, "") "," OPERATOR("aten::sum", 12, 10, "") "," CALL(14, 3, 4) "," KERNEL(
-            "reduce", 100, 7, "\"correlation\":4") "," OPERATOR("aten::to", 40, 20,
-                                                                "") "," OPERATOR("aten::to", 41, 5,
-                                                                                 "") "," OPERATOR("aten::copy_", 50, 5,
-                                                                                                  "") "]");
-    assert_true(figure(report, "aten::sum", "count") == 1);
-    assert_true(figure(report, "aten::sum", "total_us") == 20);
-    assert_true(figure(report, "aten::sum", "self_us") == 17);
-    assert_true(figure(report, "aten::sum", "gpu_us") == 7);
-    assert_true(figure(report, "aten::to", "count") == 2); /* not alone */
-    gt_report_free(report);
-}
-
-TEST_WITH(shapes_are_told_apart, folder_make, folder_remove)
-{
-    struct gt_profile_options options = GT_INIT(struct gt_profile_options);
-    options.by = "shape";
-    struct gt_report *report = report_of(
-        *state, "operators",
-        "[" OPERATOR("aten::mm", 10, 5, "\"Input Dims\":[[2, 3], [3, 4]]") "," OPERATOR(
-            "aten::mm", 20, 6,
-            "\"Input Dims\":[[2, 3], [3, 4]]") "," OPERATOR("aten::mm", 30, 7,
-                                                            "\"Input dims\":[[8, 8]]") "," CALL(31, 1,
-                                                                                                5) "," KERNEL("gemm",
-                                                                                                              100, 40,
-                                                                                                              "\"correlation\":5") "]",
-        &options, NULL);
-    assert_int_equal(traces_rows(report, "operators"), 2);
-    size_t small = traces_find(report, "operators", 0, "shape", "[[2, 3], [3, 4]]");
-    size_t large = traces_find(report, "operators", 0, "shape", "[[8, 8]]");
-    assert_true(traces_number(report, "operators", small, "count") == 2);
-    assert_true(traces_number(report, "operators", small, "gpu_us") == 0);
-    assert_true(traces_number(report, "operators", large, "gpu_us") == 40);
-    gt_report_free(report);
-}
-
 #define ENGINE "autograd::engine::evaluate_function: MmBackward0"
 #define FLOW(phase, tid, time) \
     "{\"ph\":\"" phase "\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"id\":1,\"pid\":9,\"tid\":" #tid ",\"ts\":" #time "}"
@@ -173,30 +113,6 @@ TEST_WITH(backward_work_is_told_with_the_forward_operator, folder_make, folder_r
     }
 }
 
-/* Calls, kernels and outer operators have other names than what is shown. */
-TEST_WITH(a_selection_hides_and_joins_all, folder_make, folder_remove)
-{
-    const char *text = "[" OPERATOR("aten::linear", 10, 50, "") "," OPERATOR("aten::mm", 15, 30, "") "," CALL(
-        20, 5, 3) "," KERNEL("gemm", 100, 40, "\"correlation\":3") "," CALL(145, 2,
-                                                                            4) "," KERNEL("gemm", 150, 40,
-                                                                                          "\"correlation\":4") "]";
-    struct gt_trace_options reading = GT_TRACE_OPTIONS;
-    reading.select = "aten::mm";
-    struct gt_report *report = report_of(*state, "operators", text, NULL, &reading);
-    assert_int_equal(traces_rows(report, "operators"), 1);
-    assert_true(figure(report, "aten::mm", "gpu_us") == 40);
-    assert_true(figure(report, "aten::mm", "self_us") == 25);
-    gt_report_free(report);
-    reading.select = "gemm";
-    report = report_of(*state, "idle", text, NULL, &reading);
-    assert_true(traces_number(report, "devices", 0, "other_us") == 0);
-    assert_true(traces_number(report, "devices", 0, "host_wait_us") == 10);
-    gt_report_free(report);
-    report = report_of(*state, "launches", text, NULL, &reading);
-    assert_true(traces_number(report, "launches", 0, "count") == 2);
-    gt_report_free(report);
-}
-
 /* The holders are shown by their names. */
 TEST_WITH(selected_holders_of_memory_are_shown, folder_make, folder_remove)
 {
@@ -212,21 +128,5 @@ TEST_WITH(selected_holders_of_memory_are_shown, folder_make, folder_remove)
     assert_true(traces_number(report, "memory", 0, "peak_allocated_bytes") == 150);
     assert_int_equal(traces_rows(report, "holders"), 1);
     assert_string_equal(traces_text(report, "holders", 0, "operator"), "inner");
-    gt_report_free(report);
-}
-
-/* As PyTorch 1.8 tells it: 100, 400, 100 again, 250. */
-TEST_WITH(memory_without_totals_is_summed, folder_make, folder_remove)
-{
-#define OLD_MEMORY(time, bytes)                                                                            \
-    "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
-    ",\"Device Type\":1,\"Device Id\":0}}"
-    struct gt_report *report = report_of(
-        *state, "memory",
-        "[" OLD_MEMORY(1, 100) "," OLD_MEMORY(2, 300) "," OLD_MEMORY(3, -300) "," OLD_MEMORY(4, 150) "]", NULL, NULL);
-    assert_true(traces_number(report, "memory", 0, "peak_allocated_bytes") == 400);
-    assert_true(traces_number(report, "memory", 0, "last_allocated_bytes") == 250);
-    assert_true(isnan(traces_number(report, "memory", 0, "peak_reserved_bytes")));
-    assert_string_equal(traces_text(report, "memory", 0, "totals"), "summed from the begin of the trace");
     gt_report_free(report);
 }
