@@ -52,22 +52,6 @@ static struct gt_trace *mixed(void)
     return trace;
 }
 
-TEST(breakdown_sums_to_the_span)
-{
-    struct gt_trace *trace = mixed();
-    struct gt_report *report = traces_report("breakdown", trace, NULL);
-    assert_true(CELL(report, "breakdown", "span_us") == 100);
-    assert_true(CELL(report, "breakdown", "compute_us") == 60);
-    assert_true(CELL(report, "breakdown", "communication_us") == 20);
-    assert_true(CELL(report, "breakdown", "memory_us") == 10);
-    assert_true(CELL(report, "breakdown", "idle_us") == 10);
-    assert_true(CELL(report, "breakdown", "all_communication_us") == 30);
-    assert_true(fabs(CELL(report, "breakdown", "communication_overlap_percent") - 100.0 / 3) < 1e-9);
-    assert_true(CELL(report, "breakdown", "memory_overlap_percent") == 0);
-    gt_report_free(report);
-    gt_trace_close(trace);
-}
-
 TEST(idle_has_a_cause)
 {
     struct gt_trace *trace = traces_new();
@@ -181,67 +165,6 @@ TEST(top_and_order_are_kept)
     gt_trace_close(trace);
 }
 
-/* 1025 launches of 1 us each before the first kernel begins: at 1024 the queue is full, and so for 1 us and one kernel. */
-TEST(a_full_queue_blocks)
-{
-    enum { LAUNCHES = 1025 };
-    struct gt_trace *trace = traces_new();
-    for (int i = 0; i < LAUNCHES; i++)
-        host(trace, "cuda_runtime", "cudaLaunchKernel", i, 1, (uint64_t)i + 1);
-    for (int i = 0; i < LAUNCHES; i++)
-        gpu(trace, "kernel", "k", "7", 2000 + 10 * i, 10, (uint64_t)i + 1);
-    struct gt_report *report = traces_report("launches", trace, NULL);
-    assert_true(CELL(report, "queues", "longest") == LAUNCHES);
-    assert_true(CELL(report, "queues", "blocked_us") == 2010 - 1023); /* from launch 1024 to the start of kernel 2 */
-    assert_true(CELL(report, "launches", "count") == LAUNCHES);
-    assert_true(CELL(report, "launches", "min_us") == 1999);
-    assert_true(CELL(report, "launches", "short") == 0);
-    gt_report_free(report);
-    gt_trace_close(trace);
-}
-
-/* A call that launches a graph of three kernels, two of them on another stream. */
-TEST(a_graph_is_one_launch)
-{
-    struct gt_trace *trace = traces_new();
-    host(trace, "cuda_runtime", "cudaGraphLaunch", 0, 10, 1);
-    gpu(trace, "kernel", "a", "7", 20, 3, 1);
-    gpu(trace, "kernel", "b", "8", 24, 4, 1);
-    gpu(trace, "kernel", "c", "8", 30, 5, 1);
-    struct gt_report *report = traces_report("launches", trace, NULL);
-    assert_true(CELL(report, "launches", "count") == 1);
-    assert_true(CELL(report, "launches", "call_total_us") == 10);
-    assert_true(CELL(report, "launches", "gpu_total_us") == 12);
-    assert_true(CELL(report, "launches", "short") == 0); /* 12 us of work for 10 of the call */
-    assert_true(CELL(report, "launches", "max_us") == 10);
-    for (size_t row = 0; row < 2; row++) {
-        assert_true(traces_number(report, "queues", row, "launches") == 1);
-        assert_true(traces_number(report, "queues", row, "longest") == 1);
-    }
-    gt_report_free(report);
-    gt_trace_close(trace);
-}
-
-/* Ids repeat in another rank: no rows are multiplied. */
-TEST(launches_of_ranks_do_not_mix)
-{
-    struct gt_trace *trace = mixed();
-    traces_add(trace, (struct traces_event){.node = "rank 1",
-                                            .process = "0",
-                                            .thread = "7",
-                                            .category = "kernel",
-                                            .name = "gemm",
-                                            .start = 500 * US,
-                                            .duration = 9 * US,
-                                            .step = GT_TRACE_NO_STEP,
-                                            .id = 1});
-    struct gt_report *report = traces_report("launches", trace, NULL);
-    assert_true(traces_number(report, "launches", traces_find(report, "launches", 0, "node", "rank 0"), "count") == 2);
-    assert_true(traces_number(report, "launches", traces_find(report, "launches", 0, "node", "rank 1"), "count") == 0);
-    gt_report_free(report);
-    gt_trace_close(trace);
-}
-
 TEST(answers_do_not_depend_on_order)
 {
     static const char *const names[] = {"breakdown", "idle",   "kernels", "operators",
@@ -309,70 +232,6 @@ TEST(differences_are_named)
     gt_trace_close(b);
 }
 
-/* Five steps each; "k" takes 10 to 14 us in those of A and 20 to 24 in those of B: no overlap at all, p as scipy has it. Steps are one
- * name whatever their numbers. */
-TEST(differences_are_tested_over_steps)
-{
-    struct gt_trace *trace[2] = {traces_new(), traces_new()};
-    struct gt_report *report = NULL;
-    for (int side = 0; side < 2; side++)
-        for (int i = 0; i < 5; i++) {
-            int number = 10 * side + i;
-            char name[40];
-            snprintf(name, sizeof name, "ProfilerStep#%d", number);
-            traces_step(trace[side], "n", "ProfilerStep", number, 100 * i * US, (100 * i + 50) * US);
-            const char *const names[] = {name, "k", "even"};
-            const int64_t durations[] = {50, 10 + 10 * side + i, 7};
-            for (int j = 0; j < 3; j++)
-                traces_add(trace[side], (struct traces_event){.node = "n",
-                                                              .process = "p",
-                                                              .thread = "1",
-                                                              .category = j ? "kernel" : "user_annotation",
-                                                              .name = names[j],
-                                                              .start = 100 * i * US,
-                                                              .duration = durations[j] * US,
-                                                              .step = number});
-        }
-    assert_true(gt_analysis_run(gt_analysis_find("diff", NULL), trace[0], trace[1], NULL, &report, NULL) >= 0);
-    assert_int_equal(traces_rows(report, "differences"), 3);
-    size_t row = traces_find(report, "differences", 0, "name", "k");
-    assert_int_equal(row, 0);
-    assert_true(traces_number(report, "differences", row, "total_a_us") == 60);
-    assert_true(traces_number(report, "differences", row, "difference_us") == 50);
-    assert_true(fabs(traces_number(report, "differences", row, "difference_percent") - 500.0 / 6) < 1e-9);
-    assert_true(fabs(traces_number(report, "differences", row, "p") - 0.012185780355344813) < 1e-12);
-    assert_true(traces_number(report, "differences", row, "p_holm") == traces_number(report, "differences", row, "p"));
-    row = traces_find(report, "differences", 0, "name", "ProfilerStep");
-    assert_string_equal(traces_text(report, "differences", row, "change"), "same");
-    assert_true(
-        isnan(traces_number(report, "differences", traces_find(report, "differences", 0, "name", "even"), "p")));
-    gt_report_free(report);
-    gt_trace_close(trace[0]);
-    gt_trace_close(trace[1]);
-}
-
-/* Two blocks live at the peak, one in an inner operator; the release comes later. */
-TEST_WITH(memory_has_holders, folder_make, folder_remove)
-{
-#define MEMORY(time, bytes, address, total)                                                                \
-    "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
-    ",\"Addr\":" #address ",\"Total Allocated\":" #total ",\"Total Reserved\":200,\"Device Type\":1,\"Device Id\":0}}"
-#define OPERATOR(name, time, length) \
-    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"dur\":" #length "},"
-    const char *path = trace_write_text(*state, "memory.json",
-                                        "[" OPERATOR("outer", 1, 30) OPERATOR("inner", 5, 10) MEMORY(
-                                            7, 100, 1, 100) "," MEMORY(20, 50, 2, 150) "," MEMORY(50, -100, 1, 50) "]");
-    struct gt_report *report = NULL;
-    assert_true(gt_profile_report("memory", &path, 1, NULL, NULL, &report, NULL) >= 0);
-    assert_true(CELL(report, "memory", "peak_allocated_bytes") == 150);
-    assert_true(CELL(report, "memory", "last_allocated_bytes") == 50);
-    assert_int_equal(traces_rows(report, "holders"), 2);
-    assert_string_equal(traces_text(report, "holders", 0, "operator"), "inner");
-    assert_true(traces_number(report, "holders", 0, "held_bytes") == 100);
-    assert_true(traces_number(report, "holders", 1, "held_bytes") == 50);
-    gt_report_free(report);
-}
-
 /* What was allocated before the trace is a holder of told totals, and no part of sums. */
 TEST_WITH(holders_sum_to_the_peak, folder_make, folder_remove)
 {
@@ -395,20 +254,4 @@ TEST_WITH(holders_sum_to_the_peak, folder_make, folder_remove)
             assert_string_equal(traces_text(report, "holders", 1, "operator"), "before the trace");
         gt_report_free(report);
     }
-}
-
-TEST(nothing_is_said_so)
-{
-    struct gt_trace *trace = traces_new();
-    for (size_t i = 0; i < gt_analysis_count; i++) {
-        if (strcmp(gt_analyses[i]->name, "health") == 0) /* it takes recordings */
-            continue;
-        struct gt_report *report = NULL;
-        struct gt_profile_options options = GT_INIT(struct gt_profile_options);
-        options.operator_name = "aten::mm"; /* without which there are no sequences */
-        assert_true(gt_analysis_run(gt_analyses[i], trace, trace, &options, &report, NULL) >= 0);
-        assert_non_null(gt_node_find(&report->root, "reason"));
-        gt_report_free(report);
-    }
-    gt_trace_close(trace);
 }
