@@ -35,106 +35,6 @@ static struct gt_report *sample_report(void)
     return report;
 }
 
-TEST(test_text)
-{
-    struct gt_report *report = sample_report();
-    assert_writes(report, "text",
-                  "Max RAM:\n"
-                  "   Unit: gigabytes\n"
-                  "   System capacity: 67.254\n"
-                  "   Main:\n"
-                  "      Total RSS: 0.0\n"
-                  "      Private RSS: n/a\n"
-                  "   Threads: 3\n"
-                  "   Processes: n/a\n"
-                  "   Complete: yes\n"
-                  "Advice: Sleep more\n"
-                  "GPUs:\n"
-                  "   Name    Memory (bytes)  Index\n"
-                  "   a, \"b\"             1.5      7\n"
-                  "   n/a                n/a    n/a\n");
-    gt_report_free(report);
-}
-
-TEST(test_json)
-{
-    struct gt_report *report = sample_report();
-    assert_writes(report, "json",
-                  "{\n"
-                  " \"max_ram\": {\n"
-                  "  \"unit\": \"gigabytes\",\n"
-                  "  \"system_capacity\": 67.254165504,\n"
-                  "  \"main\": {\n"
-                  "   \"total_rss\": 0.0004,\n"
-                  "   \"private_rss\": null\n"
-                  "  },\n"
-                  "  \"threads\": 3,\n"
-                  "  \"processes\": null,\n"
-                  "  \"complete\": true\n"
-                  " },\n"
-                  " \"origin\": null,\n"
-                  " \"gpus\": [\n"
-                  "  {\n"
-                  "   \"name\": \"a, \\\"b\\\"\",\n"
-                  "   \"memory\": 1.5,\n"
-                  "   \"index\": 7\n"
-                  "  },\n"
-                  "  {\n"
-                  "   \"name\": null,\n"
-                  "   \"memory\": null,\n"
-                  "   \"index\": null\n"
-                  "  }\n"
-                  " ]\n"
-                  "}\n");
-    gt_report_free(report);
-}
-
-TEST(test_csv_figures)
-{
-    struct gt_report *report = sample_report();
-    assert_writes(report, "csv",
-                  "key,value,unit\n"
-                  "max_ram.unit,gigabytes,\n"
-                  "max_ram.system_capacity,67.254165504,\n"
-                  "max_ram.main.total_rss,0.0004,\n"
-                  "max_ram.main.private_rss,,\n"
-                  "max_ram.threads,3,\n"
-                  "max_ram.processes,,\n"
-                  "max_ram.complete,true,\n"
-                  "origin,,\n"
-                  "gpus.0.name,\"a, \"\"b\"\"\",\n"
-                  "gpus.0.memory,1.5,bytes\n"
-                  "gpus.0.index,7,\n"
-                  "gpus.1.name,,\n"
-                  "gpus.1.memory,,bytes\n"
-                  "gpus.1.index,,\n");
-    gt_report_free(report);
-}
-
-TEST(test_markdown)
-{
-    struct gt_report *report = sample_report();
-    assert_writes(report, "markdown",
-                  "| | |\n| --- | ---: |\n| Advice | Sleep more |\n\n"
-                  "## Max RAM\n\n"
-                  "| | |\n| --- | ---: |\n"
-                  "| Unit | gigabytes |\n"
-                  "| System capacity | 67.254 |\n"
-                  "| Threads | 3 |\n"
-                  "| Processes | n/a |\n"
-                  "| Complete | yes |\n\n"
-                  "### Main\n\n"
-                  "| | |\n| --- | ---: |\n"
-                  "| Total RSS | 0.0 |\n"
-                  "| Private RSS | n/a |\n\n"
-                  "## GPUs\n\n"
-                  "| Name | Memory (bytes) | Index |\n"
-                  "| --- | ---: | ---: |\n"
-                  "| a, \"b\" | 1.5 | 7 |\n"
-                  "| n/a | n/a | n/a |\n\n");
-    gt_report_free(report);
-}
-
 TEST(test_markdown_escapes)
 {
     struct gt_report *report = report_of("sample");
@@ -149,29 +49,6 @@ static struct gt_buffer html_of(const struct gt_report *report)
     struct gt_buffer out = {0};
     assert_int_equal(gt_report_write(report, "html", &out, NULL), 0);
     return out;
-}
-
-TEST(test_sections_alike_make_one_table)
-{
-    struct gt_report *report = report_of("sample");
-    struct gt_node *ram = gt_report_section(gt_report_root(report), "ram", "RAM");
-    static const char *const names[] = {"main", "other", "odd"};
-    for (int i = 0; i < 3; i++) {
-        struct gt_node *section = gt_report_section(ram, names[i], names[i]);
-        gt_report_number(section, "total", "Total", i + 0.5, "");
-        gt_report_text(section, i < 2 ? "state" : "mood", "State", "a");
-    }
-    assert_writes(report, "markdown",
-                  "## RAM\n\n"
-                  "|  | Total | State |\n| --- | ---: | --- |\n| main | 0.5 | a |\n| other | 1.5 | a |\n\n"
-                  "### odd\n\n"
-                  "| | |\n| --- | ---: |\n| Total | 2.5 |\n| State | a |\n\n");
-    struct gt_buffer page = html_of(report);
-    assert_non_null(strstr(page.data, "<th scope=\"row\">other</th><td>1.5</td><td class=\"t\">a</td></tr>\n</tbody>"));
-    assert_null(strstr(page.data, "<h3>main</h3>"));
-    assert_non_null(strstr(page.data, "<h3>odd</h3>"));
-    gt_buffer_release(&page);
-    gt_report_free(report);
 }
 
 TEST(test_pickle)
@@ -195,28 +72,6 @@ TEST(test_pickle)
     assert_int_equal(out.length, sizeof expected - 1);
     assert_memory_equal(out.data, expected, out.length);
     gt_buffer_release(&out);
-    gt_report_free(report);
-}
-
-TEST(test_html)
-{
-    struct gt_report *report = sample_report();
-    struct gt_buffer page = html_of(report);
-    static const char *const parts[] = {
-        "<title>Sample</title>",
-        "<h2>Max RAM</h2>",
-        "<tr><th scope=\"row\">System capacity</th><td>67.254</td></tr>",
-        "<tr><th scope=\"row\">Processes</th><td>n/a</td></tr>",
-        "<th scope=\"col\" title=\"Memory (bytes)\" data-v=\"Memory (bytes)\">Memory</th>",
-        "<td class=\"t\">a, &quot;b&quot;</td><td title=\"1.5 bytes\" data-v=\"1.5\">2 B</td><td>7</td>",
-        "Sleep more",
-    };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (!strstr(page.data, parts[i]))
-            fail_msg("the page lacks %s", parts[i]);
-    assert_null(strstr(page.data, "Origin")); /* only data */
-    assert_null(strstr(page.data, "://"));    /* nothing from elsewhere */
-    gt_buffer_release(&page);
     gt_report_free(report);
 }
 
@@ -302,19 +157,6 @@ TEST(test_unknown_format)
     struct gt_buffer out = {0};
     assert_int_equal(gt_report_write(report, "jsn", &out, &error), -EINVAL);
     assert_non_null(strstr(error.text, "\"jsn\" is not an output format; choose text, json, "));
-    gt_report_free(report);
-}
-
-TEST(test_render)
-{
-    struct gt_report *report = report_of("sample");
-    gt_report_integer(gt_report_root(report), "a", "A", 1, "");
-    char *text;
-    size_t length;
-    assert_int_equal(gt_report_render(report, "text", &text, &length, NULL), 0);
-    assert_string_equal(text, "A: 1\n");
-    assert_int_equal(length, 5);
-    free(text);
     gt_report_free(report);
 }
 
