@@ -78,35 +78,6 @@ TEST_WITH(placeholders_are_filled_in, clear_environment, NULL)
     check_path("%j-%r.csv", "77-3.csv");
 }
 
-/* A batch script of Slurm sets its rank 0 for all that it starts. */
-TEST(the_nearest_launcher_tells_the_rank)
-{
-    clear_environment(state);
-    setenv("SLURM_PROCID", "0", 1);
-    check_path("%r.csv", "0.csv");
-    assert_false(gt_rank_has_others());
-    setenv("PMI_RANK", "4", 1);
-    check_path("%r.csv", "4.csv");
-    assert_true(gt_rank_has_others());
-    setenv("PMI_SIZE", "1", 1);
-    assert_false(gt_rank_has_others());
-    setenv("OMPI_COMM_WORLD_RANK", "0", 1);
-    setenv("OMPI_COMM_WORLD_SIZE", "3", 1);
-    check_path("%r.csv", "0.csv");
-    assert_true(gt_rank_has_others());
-    setenv("RANK", "7", 1); /* of a pod, perhaps: torchrun sets others as well */
-    check_path("%r.csv", "0.csv");
-    setenv("LOCAL_WORLD_SIZE", "2", 1);
-    check_path("%r.csv", "7.csv");
-    clear_environment(state);
-    setenv("SLURM_PROCID", "2", 1);
-    setenv("SLURM_STEP_ID", "1", 1);
-    setenv("SLURM_STEP_NUM_TASKS", "8", 1);
-    setenv("RANK", "0", 1);
-    check_path("%r.csv", "2.csv");
-    assert_true(gt_rank_has_others());
-}
-
 TEST(elements_of_an_array_are_jobs_of_their_own)
 {
     clear_environment(state);
