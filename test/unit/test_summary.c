@@ -91,59 +91,6 @@ TEST(test_widths)
     gt_report_free(report);
 }
 
-TEST(test_only_warnings)
-{
-    struct gt_report *report = training();
-    gt_report_set_style(report, GT_STYLE_ONLY_WARNINGS);
-    assert_writes(report, "summary",
-                  "  ! gpu 1 was idle: below 5 % for 98 % of the time\n"
-                  "  ! the kernel killed python (pid 4711, 15.7 GB) at the limit of 16.0 GB\n"
-                  "    it grew by 0.4 GB a second at the end, in block \"load\"\n"
-                  "  ! 64 GB asked for, 13.9 GB used\n");
-    gt_report_free(report);
-}
-
-/* A quiet run prints only warnings about the job. */
-TEST(test_remarks_about_others)
-{
-    struct gt_report *report = report_of("resource_usage");
-    struct gt_node *brief = gt_brief_add(gt_report_root(report), "true", "exit 0", false);
-    gt_brief_remark(brief, "other programs used 1.00 of the 2 cores", NULL);
-    gt_brief_warning(brief, "it was killed", NULL);
-    assert_writes(report, "summary",
-                  "gpu-tracker  true                                                       exit 0\n\n"
-                  "  ! other programs used 1.00 of the 2 cores\n  ! it was killed\n");
-    gt_report_set_style(report, GT_STYLE_ONLY_WARNINGS);
-    assert_writes(report, "summary", "  ! it was killed\n");
-    gt_report_free(report);
-}
-
-TEST(test_short)
-{
-    struct gt_report *report = report_of("resource_usage");
-    gt_brief_add(gt_report_root(report), "true", "exit 0, 1 ms, 1.00 MB", false);
-    assert_writes(report, "summary", "gpu-tracker  true   exit 0, 1 ms, 1.00 MB\n");
-    gt_report_free(report);
-}
-
-/* Letters of East Asia take two columns, marks that join none. */
-TEST(test_wide_letters)
-{
-    struct gt_report *report = report_of("resource_usage");
-    struct gt_node *brief = gt_brief_add(gt_report_root(report), "日本語日本語日本語", "exit 0, 1 ms, 1.00 MB", false);
-    gt_brief_warning(brief, "日本語日本語日本語日本語日本語日本語", NULL);
-    gt_brief_warning(brief, "e\u0301e\u0301", NULL);
-    gt_report_set_width(report, 50);
-    assert_writes(report, "summary",
-                  "gpu-tracker  日本語日本語…   exit 0, 1 ms, 1.00 MB\n\n"
-                  "  ! 日本語日本語日本語日本語日本語日本語\n  ! e\u0301e\u0301\n");
-    gt_report_set_width(report, 30);
-    assert_writes(report, "summary",
-                  "gpu-tracker  日本語日本語日本…\n  exit 0, 1 ms, 1.00 MB\n\n"
-                  "  ! 日本語日本語日本語日本語日\n    本語日本語\n  ! e\u0301e\u0301\n");
-    gt_report_free(report);
-}
-
 /* Colour only says again what words say. */
 TEST(test_colour)
 {
@@ -170,32 +117,5 @@ TEST(test_hostile_names)
                   "gpu-tracker  a\\nexit 0\\x1b[2J                                      exit 1, 2 s\n\n"
                   "  biggest   x\\n\\x1b[31m 1 GB\n\n"
                   "  ! killed evil\\r\\n  ! nothing\n");
-    gt_report_free(report);
-}
-
-/* Markdown begins with it and folds the rest; data and text do not know of it. */
-TEST(test_other_formats)
-{
-    struct gt_report *report = report_of("resource_usage");
-    struct gt_node *root = gt_report_root(report), *brief = gt_brief_add(root, "a|b", "exit 0, 1.0 s", false);
-    gt_brief_line(brief, &(struct gt_brief_line){.title = "memory", .value = "1.00 MB", .words = "peak"});
-    gt_brief_warning(brief, "too many threads", "64 of 2");
-    gt_report_integer(root, "fact", "Fact", 1, NULL);
-    assert_writes(report, "markdown",
-                  "| | | |\n| --- | ---: | --- |\n| a\\|b |  | exit 0, 1.0 s |\n| memory | 1.00 MB | peak |\n\n"
-                  "- too many threads 64 of 2\n\n<details>\n<summary>All figures</summary>\n\n"
-                  "| | |\n| --- | ---: |\n| Fact | 1 |\n\n</details>\n");
-    assert_writes(report, "text", "Fact: 1\n");
-    assert_writes(report, "json", "{\n \"fact\": 1\n}\n");
-    assert_writes(report, "csv", "key,value,unit\nfact,1,\n");
-    gt_report_free(report);
-}
-
-/* A report without a brief is shown whole. */
-TEST(test_without)
-{
-    struct gt_report *report = report_of("schema");
-    gt_report_integer(gt_report_root(report), "fact", "Fact", 1, NULL);
-    assert_writes(report, "summary", "Fact: 1\n");
     gt_report_free(report);
 }
