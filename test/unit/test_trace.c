@@ -26,37 +26,6 @@ static const char kineto[] =
     "{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": 0, \"tid\": 7, \"args\": {\"name\": \"stream 7\"}}\n"
     "],\n \"traceName\": \"x.json\"\n}\n";
 
-TEST_WITH(kineto_is_read, folder_make, folder_remove)
-{
-    static const char *const wanted[] = {"Total Allocated", "Input Dims", NULL};
-    struct gt_trace_options options = GT_TRACE_OPTIONS;
-    options.arguments = wanted;
-    struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", kineto), &options);
-    const struct gt_trace_events *events = &trace->events;
-    assert_int_equal(events->count, 5);
-    assert_string_equal(trace->file[0].format, "chrome");
-    assert_int_equal(trace->file[0].rank, 3);
-    assert_string_equal(gt_trace_text(trace, trace->file[0].node), "rank 3");
-    size_t mm = trace_event(trace, "aten::mm"), kernel = trace_event(trace, "gemm<4>");
-    assert_int_equal(events->start[mm], BASE + 1100123);
-    assert_int_equal(gt_trace_duration(events, mm), 7500);
-    assert_int_equal(gt_trace_duration(events, kernel), 1);
-    assert_int_equal(gt_trace_external(events, mm), gt_trace_external(events, kernel));
-    assert_int_equal(gt_trace_id(events, kernel), 77);
-    assert_int_equal(gt_trace_id(events, mm), GT_TRACE_NO_ID);
-    assert_int_equal(events->step[mm], 4);
-    assert_int_equal(events->step[trace_event(trace, "[memory]")], GT_TRACE_NO_STEP);
-    assert_int_equal(gt_trace_bytes(events, trace_event(trace, "[memory]")), 4096);
-    assert_true(gt_trace_argument(trace, trace_event(trace, "[memory]"), 0)->number == 8192);
-    assert_string_equal(gt_trace_text(trace, gt_trace_argument(trace, mm, 1)->text), "[[2, 3], [\"}\"]]");
-    assert_null(gt_trace_argument(trace, mm, 0));
-    assert_string_equal(gt_trace_text(trace, gt_trace_process_of(trace, mm)->name), "python");
-    assert_string_equal(gt_trace_text(trace, trace->track[events->track[kernel]].name), "stream 7");
-    assert_int_equal(trace->step_count, 1);
-    assert_int_equal(trace->step[0].end, BASE + 1500000);
-    gt_trace_close(trace);
-}
-
 TEST_WITH(a_base_behind_the_events_counts, folder_make, folder_remove)
 {
     const char *text = "{\"traceEvents\": [{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"ts\": 5, \"dur\": 1}],"
@@ -343,15 +312,6 @@ TEST_WITH(lines_of_events_are_read_and_no_lists_refused, folder_make, folder_rem
     }
 }
 
-TEST_WITH(gzip_is_read_member_after_member, folder_make, folder_remove)
-{
-    struct gt_trace *trace = trace_load(trace_write_gzip(*state, "t.json.gz", kineto, 5), NULL);
-    assert_int_equal(trace->events.count, 5);
-    assert_false(trace->file[0].damage.cut_off);
-    assert_int_equal(trace->file[0].bytes, strlen(kineto));
-    gt_trace_close(trace);
-}
-
 TEST_WITH(cut_gzip_says_so, folder_make, folder_remove)
 {
     char bytes[4096];
@@ -361,45 +321,6 @@ TEST_WITH(cut_gzip_says_so, folder_make, folder_remove)
     struct gt_trace *trace = trace_load(trace_write(*state, "cut.json.gz", bytes, length - 60), NULL);
     assert_true(trace->file[0].damage.cut_off);
     assert_in_range(trace->events.count, 1, 5);
-    gt_trace_close(trace);
-}
-
-TEST_WITH(filters_keep_what_they_say, folder_make, folder_remove)
-{
-    const char *path = trace_write_text(*state, "t.json", kineto);
-    struct gt_trace_options options = GT_TRACE_OPTIONS;
-    options.start = BASE + 1107622; /* one nanosecond before aten::mm ends */
-    options.end = BASE + 1200000;
-    struct gt_trace *trace = trace_load(path, &options);
-    assert_int_equal(trace->events.count, 3); /* the step, mm and gemm */
-    assert_int_equal(trace->file[0].read, 5);
-    assert_int_equal(trace->file[0].kept, 3);
-    gt_trace_close(trace);
-    options = GT_TRACE_OPTIONS;
-    options.select = "^aten::|^ac2g$";
-    trace = trace_load(path, &options);
-    assert_int_equal(trace->events.count, 2);
-    gt_trace_close(trace);
-    options = GT_TRACE_OPTIONS;
-    options.by_step = true;
-    options.start_step = options.end_step = 4;
-    trace = trace_load(path, &options);
-    assert_int_equal(trace->events.count, 4); /* all but [memory], which lies behind the step */
-    gt_trace_close(trace);
-    options = GT_TRACE_OPTIONS;
-    options.from_first = true;
-    options.start = 500001;
-    trace = trace_load(path, &options);
-    assert_int_equal(trace->events.count, 1);
-    gt_trace_close(trace);
-    options = GT_TRACE_OPTIONS;
-    options.node = "3";
-    trace = trace_load(path, &options);
-    assert_int_equal(trace->events.count, 5);
-    gt_trace_close(trace);
-    options.node = "2";
-    trace = trace_load(path, &options);
-    assert_int_equal(trace->events.count, 0);
     gt_trace_close(trace);
 }
 
@@ -424,34 +345,6 @@ TEST_WITH(steps_are_chosen_node_by_node, folder_make, folder_remove)
         names[i] = *gt_trace_text(trace, trace->events.name[i]);
     assert_string_equal(names, "ghacf");
     gt_trace_close(trace);
-}
-
-/* Each event finds its step by bisection: a walk over all steps for each would take minutes. */
-TEST_WITH(many_events_find_their_steps, folder_make, folder_remove)
-{
-    SKIP_UNDER_VALGRIND();
-    enum { STEPS = 100000, EVENTS = 4 };
-    struct gt_buffer text = {0};
-    gt_buffer_text(&text, "[");
-    for (int i = 0; i < STEPS; i++) {
-        gt_buffer_printf(
-            &text,
-            "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%d\",\"pid\":1,\"ts\":%d,\"dur\":9},\n",
-            i, 10 * i);
-        for (int j = 0; j < EVENTS; j++)
-            gt_buffer_printf(&text, "{\"ph\":\"X\",\"name\":\"e\",\"pid\":1,\"ts\":%d,\"dur\":1},\n", 10 * i + 2 * j);
-    }
-    gt_buffer_text(&text, "{\"ph\":\"X\",\"name\":\"last\",\"pid\":1,\"ts\":-5,\"dur\":1}]");
-    const char *path = trace_write_text(*state, "steps.json", text.data);
-    clock_t begin = clock();
-    struct gt_trace *trace = trace_load(path, NULL);
-    assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 10);
-    assert_int_equal(trace->events.count, STEPS * (EVENTS + 1) + 1);
-    for (size_t i = 0; i + 1 < trace->events.count; i++)
-        assert_int_equal(trace->events.step[i], i / (EVENTS + 1));
-    assert_int_equal(trace->events.step[trace->events.count - 1], GT_TRACE_NO_STEP);
-    gt_trace_close(trace);
-    gt_buffer_release(&text);
 }
 
 TEST_WITH(what_is_no_trace_is_refused, folder_make, folder_remove)
