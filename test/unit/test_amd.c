@@ -231,41 +231,6 @@ static int run_counter(double joules, int *ret_warnings)
     return measured;
 }
 
-TEST_WITH(a_counter_that_agrees_with_power_is_used, setup, gpu_machine_teardown)
-{
-    int warnings = 0;
-    assert_int_equal(run_counter(290, &warnings), 21);
-    assert_int_equal(warnings, 0);
-    assert_true(fabs(value(0, GT_GPU_ENERGY) - 20 * 290) < 1e-6);
-}
-
-/* The power is added up instead, from the first second on. */
-TEST_WITH(a_counter_that_stands_still_is_not, setup, gpu_machine_teardown)
-{
-    int warnings = 0;
-    assert_int_equal(run_counter(0, &warnings), 21);
-    assert_int_equal(warnings, 1);
-    assert_true(fabs(value(0, GT_GPU_ENERGY) - 20 * 300) < 1e-6 && value(0, GT_GPU_POWER) == 300);
-}
-
-TEST_WITH(a_counter_in_a_wrong_unit_is_not, setup, gpu_machine_teardown)
-{
-    int warnings = 0;
-    assert_int_equal(run_counter(300 * 15.3, &warnings), 21);
-    assert_int_equal(warnings, 1);
-    assert_true(fabs(value(0, GT_GPU_ENERGY) - 20 * 300) < 1e-6);
-}
-
-TEST_WITH(power_stands_in_where_a_counter_was_set_back, setup, gpu_machine_teardown)
-{
-    open_amdsmi(CARD "energy 900000000 1\nframe\ndevice 0\nenergy 1000 1\n");
-    gpu_machine_collect(&machine, 1);
-    gpu_machine_step(&machine, "amdsmi", 1);
-    gpu_machine_collect(&machine, 1);
-    assert_close(value(0, GT_GPU_ENERGY), 300, 1e-6);
-    assert_true(machine.snapshot.device[0].doubt == 0);
-}
-
 TEST_WITH(a_package_is_not_added_to_its_cores, setup, gpu_machine_teardown)
 {
     static const struct gt_collector_type other;
