@@ -51,28 +51,6 @@ static void nested_work(void)
     }
 }
 
-TEST(test_nested)
-{
-    struct marking_row row[8];
-    pid_t pid;
-    assert_int_equal(marking_run(nested_work, &pid), 0);
-    assert_int_equal(marking_read(marking_file_of(pid), row, 8), 4);
-    const char *const name[] = {"outer", "inner", "inner", "outer"};
-    for (int i = 0; i < 4; i++) {
-        assert_string_equal(row[i].name, name[i]);
-        assert_int_equal(row[i].position, i >= 2);
-        assert_int_equal(row[i].process, pid);
-        assert_int_equal(row[i].thread, pid);
-        assert_true(i == 0 || row[i].monotonic > row[i - 1].monotonic);
-    }
-    assert_int_equal(row[0].call, row[3].call);
-    assert_int_equal(row[1].call, row[2].call);
-    assert_int_not_equal(row[0].call, row[1].call);
-    SKIP_UNDER_VALGRIND();
-    double cpu_time = row[2].cpu_time - row[1].cpu_time;
-    assert_true(cpu_time > 0.03 && cpu_time < 0.06);
-}
-
 static void names_work(void)
 {
     static char enormous[5000];
@@ -127,25 +105,6 @@ static int by_call(const void *a, const void *b)
 {
     const struct marking_row *x = a, *y = b;
     return x->call != y->call ? (x->call > y->call) - (x->call < y->call) : (int)(x->position - y->position);
-}
-
-TEST(test_threads)
-{
-    enum { ROWS = 2 * 2 * THREADS * EACH };
-    struct marking_row *row = calloc(ROWS, sizeof *row);
-    assert_non_null(row);
-    pid_t pid;
-    assert_int_equal(marking_run(threads_work, &pid), 0);
-    assert_int_equal(marking_read(marking_file_of(pid), row, ROWS), ROWS);
-    qsort(row, ROWS, sizeof *row, by_call);
-    for (int i = 0; i < ROWS; i += 2) { /* each call has one start and one stop, of one thread */
-        assert_int_equal(row[i].position, GT_START);
-        assert_int_equal(row[i + 1].position, GT_STOP);
-        assert_int_equal(row[i].call, row[i + 1].call);
-        assert_int_equal(row[i].thread, row[i + 1].thread);
-        assert_true(i == 0 || row[i].call != row[i - 1].call);
-    }
-    free(row);
 }
 
 static void killed_work(void)
@@ -344,30 +303,6 @@ static void sqlite_work(void)
     gt_block_end(&block);
     (void)open;
     raise(SIGKILL);
-}
-
-TEST(test_sqlite)
-{
-    pid_t pid;
-    char path[128];
-    sqlite3 *database;
-    sqlite3_stmt *statement;
-    assert_int_equal(WTERMSIG(marking_run(sqlite_work, &pid)), SIGKILL);
-    snprintf(path, sizeof path, "%s/blocks.sqlite", test_folder);
-    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-    const char *sql = "SELECT process_id, code_block_name, position, call FROM blocks ORDER BY rowid";
-    assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
-    const char *const name[] = {"it's", "inner", "inner"};
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-        assert_int_equal(sqlite3_column_int(statement, 0), pid);
-        assert_string_equal((const char *)sqlite3_column_text(statement, 1), name[i]);
-        assert_int_equal(sqlite3_column_int(statement, 2), i == 2);
-        assert_int_equal(sqlite3_column_int(statement, 3), i == 0 ? 1 : 2);
-    }
-    assert_int_equal(sqlite3_step(statement), SQLITE_DONE);
-    sqlite3_finalize(statement);
-    sqlite3_close(database);
 }
 
 ALL_TESTS(folder_make, folder_remove)
