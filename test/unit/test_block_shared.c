@@ -140,14 +140,6 @@ static void one_after_another_work(void)
     }
 }
 
-TEST(test_one_after_another)
-{
-    static struct marking_row row[2 * ALL];
-    pid_t pid;
-    assert_int_equal(marking_run(one_after_another_work, &pid), 0);
-    assert_int_equal(marking_read("sequence.csv", row, 2 * ALL), 2 * CHILDREN * EACH);
-}
-
 /* ---- other programs: this one, executed again (see main) ---- */
 
 static int run_program(const char *name, const char *overwrite, pid_t parent)
@@ -188,27 +180,11 @@ TEST(test_an_earlier_run_is_not_joined)
     assert_int_equal(count_sql("runs.sqlite", "SELECT count(*) FROM data"), 2);
 }
 
-TEST(test_programs_started_as_parts_join)
-{
-    static struct marking_row row[16];
-    for (int i = 0; i < 3; i++) /* the parent of all does not open the file */
-        assert_int_equal(run_program("parts.csv", "1", getpid()), 0);
-    assert_int_equal(marking_read("parts.csv", row, 16), 6);
-}
-
 static void started_work(void)
 {
     mark(open_file("started.csv", 0), "starter", 1);
     if (run_program("started.csv", "1", 0) != 0) /* below the one that made the file */
         exit(92);
-}
-
-TEST(test_a_program_joins_the_one_that_started_it)
-{
-    struct marking_row row[8];
-    pid_t pid;
-    assert_int_equal(marking_run(started_work, &pid), 0);
-    assert_int_equal(marking_read("started.csv", row, 8), 4);
 }
 
 /* A log that lies beside without its database would be taken for the new one's. It is nobody's to remove unasked. */
