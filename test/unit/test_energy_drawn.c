@@ -44,27 +44,6 @@ static struct gt_energy_drawn end(double total, double error, double job_error)
     return energy;
 }
 
-TEST_WITH(readings_that_moved_are_as_sure_as_the_refresh, begin, release)
-{
-    add(0, 0, NAN);
-    add(1, 10, NAN);
-    end(10, 0.01, 0.005);
-    add(2, 40, NAN);
-    add(3, 60, NAN);
-    end(50, 0.03, 0.015); /* 30 W at the begin, 20 W at the end */
-}
-
-TEST_WITH(a_window_shorter_than_the_refresh_is_not_zero, begin, release)
-{
-    add(0, NAN, 0);
-    add(1, NAN, 100);
-    end(100, 10, 5);
-    add(1.02, NAN, 100);
-    end(2, 10, 5); /* with the power before */
-    add(1.04, NAN, 110);
-    end(5, 5 + 25, 2.5 + 12.5); /* half of what was drawn in the gap */
-}
-
 TEST_WITH(a_counter_that_stands_still_for_long_stands_still, begin, release)
 {
     add(0, NAN, 0);
@@ -74,13 +53,6 @@ TEST_WITH(a_counter_that_stands_still_for_long_stands_still, begin, release)
     end(10, 10, 5);
     add(3, NAN, 100);
     end(0, 10, 5);
-}
-
-TEST_WITH(fast_readings_are_as_slow_as_the_share, begin, release)
-{
-    add(0, 0, NAN);
-    add(0.02, 1, NAN);
-    end(1, 0.001 * 50, (0.001 + 0.08) * 25);
 }
 
 TEST_WITH(devices_are_added_and_estimates_told, begin, release)
@@ -94,15 +66,6 @@ TEST_WITH(devices_are_added_and_estimates_told, begin, release)
     gt_energy_curve_take(&curve, &energy);
     assert_true(energy.is_estimated && isnan(energy.error));
     assert_close(energy.total, 110, 1e-9);
-}
-
-TEST_WITH(without_counters_nothing_is_known, begin, release)
-{
-    add(0, NAN, NAN);
-    add(1, NAN, NAN);
-    struct gt_energy_drawn energy;
-    gt_energy_curve_take(&curve, &energy);
-    assert_true(isnan(energy.total) && isnan(energy.error) && !energy.is_estimated);
 }
 
 TEST_WITH(a_long_stretch_is_asked_for_in_little_memory, begin, release)
@@ -145,21 +108,4 @@ static struct gt_energy_drawn drawn(void)
     struct gt_energy_drawn energy;
     gt_energy_curve_take(&curve, &energy);
     return energy;
-}
-
-/* In a time without a reading not nothing was drawn; one that comes later makes up for it, and for no more than that. */
-TEST_WITH(what_is_missing_is_not_zero, begin, release)
-{
-    add_cpu(0, 0, 0);
-    add_cpu(1, 10, 0);
-    assert_close(drawn().total, 10, 1e-9);
-    add_cpu(2, NAN, 1);
-    assert_true(isnan(drawn().total) || isnan(drawn().error));
-    add_cpu(3, 30, 0);
-    struct gt_energy_drawn energy = drawn();
-    assert_true(energy.total > 0 && !isnan(energy.error));
-    add_cpu(3.5, NAN, 0.5);
-    add_cpu(4.5, 40, 1);
-    energy = drawn();
-    assert_true(energy.total > 0 && isnan(energy.error));
 }
