@@ -83,22 +83,6 @@ static void drain_until(struct gt_events *events, struct seen *seen, size_t exit
     }
 }
 
-TEST(every_fork_and_exit_is_told)
-{
-    SKIP_UNDER_VALGRIND();
-    struct gt_events *events = open_or_skip(FORKS);
-    struct seen seen = {0};
-    for (size_t i = 0; i < MANY / 50; i++) {
-        storm(50);
-        drain(events, &seen);
-    }
-    drain_until(events, &seen, MANY);
-    assert_int_equal(seen.forks, MANY);
-    assert_int_equal(seen.exits, MANY);
-    assert_int_equal(seen.lost[GT_EVENTS_FORKS], 0);
-    gt_events_close(events);
-}
-
 TEST(thousands_of_forks_wait_unread)
 {
     SKIP_UNDER_VALGRIND();
@@ -161,28 +145,6 @@ static void *end_at_once(void *unused)
     return unused;
 }
 
-TEST(threads_are_told_with_their_process)
-{
-    struct gt_events *events = open_or_skip(FORKS);
-    for (int i = 0; i < 20; i++) {
-        pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, end_at_once, NULL), 0);
-        pthread_join(thread, NULL);
-    }
-    size_t forks = 0, exits = 0;
-    struct gt_event event;
-    for (int i = 0; i < 10000 && exits < 20; i++) {
-        while (gt_events_next(events, &event, NULL) == 1) {
-            forks += event.kind == GT_EVENT_FORK && event.tgid == getpid() && event.pid != getpid();
-            exits += event.kind == GT_EVENT_EXIT && event.tgid == getpid();
-        }
-        usleep(1000); /* the EXIT of a thread that was joined may still be on its way */
-    }
-    assert_int_equal(forks, 20);
-    assert_int_equal(exits, 20);
-    gt_events_close(events);
-}
-
 TEST(a_waiting_event_wakes_a_poller)
 {
     struct gt_events *events = open_or_skip(FORKS);
@@ -198,42 +160,6 @@ static uint64_t own_cpu_ns(void)
     struct timespec time;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-TEST(records_of_short_children_add_up)
-{
-    SKIP_UNDER_VALGRIND();
-    enum { CHILDREN = FEWER(200, 20), BUSY_NS = 2000000 };
-    struct gt_events *events = open_or_skip(RECORDS);
-    uint64_t *spent = mmap(NULL, sizeof *spent, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(spent, MAP_FAILED);
-    uint64_t truth = 0, told = 0;
-    size_t records = 0;
-    for (int i = 0; i < CHILDREN; i++) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            while ((*spent = own_cpu_ns()) < BUSY_NS)
-                ;
-            _exit(0);
-        }
-        waitpid(pid, NULL, 0);
-        truth += *spent;
-        struct gt_event event;
-        while (gt_events_next(events, &event, NULL) == 1) {
-            if (event.kind == GT_EVENT_RECORD && event.pid == pid) {
-                assert_int_equal(event.tgid, pid);
-                assert_int_equal(event.parent, getpid());
-                told += event.record.cpu_ns;
-                records++;
-            }
-        }
-    }
-    print_message("%d children: clocks %.3f ms, records %+.2f %%\n", CHILDREN, (double)truth / 1e6,
-                  100.0 * ((double)told / (double)truth - 1.0));
-    assert_int_equal(records, CHILDREN);
-    assert_true(told >= truth && (double)told <= (double)truth * 1.01);
-    munmap(spent, sizeof *spent);
-    gt_events_close(events);
 }
 
 /* The record of a child that was waited for; it came before its end. */
@@ -302,29 +228,6 @@ static uint64_t own_peak(void)
     }
     gt_root_close(&own);
     return kilobytes * 1024;
-}
-
-TEST(the_peak_of_a_short_child_is_told)
-{
-    SKIP_UNDER_VALGRIND();
-    enum { SIZE = 500 << 20 };
-    struct gt_events *events = open_or_skip(RECORDS);
-    uint64_t *peak = mmap(NULL, sizeof *peak, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(peak, MAP_FAILED);
-    pid_t pid = fork();
-    if (pid == 0) {
-        char *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-        usleep(50000);
-        munmap(memory, SIZE);
-        *peak = own_peak();
-        _exit(0);
-    }
-    waitpid(pid, NULL, 0);
-    struct gt_event event = find_record(events, pid);
-    assert_true(event.record.peak_rss >= SIZE);
-    assert_int_equal(event.record.peak_rss, *peak);
-    munmap(peak, sizeof *peak);
-    gt_events_close(events);
 }
 
 TEST(a_record_tells_faults_switches_and_bytes)
