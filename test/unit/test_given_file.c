@@ -137,23 +137,6 @@ TEST_WITH(a_pipe_that_nobody_writes_to_is_left, folder_make, folder_remove)
     assert_true(now() - begin >= 9.9 && now() - begin < 60);
 }
 
-/* As of <(...) in a shell: who writes takes longer than a pipe with a name is waited for. */
-TEST(a_pipe_of_a_shell_is_waited_for)
-{
-    int ends[2];
-    char path[64];
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
-    pid_t child = fork();
-    if (!child) {
-        sleep(6);
-        _exit(write(ends[1], "text", 4) == 4 ? 0 : 1);
-    }
-    close(ends[1]);
-    check_text(gt_given_file_open(path, NULL, NULL), "text");
-    close(ends[0]);
-}
-
 static int ignore_closed_pipes(void **state)
 {
     (void)state;
