@@ -147,24 +147,6 @@ static double error_rate(size_t tables, size_t rows, size_t baselines, size_t ru
     return (double)wrong / (double)tables;
 }
 
-TEST(equal_runs_are_seldom_called_different)
-{
-    static const struct {
-        size_t tables, rows, baselines, runs;
-    } cases[] = {{1000, 1, 4, 8}, {600, 24, 4, 8}, {300, 24, 5, 10}, {300, 8, 4, 12}, {50, 8, 7, 14}};
-    random_state = 11;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (size_t noise = 0; noise <= NOISES; noise++) {
-            size_t tables = cases[i].tables / FEWER(1, 10);
-            double rate = error_rate(tables, cases[i].rows, cases[i].baselines, cases[i].runs,
-                                     noise < NOISES ? noises[noise] : NULL);
-            double chance = 3.5 * sqrt(0.05 * 0.95 / (double)tables);
-            if (rate > 0.05 + chance)
-                fail_msg("%zu rows of noise %zu, %zu of %zu runs: %.1f %% of the tables", cases[i].rows, noise,
-                         cases[i].baselines, cases[i].runs, rate * 100);
-        }
-}
-
 /* Rows 0 and 1 of the second group are so much larger: how often the first is found, and any other is called different. */
 static void with_a_difference(size_t baselines, size_t runs, size_t kinds, double factor, double *ret_found,
                               double *ret_wrong)
@@ -185,46 +167,7 @@ static void with_a_difference(size_t baselines, size_t runs, size_t kinds, doubl
     *ret_wrong = (double)wrong / TABLES;
 }
 
-TEST(differences_are_found)
-{
-    static const struct {
-        size_t baselines, runs, kinds;
-        double factor, found;
-    } cases[] = {{4, 8, ORDINARY, 1.3, 0.9},
-                 {5, 10, ORDINARY, 1.15, 0.9},
-                 {5, 10, NOISES, 1.4, 0.9},
-                 {6, 12, NOISES, 0.85, 0.8},
-                 {4, 12, ORDINARY, 1.1, 0.8}};
-    random_state = 5;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        double found, wrong;
-        with_a_difference(cases[i].baselines, cases[i].runs, cases[i].kinds, cases[i].factor, &found, &wrong);
-        if (found < cases[i].found || wrong > 0.05 + 3.5 * sqrt(0.05 * 0.95 / 300))
-            fail_msg("%zu of %zu runs, times %g: found in %.0f %%, others in %.1f %%", cases[i].baselines,
-                     cases[i].runs, cases[i].factor, found * 100, wrong * 100);
-    }
-}
-
 /* ---- intervals ---- */
-
-/* What scipy.stats says: t.ppf((1 + p) / 2, df), ttest_ind(b, a, equal_var=False).confidence_interval(). */
-TEST(intervals_are_welchs)
-{
-    static const double a[] = {1, 2, 3.5, 4}, b[] = {5, 6.5, 9};
-    double low, high;
-    assert_close(gt_student_quantile(0.95, 1), 12.706204736174694, 1e-9);
-    assert_close(gt_student_quantile(0.95, 2.7), 3.3921483831737507, 1e-10);
-    assert_close(gt_student_quantile(0.999, 1.5), 82.84744670366369, 1e-7);
-    assert_close(gt_student_quantile(0.95, 1e6), 1.9599663568, 1e-8);
-    gt_welch_interval(a, 4, b, 3, &low, &high);
-    assert_close(low, 0.1491818691880793, 1e-10);
-    assert_close(high, 8.267484797478588, 1e-10);
-    gt_welch_interval(a, 1, b, 3, &low, &high);
-    assert_true(isnan(low) && isnan(high));
-    gt_welch_interval((double[]){2, 2}, 2, (double[]){5, 5, 5}, 3, &low, &high);
-    assert_close(low, 3, 0);
-    assert_close(high, 3, 0);
-}
 
 TEST(intervals_hold_the_difference)
 {
