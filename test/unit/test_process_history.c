@@ -92,31 +92,6 @@ static void exit_at(struct machine *machine, pid_t pid, int64_t when_ns)
     hear(machine, (struct gt_event){.kind = GT_EVENT_EXIT, .pid = pid, .monotonic_ns = when_ns}, true);
 }
 
-TEST_WITH(the_tree_alone_tells_names_and_ends, begin, finish)
-{
-    struct machine *machine = *state;
-    struct fake_process process = job(101, 5);
-    process.peak_kib = 3000;
-    fake_proc_write(machine->folder, &process);
-    put_name(machine, 101, "worker\n", "./worker\0-n\0two words\0");
-    read_at(machine, 1);
-    read_at(machine, 2);
-    assert_string_equal(record_of(machine, 0)->name, "main");
-    assert_string_equal(record_of(machine, 1)->name, "worker");
-    assert_string_equal(record_of(machine, 1)->command, "./worker"); /* folder_put ends at the first NUL */
-    assert_int_equal(record_of(machine, 1)->pid, 101);
-    assert_int_equal(record_of(machine, 1)->parent, 99);
-    assert_close(record_of(machine, 1)->ram_peak, 3000 * 1024, 0);
-    assert_true(isnan(record_of(machine, 1)->end));
-    assert_true(isnan(record_of(machine, 1)->begin)); /* a stored machine does not tell when it was started */
-    fake_proc_remove(machine->folder, 101);
-    read_at(machine, 3);
-    assert_close(record_of(machine, 1)->end, 3, 0);
-    assert_true(isnan(record_of(machine, 0)->end));
-    read_at(machine, 4);
-    assert_close(record_of(machine, 1)->end, 3, 0);
-}
-
 enum { LARGE = 70000, SMALL = 3000 }; /* KiB */
 
 static void show(struct machine *machine, struct fake_process *process, unsigned long kib, bool is_forked)
@@ -211,24 +186,6 @@ TEST_WITH(a_fork_that_ends_as_one_has_its_memory, begin, finish)
     assert_close(record_of(machine, 1)->ram_peak, LARGE * 1024, 0);
 }
 
-TEST_WITH(a_zombie_has_ended, begin, finish)
-{
-    struct machine *machine = *state;
-    struct fake_process process = job(101, 5);
-    fake_proc_write(machine->folder, &process);
-    put_name(machine, 101, "worker\n", "./worker");
-    read_at(machine, 1);
-    process.state = 'Z';
-    process.cpu_ticks = 6;
-    fake_proc_write(machine->folder, &process);
-    put_name(machine, 101, "worker\n", "");
-    read_at(machine, 2);
-    read_at(machine, 3);
-    assert_close(record_of(machine, 1)->end, 2, 0);
-    assert_string_equal(record_of(machine, 1)->command, "./worker");
-    assert_int_equal(machine->records.count, 2);
-}
-
 TEST_WITH(the_last_name_counts, begin, finish)
 {
     struct machine *machine = *state;
@@ -273,32 +230,6 @@ TEST_WITH(a_number_used_again_is_another_process, begin, finish)
     assert_string_equal(record_of(machine, 2)->name, "second");
     assert_true(isnan(record_of(machine, 2)->end));
     assert_int_equal(record_of(machine, 2)->start, 5000);
-}
-
-/* What the kernel tells of a process that no reading met. */
-TEST_WITH(events_tell_of_short_processes, begin, finish)
-{
-    struct machine *machine = *state;
-    read_at(machine, 1);
-    fork_at(machine, 200, 1100 * MS);
-    hear(machine, (struct gt_event){.kind = GT_EVENT_FORK, .pid = 201, .tgid = 200, .monotonic_ns = 1101 * MS}, false);
-    hear(machine, (struct gt_event){.kind = GT_EVENT_EXIT, .pid = 201, .tgid = 200, .monotonic_ns = 1102 * MS}, false);
-    struct gt_event record = {.kind = GT_EVENT_RECORD, .pid = 201, .tgid = 200, .name = "a thread's"};
-    record.record = (struct gt_exit_record){.ran_ns = 2000000, .peak_rss = 5000};
-    hear(machine, record, false);
-    exit_at(machine, 200, 1250 * MS);
-    record = (struct gt_event){.kind = GT_EVENT_RECORD, .pid = 200, .tgid = 200, .name = "ls"};
-    record.record = (struct gt_exit_record){.ran_ns = 1000000, .peak_rss = 6000};
-    hear(machine, record, true);
-    read_at(machine, 2);
-    const struct gt_process_record *short_record = record_of(machine, 1);
-    assert_string_equal(short_record->name, "ls");
-    assert_string_equal(short_record->command, "");
-    assert_int_equal(short_record->parent, 100);
-    assert_close(short_record->begin, 1.1, 1e-9);
-    assert_close(short_record->end, 1.25, 1e-9);
-    assert_close(short_record->cpu_time, 0.003, 1e-12);
-    assert_close(short_record->ram_peak, 6000, 0);
 }
 
 /* A tick of the fake processes is 0.01 s. The second ends between two ticks, and the records of its threads may lack what it ran last. */
@@ -390,19 +321,6 @@ TEST_WITH(lost_forks_may_have_used_the_rest, begin, finish)
     check_cpu_time(machine, 1, 0.05);
 }
 
-TEST_WITH(what_was_used_before_tracking_is_not_told, begin, finish)
-{
-    struct machine *machine = *state;
-    struct fake_process process = job(101, 50);
-    fake_proc_write(machine->folder, &process);
-    put_name(machine, 101, "shell\n", "sh");
-    read_at(machine, 1);
-    process_of(machine, 101)->baseline = (struct gt_usage_baseline){.base = {7},
-                                                                    .own_base = 0.2}; /* it had waited for others */
-    read_at(machine, 2);
-    assert_close(record_of(machine, 1)->cpu_time, 0.3, 1e-9);
-}
-
 /* An ordinary user hears of forks and ends, and gets no records. */
 TEST_WITH(what_is_not_told_is_missing, begin, finish)
 {
@@ -487,31 +405,6 @@ TEST_WITH(each_change_is_told_once, begin, finish)
     assert_int_equal(changes(machine, &changed), 1);
     assert_close(changed->end, 4, 0);
     assert_int_equal(changes(machine, &changed), 0);
-}
-
-/* A tick of the fake processes is 0.01 s. */
-TEST_WITH(figures_that_grow_are_told_now_and_then, begin, finish)
-{
-    struct machine *machine = *state;
-    const struct gt_process_record *changed;
-    struct fake_process process = job(101, 5);
-    process.peak_kib = SMALL;
-    fake_proc_write(machine->folder, &process);
-    put_name(machine, 101, "worker\n", "./worker");
-    read_at(machine, 1);
-    assert_int_equal(changes(machine, &changed), 2);
-    process.cpu_ticks = 50;
-    process.peak_kib = LARGE;
-    fake_proc_write(machine->folder, &process);
-    read_at(machine, 2);
-    assert_int_equal(changes(machine, &changed), 0); /* not with every sample */
-    read_at(machine, 3);
-    assert_int_equal(changes(machine, &changed), 1);
-    assert_int_equal(changed->pid, 101);
-    assert_close(changed->ram_peak, LARGE * 1024, 0);
-    assert_close(changed->cpu_time, 0.5, 1e-9);
-    read_at(machine, 9);
-    assert_int_equal(changes(machine, &changed), 0); /* only what changes */
 }
 
 TEST_WITH(too_many_are_counted, begin, finish)
