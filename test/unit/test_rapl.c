@@ -81,16 +81,6 @@ TEST_WITH(each_package_has_its_own_counters_and_parts, gpu_machine_setup, gpu_ma
     assert_true(isnan(package[0].value[GT_PLATFORM_ENERGY]));
 }
 
-TEST_WITH(one_package_is_not_told_apart, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0-die-0", 1000000);
-    zone(machine, "intel-rapl:1", "package-0-die-1", 400000000);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    assert_int_equal(machine->snapshot.package_count, 0);
-    assert_string_equal(machine->topology.why_no_packages, "");
-}
-
 TEST_WITH(the_platform_is_not_added_to_the_packages_in_it, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
@@ -273,17 +263,6 @@ TEST_WITH(dies_that_part_are_two_meters, gpu_machine_setup, gpu_machine_teardown
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 40 + 30 + 20, 1e-9);
 }
 
-TEST_WITH(a_counter_that_wraps_goes_on, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0", RANGE - 4000000);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 6000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
-    set(machine, "intel-rapl:0", 16000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 20, 1e-9);
-}
-
 TEST_WITH(a_counter_that_was_set_back_adds_no_range, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
@@ -338,12 +317,6 @@ static void replace_counter(struct gpu_machine *machine, const char *left)
     assert_true(fabs(gpu_machine_system(machine, 1, GT_CPU_ENERGY) - 45) < 1e-9);
 }
 
-/* As those of a driver that was loaded anew. */
-TEST_WITH(a_counter_that_was_made_anew_is_opened_anew, gpu_machine_setup, gpu_machine_teardown)
-{
-    replace_counter(*state, "");
-}
-
 TEST_WITH(a_counter_of_which_an_old_file_is_left_is_opened_anew, gpu_machine_setup, gpu_machine_teardown)
 {
     replace_counter(*state, "60000000\n");
@@ -395,18 +368,6 @@ TEST_WITH(a_counter_that_was_set_to_half_adds_nothing, gpu_machine_setup, gpu_ma
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-9);
     set(machine, "intel-rapl:0", 570000000);
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 100, 1e-9);
-}
-
-TEST_WITH(without_a_range_a_drop_adds_nothing, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0", RANGE - 4000000);
-    gpu_machine_remove(machine, "sys/class/powercap/intel-rapl:0/max_energy_range_uj");
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 6000000);
-    assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
-    set(machine, "intel-rapl:0", 16000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
 }
 
 TEST_WITH(a_failed_reading_is_none_and_its_energy_is_not_lost, gpu_machine_setup, gpu_machine_teardown)
@@ -515,23 +476,4 @@ TEST_WITH(a_platform_below_its_packages_is_left_out, gpu_machine_setup, gpu_mach
     char text[200];
     machine->type->explain(machine->state, GT_PLATFORM_ENERGY, text, sizeof text);
     assert_non_null(strstr(text, "less than"));
-}
-
-TEST_WITH(each_way_says_whether_it_can_be_read, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
-    struct gt_availability each[GT_RAPL_INTERFACES], both, *powercap = &each[GT_RAPL_POWERCAP];
-    gt_rapl_survey(&machine->root, each, &both);
-    assert_int_equal(powercap->state, GT_ABSENT);
-    zone(machine, "intel-rapl:0", "package-0", 1);
-    gt_rapl_survey(&machine->root, each, &both);
-    assert_int_equal(powercap->state, GT_READY);
-    if (geteuid() == 0)
-        return; /* root reads it anyway */
-    char path[128];
-    snprintf(path, sizeof path, "%s/sys/class/powercap/intel-rapl:0/energy_uj", machine->path);
-    assert_int_equal(chmod(path, 0), 0);
-    gt_rapl_survey(&machine->root, each, &both);
-    assert_int_equal(powercap->state, GT_DENIED);
-    assert_non_null(strstr(powercap->remedy, "relay (opens"));
 }
