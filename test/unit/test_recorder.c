@@ -169,26 +169,6 @@ TEST(test_the_job_and_its_end)
     end(&bench);
 }
 
-/* A recording that cannot be made is told once, and the job is measured. */
-TEST(test_a_recording_that_cannot_be_made)
-{
-    struct bench bench;
-    struct gt_error error = {0};
-    begin(&bench);
-    assert_string_equal(bench.said, ""); /* nobody asked for a GPU */
-    snprintf(bench.recorder.path, sizeof bench.recorder.path, "%s/none/none/run.sqlite", bench.folder);
-    for (int i = 0; i < 3; i++, pass(&bench, 1))
-        assert_int_equal(gt_recorder_read(&bench.recorder, true, NULL), 1);
-    char *first = strstr(bench.said, "none/run.sqlite");
-    assert_non_null(first);
-    assert_null(strstr(first + 1, "none/run.sqlite"));
-    assert_int_equal(gt_recorder_finish(&bench.recorder, &error), -ENOENT);
-    assert_non_null(strstr(error.text, "none/run.sqlite"));
-    assert_int_equal(bench.recorder.summary.samples, 3);
-    assert_true(bench.recorder.is_finished);
-    end(&bench);
-}
-
 /* Those that wait are in whatever is asked for meanwhile. */
 TEST(test_frequent_samples_are_recorded_together)
 {
