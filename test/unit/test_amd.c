@@ -211,26 +211,6 @@ TEST_WITH(the_second_die_has_no_power, setup, gpu_machine_teardown)
     assert_true(value(1, GT_GPU_UTILIZATION) == 0.03);
 }
 
-/* Collect once a second for a minute; the counter of frame i stands for i seconds at `joules` each. */
-static int run_counter(double joules, int *ret_warnings)
-{
-    char data[8192] = CARD "energy 1000000 1\n";
-    for (int i = 1; i <= 20; i++) {
-        size_t used = strlen(data);
-        snprintf(data + used, sizeof data - used, "frame\ndevice 0\nenergy %.0f 1\n", 1000000 + i * joules * 1e6);
-    }
-    open_amdsmi(data);
-    int measured = 0;
-    double before = 0;
-    for (int i = 0; i <= 20; i++) {
-        gpu_machine_step(&machine, "amdsmi", i);
-        *ret_warnings += gpu_machine_collect(&machine, 1) == -EIO;
-        measured += value(0, GT_GPU_ENERGY) >= before && value(0, GT_GPU_ENERGY) <= 302.0 * i;
-        before = value(0, GT_GPU_ENERGY);
-    }
-    return measured;
-}
-
 TEST_WITH(a_package_is_not_added_to_its_cores, setup, gpu_machine_teardown)
 {
     static const struct gt_collector_type other;
