@@ -13,14 +13,6 @@
 
 #include <sqlite3.h>
 
-static void burn(double seconds)
-{
-    struct timespec time;
-    do
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    while ((double)time.tv_sec + (double)time.tv_nsec / 1e9 < seconds);
-}
-
 static void counted_work(void)
 {
     GT_BLOCK_OF("epoch", 12);
@@ -40,15 +32,6 @@ TEST(test_how_many_there_will_be)
     assert_non_null(row);
     assert_true(strstr(row, ",12,") && strstr(row, ",12,") < strchr(row, '\n'));
     assert_null(strstr(strchr(row, '\n'), ",12,"));
-}
-
-static void nested_work(void)
-{
-    GT_BLOCK("outer");
-    {
-        GT_BLOCK("inner");
-        burn(0.05);
-    }
 }
 
 static void names_work(void)
@@ -81,31 +64,6 @@ TEST(test_names)
 }
 
 enum { THREADS = 8, EACH = 2000 };
-
-static void *mark_many(void *argument)
-{
-    for (int i = 0; i < EACH; i++) {
-        GT_BLOCK("many");
-    }
-    return argument;
-}
-
-static void threads_work(void)
-{
-    pthread_t thread[THREADS];
-    for (int round = 0; round < 2; round++) { /* the second round takes the chunks that the first left */
-        for (int i = 0; i < THREADS; i++)
-            pthread_create(&thread[i], NULL, mark_many, NULL);
-        for (int i = 0; i < THREADS; i++)
-            pthread_join(thread[i], NULL);
-    }
-}
-
-static int by_call(const void *a, const void *b)
-{
-    const struct marking_row *x = a, *y = b;
-    return x->call != y->call ? (x->call > y->call) - (x->call < y->call) : (int)(x->position - y->position);
-}
 
 static void killed_work(void)
 {
@@ -291,18 +249,6 @@ TEST(test_chosen_file)
     assert_int_equal(marking_run(chosen_file_work, &pid), 0);
     assert_int_equal(marking_read("chosen.csv", row, 8), 2);
     assert_string_equal(row[0].name, "here");
-}
-
-static void sqlite_work(void)
-{
-    struct gt_block_file *file;
-    if (gt_block_file_open(&file, "blocks.sqlite", 0, NULL) < 0)
-        exit(1);
-    struct gt_block open = gt_block_begin_in(file, "it's", 0);
-    struct gt_block block = gt_block_begin_in(file, "inner", 0);
-    gt_block_end(&block);
-    (void)open;
-    raise(SIGKILL);
 }
 
 ALL_TESTS(folder_make, folder_remove)
