@@ -128,18 +128,6 @@ TEST(test_all_pairs)
     }
 }
 
-/* One that has opened the file has ended, and with it all knowledge of it in memory. */
-static void one_after_another_work(void)
-{
-    for (int i = 0; i < CHILDREN; i++) {
-        if (fork() == 0) {
-            mark(open_file("sequence.csv", 1), "child", EACH);
-            _exit(0);
-        }
-        wait(NULL);
-    }
-}
-
 /* ---- other programs: this one, executed again (see main) ---- */
 
 static int run_program(const char *name, const char *overwrite, pid_t parent)
@@ -178,13 +166,6 @@ TEST(test_an_earlier_run_is_not_joined)
     }
     assert_int_equal(marking_read("runs.csv", row, 8), 2);
     assert_int_equal(count_sql("runs.sqlite", "SELECT count(*) FROM data"), 2);
-}
-
-static void started_work(void)
-{
-    mark(open_file("started.csv", 0), "starter", 1);
-    if (run_program("started.csv", "1", 0) != 0) /* below the one that made the file */
-        exit(92);
 }
 
 /* A log that lies beside without its database would be taken for the new one's. It is nobody's to remove unasked. */
