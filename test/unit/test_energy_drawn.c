@@ -92,20 +92,3 @@ TEST_WITH(a_counter_that_is_lost_has_no_error, begin, release)
     assert_close(energy.total, 10 + 0.001 * 10, 1e-9);
     assert_true(isnan(energy.error) && isnan(energy.job_error));
 }
-
-static void add_cpu(double time, double joules, double missing)
-{
-    struct gt_energy_reading reading;
-    gt_energy_reading_clear(&reading);
-    double rest = isnan(joules) ? NAN : 0;
-    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, joules, joules, rest, rest, rest, NAN};
-    reading.missing[GT_ENERGY_CPU] = missing;
-    assert_int_equal(gt_energy_curve_add(&curve, time, &reading), 0);
-}
-
-static struct gt_energy_drawn drawn(void)
-{
-    struct gt_energy_drawn energy;
-    gt_energy_curve_take(&curve, &energy);
-    return energy;
-}
