@@ -140,11 +140,6 @@ TEST(lost_records_are_told)
     gt_events_close(events);
 }
 
-static void *end_at_once(void *unused)
-{
-    return unused;
-}
-
 TEST(a_waiting_event_wakes_a_poller)
 {
     struct gt_events *events = open_or_skip(FORKS);
@@ -214,20 +209,6 @@ TEST(what_was_never_interrupted_has_run)
                   (double)counted / 1e6, (double)ran / 1e6);
     assert_true(ran >= truth / 2);
     gt_events_close(events);
-}
-
-/* VmHWM of the calling process, bytes. */
-static uint64_t own_peak(void)
-{
-    char text[4096];
-    struct gt_root own;
-    uint64_t kilobytes = 0;
-    if (gt_root_open(&own, NULL, NULL) == 0 && gt_root_read(&own, "proc/self/status", text, sizeof text) > 0) {
-        const char *line = strstr(text, "VmHWM:");
-        kilobytes = line ? strtoull(line + 6, NULL, 10) : 0;
-    }
-    gt_root_close(&own);
-    return kilobytes * 1024;
 }
 
 TEST(a_record_tells_faults_switches_and_bytes)
