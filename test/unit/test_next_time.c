@@ -2,7 +2,6 @@
 #include "analyse/usage/usage.h"
 #include "support/test.h"
 
-
 struct run {
     struct gt_machine machine;
     struct gt_gpu gpu[2];
