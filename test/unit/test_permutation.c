@@ -124,49 +124,6 @@ TEST(many_runs_are_divided_by_chance)
     assert_memory_equal(p, again, sizeof p);
 }
 
-/* ---- by simulation ---- */
-
-static bool any_differs(const double *p, size_t from, size_t rows)
-{
-    for (size_t i = from; i < rows; i++)
-        if (p[i] <= 0.05)
-            return true;
-    return false;
-}
-
-/* The part of tables of equal runs in which some row is called different. */
-static double error_rate(size_t tables, size_t rows, size_t baselines, size_t runs, figure_function *noise)
-{
-    double value[MOST_ROWS * MOST_RUNS], p[MOST_ROWS];
-    size_t wrong = 0;
-    for (size_t i = 0; i < tables; i++) {
-        make_runs(value, rows, runs, NOISES, noise);
-        assert_int_equal(gt_permutation_test(value, rows, baselines, runs, p), 0);
-        wrong += any_differs(p, 0, rows);
-    }
-    return (double)wrong / (double)tables;
-}
-
-/* Rows 0 and 1 of the second group are so much larger: how often the first is found, and any other is called different. */
-static void with_a_difference(size_t baselines, size_t runs, size_t kinds, double factor, double *ret_found,
-                              double *ret_wrong)
-{
-    enum { TABLES = FEWER(300, 150), ROWS = 24 };
-    double value[ROWS * MOST_RUNS], p[ROWS];
-    size_t found = 0, wrong = 0;
-    for (size_t i = 0; i < TABLES; i++) {
-        make_runs(value, ROWS, runs, kinds, NULL);
-        for (size_t row = 0; row < 2; row++)
-            for (size_t run = 0; run < runs; run++)
-                value[row * runs + run] = of_normal_noise() * (run < baselines ? 1 : factor);
-        assert_int_equal(gt_permutation_test(value, ROWS, baselines, runs, p), 0);
-        found += p[0] <= 0.05;
-        wrong += any_differs(p, 2, ROWS);
-    }
-    *ret_found = (double)found / TABLES;
-    *ret_wrong = (double)wrong / TABLES;
-}
-
 /* ---- intervals ---- */
 
 TEST(intervals_hold_the_difference)
