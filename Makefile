@@ -225,6 +225,13 @@ build/sanitize/python/built: $(PYTHON_SOURCES) setup.py
 	    $(PYTHON) setup.py -q build --build-base $(@D) --build-lib $(@D)/lib --build-scripts $(@D)/lib/bin
 	@touch $@
 
+# Which part of the lines the tests reach, by folder.
+coverage: ready-for-tests
+	@$(MAKE) -s BUILD=build/coverage CFLAGS="-O0 -g --coverage" LDFLAGS=--coverage FRAME= all unit test-programs
+	$(Q)GPU_TRACKER_OBJECTS=build/coverage CFLAGS="-O0 --coverage" $(PYTHON) setup.py -q build --build-base build/coverage/python \
+	    --build-lib build/coverage/python/lib --build-scripts build/coverage/python/lib/bin
+	@$(PYTHON) tools/coverage build/coverage
+
 # The training frameworks themselves, which are too large to come with every test.
 FRAMEWORKS := build/frameworks/bin/python
 test-frameworks: python
@@ -405,5 +412,5 @@ clean:
 
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
-.PHONY: all replay replay-short replay-cost replay-accept objects unit test-long sanitized test-slurm test-clickhouse test-chdb test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies portable-dependencies test-dependencies python-api lint-dependencies \
+.PHONY: all replay replay-short replay-cost replay-accept objects unit test-long coverage sanitized test-slurm test-clickhouse test-chdb test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies portable-dependencies test-dependencies python-api lint-dependencies \
         run python ready-for-tests test soak python-sanitize original test-original test-gpu truth-random test-frameworks test-kokkos test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

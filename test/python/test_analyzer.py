@@ -11,7 +11,6 @@ import time
 import types
 
 import duckdb
-import gpu_tracker
 import pandas
 import polars
 import pyarrow
@@ -31,21 +30,6 @@ BLOCKS = ["lost", "script.py:9", "work"]
 def analyzer():
     """Of four samples at 1001.5, 1002.5, 1003.5, 1004.5 with 0.25, 0.5, 0.75, 1 GB."""
     return SubTrackingAnalyzer(str(FIXTURE / "recording.csv"), str(FIXTURE / "blocks.csv"))
-
-
-def test_static_data(analyzer):
-    data = analyzer.read_static_data()
-    assert isinstance(data, pandas.Series)
-    assert data.to_dict() == {
-        "ram_unit": "gigabytes", "gpu_ram_unit": "gigabytes", "time_unit": "hours", "ram_system_capacity": 25.5,
-        "gpu_ram_system_capacity": 0.0, "system_core_count": 2, "n_expected_cores": 2, "system_gpu_count": 0,
-        "n_expected_gpus": 0}
-
-
-def test_names_and_pairs(analyzer):
-    assert analyzer.load_code_block_names() == BLOCKS
-    assert analyzer.load_timestamp_pairs("work") == [(1001.0, 1003.0), (1004.0, 1004.25)]
-    assert analyzer.load_timestamp_pairs("unheard of") == []
 
 
 HEADER = "process_id,code_block_name,position,timestamp\n"
@@ -103,30 +87,6 @@ def test_timepoints(analyzer):
     assert len(analyzer.timepoints_table()) == 4
 
 
-def test_overall(analyzer):
-    overall = analyzer.overall_timepoint_results()
-    assert list(overall.columns)[:4] == ["min", "max", "mean", "std"]
-    assert overall.loc["main_ram", "mean"] == 0.625
-    assert overall.loc["main_ram", "std"] == pytest.approx(math.sqrt(0.078125))
-    missing = SubTrackingAnalyzer(str(FIXTURE / "recording.csv"), "not-there.csv")
-    assert missing.overall_timepoint_results().equals(overall)
-
-
-def test_results(analyzer):
-    results = analyzer.sub_tracking_results()
-    assert isinstance(results, SubTrackingResults)
-    assert [block.name for block in results.code_block_results] == BLOCKS
-    work = results.code_block_results[2]
-    assert isinstance(work, CodeBlockResults)
-    assert (work.num_timepoints, work.num_calls, work.num_non_empty_calls) == (2, 2, 1)
-    assert work.compute_time[["min", "max", "mean", "total"]].to_list() == pytest.approx([0.25, 2, 1.125, 2.25])
-    assert work.resource_usage.loc["main_ram", ["min", "max"]].to_list() == [0.25, 0.5]
-    assert math.isnan(results.code_block_results[0].resource_usage.loc["main_ram", "max"])
-    assert results.static_data["n_expected_cores"] == 2
-    with pytest.raises(AttributeError, match="nonsense"):
-        results.nonsense  # noqa: B018
-
-
 def test_results_are_those_of_the_program(analyzer, gpu_tracker):
     def printed(style):
         command = [gpu_tracker, "sub-track", "analyze", "--tf", str(FIXTURE / "recording.csv"), "-f", style,
@@ -161,14 +121,6 @@ def test_results_of_the_original_load(analyzer):
     assert pickle.loads(pickle.dumps(original)) == original
     with open(FIXTURE / "usage.pkl", "rb") as file:
         assert pickle.load(file).max_ram.main.private_rss == 0.75
-
-
-def test_results_pickle(analyzer):
-    results = analyzer.sub_tracking_results()
-    copy = pickle.loads(pickle.dumps(results))
-    assert copy == results and str(copy) == str(results)
-    assert copy.overall.equals(results.overall)
-    assert copy != SubTrackingResults(results.overall, results.static_data, [])
 
 
 def test_pickles_name_only_what_the_original_has(analyzer, sessions):
@@ -413,11 +365,3 @@ def test_pairs_come_back_whatever_the_nesting(seed, tmp_path_factory):
     for name in "abc":
         pairs = sorted((begin, end) for block, begin, end in expected if block == name)
         assert sorted(analyzer.load_timestamp_pairs(name)) == pairs
-
-
-def test_names_are_importable():
-    from gpu_tracker import sub_tracker, tracker
-
-    for module in (tracker, sub_tracker, gpu_tracker):
-        for name in module.__all__:
-            assert getattr(module, name) is not None

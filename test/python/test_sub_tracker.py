@@ -37,17 +37,6 @@ def calls(file, name):
     return list(found.values())
 
 
-def test_marks_begin_and_end():
-    block = SubTracker("work", sub_tracking_file="marks.csv")
-    before = time.time()
-    with block as entered:
-        assert entered is block
-        time.sleep(0.02)
-    [(start, stop)] = calls("marks.csv", "work")
-    assert before <= start and start + 0.02 <= stop <= time.time()
-    assert block.code_block_name == "work" and block.sub_tracking_file == "marks.csv"
-
-
 def test_how_many_there_will_be():
     for _ in range(2):
         with SubTracker("epoch", sub_tracking_file="t.csv", total=20), SubTracker("step", sub_tracking_file="t.csv"):
@@ -67,38 +56,6 @@ def test_how_many_there_will_be_in_sqlite():
         pass
     with contextlib.closing(sqlite3.connect("t.sqlite")) as database:
         assert database.execute("SELECT total FROM blocks").fetchall() == [(20,), (None,)]
-
-
-def test_default_names(tmp_path):
-    here = os.path.relpath(__file__)
-    first = SubTracker(); line = first.code_block_name  # noqa: E702
-    assert line.startswith(f"{here}:") and int(line.rpartition(":")[2]) > 0
-    assert SubTracker(code_block_attribute="part").code_block_name == f"{here}:part"
-
-    @sub_track(sub_tracking_file="d.csv")
-    def decorated():
-        pass
-
-    @sub_track(code_block_attribute="other", sub_tracking_file="d.csv")
-    def another():
-        pass
-
-    decorated()
-    another()
-    names = [row["code_block_name"] for row in rows("d.csv")]
-    assert names == [f"{os.path.abspath(__file__)}:{name}" for name in ("decorated", "decorated", "other", "other")]
-
-
-def test_the_default_file(python):
-    python("""
-        import os
-        from gpu_tracker import SubTracker
-        with SubTracker("x") as block:
-            pass
-        assert block.sub_tracking_file == os.path.abspath(f"{os.getpid()}.csv"), block.sub_tracking_file
-        open("name", "w").write(block.sub_tracking_file)
-    """)
-    assert len(calls(open("name").read(), "x")) == 1
 
 
 @pytest.mark.parametrize("first, second, files", [
@@ -128,18 +85,6 @@ def test_a_folder_for_all_processes(python, tmp_path):
     """, env={**os.environ, "GPU_TRACKER_BLOCKS": str(tmp_path / "blocks")})
     [file] = (tmp_path / "blocks").iterdir()
     assert len(calls(file, "x")) == 1
-
-
-def test_existing_files_are_kept_unless_told(tmp_path):
-    (tmp_path / "old.csv").write_text("precious")
-    with pytest.raises(FileExistsError, match="old.csv"):
-        SubTracker("x", sub_tracking_file="old.csv")
-    assert (tmp_path / "old.csv").read_text() == "precious"
-    with SubTracker("x", sub_tracking_file="old.csv", overwrite=True):
-        pass
-    with SubTracker("x", sub_tracking_file="old.csv"):  # this process's own file by now
-        pass
-    assert len(calls("old.csv", "x")) == 2
 
 
 class Nameless:
@@ -184,10 +129,6 @@ def test_names_that_are_no_texts(name, text, suffix):
     sub_track(name, sub_tracking_file=f"names.{suffix}")(int)()
     analyzer = SubTrackingAnalyzer(None, f"names.{suffix}")
     assert analyzer.load_code_block_names() == [text] and len(analyzer.load_timestamp_pairs(text)) == 2
-
-
-def test_a_part_that_is_no_text():
-    assert SubTracker(code_block_attribute=5).code_block_name == f"{os.path.relpath(__file__)}:5"
 
 
 def test_a_new_name():
@@ -268,14 +209,6 @@ def test_pickled_to_the_workers_of_a_pool(python, tmp_path, method, name):
     analyzer = SubTrackingAnalyzer(None, "all.csv")
     analyzer.combine_sub_tracking_files([str(path) for path in tmp_path.glob("*.csv" if name is None else f"*{name[-4:]}")])
     assert len(analyzer.load_timestamp_pairs("x")) == 101
-
-
-def test_sqlite():
-    with SubTracker("it's", sub_tracking_file="marks.sqlite"):
-        pass
-    with sqlite3.connect("marks.sqlite") as database:
-        found = database.execute("SELECT code_block_name, position FROM data ORDER BY timestamp").fetchall()
-    assert found == [("it's", 0), ("it's", 1)]
 
 
 def test_names_of_any_characters():
@@ -411,13 +344,6 @@ def test_every_exit_ends_the_entry_of_its_frame(seed, tmp_path_factory):
     found = [(row["position"], row["call"]) for row in rows(file)]
     names = {call: number for number, call in enumerate(call for position, call in found if position == "0")}
     assert [(position, names[call]) for position, call in found] == expected
-
-
-def test_exceptions_pass_through():
-    with pytest.raises(ZeroDivisionError):
-        with SubTracker("x", sub_tracking_file="x.csv"):
-            1 / 0  # noqa: B018
-    assert len(calls("x.csv", "x")) == 1
 
 
 def test_subclasses():

@@ -222,37 +222,6 @@ def test_missing_figures_are_nan_and_none():
         assert part is not None or math.isnan(getattr(tracker.max_gpu_ram, key))
 
 
-def test_states():
-    tracker = Tracker(disable_logs=True)
-    assert tracker.state is Tracker.State.NEW and tracker.resource_usage is None
-    with pytest.raises(RuntimeError, match="not started"):
-        tracker.stop()
-    for result in (str, Tracker.to_json, lambda unfinished: unfinished.max_ram):
-        with pytest.raises(RuntimeError, match="results are not available"):
-            result(tracker)
-    tracker.start()
-    assert tracker.state is Tracker.State.STARTED and "STARTED" in repr(tracker) and "STARTED" in str(tracker)
-    with pytest.raises(RuntimeError, match="already started"):
-        tracker.start()
-    tracker.stop()
-    assert tracker.state is Tracker.State.STOPPED
-    assert isinstance(tracker.resource_usage, ResourceUsage)
-    for again in tracker.start, tracker.stop:
-        with pytest.raises(RuntimeError, match="already stopped"):
-            again()
-
-
-def test_the_signature_is_the_documented_one():
-    parameters = inspect.signature(Tracker).parameters
-    documented = {name: p.default for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD}
-    assert documented == {
-        "sleep_time": 1.0, "ram_unit": "gigabytes", "gpu_ram_unit": "gigabytes", "time_unit": "hours",
-        "n_expected_cores": None, "gpu_uuids": None, "disable_logs": False, "process_id": None,
-        "resource_usage_file": None, "n_join_attempts": 5, "join_timeout": 10.0, "gpu_brand": None,
-        "tracking_file": None, "overwrite": False}
-    assert {state.name: state.value for state in Tracker.State} == {"NEW": 0, "STARTED": 1, "STOPPED": 2}
-
-
 @pytest.mark.parametrize("function", [
     Tracker, gpu_tracker.sub_track, gpu_tracker.SubTrackingAnalyzer, gpu_tracker.SubTrackingAnalyzer.combine_sub_tracking_files,
     gpu_tracker.TrackingComparison])

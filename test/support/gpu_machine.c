@@ -1,19 +1,11 @@
 #include "support/gpu_machine.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <dlfcn.h>
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "collect/host/host.h"
+#include "support/test.h"
 
 static int64_t real(void *context)
 {

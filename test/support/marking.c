@@ -1,23 +1,13 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "support/marking.h"
 
 #include <fcntl.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/csv.h"
 #include "base/number.h"
 #include "blocks/block.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 int marking_run(void (*work)(void), pid_t *ret_pid)
 {

@@ -1,11 +1,8 @@
 #include "support/power_plant.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/buffer.h"
 #include "support/fake_proc.h"
+#include "support/test.h"
 
 static const double SLOT = 0.1, TICK = 0.01;                  /* seconds */
 static const double DRAM = 12, GPU_IDLE = 50, GPU_FULL = 250; /* watts */

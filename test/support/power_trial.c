@@ -1,16 +1,7 @@
 #include "support/power_trial.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "aggregate/attribute.h"
+#include "support/test.h"
 
 const char *const trial_shape_names[TRIAL_SHAPES] = {"constant",  "step up",   "step down", "ramp",
                                                      "slow wave", "fast wave", "square 1",  "square 7 Hz",

@@ -1,10 +1,7 @@
 #include "support/recorder.h"
+#include "support/test.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static void die(const char *what)
 {

@@ -1,13 +1,5 @@
 #include "support/reports.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 struct gt_report *report_of(const char *type)
 {

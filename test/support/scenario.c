@@ -1,13 +1,11 @@
 #include "support/scenario.h"
+#include "support/test.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { CHILDREN = 4 };
 

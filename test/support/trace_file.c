@@ -1,16 +1,8 @@
 #include "support/trace_file.h"
+#include "support/test.h"
 
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 const char *trace_write(const char *folder, const char *path, const void *text, size_t length)
 {

@@ -1,15 +1,8 @@
 #include "support/traces.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/grow.h"
 #include "support/reports.h"
+#include "support/test.h"
 
 struct gt_trace *traces_new(void)
 {

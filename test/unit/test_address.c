@@ -1,17 +1,9 @@
 /* Addresses of servers: what they may say, and what they are told apart from. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "store/address.h"
+#include "support/test.h"
 
-static void test_parts(void **state)
+TEST(test_parts)
 {
-    (void)state;
     struct gt_address address;
     assert_int_equal(gt_address_read(&address, "clickhouse://host/db", NULL), 0);
     assert_string_equal(address.host, "host");
@@ -35,9 +27,8 @@ static void test_parts(void **state)
     assert_int_equal(address.port, 77);
 }
 
-static void test_mistakes(void **state)
+TEST(test_mistakes)
 {
-    (void)state;
     static const struct {
         const char *text, *said;
     } mistakes[] = {
@@ -67,13 +58,4 @@ static void test_mistakes(void **state)
             fail_msg("%s: %s", mistakes[i].text, error.text);
         assert_null(strstr(error.text, "secret"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_mistakes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* Every rule of advice speaks where something is wrong, with the right numbers, and is silent where it is not. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "gpu_tracker.h"
 #include "support/folder.h"
+#include "support/test.h"
 #include "support/trace_file.h"
 #include "support/traces.h"
 
@@ -84,82 +75,16 @@ static struct gt_trace *busy(const char *node, struct gt_trace *trace)
     return trace;
 }
 
-static void a_busy_gpu_needs_no_advice(void **state)
+TEST(a_busy_gpu_needs_no_advice)
 {
-    (void)state;
     assert_silent(busy("rank 0", traces_new()));
     assert_silent(busy("rank 1", busy("rank 0", traces_new())));
 }
 
-/* Of 100 us: 20 compute, 30 waiting for the loader, 10 for a late launch, 40 for another stream. The three are said in the order of
- * what they cost. */
-static void each_cause_of_idle_time_is_told(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 0, 1, 1);
-    add(trace, "rank 0", "kernel", "a", 0, 5, 1);
-    add(trace, "rank 0", NULL, "enumerate(DataLoader)#_Iter.__next__", 5, 30, 0);
-    add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 35, 1, 2);
-    add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 36, 1, 4);
-    add(trace, "rank 0", "kernel", "b", 35, 5, 2);
-    add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 49, 1, 3);
-    add(trace, "rank 0", "kernel", "c", 50, 5, 3);
-    add(trace, "rank 0", "kernel", "d", 95, 5, 4);
-    struct gt_report *report = advise(trace);
-    assert_says(report, "50 % of it with work launched but held back", 40, "idle");
-    assert_says(report, "idle 80 % of the time, 38 % of it waiting for the data loader", 30, "idle, dataloader");
-    assert_says(report, "12 % of it waiting for the host to launch work", 10, "idle, operators");
-    assert_int_equal(row_of(report, "held back"), 0);
-    assert_int_equal(row_of(report, "data loader"), 1);
-    assert_int_equal(traces_rows(report, "advice"), 3);
-    gt_report_free(report);
-}
-
-/* 40 us of 100 in communication, 10 of them beside a kernel; 20 us of copies. */
-static void communication_and_copies_are_told(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    add(trace, "rank 0", "kernel", "gemm", 0, 50, 0);
-    add(trace, "rank 0", "kernel", "ncclDevKernel_AllReduce", 40, 40, 0);
-    traces_add(trace, (struct traces_event){.node = "rank 0",
-                                            .process = "0",
-                                            .thread = "9",
-                                            .category = "gpu_memcpy",
-                                            .name = "Memcpy HtoD",
-                                            .start = 80 * US,
-                                            .duration = 20 * US,
-                                            .step = GT_TRACE_NO_STEP});
-    struct gt_report *report = advise(trace);
-    assert_says(report, "GPU 0 30 % of the time in communication that no computation hides (75 % of all communication)",
-                30, "breakdown");
-    assert_says(report, "20 % of the time doing nothing but copying", 20, "breakdown, kernels");
-    assert_int_equal(traces_rows(report, "advice"), 2);
-    gt_report_free(report);
-}
-
-/* Calls of 8 us for kernels of 2: (8 - 2) x 10 of 92 us. */
-static void short_kernels_are_bound_by_the_cpu(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    for (int i = 0; i < 10; i++) {
-        add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 10 * i, 8, (uint64_t)i + 1);
-        add(trace, "rank 0", "kernel", "add", 10 * i + 8, 2, (uint64_t)i + 1);
-    }
-    struct gt_report *report = advise(trace);
-    assert_says(report,
-                "10 of 10 launches take longer on the CPU than their work on the GPU (on average 8.00 us and 2.00 us)",
-                60, "launches");
-    gt_report_free(report);
-}
-
 /* Graphs of 20 short kernels whose calls take longer: one call each, never more than all of the time, and no graphs are
  * recommended where they are. */
-static void graphs_are_not_recommended_twice(void **state)
+TEST(graphs_are_not_recommended_twice)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int i = 0; i < 5; i++) {
         add(trace, "rank 0", "cuda_runtime", "cudaGraphLaunch", 100 * i, 90, (uint64_t)i + 1);
@@ -179,9 +104,8 @@ static void graphs_are_not_recommended_twice(void **state)
 }
 
 /* Four processes make iterators of 60 us in 100 us. */
-static void nothing_costs_more_than_all_of_the_time(void **state)
+TEST(nothing_costs_more_than_all_of_the_time)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int i = 0; i < 4; i++)
         traces_add(trace, (struct traces_event){.node = "rank 0",
@@ -199,9 +123,8 @@ static void nothing_costs_more_than_all_of_the_time(void **state)
 }
 
 /* 1100 launches in 1100 us, kernels of 100 us: full from the 1024th on until 1024 no longer wait. */
-static void a_full_queue_is_told(void **state)
+TEST(a_full_queue_is_told)
 {
-    (void)state;
     enum { LAUNCHES = 1100 };
     struct gt_trace *trace = traces_new();
     for (int i = 0; i < LAUNCHES; i++) {
@@ -255,7 +178,7 @@ static struct gt_buffer training(int steps, double kept, double reserved)
     return text;
 }
 
-static void memory_is_judged(void **state)
+TEST_WITH(memory_is_judged, folder_make, folder_remove)
 {
     struct gt_buffer text = training(8, 0, 160);
     struct gt_report *report = advise_file(*state, text.data);
@@ -300,7 +223,7 @@ static struct gt_buffer fetching(int usual, int slow, const char *workers)
     return text;
 }
 
-static void the_data_loader_is_judged(void **state)
+TEST_WITH(the_data_loader_is_judged, folder_make, folder_remove)
 {
     struct gt_buffer text = fetching(4, 5, "");
     struct gt_report *report = advise_file(*state, text.data);
@@ -332,9 +255,8 @@ static void the_data_loader_is_judged(void **state)
     gt_buffer_release(&text);
 }
 
-static void making_iterators_is_told(void **state)
+TEST(making_iterators_is_told)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     add(trace, "a", NULL, "_MultiProcessingDataLoaderIter.__init__", 0, 100, 0);
     add(trace, "a", NULL, "_MultiProcessingDataLoaderIter.__init__", 500, 100, 0);
@@ -345,102 +267,9 @@ static void making_iterators_is_told(void **state)
     gt_report_free(report);
 }
 
-static void stragglers_are_named(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    for (int i = 0; i < 5; i++)
-        for (int rank = 0; rank < 3; rank++) {
-            char node[24];
-            snprintf(node, sizeof node, "rank %d", rank);
-            traces_step(trace, node, "ProfilerStep", i, 1000 * i * US, (1000 * i + (rank == 1 ? 150 : 100)) * US);
-        }
-    struct gt_report *report = advise(trace);
-    assert_says(
-        report,
-        "rank 1 is the slowest in 5 of 5 steps, and a step of it takes 50.0 us longer than the median of the others (33 % of "
-        "all step time)",
-        250, "stragglers, steps");
-    assert_int_equal(traces_rows(report, "advice"), 1);
-    gt_report_free(report);
-}
-
-/* Of 100 us: 20 compute, and 80 pass from the end of a kernel until the next. The synchronization ends 4 us after the kernel. */
-static void time_after_synchronizations_is_not_theirs(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 0, 1, 1);
-    add(trace, "rank 0", "kernel", "a", 1, 10, 1);
-    add(trace, "rank 0", "cuda_runtime", "cudaStreamSynchronize", 5, 10, 2);
-    add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 89, 1, 3);
-    add(trace, "rank 0", "kernel", "b", 91, 10, 3);
-    struct gt_report *report = advise(trace);
-    assert_says(report, "waiting for the host to launch work (95 % of that between operators)", 80, "idle, operators");
-    assert_int_equal(traces_rows(report, "advice"), 1);
-    gt_report_free(report);
-}
-
-/* The GPU ends at 30 while the host waits within aten::item, and begins again at 60, launched at 50 by another thread: of 30 us idle 20
- * lie in aten::item, of which 18 before the end of the synchronization. */
-static void a_synchronization_of_another_thread_is_found(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 0, 2, 1);
-    add(trace, "rank 0", "kernel", "a", 0, 30, 1);
-    add(trace, "rank 0", "cpu_op", "aten::item", 10, 40, 0);
-    add(trace, "rank 0", "cuda_runtime", "cudaStreamSynchronize", 12, 36, 0);
-    traces_add(trace, (struct traces_event){.node = "rank 0",
-                                            .process = "0",
-                                            .thread = "engine",
-                                            .category = "cuda_runtime",
-                                            .name = "cudaLaunchKernel",
-                                            .start = 50 * US,
-                                            .duration = 2 * US,
-                                            .step = GT_TRACE_NO_STEP,
-                                            .id = 2});
-    add(trace, "rank 0", "kernel", "b", 60, 40, 2);
-    struct gt_report *report = advise(trace);
-    assert_says(report, "launch work (67 % of that in aten::item): fewer synchronizations (.item(), .cpu(), print", 30,
-                "idle, operators");
-    gt_report_free(report);
-}
-
-/* In a step, too, in which the host runs nothing that is recorded between the two: that is most of its critical path. */
-static void time_after_synchronizations_is_no_second_loss_of_the_host(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 0, 1, 1);
-    add(trace, "rank 0", "kernel", "a", 1, 10, 1);
-    add(trace, "rank 0", "cuda_runtime", "cudaStreamSynchronize", 5, 10, 2);
-    add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 89, 1, 3);
-    add(trace, "rank 0", "kernel", "b", 91, 10, 3);
-    add(trace, "rank 0", "cuda_runtime", "cudaDeviceSynchronize", 92, 10, 4);
-    traces_step(trace, "rank 0", "ProfilerStep", 0, 0, 103 * US);
-    struct gt_report *report = advise(trace);
-    assert_true(row_of(report, "waiting for the host to launch work") != SIZE_MAX);
-    assert_true(row_of(report, "what the host does outside of operators") == SIZE_MAX);
-    gt_report_free(report);
-}
-
-/* Each of two is the slowest in half of the steps, by as much: none of them is slower than the other. */
-static void ranks_of_equal_speed_are_no_stragglers(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    for (int i = 0; i < 6; i++)
-        for (int rank = 0; rank < 2; rank++)
-            traces_step(trace, rank ? "rank 1" : "rank 0", "ProfilerStep", i, 1000 * i * US,
-                        (1000 * i + (rank == i % 2 ? 150 : 100)) * US);
-    assert_silent(trace);
-}
-
 /* One of 10 steps is long: no rank is slow for that. */
-static void a_long_step_makes_no_straggler(void **state)
+TEST(a_long_step_makes_no_straggler)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int i = 0; i < 10; i++)
         for (int rank = 0; rank < 2; rank++)
@@ -453,9 +282,8 @@ static void a_long_step_makes_no_straggler(void **state)
 }
 
 /* Rank 2 computes for 90 us and the others wait in the collective for it. */
-static void who_comes_last_to_collectives_is_named(void **state)
+TEST(who_comes_last_to_collectives_is_named)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int rank = 0; rank < 3; rank++) {
         char node[24];
@@ -473,31 +301,8 @@ static void who_comes_last_to_collectives_is_named(void **state)
     gt_report_free(report);
 }
 
-/* The collectives differ, so their arrivals tell nothing. */
-static void who_communicates_least_is_named_where_collectives_do_not_match(void **state)
+TEST(a_pipeline_that_fills_and_drains_needs_no_fewer_synchronizations)
 {
-    (void)state;
-    static const char *const names[] = {"ncclDevKernel_AllReduce", "ncclDevKernel_AllGather",
-                                        "ncclDevKernel_ReduceScatter"};
-    struct gt_trace *trace = traces_new();
-    for (int rank = 0; rank < 3; rank++) {
-        char node[24];
-        int length = rank == 2 ? 90 : 50;
-        snprintf(node, sizeof node, "rank %d", rank);
-        add(trace, node, "kernel", "gemm", 0, length, 0);
-        add(trace, node, "kernel", names[rank], length, 100 - length, 0);
-    }
-    struct gt_report *report = advise(trace);
-    assert_says(
-        report,
-        "rank 2 comes last to collectives: it spends 10.0 us in communication, the median of the other 2 ranks 50.0 us",
-        40, "stragglers, breakdown");
-    gt_report_free(report);
-}
-
-static void a_pipeline_that_fills_and_drains_needs_no_fewer_synchronizations(void **state)
-{
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int rank = 0; rank < 2; rank++)
         for (int i = 0; i < 4; i++) {
@@ -517,9 +322,8 @@ static void a_pipeline_that_fills_and_drains_needs_no_fewer_synchronizations(voi
 
 /* Stages of a pipeline hand their work on; the second computes 40 us of each 50, the others 20. How long each waits in sends and
  * receives tells its place. */
-static void the_slowest_stage_of_a_pipeline_is_named(void **state)
+TEST(the_slowest_stage_of_a_pipeline_is_named)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     for (int rank = 0; rank < 4; rank++) {
         char node[24];
@@ -550,9 +354,8 @@ static void sample(struct gt_trace *trace, const char *type, const char *name, c
         traces_sample(trace, "n", type, name, dimension, (int64_t)i * SECOND, first + step * i);
 }
 
-static void samples_are_judged(void **state)
+TEST(samples_are_judged)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     sample(trace, "gpu", "gpu0", "GPUUtilization", 95, 0);
     sample(trace, "gpu", "gpu0", "GPUMemoryUtilization", 20, 0);
@@ -623,9 +426,8 @@ static struct gt_trace *profiled(double hot)
     return trace;
 }
 
-static void hot_functions_are_named(void **state)
+TEST(hot_functions_are_named)
 {
-    (void)state;
     assert_silent(profiled(2));
     struct gt_report *report = advise(profiled(6));
     assert_says(
@@ -634,33 +436,4 @@ static void hot_functions_are_named(void **state)
         6e6, "functions");
     assert_int_equal(traces_rows(report, "advice"), 1);
     gt_report_free(report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_busy_gpu_needs_no_advice),
-        cmocka_unit_test(each_cause_of_idle_time_is_told),
-        cmocka_unit_test(communication_and_copies_are_told),
-        cmocka_unit_test(short_kernels_are_bound_by_the_cpu),
-        cmocka_unit_test(a_full_queue_is_told),
-        cmocka_unit_test(graphs_are_not_recommended_twice),
-        cmocka_unit_test(nothing_costs_more_than_all_of_the_time),
-        cmocka_unit_test_setup_teardown(memory_is_judged, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(the_data_loader_is_judged, folder_make, folder_remove),
-        cmocka_unit_test(making_iterators_is_told),
-        cmocka_unit_test(stragglers_are_named),
-        cmocka_unit_test(who_comes_last_to_collectives_is_named),
-        cmocka_unit_test(who_communicates_least_is_named_where_collectives_do_not_match),
-        cmocka_unit_test(the_slowest_stage_of_a_pipeline_is_named),
-        cmocka_unit_test(a_pipeline_that_fills_and_drains_needs_no_fewer_synchronizations),
-        cmocka_unit_test(samples_are_judged),
-        cmocka_unit_test(time_after_synchronizations_is_not_theirs),
-        cmocka_unit_test(a_synchronization_of_another_thread_is_found),
-        cmocka_unit_test(time_after_synchronizations_is_no_second_loss_of_the_host),
-        cmocka_unit_test(ranks_of_equal_speed_are_no_stragglers),
-        cmocka_unit_test(a_long_step_makes_no_straggler),
-        cmocka_unit_test(hot_functions_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

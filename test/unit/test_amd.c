@@ -1,17 +1,6 @@
 /* AMD GPUs by AMD SMI, and the known faults of its values. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "support/figures.h"
 #include "support/gpu_machine.h"
+#include "support/test.h"
 
 extern const struct gt_collector_type gt_collector_amd;
 
@@ -42,9 +31,8 @@ static double value(int device, enum gt_metric_id metric)
     return gpu_machine_device(&machine, device, metric);
 }
 
-static void reads_every_state(void **state)
+TEST_WITH(reads_every_state, setup, gpu_machine_teardown)
 {
-    (void)state;
     assert_int_equal(open_amdsmi(CARD "energy 1000000 15.3\nframe\ndevice 0\nenergy 2000000 15.3\n"), GT_READY);
     assert_string_equal(machine.availability.source, "AMD SMI (libamdsmi.so)");
     const struct gt_device *device = &machine.snapshot.device[0];
@@ -70,9 +58,8 @@ static void reads_every_state(void **state)
 #define ERRORS "errors 1 7 1\nerrors 4 2 0\nerrors 0x20 100 100\nerrors 0x80 3 1\nreplays 12\n"
 
 /* Once a minute and at the end: links apart from memory, and PCI Express only by its own counter. */
-static void tells_errors(void **state)
+TEST_WITH(tells_errors, setup, gpu_machine_teardown)
 {
-    (void)state;
     assert_int_equal(open_amdsmi("device 0\nbdf 0 195 0 0\n" ERRORS "frame\ndevice 0\nerrors 1 8 1\nreplays 13\n"),
                      GT_READY);
     gpu_machine_collect(&machine, 1);
@@ -87,9 +74,8 @@ static void tells_errors(void **state)
     assert_true(isnan(value(0, GT_GPU_XGMI_ERRORS))); /* the driver does not tell it any more */
 }
 
-static void tells_errors_at_the_end(void **state)
+TEST_WITH(tells_errors_at_the_end, setup, gpu_machine_teardown)
 {
-    (void)state;
     open_amdsmi(CARD "replays 1\nframe\ndevice 0\nreplays 2\n");
     gpu_machine_collect(&machine, 1);
     gpu_machine_step(&machine, "amdsmi", 1);
@@ -129,7 +115,7 @@ static double throttle_after(const struct kernel_metrics *metrics)
     return value(0, GT_GPU_THROTTLE);
 }
 
-static void tells_why_it_is_held_back(void **state)
+TEST_WITH(tells_why_it_is_held_back, setup, gpu_machine_teardown)
 {
     static const struct {
         double expected;
@@ -137,7 +123,6 @@ static void tells_why_it_is_held_back(void **state)
     } bits[] = {{0, 0, 0},       {1, 1, 0},        {1, 1u << 16, 0}, {2, 0, 1u << 2},  {8, 0, 1u << 4},
                 {2, 0, 1u << 6}, {4, 0, 1u << 12}, {4, 0, 1u << 15}, {8, 0, 1u << 24}, {15, 1, 1 | 1u << 14 | 1u << 25},
                 {NAN, ~0u, ~0u}};
-    (void)state;
     open_amdsmi(CARD);
     gpu_machine_collect(&machine, 1);
     assert_true(isnan(value(0, GT_GPU_THROTTLE))); /* there is no such file */
@@ -147,7 +132,7 @@ static void tells_why_it_is_held_back(void **state)
     }
 }
 
-static void tells_for_what_it_was_held_back(void **state)
+TEST_WITH(tells_for_what_it_was_held_back, setup, gpu_machine_teardown)
 {
     static const struct {
         unsigned size, content;
@@ -179,20 +164,19 @@ static void tells_for_what_it_was_held_back(void **state)
     }
 }
 
-static void does_not_guess_what_an_unknown_structure_holds(void **state)
+TEST_WITH(does_not_guess_what_an_unknown_structure_holds, setup, gpu_machine_teardown)
 {
     static const struct kernel_metrics unknown[] = {{120, 1, 4, {{112, 1}}},
                                                     {128, 1, 3, {{112, 1}}},
                                                     {120, 2, 3, {{112, 1}}},
                                                     {3000, 1, 8, {{112, 1}}},
                                                     {4, 1, 3, {{0, 0}}}};
-    (void)state;
     open_amdsmi(CARD);
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         assert_true(isnan(throttle_after(&unknown[i])));
 }
 
-static void finds_power_in_each_release(void **state)
+TEST_WITH(finds_power_in_each_release, setup, gpu_machine_teardown)
 {
     static const char *const data[] = {
         "version 23\ndevice 0\npower 95 11\n",    "version 24\ndevice 0\npower 95 n/a\n",
@@ -207,9 +191,8 @@ static void finds_power_in_each_release(void **state)
     }
 }
 
-static void figures_that_are_not_available(void **state)
+TEST_WITH(figures_that_are_not_available, setup, gpu_machine_teardown)
 {
-    (void)state;
     open_amdsmi("device 0\nbdf 1 2 3 0\nactivity n/a 65535\npower n/a n/a\nvram 0 0\ntemperature 1 61\n");
     assert_string_equal(machine.snapshot.device[0].uuid, "pci-0001:02:03.0");
     assert_true(isnan(machine.snapshot.device[0].memory));
@@ -219,9 +202,8 @@ static void figures_that_are_not_available(void **state)
     assert_true(value(0, GT_GPU_TEMPERATURE) == 61); /* the edge sensor is missing: the hot spot */
 }
 
-static void the_second_die_has_no_power(void **state)
+TEST_WITH(the_second_die_has_no_power, setup, gpu_machine_teardown)
 {
-    (void)state;
     open_amdsmi(CARD "energy 1000 15.3\ndevice 1\nuuid ee-0002\npower n/a 0\nenergy 0 15.3\nactivity 3 1\n");
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
     assert_true(value(0, GT_GPU_ENERGY) == 0);
@@ -229,68 +211,8 @@ static void the_second_die_has_no_power(void **state)
     assert_true(value(1, GT_GPU_UTILIZATION) == 0.03);
 }
 
-/* Collect once a second for a minute; the counter of frame i stands for i seconds at `joules` each. */
-static int run_counter(double joules, int *ret_warnings)
+TEST_WITH(a_package_is_not_added_to_its_cores, setup, gpu_machine_teardown)
 {
-    char data[8192] = CARD "energy 1000000 1\n";
-    for (int i = 1; i <= 20; i++) {
-        size_t used = strlen(data);
-        snprintf(data + used, sizeof data - used, "frame\ndevice 0\nenergy %.0f 1\n", 1000000 + i * joules * 1e6);
-    }
-    open_amdsmi(data);
-    int measured = 0;
-    double before = 0;
-    for (int i = 0; i <= 20; i++) {
-        gpu_machine_step(&machine, "amdsmi", i);
-        *ret_warnings += gpu_machine_collect(&machine, 1) == -EIO;
-        measured += value(0, GT_GPU_ENERGY) >= before && value(0, GT_GPU_ENERGY) <= 302.0 * i;
-        before = value(0, GT_GPU_ENERGY);
-    }
-    return measured;
-}
-
-static void a_counter_that_agrees_with_power_is_used(void **state)
-{
-    (void)state;
-    int warnings = 0;
-    assert_int_equal(run_counter(290, &warnings), 21);
-    assert_int_equal(warnings, 0);
-    assert_true(fabs(value(0, GT_GPU_ENERGY) - 20 * 290) < 1e-6);
-}
-
-/* The power is added up instead, from the first second on. */
-static void a_counter_that_stands_still_is_not(void **state)
-{
-    (void)state;
-    int warnings = 0;
-    assert_int_equal(run_counter(0, &warnings), 21);
-    assert_int_equal(warnings, 1);
-    assert_true(fabs(value(0, GT_GPU_ENERGY) - 20 * 300) < 1e-6 && value(0, GT_GPU_POWER) == 300);
-}
-
-static void a_counter_in_a_wrong_unit_is_not(void **state)
-{
-    (void)state;
-    int warnings = 0;
-    assert_int_equal(run_counter(300 * 15.3, &warnings), 21);
-    assert_int_equal(warnings, 1);
-    assert_true(fabs(value(0, GT_GPU_ENERGY) - 20 * 300) < 1e-6);
-}
-
-static void power_stands_in_where_a_counter_was_set_back(void **state)
-{
-    (void)state;
-    open_amdsmi(CARD "energy 900000000 1\nframe\ndevice 0\nenergy 1000 1\n");
-    gpu_machine_collect(&machine, 1);
-    gpu_machine_step(&machine, "amdsmi", 1);
-    gpu_machine_collect(&machine, 1);
-    assert_close(value(0, GT_GPU_ENERGY), 300, 1e-6);
-    assert_true(machine.snapshot.device[0].doubt == 0);
-}
-
-static void a_package_is_not_added_to_its_cores(void **state)
-{
-    (void)state;
     static const struct gt_collector_type other;
     static const char data[] = "device 0\nname Fake MI300A\nuuid ee-0001\ntype 6\npower 300 n/a\nenergy 0 1\n"
                                "frame\ndevice 0\nenergy 290000000 1\n";
@@ -314,9 +236,8 @@ static void a_package_is_not_added_to_its_cores(void **state)
     }
 }
 
-static void a_sleeping_card_is_not_asked(void **state)
+TEST_WITH(a_sleeping_card_is_not_asked, setup, gpu_machine_teardown)
 {
-    (void)state;
     static const char status[] = "sys/bus/pci/devices/0000:c3:00.0/power/runtime_status";
     open_amdsmi(CARD);
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
@@ -342,7 +263,7 @@ static void expect_rows(const char *row)
     assert_true(isnan(gpu_machine_share(&machine, 0, 200, GT_GPU_UTILIZATION))); /* no engine time is counted */
 }
 
-static void process_rows_of_each_release(void **state)
+TEST_WITH(process_rows_of_each_release, setup, gpu_machine_teardown)
 {
     static const char *const rows[] = {"32 16", "32 48", "64 16", "64 48", "256 16", "256 48"};
     for (int i = 0; i < 6; i++) {
@@ -352,9 +273,8 @@ static void process_rows_of_each_release(void **state)
     }
 }
 
-static void many_process_rows(void **state)
+TEST_WITH(many_process_rows, setup, gpu_machine_teardown)
 {
-    (void)state;
     char *data = calloc(1, 65536);
     size_t used = (size_t)sprintf(data, CARD);
     for (int i = 0; i < 500; i++)
@@ -366,9 +286,8 @@ static void many_process_rows(void **state)
     assert_true(gpu_machine_share(&machine, 0, 100, GT_GPU_RAM) == 77);
 }
 
-static void unknown_process_rows(void **state)
+TEST_WITH(unknown_process_rows, setup, gpu_machine_teardown)
 {
-    (void)state;
     char text[200];
     open_amdsmi("row 100 24\n" CARD "process 100 11 0 0\nprocess 200 22 0 0\n");
     gpu_machine_collect(&machine, 1);
@@ -377,9 +296,8 @@ static void unknown_process_rows(void **state)
     assert_string_equal(text, "the library lists processes in an unknown form");
 }
 
-static void engine_time_becomes_utilization(void **state)
+TEST_WITH(engine_time_becomes_utilization, setup, gpu_machine_teardown)
 {
-    (void)state;
     open_amdsmi(CARD "process 100 1000 1000000000 500000000\n"
                      "frame\ndevice 0\nprocess 100 1000 1500000000 700000000\n");
     gpu_machine_collect(&machine, 1);
@@ -390,9 +308,8 @@ static void engine_time_becomes_utilization(void **state)
     assert_true(fabs(gpu_machine_share(&machine, 0, 100, GT_GPU_ENCODER) - 0.1) < 1e-9);
 }
 
-static void tells_why_it_is_not_ready(void **state)
+TEST_WITH(tells_why_it_is_not_ready, setup, gpu_machine_teardown)
 {
-    (void)state;
     assert_int_equal(open_amdsmi("init 10\n"), GT_DENIED);
     gpu_machine_file(&machine, "GT_FAKE_AMDSMI", "init 18\n");
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_amd), GT_ABSENT);
@@ -407,9 +324,8 @@ static void tells_why_it_is_not_ready(void **state)
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_amd), GT_READY);
 }
 
-static void processors_that_are_no_gpus_are_left_out(void **state)
+TEST_WITH(processors_that_are_no_gpus_are_left_out, setup, gpu_machine_teardown)
 {
-    (void)state;
     open_amdsmi("device 0\ntype 2\n"
                 "device 1\nuuid ee-0002\ntype 1\n");
     assert_int_equal(machine.snapshot.device_count, 1);
@@ -417,9 +333,8 @@ static void processors_that_are_no_gpus_are_left_out(void **state)
 }
 
 /* The pace is 10 s by then. */
-static void the_last_reading_is_always_taken(void **state)
+TEST_WITH(the_last_reading_is_always_taken, setup, gpu_machine_teardown)
 {
-    (void)state;
     assert_int_equal(open_amdsmi(CARD "frame\ndevice 0\ntemperature 0 80\n"), GT_READY);
     machine.call_ns = 10000000;
     for (int i = 0; i < 60; i++)
@@ -430,35 +345,4 @@ static void the_last_reading_is_always_taken(void **state)
     machine.snapshot.is_last = true;
     gpu_machine_collect(&machine, 0.01);
     assert_true(!machine.snapshot.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 80);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, gpu_machine_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(reads_every_state),
-        TEST(tells_errors),
-        TEST(tells_errors_at_the_end),
-        TEST(tells_why_it_is_held_back),
-        TEST(tells_for_what_it_was_held_back),
-        TEST(does_not_guess_what_an_unknown_structure_holds),
-        TEST(finds_power_in_each_release),
-        TEST(figures_that_are_not_available),
-        TEST(the_second_die_has_no_power),
-        TEST(a_package_is_not_added_to_its_cores),
-        TEST(a_sleeping_card_is_not_asked),
-        TEST(a_counter_that_agrees_with_power_is_used),
-        TEST(a_counter_that_stands_still_is_not),
-        TEST(a_counter_in_a_wrong_unit_is_not),
-        TEST(power_stands_in_where_a_counter_was_set_back),
-        TEST(process_rows_of_each_release),
-        TEST(many_process_rows),
-        TEST(unknown_process_rows),
-        TEST(engine_time_becomes_utilization),
-        TEST(the_last_reading_is_always_taken),
-        TEST(tells_why_it_is_not_ready),
-        TEST(processors_that_are_no_gpus_are_left_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

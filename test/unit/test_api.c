@@ -1,14 +1,6 @@
 /* Calls of the CUDA runtime and copies: figures known by arithmetic, and the advice that follows from them. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "analyse/calls/api.h"
+#include "support/test.h"
 #include "support/traces.h"
 
 enum { US = 1000 };
@@ -35,9 +27,8 @@ static void copy(struct gt_trace *trace, const char *thread, const char *categor
     gt_trace_set_bytes(&trace->events, event, bytes);
 }
 
-static void calls_are_named_by_kind(void **state)
+TEST(calls_are_named_by_kind)
 {
-    (void)state;
     assert_int_equal(gt_api_kind("cudaMalloc"), GT_API_ALLOCATION);
     assert_int_equal(gt_api_kind("cudaFree_v3020"), GT_API_ALLOCATION);
     assert_int_equal(gt_api_kind("cudaMallocAsync"), GT_API_OTHER);
@@ -49,9 +40,8 @@ static void calls_are_named_by_kind(void **state)
 }
 
 /* Thread 1 lasts from 0 to 100 us, thread 2 from 50 to 150; a third makes no calls. */
-static void calls_have_their_share_of_the_host(void **state)
+TEST(calls_have_their_share_of_the_host)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     add(trace, "1", "cpu_op", "aten::mm", 0, 100, 0);
     add(trace, "1", "cuda_runtime", "cudaLaunchKernel", 10, 4, 0);
@@ -74,9 +64,8 @@ static void calls_have_their_share_of_the_host(void **state)
 }
 
 /* 1 MB in 100 us is 10 GB/s. The third copy from pageable memory does not tell its bytes: it has no part in the rate. */
-static void copies_have_a_bandwidth(void **state)
+TEST(copies_have_a_bandwidth)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     static const char pageable[] = "Memcpy HtoD (Pageable -> Device)", pinned[] = "Memcpy DtoH (Device -> Pinned)";
     copy(trace, "7", "gpu_memcpy", pageable, 0, 100, 1000000);
@@ -117,9 +106,8 @@ static void assert_says(const struct gt_report *report, const char *words, doubl
     fail_msg("no advice says \"%s\"", words);
 }
 
-static void calls_that_wait_are_findings(void **state)
+TEST(calls_that_wait_are_findings)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     add(trace, "1", "cuda_runtime", "cudaMalloc", 0, 10, 0);
     add(trace, "1", "cuda_runtime", "cudaFree", 10, 5, 0);
@@ -135,9 +123,8 @@ static void calls_that_wait_are_findings(void **state)
 }
 
 /* 20 of 100 us. */
-static void pageable_copies_are_a_finding(void **state)
+TEST(pageable_copies_are_a_finding)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     copy(trace, "7", "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 0, 20, 1 << 20);
     add(trace, "8", "kernel", "a", 0, 100, 0);
@@ -145,14 +132,4 @@ static void pageable_copies_are_a_finding(void **state)
     assert_says(report, "1 copies from or to pageable memory take 20 % of the time (1.05 MB, 52.4 GB/s)", 20);
     gt_report_free(report);
     gt_trace_close(trace);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_are_named_by_kind),       cmocka_unit_test(calls_have_their_share_of_the_host),
-        cmocka_unit_test(copies_have_a_bandwidth),       cmocka_unit_test(calls_that_wait_are_findings),
-        cmocka_unit_test(pageable_copies_are_a_finding),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

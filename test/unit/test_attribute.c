@@ -1,16 +1,7 @@
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "aggregate/attribute.h"
 #include "collect/process/placement.h"
-#include "support/figures.h"
 #include "support/gpu_machine.h"
+#include "support/test.h"
 
 static struct gt_attribution attribution;
 static const int64_t START = 1000 * GT_SECOND;
@@ -58,25 +49,22 @@ static void expect(enum gt_energy_device device, double job, double other, doubl
 
 /* ---- CPU ---- */
 
-static void energy_follows_busy_time_of_its_own_window(void **state)
+TEST_WITH(energy_follows_busy_time_of_its_own_window, begin, end)
 {
-    (void)state;
     cpu(1, 100, 2, 0.5);
     expect(GT_ENERGY_CPU, 25, 75, 0, 0);
     cpu(2, 140, 3, 1.5);
     expect(GT_ENERGY_CPU, 65, 75, 0, 0);
 }
 
-static void time_without_a_user_is_idle(void **state)
+TEST_WITH(time_without_a_user_is_idle, begin, end)
 {
-    (void)state;
     cpu(1, 10, 0, 0);
     expect(GT_ENERGY_CPU, 0, 0, 10, 0);
 }
 
-static void idle_energy_goes_where_the_policy_says(void **state)
+TEST_WITH(idle_energy_goes_where_the_policy_says, begin, end)
 {
-    (void)state;
     static const double job[GT_IDLE_POLICIES] = {25, 22.5, 32.5}, idle[GT_IDLE_POLICIES] = {0, 10, 0};
     for (int policy = 0; policy < GT_IDLE_POLICIES; policy++) {
         begin_with(policy, 4);
@@ -90,33 +78,29 @@ static void idle_energy_goes_where_the_policy_says(void **state)
     }
 }
 
-static void idle_power_that_was_never_seen_is_not_guessed(void **state)
+TEST_WITH(idle_power_that_was_never_seen_is_not_guessed, begin, end)
 {
-    (void)state;
     begin_with(GT_IDLE_EXCLUDE, 4);
     cpu(1, 100, 2, 1);
     expect(GT_ENERGY_CPU, 50, 50, 0, 0);
 }
 
-static void without_busy_time_nothing_is_attributed(void **state)
+TEST_WITH(without_busy_time_nothing_is_attributed, begin, end)
 {
-    (void)state;
     cpu(1, 100, NAN, 1);
     expect(GT_ENERGY_CPU, 0, 0, 0, 100);
 }
 
-static void a_gap_is_covered_by_the_next_reading(void **state)
+TEST_WITH(a_gap_is_covered_by_the_next_reading, begin, end)
 {
-    (void)state;
     cpu(1, NAN, 2, 0.5);
     assert_false(attribution.energy[GT_ENERGY_CPU].is_measured);
     cpu(2, 100, 4, 3);
     expect(GT_ENERGY_CPU, 75, 25, 0, 0);
 }
 
-static void nobody_has_more_than_all(void **state)
+TEST_WITH(nobody_has_more_than_all, begin, end)
 {
-    (void)state;
     cpu(1, 100, 1, 1.5); /* the machine's ticks come late */
     expect(GT_ENERGY_CPU, 100, 0, 0, 0);
     cpu(2, 200, 3, 2.5);
@@ -124,9 +108,8 @@ static void nobody_has_more_than_all(void **state)
 }
 
 /* A machine of 16 cores: 40 W and 5 W for each busy core. The job is busy in bursts; the machine's busy time comes in ticks. */
-static void figures_keep_to_the_truth_at_any_period(void **state)
+TEST_WITH(figures_keep_to_the_truth_at_any_period, begin, end)
 {
-    (void)state;
     static const double periods[] = {0.001, 0.01, 0.1, 1, 10};
     for (size_t p = 0; p < sizeof periods / sizeof *periods; p++) {
         begin_with(GT_IDLE_SHARE, 16);
@@ -186,57 +169,50 @@ static void charge(const struct sockets *both, double job, double first, double 
     assert_close(sum_of_parts(&attribution.energy[GT_ENERGY_CPU]), 20, 1e-9);
 }
 
-static void each_package_is_divided_by_its_own_busy_time(void **state)
+TEST_WITH(each_package_is_divided_by_its_own_busy_time, begin, end)
 {
-    (void)state;
     charge(sockets(2, 1, 1, 1), 2, 5, 10);
     assert_close(attribution.placement_error, 0, 1e-9);
 }
 
-static void nobody_was_where_nothing_was_busy(void **state)
+TEST_WITH(nobody_was_where_nothing_was_busy, begin, end)
 {
-    (void)state;
     charge(sockets(0, 2, 1, 0), 1, 0, 5);
 }
 
-static void bound_time_that_is_known_late_stays_where_it_is(void **state)
+TEST_WITH(bound_time_that_is_known_late_stays_where_it_is, begin, end)
 {
-    (void)state;
     struct sockets *both = sockets(0.5, 2, 1, 0);
     both->placement.recent_bound[0] = 1;
     charge(both, 1, 10, 0);
     assert_close(attribution.package[0].job, 1, 1e-9);
 }
 
-static void time_that_nobody_showed_is_as_that_of_who_ended(void **state)
+TEST_WITH(time_that_nobody_showed_is_as_that_of_who_ended, begin, end)
 {
-    (void)state;
     struct sockets *both = sockets(2, 2, 1, 0);
     both->tree.left_on[1] = 1;
     charge(both, 2, 5, 5);
 }
 
-static void what_moved_may_have_been_where_it_costs_most_or_least(void **state)
+TEST_WITH(what_moved_may_have_been_where_it_costs_most_or_least, begin, end)
 {
-    (void)state;
     struct sockets *both = sockets(1, 2, 0.5, 0.5);
     both->placement.recent_moved[0] = both->placement.recent_moved[1] = 0.5;
     charge(both, 1, 5, 2.5);
     assert_close(attribution.placement_error, 2.5, 1e-9); /* 10 J or 5 J instead of 7.5 J */
 }
 
-static void without_cpu_times_packages_are_unattributed(void **state)
+TEST_WITH(without_cpu_times_packages_are_unattributed, begin, end)
 {
-    (void)state;
     charge(sockets(1, 1, 0, 0), NAN, 0, 0);
     assert_close(attribution.energy[GT_ENERGY_CPU].unattributed, 20, 1e-9);
 }
 
 /* ---- Memory ---- */
 
-static void memory_follows_what_is_in_use(void **state)
+TEST_WITH(memory_follows_what_is_in_use, begin, end)
 {
-    (void)state;
     gt_attribute_memory(&attribution, 10, 1e9, 4e9);
     expect(GT_ENERGY_DRAM, 2.5, 7.5, 0, 0);
     gt_attribute_memory(&attribution, 20, 3e9, 4e9); /* half of it on the way from one to three */
@@ -245,9 +221,8 @@ static void memory_follows_what_is_in_use(void **state)
     expect(GT_ENERGY_DRAM, 15, 15, 0, 0);
 }
 
-static void memory_without_figures_is_not_attributed(void **state)
+TEST_WITH(memory_without_figures_is_not_attributed, begin, end)
 {
-    (void)state;
     gt_attribute_memory(&attribution, 10, NAN, NAN);
     expect(GT_ENERGY_DRAM, 0, 0, 0, 10);
 }
@@ -314,7 +289,7 @@ static void set_energy(struct board *board, int device, double joules, double ut
     board->machine.snapshot.device[device].value[GT_GPU_UTILIZATION] = utilization;
 }
 
-static void a_gpu_of_ones_own_is_charged_whole(void **state)
+TEST_WITH(a_gpu_of_ones_own_is_charged_whole, begin_board, end_board)
 {
     struct board *board = *state;
     add_devices(board, 1);
@@ -325,7 +300,7 @@ static void a_gpu_of_ones_own_is_charged_whole(void **state)
     assert_close(attribution.share_joules[0], 300, 1e-9);
 }
 
-static void a_shared_gpu_is_divided_by_sm_time(void **state)
+TEST_WITH(a_shared_gpu_is_divided_by_sm_time, begin_board, end_board)
 {
     struct board *board = *state;
     add_devices(board, 1);
@@ -339,7 +314,7 @@ static void a_shared_gpu_is_divided_by_sm_time(void **state)
     assert_close(attribution.share_joules[1], 200.0 / 3, 1e-9);
 }
 
-static void gpus_are_divided_one_by_one(void **state)
+TEST_WITH(gpus_are_divided_one_by_one, begin_board, end_board)
 {
     struct board *board = *state;
     add_devices(board, 3);
@@ -352,7 +327,7 @@ static void gpus_are_divided_one_by_one(void **state)
     expect(GT_ENERGY_GPU, 300, 500, 50, 0);
 }
 
-static void without_shares_of_sm_time_users_cannot_be_told_apart(void **state)
+TEST_WITH(without_shares_of_sm_time_users_cannot_be_told_apart, begin_board, end_board)
 {
     struct board *board = *state;
     add_devices(board, 1);
@@ -363,7 +338,7 @@ static void without_shares_of_sm_time_users_cannot_be_told_apart(void **state)
     expect(GT_ENERGY_GPU, 0, 0, 0, 300);
 }
 
-static void a_user_that_ended_in_the_window_keeps_its_share(void **state)
+TEST_WITH(a_user_that_ended_in_the_window_keeps_its_share, begin_board, end_board)
 {
     struct board *board = *state;
     add_devices(board, 1);
@@ -378,7 +353,7 @@ static void a_user_that_ended_in_the_window_keeps_its_share(void **state)
     expect(GT_ENERGY_GPU, 180, 0, 10, 0);
 }
 
-static void users_between_two_readings_of_the_counter_count(void **state)
+TEST_WITH(users_between_two_readings_of_the_counter_count, begin_board, end_board)
 {
     struct board *board = *state;
     add_devices(board, 1);
@@ -395,7 +370,7 @@ static void users_between_two_readings_of_the_counter_count(void **state)
     expect(GT_ENERGY_GPU, 900, 0, 0, 0);
 }
 
-static void work_of_users_that_cannot_be_seen_is_not_attributed(void **state)
+TEST_WITH(work_of_users_that_cannot_be_seen_is_not_attributed, begin_board, end_board)
 {
     struct board *board = *state;
     add_devices(board, 1);
@@ -404,7 +379,7 @@ static void work_of_users_that_cannot_be_seen_is_not_attributed(void **state)
     expect(GT_ENERGY_GPU, 0, 0, 0, 300);
 }
 
-static void users_of_a_slice_use_its_board(void **state)
+TEST_WITH(users_of_a_slice_use_its_board, begin_board, end_board)
 {
     struct board *board = *state;
     add_devices(board, 2);
@@ -415,7 +390,7 @@ static void users_of_a_slice_use_its_board(void **state)
     expect(GT_ENERGY_GPU, 300, 0, 0, 0);
 }
 
-static void idle_power_of_a_gpu_is_kept_apart(void **state)
+TEST_WITH(idle_power_of_a_gpu_is_kept_apart, begin_board, end_board)
 {
     struct board *board = *state;
     begin_with(GT_IDLE_EXCLUDE, 4);
@@ -430,7 +405,7 @@ static void idle_power_of_a_gpu_is_kept_apart(void **state)
 
 /* 70 W while idle, 400 W in use, under a counter that is new each tenth of a second; tracking begins on an idle board, whose counter
  * shows 0 at its first reading. */
-static void idle_power_is_not_taken_from_a_window_without_a_move(void **state)
+TEST_WITH(idle_power_is_not_taken_from_a_window_without_a_move, begin_board, end_board)
 {
     struct board *board = *state;
     static const double periods[] = {0.01, 0.05, 0.1, 1}, refresh[GT_ENERGY_DEVICES] = {0.001, 0.001, 0.1};
@@ -453,9 +428,8 @@ static void idle_power_is_not_taken_from_a_window_without_a_move(void **state)
 }
 
 /* 20 W while idle, counted in steps of 0.1 J that come each tenth of a second, as an energy relay has them. */
-static void idle_power_of_coarse_counters_is_right_at_short_periods(void **state)
+TEST_WITH(idle_power_of_coarse_counters_is_right_at_short_periods, begin, end)
 {
-    (void)state;
     static const double refresh[GT_ENERGY_DEVICES] = {0.1, 0.1, 0.1};
     begin_with(GT_IDLE_EXCLUDE, 8);
     gt_attribution_refresh(&attribution, refresh);
@@ -470,7 +444,7 @@ static void idle_power_of_coarse_counters_is_right_at_short_periods(void **state
 }
 
 /* Eight boards, 25 processes each, of which two are ours; random loads and powers. */
-static void eight_gpus_and_two_hundred_processes_add_up(void **state)
+TEST_WITH(eight_gpus_and_two_hundred_processes_add_up, begin_board, end_board)
 {
     struct board *board = *state;
     enum { BOARDS = 8, EACH = 25 };
@@ -497,41 +471,4 @@ static void eight_gpus_and_two_hundred_processes_add_up(void **state)
     assert_close(sum_of_parts(energy), all, 1e-9 * all);
     assert_close(energy->total, all, 1e-9 * all);
     assert_close(energy->job, truth, 1e-9 * truth);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-#define BOARD_TEST(name) cmocka_unit_test_setup_teardown(name, begin_board, end_board)
-        TEST(energy_follows_busy_time_of_its_own_window),
-        TEST(time_without_a_user_is_idle),
-        TEST(idle_energy_goes_where_the_policy_says),
-        TEST(idle_power_that_was_never_seen_is_not_guessed),
-        TEST(without_busy_time_nothing_is_attributed),
-        TEST(a_gap_is_covered_by_the_next_reading),
-        TEST(nobody_has_more_than_all),
-        TEST(each_package_is_divided_by_its_own_busy_time),
-        TEST(nobody_was_where_nothing_was_busy),
-        TEST(bound_time_that_is_known_late_stays_where_it_is),
-        TEST(time_that_nobody_showed_is_as_that_of_who_ended),
-        TEST(what_moved_may_have_been_where_it_costs_most_or_least),
-        TEST(without_cpu_times_packages_are_unattributed),
-        TEST(figures_keep_to_the_truth_at_any_period),
-        TEST(memory_follows_what_is_in_use),
-        TEST(memory_without_figures_is_not_attributed),
-        BOARD_TEST(a_gpu_of_ones_own_is_charged_whole),
-        BOARD_TEST(a_shared_gpu_is_divided_by_sm_time),
-        BOARD_TEST(gpus_are_divided_one_by_one),
-        BOARD_TEST(without_shares_of_sm_time_users_cannot_be_told_apart),
-        BOARD_TEST(a_user_that_ended_in_the_window_keeps_its_share),
-        BOARD_TEST(users_between_two_readings_of_the_counter_count),
-        BOARD_TEST(work_of_users_that_cannot_be_seen_is_not_attributed),
-        BOARD_TEST(users_of_a_slice_use_its_board),
-        BOARD_TEST(idle_power_of_a_gpu_is_kept_apart),
-        BOARD_TEST(idle_power_is_not_taken_from_a_window_without_a_move),
-        TEST(idle_power_of_coarse_counters_is_right_at_short_periods),
-        BOARD_TEST(eight_gpus_and_two_hundred_processes_add_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

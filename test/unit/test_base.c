@@ -1,27 +1,16 @@
 /* Errors, buffers, JSON text, machine roots, libraries. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/root.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/library.h"
+#include "support/test.h"
 
-static void the_first_error_stays(void **state)
+TEST(the_first_error_stays)
 {
-    (void)state;
     struct gt_error error = {0};
     assert_int_equal(gt_error_system(&error, ENOENT, "%s", "a.csv"), -ENOENT);
     assert_int_equal(gt_error_set(&error, EINVAL, "later"), -EINVAL);
@@ -37,9 +26,8 @@ static void the_first_error_stays(void **state)
     assert_int_equal(cut.path_length, sizeof cut.text - 1);
 }
 
-static void an_error_knows_the_path_it_begins_with(void **state)
+TEST(an_error_knows_the_path_it_begins_with)
 {
-    (void)state;
     struct gt_error file = {0}, line = {0}, none = {0}, kept = {0};
     gt_error_system(&file, ENOENT, "%s", "a b.csv");
     assert_int_equal(file.path_length, strlen("a b.csv"));
@@ -54,9 +42,8 @@ static void an_error_knows_the_path_it_begins_with(void **state)
     assert_int_equal(gt_error_copy(NULL, &file), -ENOENT);
 }
 
-static void a_buffer_keeps_its_first_failure(void **state)
+TEST(a_buffer_keeps_its_first_failure)
 {
-    (void)state;
     struct gt_buffer buffer = {.ceiling = 10};
     assert_int_equal(gt_buffer_printf(&buffer, "%s", "12345678"), 0);
     assert_int_equal(gt_buffer_text(&buffer, "901"), -EFBIG);
@@ -86,9 +73,8 @@ static void write_sample(struct gt_json *json)
 }
 
 /* Read again, each is the character that it was. */
-static void json_escapes_what_terminals_obey(void **state)
+TEST(json_escapes_what_terminals_obey)
 {
-    (void)state;
     static const struct {
         const char *text, *written;
     } cases[] = {
@@ -113,9 +99,8 @@ static void json_escapes_what_terminals_obey(void **state)
     }
 }
 
-static void json_is_laid_out_as_python_does(void **state)
+TEST(json_is_laid_out_as_python_does)
 {
-    (void)state;
     struct gt_buffer out = {0};
     struct gt_json json;
     gt_json_init(&json, &out, 1);
@@ -130,9 +115,8 @@ static void json_is_laid_out_as_python_does(void **state)
     gt_buffer_release(&out);
 }
 
-static void json_has_a_greatest_depth(void **state)
+TEST(json_has_a_greatest_depth)
 {
-    (void)state;
     struct gt_buffer out = {0};
     struct gt_json json;
     for (int depth = GT_JSON_DEPTH - 1; depth <= GT_JSON_DEPTH + 3; depth++) {
@@ -156,9 +140,8 @@ static void write_text(const char *path, const char *text)
     fclose(file);
 }
 
-static void a_root_stays_below_its_folder(void **state)
+TEST(a_root_stays_below_its_folder)
 {
-    (void)state;
     char folder[] = "/tmp/gpu-tracker-root-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/number", folder);
@@ -197,9 +180,8 @@ struct functions {
     void (*newer)(void);
 };
 
-static void a_missing_symbol_matters_only_when_required(void **state)
+TEST(a_missing_symbol_matters_only_when_required)
 {
-    (void)state;
     static const char *const names[] = {"libnothing.so.9", "libm.so.6", NULL};
     static const char *const none[] = {"libnothing.so.9", NULL};
     struct gt_symbol symbols[] = {GT_SYMBOL(functions, cosine, "cos", true),
@@ -225,9 +207,8 @@ static char *read_file(const struct gt_root *root, const char *path)
     return gt_root_read(root, path, text, sizeof text) < 0 ? NULL : text;
 }
 
-static void what_was_opened_early_is_read_when_it_cannot_be_opened_any_more(void **state)
+TEST(what_was_opened_early_is_read_when_it_cannot_be_opened_any_more)
 {
-    (void)state;
     struct gt_root root;
     char path[] = "/tmp/gt-early-XXXXXX", open[] = "/tmp/gt-early-XXXXXX";
     int secret = mkstemp(path), public = mkstemp(open);
@@ -251,20 +232,4 @@ static void what_was_opened_early_is_read_when_it_cannot_be_opened_any_more(void
     gt_root_close(&root);
     close(secret);
     close(public);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_opened_early_is_read_when_it_cannot_be_opened_any_more),
-        cmocka_unit_test(the_first_error_stays),
-        cmocka_unit_test(an_error_knows_the_path_it_begins_with),
-        cmocka_unit_test(a_buffer_keeps_its_first_failure),
-        cmocka_unit_test(json_is_laid_out_as_python_does),
-        cmocka_unit_test(json_escapes_what_terminals_obey),
-        cmocka_unit_test(json_has_a_greatest_depth),
-        cmocka_unit_test(a_root_stays_below_its_folder),
-        cmocka_unit_test(a_missing_symbol_matters_only_when_required),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,36 +1,17 @@
 /* Marking code blocks: each case marks in a forked process with a folder of its own, then reads the files it left. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "blocks/block.h"
 #include "support/folder.h"
 #include "support/marking.h"
+#include "support/test.h"
 #include "support/valgrind.h"
 
 #include <sqlite3.h>
-
-static void burn(double seconds)
-{
-    struct timespec time;
-    do
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    while ((double)time.tv_sec + (double)time.tv_nsec / 1e9 < seconds);
-}
 
 static void counted_work(void)
 {
@@ -38,9 +19,8 @@ static void counted_work(void)
     GT_BLOCK("step");
 }
 
-static void test_how_many_there_will_be(void **state)
+TEST(test_how_many_there_will_be)
 {
-    (void)state;
     char text[1000] = "";
     pid_t pid;
     assert_int_equal(marking_run(counted_work, &pid), 0);
@@ -52,38 +32,6 @@ static void test_how_many_there_will_be(void **state)
     assert_non_null(row);
     assert_true(strstr(row, ",12,") && strstr(row, ",12,") < strchr(row, '\n'));
     assert_null(strstr(strchr(row, '\n'), ",12,"));
-}
-
-static void nested_work(void)
-{
-    GT_BLOCK("outer");
-    {
-        GT_BLOCK("inner");
-        burn(0.05);
-    }
-}
-
-static void test_nested(void **state)
-{
-    (void)state;
-    struct marking_row row[8];
-    pid_t pid;
-    assert_int_equal(marking_run(nested_work, &pid), 0);
-    assert_int_equal(marking_read(marking_file_of(pid), row, 8), 4);
-    const char *const name[] = {"outer", "inner", "inner", "outer"};
-    for (int i = 0; i < 4; i++) {
-        assert_string_equal(row[i].name, name[i]);
-        assert_int_equal(row[i].position, i >= 2);
-        assert_int_equal(row[i].process, pid);
-        assert_int_equal(row[i].thread, pid);
-        assert_true(i == 0 || row[i].monotonic > row[i - 1].monotonic);
-    }
-    assert_int_equal(row[0].call, row[3].call);
-    assert_int_equal(row[1].call, row[2].call);
-    assert_int_not_equal(row[0].call, row[1].call);
-    SKIP_UNDER_VALGRIND();
-    double cpu_time = row[2].cpu_time - row[1].cpu_time;
-    assert_true(cpu_time > 0.03 && cpu_time < 0.06);
 }
 
 static void names_work(void)
@@ -98,9 +46,8 @@ static void names_work(void)
     GT_BLOCK("");
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static struct marking_row row[2000];
     pid_t pid;
     assert_int_equal(marking_run(names_work, &pid), 0);
@@ -118,51 +65,6 @@ static void test_names(void **state)
 
 enum { THREADS = 8, EACH = 2000 };
 
-static void *mark_many(void *argument)
-{
-    for (int i = 0; i < EACH; i++) {
-        GT_BLOCK("many");
-    }
-    return argument;
-}
-
-static void threads_work(void)
-{
-    pthread_t thread[THREADS];
-    for (int round = 0; round < 2; round++) { /* the second round takes the chunks that the first left */
-        for (int i = 0; i < THREADS; i++)
-            pthread_create(&thread[i], NULL, mark_many, NULL);
-        for (int i = 0; i < THREADS; i++)
-            pthread_join(thread[i], NULL);
-    }
-}
-
-static int by_call(const void *a, const void *b)
-{
-    const struct marking_row *x = a, *y = b;
-    return x->call != y->call ? (x->call > y->call) - (x->call < y->call) : (int)(x->position - y->position);
-}
-
-static void test_threads(void **state)
-{
-    (void)state;
-    enum { ROWS = 2 * 2 * THREADS * EACH };
-    struct marking_row *row = calloc(ROWS, sizeof *row);
-    assert_non_null(row);
-    pid_t pid;
-    assert_int_equal(marking_run(threads_work, &pid), 0);
-    assert_int_equal(marking_read(marking_file_of(pid), row, ROWS), ROWS);
-    qsort(row, ROWS, sizeof *row, by_call);
-    for (int i = 0; i < ROWS; i += 2) { /* each call has one start and one stop, of one thread */
-        assert_int_equal(row[i].position, GT_START);
-        assert_int_equal(row[i + 1].position, GT_STOP);
-        assert_int_equal(row[i].call, row[i + 1].call);
-        assert_int_equal(row[i].thread, row[i + 1].thread);
-        assert_true(i == 0 || row[i].call != row[i - 1].call);
-    }
-    free(row);
-}
-
 static void killed_work(void)
 {
     for (int i = 0; i < 777; i++) {
@@ -173,9 +75,8 @@ static void killed_work(void)
     raise(SIGKILL);
 }
 
-static void test_killed(void **state)
+TEST(test_killed)
 {
-    (void)state;
     static struct marking_row row[2000];
     pid_t pid;
     assert_int_equal(WTERMSIG(marking_run(killed_work, &pid)), SIGKILL);
@@ -200,9 +101,8 @@ static void fork_work(void)
     fclose(note);
 }
 
-static void test_fork(void **state)
+TEST(test_fork)
 {
-    (void)state;
     struct marking_row row[8];
     pid_t pid;
     assert_int_equal(marking_run(fork_work, &pid), 0);
@@ -231,9 +131,8 @@ static void leftover_work(void)
     GT_BLOCK("kept");
 }
 
-static void test_leftover_is_kept(void **state)
+TEST(test_leftover_is_kept)
 {
-    (void)state;
     struct marking_row row[8];
     pid_t pid;
     char name[64];
@@ -271,9 +170,8 @@ static void unwritable_cost_work(void)
     exit(spent[0] < spent[1] / 2 ? 0 : 1);
 }
 
-static void test_unwritable_costs_next_to_nothing(void **state)
+TEST(test_unwritable_costs_next_to_nothing)
 {
-    (void)state;
     pid_t pid;
     SKIP_UNDER_VALGRIND();
     assert_int_equal(marking_run(unwritable_cost_work, &pid), 0);
@@ -296,9 +194,8 @@ static void without_cpu_work(void)
 }
 
 /* Neither 0 nor the zeros that fill a page up, and no row crosses a page. */
-static void test_without_cpu_time(void **state)
+TEST(test_without_cpu_time)
 {
-    (void)state;
     static struct marking_row row[1000];
     static char text[200000];
     pid_t pid;
@@ -325,9 +222,8 @@ static void test_without_cpu_time(void **state)
     sqlite3_close(database);
 }
 
-static void test_unwritable_is_quiet(void **state)
+TEST(test_unwritable_is_quiet)
 {
-    (void)state;
     pid_t pid;
     assert_int_equal(marking_run(unwritable_work, &pid), 0);
 }
@@ -346,9 +242,8 @@ static void chosen_file_work(void)
     gt_block_end(&block); /* the second time does nothing */
 }
 
-static void test_chosen_file(void **state)
+TEST(test_chosen_file)
 {
-    (void)state;
     struct marking_row row[8];
     pid_t pid;
     assert_int_equal(marking_run(chosen_file_work, &pid), 0);
@@ -356,58 +251,4 @@ static void test_chosen_file(void **state)
     assert_string_equal(row[0].name, "here");
 }
 
-static void sqlite_work(void)
-{
-    struct gt_block_file *file;
-    if (gt_block_file_open(&file, "blocks.sqlite", 0, NULL) < 0)
-        exit(1);
-    struct gt_block open = gt_block_begin_in(file, "it's", 0);
-    struct gt_block block = gt_block_begin_in(file, "inner", 0);
-    gt_block_end(&block);
-    (void)open;
-    raise(SIGKILL);
-}
-
-static void test_sqlite(void **state)
-{
-    (void)state;
-    pid_t pid;
-    char path[128];
-    sqlite3 *database;
-    sqlite3_stmt *statement;
-    assert_int_equal(WTERMSIG(marking_run(sqlite_work, &pid)), SIGKILL);
-    snprintf(path, sizeof path, "%s/blocks.sqlite", test_folder);
-    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-    const char *sql = "SELECT process_id, code_block_name, position, call FROM blocks ORDER BY rowid";
-    assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
-    const char *const name[] = {"it's", "inner", "inner"};
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-        assert_int_equal(sqlite3_column_int(statement, 0), pid);
-        assert_string_equal((const char *)sqlite3_column_text(statement, 1), name[i]);
-        assert_int_equal(sqlite3_column_int(statement, 2), i == 2);
-        assert_int_equal(sqlite3_column_int(statement, 3), i == 0 ? 1 : 2);
-    }
-    assert_int_equal(sqlite3_step(statement), SQLITE_DONE);
-    sqlite3_finalize(statement);
-    sqlite3_close(database);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_how_many_there_will_be),
-        cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_leftover_is_kept),
-        cmocka_unit_test(test_unwritable_is_quiet),
-        cmocka_unit_test(test_unwritable_costs_next_to_nothing),
-        cmocka_unit_test(test_without_cpu_time),
-        cmocka_unit_test(test_chosen_file),
-        cmocka_unit_test(test_sqlite),
-    };
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
-}
+ALL_TESTS(folder_make, folder_remove)

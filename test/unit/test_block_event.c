@@ -1,19 +1,7 @@
 /* Reading and writing sub-tracking files, good and bad. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "blocks/block_event.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 static int enter_folder(void **state)
 {
@@ -58,9 +46,8 @@ static const struct {
     {"a quote without end", HEADER "1,\"a,0,5\n", -EBADMSG, 0, 0, "line 2: a quoted field has no end"},
 };
 
-static void test_files(void **state)
+TEST(test_files)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         write_file("file.csv", files[i].text);
         struct gt_block_event_list list = {0};
@@ -76,9 +63,8 @@ static void test_files(void **state)
     }
 }
 
-static void test_skipping_bad_rows(void **state)
+TEST(test_skipping_bad_rows)
 {
-    (void)state;
     write_file("file.csv", HEADER "1,a,0,5\n1,a,7,6\n1,a,1\n1,a,1,7\n");
     struct gt_block_event_list list = {.skip_bad = true};
     assert_int_equal(gt_block_event_list_add(&list, "file.csv", NULL), 0);
@@ -89,9 +75,8 @@ static void test_skipping_bad_rows(void **state)
     gt_block_event_list_release(&list);
 }
 
-static void test_names_and_paths(void **state)
+TEST(test_names_and_paths)
 {
-    (void)state;
     struct gt_block_event_list list = {0};
     struct gt_error error = {0};
     assert_int_equal(gt_block_event_list_add(&list, "missing.sqlite", &error), -ENOENT);
@@ -142,16 +127,14 @@ static void round_trip(const char *path)
     gt_block_event_list_release(&again);
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     round_trip("combined.csv");
     round_trip("combined.sqlite");
 }
 
-static void test_pairing(void **state)
+TEST(test_pairing)
 {
-    (void)state;
     static const struct {
         const char *more;
         size_t rows, calls;
@@ -183,12 +166,4 @@ static void test_pairing(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),           cmocka_unit_test(test_skipping_bad_rows),
-        cmocka_unit_test(test_names_and_paths), cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_pairing),
-    };
-    return cmocka_run_group_tests(tests, enter_folder, folder_remove);
-}
+ALL_TESTS(enter_folder, folder_remove)

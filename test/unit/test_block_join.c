@@ -1,15 +1,6 @@
 /* The sweep against a join by brute force, on random intervals and samples. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "blocks/block_join.h"
+#include "support/test.h"
 
 enum { BLOCKS = 5, MAX_CALLS = 40, MAX_SAMPLES = 60, ROUNDS = 2000 };
 
@@ -145,22 +136,19 @@ static void compare(bool in_order, unsigned seed)
     }
 }
 
-static void test_in_order(void **state)
+TEST(test_in_order)
 {
-    (void)state;
     compare(true, 1);
 }
 
-static void test_any_order(void **state)
+TEST(test_any_order)
 {
-    (void)state;
     compare(false, 2);
 }
 
 /* 10 a second from second 0 to 10, of which samples saw 3 to 7. */
-static void test_known_begin_and_end(void **state)
+TEST(test_known_begin_and_end)
 {
-    (void)state;
     struct gt_interval call[] = {
         {.name = 0, .start = 1, .stop = 2}, {.name = 1, .start = 6, .stop = 8}, {.name = 2, .start = 9, .stop = 20}};
     struct gt_intervals intervals = {.interval = call, .count = 3};
@@ -182,14 +170,4 @@ static void test_known_begin_and_end(void **state)
     assert_true(gt_block_join_overall(join).counter[1] == 5);
     assert_int_equal(gt_block_join_overall(join).timepoints, 5);
     gt_block_join_close(join);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_order),
-        cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_known_begin_and_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

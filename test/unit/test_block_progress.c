@@ -1,20 +1,8 @@
 /* How far a program is: rows of sub-tracking files as they are written. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "support/figures.h"
 #include "blocks/block.h"
 #include "blocks/block_progress.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 struct fixture {
     struct gt_block_progress *progress;
@@ -82,7 +70,7 @@ static void expect(const struct fixture *fixture, double now, const char *name, 
         assert_close(progress.left, left, 0.01);
 }
 
-static void test_epochs(void **state)
+TEST_WITH(test_epochs, set_up, tear_down)
 {
     const struct fixture *fixture = *state;
     expect(fixture, 1000, "", 0, 0, NAN);
@@ -102,7 +90,7 @@ static void test_epochs(void **state)
     expect(fixture, 1102, "", 0, 0, NAN);
 }
 
-static void test_the_pace_is_that_of_the_last_calls(void **state)
+TEST_WITH(test_the_pace_is_that_of_the_last_calls, set_up, tear_down)
 {
     const struct fixture *fixture = *state;
     call(1, "epoch", 0, 1000, 100);
@@ -111,7 +99,7 @@ static void test_the_pace_is_that_of_the_last_calls(void **state)
     expect(fixture, 1012, "epoch", 13, 100, 87);
 }
 
-static void test_inner_blocks_tell_before_the_first_has_ended(void **state)
+TEST_WITH(test_inner_blocks_tell_before_the_first_has_ended, set_up, tear_down)
 {
     const struct fixture *fixture = *state;
     mark(1, "epoch", GT_START, 1000, 3);
@@ -127,7 +115,7 @@ static void test_inner_blocks_tell_before_the_first_has_ended(void **state)
 }
 
 /* What is done in every round of something that is not counted tells of the round only. */
-static void test_what_begins_anew_tells_no_time(void **state)
+TEST_WITH(test_what_begins_anew_tells_no_time, set_up, tear_down)
 {
     const struct fixture *fixture = *state;
     for (int i = 0; i < 5; i++)
@@ -136,7 +124,7 @@ static void test_what_begins_anew_tells_no_time(void **state)
 }
 
 /* Each of `gpu-tracker block --total` is a process of its own; ranks of a training have all epochs each. */
-static void test_processes(void **state)
+TEST_WITH(test_processes, set_up, tear_down)
 {
     const struct fixture *fixture = *state;
     for (int i = 0; i < 3; i++)
@@ -148,7 +136,7 @@ static void test_processes(void **state)
     expect(fixture, 2020, "part", 4, 6, 10);
 }
 
-static void test_threads_beside_the_first_do_not_count(void **state)
+TEST_WITH(test_threads_beside_the_first_do_not_count, set_up, tear_down)
 {
     const struct fixture *fixture = *state;
     call(1, "epoch", 1000, 1001, 5);
@@ -156,7 +144,7 @@ static void test_threads_beside_the_first_do_not_count(void **state)
     expect(fixture, 1001, "epoch", 1, 5, 4);
 }
 
-static void test_rows_as_they_come(void **state)
+TEST_WITH(test_rows_as_they_come, set_up, tear_down)
 {
     const struct fixture *fixture = *state;
     write_text(1, "1,\"a \"\"b\"\",\nc\",0,1000,1,7,4,1000,0.1\r\n1,\"a \"\"b\"\",\nc\",1,10");
@@ -165,18 +153,4 @@ static void test_rows_as_they_come(void **state)
     expect(fixture, 1002, "a \"b\",\nc", 1, 4, 6);
     write_text(1, "nonsense\r\n1,a,x,y,z,1,2,3,4\r\n,,,,,,,,,,,,\r\n1,b,0,1003,1,8,-5,1,1\r\n\"");
     expect(fixture, 1002, "a \"b\",\nc", 1, 4, 6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_epochs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_pace_is_that_of_the_last_calls, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_inner_blocks_tell_before_the_first_has_ended, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_begins_anew_tells_no_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_processes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_threads_beside_the_first_do_not_count, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_rows_as_they_come, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,29 +1,19 @@
 /* Sub-tracking files that several processes write: whose they are, and that they are whole at any moment. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "blocks/block.h"
 #include "support/folder.h"
 #include "support/marking.h"
+#include "support/test.h"
 #include "support/valgrind.h"
 
 #include <sqlite3.h>
@@ -126,9 +116,8 @@ static void share_work(void)
         mark(open_file(name, ways[way].overwrite), "after", 1);
 }
 
-static void test_all_pairs(void **state)
+TEST(test_all_pairs)
 {
-    (void)state;
     for (way = 0; way < sizeof ways / sizeof *ways; way++) {
         pid_t pid;
         if (ways[way].leftover)
@@ -137,27 +126,6 @@ static void test_all_pairs(void **state)
             fail_msg("%s", ways[way].name);
         check_pairs(ways[way].name);
     }
-}
-
-/* One that has opened the file has ended, and with it all knowledge of it in memory. */
-static void one_after_another_work(void)
-{
-    for (int i = 0; i < CHILDREN; i++) {
-        if (fork() == 0) {
-            mark(open_file("sequence.csv", 1), "child", EACH);
-            _exit(0);
-        }
-        wait(NULL);
-    }
-}
-
-static void test_one_after_another(void **state)
-{
-    (void)state;
-    static struct marking_row row[2 * ALL];
-    pid_t pid;
-    assert_int_equal(marking_run(one_after_another_work, &pid), 0);
-    assert_int_equal(marking_read("sequence.csv", row, 2 * ALL), 2 * CHILDREN * EACH);
 }
 
 /* ---- other programs: this one, executed again (see main) ---- */
@@ -187,9 +155,8 @@ static int be_a_program(char **words)
     return -status;
 }
 
-static void test_an_earlier_run_is_not_joined(void **state)
+TEST(test_an_earlier_run_is_not_joined)
 {
-    (void)state;
     struct marking_row row[8];
     static const char *const names[] = {"runs.csv", "runs.sqlite"};
     for (size_t i = 0; i < 2; i++) {
@@ -201,35 +168,9 @@ static void test_an_earlier_run_is_not_joined(void **state)
     assert_int_equal(count_sql("runs.sqlite", "SELECT count(*) FROM data"), 2);
 }
 
-static void test_programs_started_as_parts_join(void **state)
-{
-    (void)state;
-    static struct marking_row row[16];
-    for (int i = 0; i < 3; i++) /* the parent of all does not open the file */
-        assert_int_equal(run_program("parts.csv", "1", getpid()), 0);
-    assert_int_equal(marking_read("parts.csv", row, 16), 6);
-}
-
-static void started_work(void)
-{
-    mark(open_file("started.csv", 0), "starter", 1);
-    if (run_program("started.csv", "1", 0) != 0) /* below the one that made the file */
-        exit(92);
-}
-
-static void test_a_program_joins_the_one_that_started_it(void **state)
-{
-    (void)state;
-    struct marking_row row[8];
-    pid_t pid;
-    assert_int_equal(marking_run(started_work, &pid), 0);
-    assert_int_equal(marking_read("started.csv", row, 8), 4);
-}
-
 /* A log that lies beside without its database would be taken for the new one's. It is nobody's to remove unasked. */
-static void test_an_old_log_is_not_read(void **state)
+TEST(test_an_old_log_is_not_read)
 {
-    (void)state;
     pid_t pid = fork();
     if (pid == 0) {
         if (chdir(test_folder) < 0)
@@ -375,9 +316,8 @@ static void mark_watch_kill(const char *name, int children, double seconds)
 }
 
 /* Nothing of those that are killed is missing, and nobody else is disturbed. */
-static void test_a_shared_database_survives_kills(void **state)
+TEST(test_a_shared_database_survives_kills)
 {
-    (void)state;
     pid_t pid[CHILDREN];
     memset(counts, 0, sizeof *counts);
     for (int i = 0; i < CHILDREN; i++) {
@@ -408,18 +348,16 @@ static void test_a_shared_database_survives_kills(void **state)
         count_sql("killed.sqlite", "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
 }
 
-static void test_a_file_of_its_own_is_whole_at_any_moment(void **state)
+TEST(test_a_file_of_its_own_is_whole_at_any_moment)
 {
-    (void)state;
     setenv(GT_BLOCKS_ENVIRONMENT, test_folder, 1);
     for (int round = 0; round < 20; round++)
         mark_watch_kill(NULL, 1, 0.03);
     unsetenv(GT_BLOCKS_ENVIRONMENT);
 }
 
-static void test_a_shared_file_is_whole_at_any_moment(void **state)
+TEST(test_a_shared_file_is_whole_at_any_moment)
 {
-    (void)state;
     for (int round = 0; round < 20; round++)
         mark_watch_kill("watched.csv", CHILDREN, 0.03);
 }
@@ -453,9 +391,8 @@ static void check_pages(const char *name)
     close(fd);
 }
 
-static void test_no_row_crosses_a_page(void **state)
+TEST(test_no_row_crosses_a_page)
 {
-    (void)state;
     pid_t pid;
     assert_int_equal(marking_run(growing_names_work, &pid), 0);
     for (int before = 0; before < 40; before++) {
@@ -495,9 +432,8 @@ static void removed_work(void)
     }
 }
 
-static void test_removed_files(void **state)
+TEST(test_removed_files)
 {
-    (void)state;
     pid_t pid;
     assert_int_equal(marking_run(removed_work, &pid), 0);
     assert_int_equal(access(folder_path("removed.csv"), F_OK), -1);
@@ -526,9 +462,8 @@ static void closing_work(void)
         exit(2);
 }
 
-static void test_descriptors_that_are_closed_and_used_again(void **state)
+TEST(test_descriptors_that_are_closed_and_used_again)
 {
-    (void)state;
     SKIP_UNDER_VALGRIND();
     struct marking_row row[16];
     pid_t pid;
@@ -550,9 +485,8 @@ static void limited_work(void)
         exit(2);
 }
 
-static void test_a_full_disk_leaves_whole_rows(void **state)
+TEST(test_a_full_disk_leaves_whole_rows)
 {
-    (void)state;
     static struct marking_row row[1000];
     pid_t pid;
     assert_int_equal(marking_run(limited_work, &pid), 0);
@@ -586,9 +520,8 @@ static void forking_work(void)
     pthread_join(thread[1], NULL);
 }
 
-static void test_forks_beside_threads(void **state)
+TEST(test_forks_beside_threads)
 {
-    (void)state;
     static struct marking_row row[1000];
     pid_t pid;
     assert_int_equal(marking_run(forking_work, &pid), 0);
@@ -602,25 +535,9 @@ static int make_all(void **state)
     return counts == MAP_FAILED ? -1 : folder_make(state);
 }
 
+ALL_TESTS(make_all, folder_remove)
+
 int main(int count, char **words)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_pairs),
-        cmocka_unit_test(test_one_after_another),
-        cmocka_unit_test(test_an_earlier_run_is_not_joined),
-        cmocka_unit_test(test_programs_started_as_parts_join),
-        cmocka_unit_test(test_a_program_joins_the_one_that_started_it),
-        cmocka_unit_test(test_an_old_log_is_not_read),
-        cmocka_unit_test(test_a_file_of_its_own_is_whole_at_any_moment),
-        cmocka_unit_test(test_a_shared_file_is_whole_at_any_moment),
-        cmocka_unit_test(test_a_shared_database_survives_kills),
-        cmocka_unit_test(test_no_row_crosses_a_page),
-        cmocka_unit_test(test_removed_files),
-        cmocka_unit_test(test_descriptors_that_are_closed_and_used_again),
-        cmocka_unit_test(test_a_full_disk_leaves_whole_rows),
-        cmocka_unit_test(test_forks_beside_threads),
-    };
-    if (count > 3)
-        return be_a_program(words);
-    return cmocka_run_group_tests(tests, make_all, folder_remove);
+    return count > 3 ? be_a_program(words) : test_run(words[1]);
 }

@@ -1,22 +1,10 @@
 /* Control groups, found in stored machines of every kind. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "collect/cgroup/cgroup.h"
 #include "collect/cgroup/control_group.h"
-#include "support/figures.h"
+#include "support/test.h"
 
 extern const struct gt_collector_type gt_collector_cgroup;
 
@@ -64,7 +52,7 @@ static struct gt_cgroup_place locate(const struct stored *stored, const char *gr
     return place;
 }
 
-static void version_2_is_found(void **state)
+TEST_WITH(version_2_is_found, open_stored, close_stored)
 {
     struct gt_cgroup_place place = locate(
         *state, "0::/user.slice/user-1000.slice/session-3.scope\n",
@@ -75,7 +63,7 @@ static void version_2_is_found(void **state)
     assert_string_equal(place.path[GT_CGROUP_CPUACCT], "");
 }
 
-static void version_1_is_found_with_controllers_mounted_together(void **state)
+TEST_WITH(version_1_is_found_with_controllers_mounted_together, open_stored, close_stored)
 {
     struct gt_cgroup_place place = locate(
         *state,
@@ -92,7 +80,7 @@ static void version_1_is_found_with_controllers_mounted_together(void **state)
     assert_false(place.schedules[GT_CGROUP_MEMORY]);
 }
 
-static void a_hybrid_has_both(void **state)
+TEST_WITH(a_hybrid_has_both, open_stored, close_stored)
 {
     struct gt_cgroup_place place = locate(*state, "4:memory:/a\n2:cpuacct:/\n0::/b\n",
                                           "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
@@ -105,7 +93,7 @@ static void a_hybrid_has_both(void **state)
 }
 
 /* A container without a namespace of control groups sees long names, and of the hierarchies only its own part. */
-static void a_container_sees_its_part(void **state)
+TEST_WITH(a_container_sees_its_part, open_stored, close_stored)
 {
     struct gt_cgroup_place place = locate(
         *state, "4:memory:/docker/0af3/job\n3:cpuacct:/docker/0af31\n",
@@ -115,13 +103,13 @@ static void a_container_sees_its_part(void **state)
     assert_string_equal(place.path[GT_CGROUP_CPUACCT], "");
 }
 
-static void a_container_with_a_namespace_sees_a_top(void **state)
+TEST_WITH(a_container_with_a_namespace_sees_a_top, open_stored, close_stored)
 {
     struct gt_cgroup_place place = locate(*state, "0::/\n", "35 31 0:32 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
     assert_string_equal(place.path[GT_CGROUP_UNIFIED], "sys/fs/cgroup");
 }
 
-static void what_cannot_be_reached_has_no_path(void **state)
+TEST_WITH(what_cannot_be_reached_has_no_path, open_stored, close_stored)
 {
     struct stored *stored = *state;
     struct gt_cgroup_place place;
@@ -135,7 +123,7 @@ static void what_cannot_be_reached_has_no_path(void **state)
     assert_int_equal(gt_cgroup_locate(&place, &stored->root, 8, NULL), -ENOENT);
 }
 
-static void odd_lines_are_passed_over(void **state)
+TEST_WITH(odd_lines_are_passed_over, open_stored, close_stored)
 {
     struct gt_cgroup_place place = locate(*state, "nonsense\n:\n0:\n0::relative\n0::/a b\n",
                                           "\n1 2 3\n1 2 0:1 / /x rw\n1 2 0:1 / /x rw - cgroup2\n"
@@ -143,7 +131,7 @@ static void odd_lines_are_passed_over(void **state)
     assert_string_equal(place.path[GT_CGROUP_UNIFIED], "mnt/with space\\/a b");
 }
 
-static void version_2_figures_are_read(void **state)
+TEST_WITH(version_2_figures_are_read, open_stored, close_stored)
 {
     struct stored *stored = *state;
     struct gt_cgroup_place place = {.path[GT_CGROUP_UNIFIED] = "cg/job"};
@@ -165,7 +153,7 @@ static void version_2_figures_are_read(void **state)
     gt_cgroup_close(cgroup);
 }
 
-static void version_1_figures_are_read(void **state)
+TEST_WITH(version_1_figures_are_read, open_stored, close_stored)
 {
     struct stored *stored = *state;
     struct gt_cgroup_place place = {.path = {[GT_CGROUP_MEMORY] = "m", [GT_CGROUP_CPUACCT] = "c"}};
@@ -184,7 +172,7 @@ static void version_1_figures_are_read(void **state)
     gt_cgroup_close(cgroup);
 }
 
-static void the_collector_fills_the_job_from_its_own_group_only(void **state)
+TEST_WITH(the_collector_fills_the_job_from_its_own_group_only, open_stored, close_stored)
 {
     struct stored *stored = *state;
     struct gt_cgroup_place place = {.path[GT_CGROUP_UNIFIED] = "cg"};
@@ -217,7 +205,7 @@ static void the_collector_fills_the_job_from_its_own_group_only(void **state)
     gt_cgroup_close(cgroup);
 }
 
-static void a_stored_machine_takes_none(void **state)
+TEST_WITH(a_stored_machine_takes_none, open_stored, close_stored)
 {
     struct stored *stored = *state;
     struct gt_cgroup *cgroup;
@@ -240,7 +228,7 @@ static void assert_reading(struct gt_group_memory *memory, struct gt_group_readi
 
 static const struct gt_group_reading unknown_memory = {NAN, NAN, NAN, NAN, NAN};
 
-static void memory_of_a_group_of_version_2(void **state)
+TEST_WITH(memory_of_a_group_of_version_2, open_stored, close_stored)
 {
     struct stored *stored = *state;
     struct gt_group_memory memory;
@@ -268,7 +256,7 @@ static void memory_of_a_group_of_version_2(void **state)
 }
 
 /* The sums without "total_" are of the group alone, without those below it. */
-static void memory_of_a_group_of_version_1(void **state)
+TEST_WITH(memory_of_a_group_of_version_1, open_stored, close_stored)
 {
     struct stored *stored = *state;
     struct gt_group_memory memory;
@@ -287,7 +275,7 @@ static void memory_of_a_group_of_version_1(void **state)
     gt_group_memory_close(&memory);
 }
 
-static void memory_that_a_group_does_not_show_is_missing(void **state)
+TEST_WITH(memory_that_a_group_does_not_show_is_missing, open_stored, close_stored)
 {
     struct stored *stored = *state;
     struct gt_group_memory memory = {0};
@@ -306,26 +294,4 @@ static void memory_that_a_group_does_not_show_is_missing(void **state)
     gt_group_memory_open(&memory, &stored->root, 7, "sys/fs/cgroup/pod");
     assert_reading(&memory, (struct gt_group_reading){500, NAN, NAN, 600, NAN});
     gt_group_memory_close(&memory);
-}
-
-int main(void)
-{
-#define STORED(name) cmocka_unit_test_setup_teardown(name, open_stored, close_stored)
-    const struct CMUnitTest tests[] = {
-        STORED(memory_of_a_group_of_version_2),
-        STORED(memory_of_a_group_of_version_1),
-        STORED(memory_that_a_group_does_not_show_is_missing),
-        STORED(version_2_is_found),
-        STORED(version_1_is_found_with_controllers_mounted_together),
-        STORED(a_hybrid_has_both),
-        STORED(a_container_sees_its_part),
-        STORED(a_container_with_a_namespace_sees_a_top),
-        STORED(what_cannot_be_reached_has_no_path),
-        STORED(odd_lines_are_passed_over),
-        STORED(version_2_figures_are_read),
-        STORED(version_1_figures_are_read),
-        STORED(the_collector_fills_the_job_from_its_own_group_only),
-        STORED(a_stored_machine_takes_none),
-    };
-    return cmocka_run_group_tests_name("control group", tests, NULL, NULL);
 }

@@ -1,27 +1,16 @@
 /* Control groups, made on the running machine where that is allowed. */
-#include <errno.h>
 #include <limits.h>
 #include <linux/sched.h>
-#include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "collect/cgroup/cgroup.h"
+#include "support/test.h"
 #include "support/valgrind.h"
 
 struct live {
@@ -126,7 +115,7 @@ static void touch_and_burn(void)
     } while (time.tv_sec == 0 && time.tv_nsec < 200000000);
 }
 
-static void the_group_tells_what_its_processes_use(void **state)
+TEST_WITH(the_group_tells_what_its_processes_use, open_live, close_live)
 {
     SKIP_UNDER_VALGRIND();
     struct live *live = *state;
@@ -157,7 +146,7 @@ static void nothing(void)
 {
 }
 
-static void an_occupied_group_stays(void **state)
+TEST_WITH(an_occupied_group_stays, open_live, close_live)
 {
     SKIP_UNDER_VALGRIND();
     struct live *live = *state;
@@ -174,7 +163,7 @@ static void an_occupied_group_stays(void **state)
     assert_int_equal(count, 1);
 }
 
-static void ended_processes_still_count(void **state)
+TEST_WITH(ended_processes_still_count, open_live, close_live)
 {
     SKIP_UNDER_VALGRIND();
     struct live *live = *state;
@@ -190,7 +179,7 @@ static void ended_processes_still_count(void **state)
 }
 
 /* What a killed tracker left behind under the same number does not count. */
-static void a_left_over_group_is_replaced(void **state)
+TEST_WITH(a_left_over_group_is_replaced, open_live, close_live)
 {
     SKIP_UNDER_VALGRIND();
     struct live *live = *state;
@@ -254,7 +243,7 @@ static void measure_in_delegated_group(const char *group)
     _exit(0);
 }
 
-static void a_delegated_group_gives_memory(void **state)
+TEST_WITH(a_delegated_group_gives_memory, open_live, close_live)
 {
     SKIP_UNDER_VALGRIND();
     struct live *live = *state;
@@ -285,9 +274,8 @@ static void a_delegated_group_gives_memory(void **state)
         skip();
 }
 
-static void a_user_without_the_right_is_told_so(void **state)
+TEST(a_user_without_the_right_is_told_so)
 {
-    (void)state;
     if (geteuid() != 0)
         skip();
     pid_t pid = fork();
@@ -307,18 +295,4 @@ static void a_user_without_the_right_is_told_so(void **state)
     int status;
     waitpid(pid, &status, 0);
     assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-#define LIVE(name) cmocka_unit_test_setup_teardown(name, open_live, close_live)
-    const struct CMUnitTest tests[] = {
-        LIVE(the_group_tells_what_its_processes_use),
-        LIVE(an_occupied_group_stays),
-        LIVE(ended_processes_still_count),
-        LIVE(a_left_over_group_is_replaced),
-        LIVE(a_delegated_group_gives_memory),
-        cmocka_unit_test(a_user_without_the_right_is_told_so),
-    };
-    return cmocka_run_group_tests_name("control group, live", tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* Dates and moments, as files have them. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <math.h>
-#include <stdlib.h>
-
 #include "base/clock.h"
+#include "support/test.h"
 
-static void dates_with_and_without_a_zone(void **state)
+TEST(dates_with_and_without_a_zone)
 {
-    (void)state;
     setenv("TZ", "UTC-1", 1);
     tzset();
     static const struct {
@@ -39,9 +31,8 @@ static void dates_with_and_without_a_zone(void **state)
     }
 }
 
-static void moments(void **state)
+TEST(moments)
 {
-    (void)state;
     int64_t ns;
     assert_true(gt_time_read("1700000000.5", &ns));
     assert_true(ns == INT64_C(1700000000500000000));
@@ -52,10 +43,4 @@ static void moments(void **state)
     assert_false(gt_time_read("12.5", &ns));
     assert_false(gt_time_read("1970-01-02", &ns));
     assert_false(gt_time_read("", &ns));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(dates_with_and_without_a_zone), cmocka_unit_test(moments)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* Figures over time in bounded memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-#include <math.h>
-
 #include "aggregate/course.h"
-#include "support/figures.h"
 #include "base/clock.h"
+#include "support/test.h"
 
 static struct gt_sample_course course;
 static struct gt_row row[GT_FIXED_ROWS + 1];
@@ -55,9 +46,8 @@ static const float *values_of(int line)
 
 /* ---- a course ---- */
 
-static void lines_keep_their_peaks(void **state)
+TEST(lines_keep_their_peaks)
 {
-    (void)state;
     struct gt_course *lines = gt_course_new(GT_SECOND / 100, GT_COURSE_SPANS, 2, false);
     for (int i = 0; i < 100000; i++)
         gt_course_take(lines, i * (GT_SECOND / 10), (const double[]){i == 54321 ? 100 : i % 2, NAN});
@@ -74,9 +64,8 @@ static void lines_keep_their_peaks(void **state)
 
 /* ---- of a recording, for small pictures ---- */
 
-static void an_hour_at_ten_hertz_fits_and_keeps_its_peak_in_place(void **state)
+TEST(an_hour_at_ten_hertz_fits_and_keeps_its_peak_in_place)
 {
-    (void)state;
     begin(false);
     for (int i = 0; i <= 36000; i++)
         add(i * 0.1, GT_SCOPE_COMBINED, GT_RAM, i == 12345 ? 9e9 : 1e9);
@@ -94,52 +83,9 @@ static void an_hour_at_ten_hertz_fits_and_keeps_its_peak_in_place(void **state)
     assert_int_equal(peaks, 1);
 }
 
-static void small_pictures_of_a_fine_course_are_the_same(void **state)
-{
-    (void)state;
-    double coarse[GT_COURSE_SPANS], time[GT_COURSE_SPANS];
-    for (int is_fine = 0; is_fine < 2; is_fine++) {
-        begin(is_fine);
-        for (int i = 0; i <= 36000; i++)
-            add(i * 0.1, GT_SCOPE_COMBINED, GT_RAM, i % 777 * 1e6);
-        int line = line_of(GT_SCOPE_COMBINED, GT_RAM);
-        assert_true(is_fine == (gt_course_step(course.course) > 1));
-        for (size_t i = 0; i < gt_sample_course_points(&course); i++) {
-            assert_true(!is_fine || coarse[i] == gt_sample_course_point(&course, line, i));
-            assert_true(!is_fine || time[i] == gt_sample_course_time(&course, i));
-            coarse[i] = gt_sample_course_point(&course, line, i);
-            time[i] = gt_sample_course_time(&course, i);
-        }
-    }
-}
-
-static void rates_are_averaged_over_all_their_samples(void **state)
-{
-    (void)state;
-    begin(false);
-    for (int i = 0; i < 4096; i++)
-        add(i * 0.001, GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, i % 2 ? 2.0 : 1.0);
-    int line = line_of(GT_SCOPE_COMBINED, GT_CPU_UTILIZATION);
-    for (size_t i = 0; i < gt_sample_course_points(&course); i++)
-        assert_true(fabs(gt_sample_course_point(&course, line, i) - 1.5) < 1e-9);
-}
-
-static void a_counter_shows_its_growth(void **state)
-{
-    (void)state;
-    begin(false);
-    static const double counted[] = {100, 103, NAN, 110}, watts[] = {NAN, 30, 30, 35};
-    for (int i = 0; i < 4; i++)
-        add(i * 0.1, GT_SCOPE_SYSTEM, GT_CPU_ENERGY, counted[i]);
-    int line = line_of(GT_SCOPE_SYSTEM, GT_CPU_ENERGY);
-    for (size_t i = 0; i < 4; i++)
-        assert_close(gt_sample_course_point(&course, line, i * 100), watts[i], 1e-6);
-}
-
 /* 8 GPUs of 200 W whose counters are read every 1.1 s, and samples every 0.1 s. */
-static void a_source_slower_than_the_samples_has_the_power_between_its_readings(void **state)
+TEST(a_source_slower_than_the_samples_has_the_power_between_its_readings)
 {
-    (void)state;
     begin(true);
     for (int i = 0; i < 100; i++)
         add(i * 0.1, GT_SCOPE_COMBINED, GT_GPU_ENERGY, i % 11 ? NAN : 1600 * i * 0.1);
@@ -148,22 +94,8 @@ static void a_source_slower_than_the_samples_has_the_power_between_its_readings(
         assert_true(i < 11 ? isnan(value[i]) : fabsf(value[i] - 1600) < 0.1F);
 }
 
-static void a_source_that_is_read_once_a_second_repeats_nothing(void **state)
+TEST(a_counter_that_is_away_for_long_has_no_rate)
 {
-    (void)state;
-    begin(true);
-    for (int i = 0; i < 100; i++)
-        add(i * 0.1, GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT, (i < 50 ? i / 10 : 4) * 1e6);
-    const float *value = values_of(line_of(GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT));
-    for (int i = 10; i < 45; i++)
-        assert_true(fabsf(value[i] - 1e6F) < 1);
-    for (int i = 60; i < 100; i++)
-        assert_true(value[i] == 0);
-}
-
-static void a_counter_that_is_away_for_long_has_no_rate(void **state)
-{
-    (void)state;
     begin(true);
     for (int i = 0; i < 20; i++)
         add(i, GT_SCOPE_SYSTEM, GT_CPU_ENERGY, i < 3 ? 10 * i : NAN);
@@ -171,9 +103,8 @@ static void a_counter_that_is_away_for_long_has_no_rate(void **state)
     assert_true(value[6] == 10 && isnan(value[7]) && isnan(value[19]));
 }
 
-static void what_was_never_measured_is_unknown(void **state)
+TEST(what_was_never_measured_is_unknown)
 {
-    (void)state;
     begin(false);
     assert_int_equal(gt_sample_course_points(&course), 0);
     add(0, GT_SCOPE_SYSTEM, GT_RAM, 1);
@@ -186,9 +117,8 @@ static void what_was_never_measured_is_unknown(void **state)
 
 /* ---- of a recording, for pages ---- */
 
-static void each_sample_and_the_extremes_of_each_span_are_kept(void **state)
+TEST(each_sample_and_the_extremes_of_each_span_are_kept)
 {
-    (void)state;
     begin(true);
     for (int i = 0; i < 40000; i++)
         add(i * 0.1, GT_SCOPE_COMBINED, GT_RAM, i == 12345 ? 9e9 : i % 2 ? 1e9 : 3e9);
@@ -211,37 +141,8 @@ static void each_sample_and_the_extremes_of_each_span_are_kept(void **state)
     assert_int_equal(peaks, 1);
 }
 
-static void counters_become_rates_from_one_reading_to_the_next(void **state)
+TEST(beyond_a_number_of_values_the_first_lines_are_left)
 {
-    (void)state;
-    begin(true);
-    static const double counted[] = {100, 300, NAN, 500, 900};
-    for (int i = 0; i < 5; i++)
-        add(i * 2, GT_SCOPE_COMBINED, GT_READ_BYTES, counted[i]);
-    const float *value = values_of(line_of(GT_SCOPE_COMBINED, GT_READ_BYTES));
-    assert_true(isnan(value[0]) && value[1] == 100.0F && value[2] == 100.0F && value[3] == 50.0F && value[4] == 200.0F);
-    assert_int_equal(gt_sample_course_find(&course, GT_SCOPE_COMBINED, GT_WRITTEN_BYTES, -1), -1);
-    assert_int_equal(gt_sample_course_find(&course, GT_SCOPE_COMBINED, GT_RAM, -1), -1);
-}
-
-static void a_gpu_has_a_line_of_its_own(void **state)
-{
-    (void)state;
-    begin(true);
-    add(0, GT_SCOPE_COMBINED, GT_RAM, 1);
-    add(1, GT_SCOPE_GPU, GT_GPU_UTILIZATION, 0.25);
-    add(2, GT_SCOPE_COMBINED, GT_RAM, 1); /* without rows of GPUs */
-    add(3, GT_SCOPE_GPU, GT_GPU_UTILIZATION, 0.75);
-    int line = line_of(GT_SCOPE_GPU, GT_GPU_UTILIZATION);
-    const float *value = values_of(line);
-    assert_int_equal(gt_sample_course_find(&course, GT_SCOPE_GPU, GT_GPU_UTILIZATION, 0), -1);
-    assert_int_equal(course.course->line[line].values, 4);
-    assert_true(isnan(value[0]) && value[1] == 0.25F && isnan(value[2]) && value[3] == 0.75F);
-}
-
-static void beyond_a_number_of_values_the_first_lines_are_left(void **state)
-{
-    (void)state;
     enum { LINES = 64, TAKEN = 2 * (GT_COURSE_VALUES / LINES) };
     double value[LINES];
     struct gt_course *lines = gt_course_new(GT_SECOND / 100, GT_COURSE_FINE_SPANS, LINES, true);
@@ -259,9 +160,8 @@ static void beyond_a_number_of_values_the_first_lines_are_left(void **state)
     gt_course_release(lines);
 }
 
-static void beyond_a_number_of_samples_spans_are_what_is_left(void **state)
+TEST(beyond_a_number_of_samples_spans_are_what_is_left)
 {
-    (void)state;
     begin(true);
     for (int i = 0; i <= GT_COURSE_SAMPLES; i++)
         add(i * 0.001, GT_SCOPE_COMBINED, GT_RAM, i == 5000 ? 7 : 2);
@@ -274,23 +174,4 @@ static void beyond_a_number_of_samples_spans_are_what_is_left(void **state)
     assert_true(span.most == 7 && span.least == 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_keep_their_peaks),
-        cmocka_unit_test(an_hour_at_ten_hertz_fits_and_keeps_its_peak_in_place),
-        cmocka_unit_test(small_pictures_of_a_fine_course_are_the_same),
-        cmocka_unit_test(rates_are_averaged_over_all_their_samples),
-        cmocka_unit_test(a_counter_shows_its_growth),
-        cmocka_unit_test(a_source_slower_than_the_samples_has_the_power_between_its_readings),
-        cmocka_unit_test(a_source_that_is_read_once_a_second_repeats_nothing),
-        cmocka_unit_test(a_counter_that_is_away_for_long_has_no_rate),
-        cmocka_unit_test(what_was_never_measured_is_unknown),
-        cmocka_unit_test(each_sample_and_the_extremes_of_each_span_are_kept),
-        cmocka_unit_test(counters_become_rates_from_one_reading_to_the_next),
-        cmocka_unit_test(a_gpu_has_a_line_of_its_own),
-        cmocka_unit_test(beyond_a_number_of_values_the_first_lines_are_left),
-        cmocka_unit_test(beyond_a_number_of_samples_spans_are_what_is_left),
-    };
-    return cmocka_run_group_tests_name("course", tests, NULL, end);
-}
+ALL_TESTS(NULL, end)

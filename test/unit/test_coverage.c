@@ -1,16 +1,8 @@
 /* For how much of the time an energy counter is known to have counted. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "aggregate/coverage.h"
 #include "base/clock.h"
 #include "record/recorder_state.h"
-#include "support/figures.h"
+#include "support/test.h"
 
 static const int64_t START = 100 * GT_SECOND;
 static struct gt_coverage coverage;
@@ -42,9 +34,8 @@ static void expect(double now, double missing, const char *gap)
     assert_string_equal(text, gap);
 }
 
-static void a_counter_that_moves_covers_everything(void **state)
+TEST_WITH(a_counter_that_moves_covers_everything, begin, NULL)
 {
-    (void)state;
     for (int i = 1; i <= 20; i++)
         add(0.1 * i, 5.0 * i);
     expect(2, 0, "");
@@ -52,9 +43,8 @@ static void a_counter_that_moves_covers_everything(void **state)
     assert_close(coverage.most_watts, 50, 1e-6);
 }
 
-static void a_reading_that_failed_is_made_up_for_by_the_next(void **state)
+TEST_WITH(a_reading_that_failed_is_made_up_for_by_the_next, begin, NULL)
 {
-    (void)state;
     add(1, 10);
     add(2, NAN);
     expect(2, 1, "from 1 s on: its counter could not be read");
@@ -63,9 +53,8 @@ static void a_reading_that_failed_is_made_up_for_by_the_next(void **state)
     expect(3, 0, "");
 }
 
-static void time_since_a_reading_long_ago_is_missing_until_the_next(void **state)
+TEST_WITH(time_since_a_reading_long_ago_is_missing_until_the_next, begin, NULL)
 {
-    (void)state;
     add(1, 10);
     expect(1.05, 0, "");
     expect(1.4, 0.4, "from 1 s on: its counter could not be read");
@@ -77,18 +66,16 @@ static void time_since_a_reading_long_ago_is_missing_until_the_next(void **state
     assert_false(gt_coverage_is_waiting(&coverage, at(10)));
 }
 
-static void time_before_a_late_first_reading_is_missing(void **state)
+TEST_WITH(time_before_a_late_first_reading_is_missing, begin, NULL)
 {
-    (void)state;
     add(4, 0);
     expect(4, 4, "from 0 s to 4 s: its counter could not be read");
     add(10, 90);
     expect(10, 4, "from 0 s to 4 s: its counter could not be read");
 }
 
-static void a_device_that_slept_at_first_is_covered(void **state)
+TEST_WITH(a_device_that_slept_at_first_is_covered, begin, NULL)
 {
-    (void)state;
     for (int i = 1; i < 10; i++)
         gt_coverage_add(&coverage, at(i), NAN, 0, true);
     add(9.05, 0);
@@ -96,18 +83,16 @@ static void a_device_that_slept_at_first_is_covered(void **state)
 }
 
 /* Its driver was opened late: the joules before the first reading are not among those counted. */
-static void a_counter_that_begins_late_misses_the_time_before(void **state)
+TEST_WITH(a_counter_that_begins_late_misses_the_time_before, begin, NULL)
 {
-    (void)state;
     gt_coverage_init(&coverage, at(0), 0.1);
     add(1.5, 0);
     add(2, 10);
     expect(2, 1.5, "from 0 s to 1.5 s: its counter could not be read");
 }
 
-static void what_cannot_be_read_any_more_is_missing_to_the_end(void **state)
+TEST_WITH(what_cannot_be_read_any_more_is_missing_to_the_end, begin, NULL)
 {
-    (void)state;
     add(1, 10);
     for (int i = 2; i <= 10; i++)
         add(i, NAN);
@@ -115,9 +100,8 @@ static void what_cannot_be_read_any_more_is_missing_to_the_end(void **state)
     assert_true(gt_coverage_is_broken(&coverage, at(10)));
 }
 
-static void what_could_not_be_read_at_the_start_is_missing(void **state)
+TEST_WITH(what_could_not_be_read_at_the_start_is_missing, begin, NULL)
 {
-    (void)state;
     for (int i = 1; i < 5; i++)
         add(i, NAN);
     add(5, 0);
@@ -125,9 +109,8 @@ static void what_could_not_be_read_at_the_start_is_missing(void **state)
     expect(6, 5, "from 0 s to 5 s: its counter could not be read");
 }
 
-static void a_counter_that_stands_still_is_missing_from_its_last_move_on(void **state)
+TEST_WITH(a_counter_that_stands_still_is_missing_from_its_last_move_on, begin, NULL)
 {
-    (void)state;
     for (int i = 1; i <= 10; i++)
         add(0.1 * i, i);
     for (int i = 11; i <= 14; i++)
@@ -142,9 +125,8 @@ static void a_counter_that_stands_still_is_missing_from_its_last_move_on(void **
     expect(3.2, 2.1, "from 1 s to 3.1 s: its counter stood still");
 }
 
-static void a_slow_counter_may_stand_still_for_longer(void **state)
+TEST_WITH(a_slow_counter_may_stand_still_for_longer, begin, NULL)
 {
-    (void)state;
     gt_coverage_init(&coverage, START, 0.1);
     add(1, 10);
     for (int i = 1; i <= 15; i++)
@@ -152,9 +134,8 @@ static void a_slow_counter_may_stand_still_for_longer(void **state)
     expect(2.5, 0, "");
 }
 
-static void a_counter_that_was_set_back_misses_that_time(void **state)
+TEST_WITH(a_counter_that_was_set_back_misses_that_time, begin, NULL)
 {
-    (void)state;
     add(1, 10);
     gt_coverage_add(&coverage, at(2), 12, INFINITY, false);
     add(3, 22);
@@ -162,9 +143,8 @@ static void a_counter_that_was_set_back_misses_that_time(void **state)
 }
 
 /* As a relay that was started again: from the figure that was reached before. */
-static void a_counter_that_goes_on_from_the_same_figure_misses_that_time(void **state)
+TEST_WITH(a_counter_that_goes_on_from_the_same_figure_misses_that_time, begin, NULL)
 {
-    (void)state;
     gt_coverage_init(&coverage, START, 0.1);
     add(1, 10);
     add(1.5, NAN);
@@ -176,9 +156,8 @@ static void a_counter_that_goes_on_from_the_same_figure_misses_that_time(void **
     assert_true(isfinite(coverage.doubt));
 }
 
-static void one_of_several_that_stands_still_is_told_as_such(void **state)
+TEST_WITH(one_of_several_that_stands_still_is_told_as_such, begin, NULL)
 {
-    (void)state;
     add(1, 10);
     gt_coverage_add(&coverage, at(2), 12, -INFINITY, false);
     gt_coverage_add(&coverage, at(3), 14, -INFINITY, false);
@@ -187,9 +166,8 @@ static void one_of_several_that_stands_still_is_told_as_such(void **state)
     assert_true(coverage.doubt == 0);
 }
 
-static void several_times_away_are_told_as_one_stretch(void **state)
+TEST_WITH(several_times_away_are_told_as_one_stretch, begin, NULL)
 {
-    (void)state;
     add(1, 10);
     gt_coverage_add(&coverage, at(2), 12, INFINITY, false);
     add(3, 20);
@@ -201,9 +179,8 @@ static void several_times_away_are_told_as_one_stretch(void **state)
     expect(7, 4.5, "in 3 stretches from 1 s on: its counter was set back");
 }
 
-static void moments_of_long_runs_are_written_out(void **state)
+TEST_WITH(moments_of_long_runs_are_written_out, begin, NULL)
 {
-    (void)state;
     char text[100];
     gt_gap_describe(&(struct gt_gap){12345.6, 98765.4, 1, GT_GAP_STILL, 0, 0}, text, sizeof text);
     assert_string_equal(text, "from 12345.6 s to 98765.4 s: its counter stood still");
@@ -227,9 +204,8 @@ static void expect_said(double now, bool is_end, const char *wanted)
     assert_int_equal(is_said, wanted != NULL);
 }
 
-static void a_counter_that_comes_back_is_told(void **state)
+TEST_WITH(a_counter_that_comes_back_is_told, begin, NULL)
 {
-    (void)state;
     watched = (struct gt_gap_watch){0};
     for (int i = 1; i <= 10; i++)
         add(0.1 * i, i);
@@ -255,9 +231,8 @@ static void a_counter_that_comes_back_is_told(void **state)
                 "its counter stood still");
 }
 
-static void a_counter_that_went_on_while_it_was_away_is_told(void **state)
+TEST_WITH(a_counter_that_went_on_while_it_was_away_is_told, begin, NULL)
 {
-    (void)state;
     watched = (struct gt_gap_watch){0};
     add(1, 10);
     for (int i = 2; i <= 4; i++)
@@ -272,45 +247,17 @@ static void a_counter_that_went_on_while_it_was_away_is_told(void **state)
     expect_said(5, true, NULL);
 }
 
-static void rounds_that_may_have_been_missed_are_counted(void **state)
+TEST_WITH(rounds_that_may_have_been_missed_are_counted, begin, NULL)
 {
-    (void)state;
     gt_coverage_add(&coverage, at(600), 1000, 262144, false);
     expect(600, 0, "");
     assert_close(coverage.doubt, 262144, 1e-9);
 }
 
-static void a_device_that_sleeps_is_known_to_draw_nothing(void **state)
+TEST_WITH(a_device_that_sleeps_is_known_to_draw_nothing, begin, NULL)
 {
-    (void)state;
     add(1, 10);
     for (int i = 2; i <= 10; i++)
         gt_coverage_add(&coverage, at(i), i < 6 ? NAN : 10, 0, true);
     expect(10, 0, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_counter_that_moves_covers_everything, begin),
-        cmocka_unit_test_setup(a_reading_that_failed_is_made_up_for_by_the_next, begin),
-        cmocka_unit_test_setup(time_since_a_reading_long_ago_is_missing_until_the_next, begin),
-        cmocka_unit_test_setup(time_before_a_late_first_reading_is_missing, begin),
-        cmocka_unit_test_setup(a_device_that_slept_at_first_is_covered, begin),
-        cmocka_unit_test_setup(a_counter_that_begins_late_misses_the_time_before, begin),
-        cmocka_unit_test_setup(what_cannot_be_read_any_more_is_missing_to_the_end, begin),
-        cmocka_unit_test_setup(what_could_not_be_read_at_the_start_is_missing, begin),
-        cmocka_unit_test_setup(a_counter_that_stands_still_is_missing_from_its_last_move_on, begin),
-        cmocka_unit_test_setup(a_slow_counter_may_stand_still_for_longer, begin),
-        cmocka_unit_test_setup(a_counter_that_was_set_back_misses_that_time, begin),
-        cmocka_unit_test_setup(a_counter_that_goes_on_from_the_same_figure_misses_that_time, begin),
-        cmocka_unit_test_setup(one_of_several_that_stands_still_is_told_as_such, begin),
-        cmocka_unit_test_setup(several_times_away_are_told_as_one_stretch, begin),
-        cmocka_unit_test_setup(moments_of_long_runs_are_written_out, begin),
-        cmocka_unit_test_setup(a_counter_that_comes_back_is_told, begin),
-        cmocka_unit_test_setup(a_counter_that_went_on_while_it_was_away_is_told, begin),
-        cmocka_unit_test_setup(rounds_that_may_have_been_missed_are_counted, begin),
-        cmocka_unit_test_setup(a_device_that_sleeps_is_known_to_draw_nothing, begin),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

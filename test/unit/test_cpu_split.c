@@ -1,15 +1,6 @@
 /* CPU time between two samples: pieces that are known exactly, and the rest. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "analyse/blocks/cpu_split.h"
-#include "support/figures.h"
+#include "support/test.h"
 
 static const struct gt_time_stretch ALL = {-INFINITY, INFINITY};
 
@@ -30,9 +21,8 @@ static double rest(const struct gt_cpu_split *split, double start, double stop)
     return gt_cpu_split_rest(split, (struct gt_time_stretch){start, stop});
 }
 
-static void without_pieces_all_is_even(void **state)
+TEST(without_pieces_all_is_even)
 {
-    (void)state;
     struct gt_cpu_split split;
     count(&split, (const double[][2]){{0, 0}, {1, 0.5}, {3, 0.5}, {4, 1.5}}, 4);
     assert_int_equal(gt_cpu_split_finish(&split, NULL, 0), 0);
@@ -42,9 +32,8 @@ static void without_pieces_all_is_even(void **state)
     gt_cpu_split_release(&split);
 }
 
-static void a_piece_is_where_it_was_used(void **state)
+TEST(a_piece_is_where_it_was_used)
 {
-    (void)state;
     struct gt_cpu_split split;
     count(&split, (const double[][2]){{0, 0}, {1, 1}, {2, 1.5}}, 3);
     /* at even speed it is 0.8 in the first second, but there is room for it in neither second alone */
@@ -57,9 +46,8 @@ static void a_piece_is_where_it_was_used(void **state)
     gt_cpu_split_release(&split);
 }
 
-static void counters_may_be_late(void **state)
+TEST(counters_may_be_late)
 {
-    (void)state;
     struct gt_cpu_split split;
     count(&split, (const double[][2]){{0, 0}, {1, 0}, {2, 0.9}, {3, 1}}, 4);
     assert_int_equal(gt_cpu_split_know(&split, 0.1, 0.9, 0.8), 0);
@@ -70,9 +58,8 @@ static void counters_may_be_late(void **state)
     gt_cpu_split_release(&split);
 }
 
-static void who_is_there_at_once_shares_the_rest(void **state)
+TEST(who_is_there_at_once_shares_the_rest)
 {
-    (void)state;
     struct gt_cpu_split split;
     count(&split, (const double[][2]){{0, 0}, {4, 4}}, 2);
     const struct gt_time_stretch sharer[] = {{1, 3}, {2, 3}};
@@ -83,9 +70,8 @@ static void who_is_there_at_once_shares_the_rest(void **state)
     gt_cpu_split_release(&split);
 }
 
-static void what_is_not_known_stays_so(void **state)
+TEST(what_is_not_known_stays_so)
 {
-    (void)state;
     struct gt_cpu_split split;
     count(&split, (const double[][2]){{0, 0}, {1, NAN}, {2, 2}}, 3);
     assert_int_equal(gt_cpu_split_finish(&split, NULL, 0), 0);
@@ -103,9 +89,8 @@ static double random_up_to(double most)
 }
 
 /* Whatever is known, all and the rest only grow, and neither is ever more than the samples tell. */
-static void parts_are_never_above_the_whole(void **state)
+TEST(parts_are_never_above_the_whole)
 {
-    (void)state;
     enum { SAMPLES = 20, PIECES = 40, TIMES = 200, PARTS = 37 };
     srand(1);
     for (int time = 0; time < TIMES; time++) {
@@ -132,14 +117,4 @@ static void parts_are_never_above_the_whole(void **state)
         assert_true(unknown <= whole + 1e-6 && unknown >= whole - known - 1e-6);
         gt_cpu_split_release(&split);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_pieces_all_is_even), cmocka_unit_test(a_piece_is_where_it_was_used),
-        cmocka_unit_test(counters_may_be_late),       cmocka_unit_test(who_is_there_at_once_shares_the_rest),
-        cmocka_unit_test(what_is_not_known_stays_so), cmocka_unit_test(parts_are_never_above_the_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

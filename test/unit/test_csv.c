@@ -1,17 +1,7 @@
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/csv.h"
+#include "support/test.h"
 
 static int file_of(const char *bytes, size_t length)
 {
@@ -46,9 +36,8 @@ static void assert_reads(const char *text, size_t length, const char *expected)
     close(fd);
 }
 
-static void records_and_fields(void **state)
+TEST(records_and_fields)
 {
-    (void)state;
     static const struct {
         const char *text, *expected;
     } rows[] = {
@@ -69,9 +58,8 @@ static void records_and_fields(void **state)
     assert_reads("a\nb\0c\n", 6, "a\nfile.csv, line 2: a NUL byte");
 }
 
-static void records_across_blocks(void **state)
+TEST(records_across_blocks)
 {
-    (void)state;
     struct gt_buffer text = {0}, expected = {0};
     for (int i = 0; i < 30000; i++) {
         gt_buffer_printf(&text, "%d,\"%d,\",x\r\n", i, i * 7);
@@ -83,9 +71,8 @@ static void records_across_blocks(void **state)
     gt_buffer_release(&expected);
 }
 
-static void a_record_has_a_ceiling(void **state)
+TEST(a_record_has_a_ceiling)
 {
-    (void)state;
     size_t length = (17u << 20);
     char *text = malloc(length);
     assert_non_null(text);
@@ -103,9 +90,8 @@ static void a_record_has_a_ceiling(void **state)
     free(text);
 }
 
-static void what_is_written_reads_back(void **state)
+TEST(what_is_written_reads_back)
 {
-    (void)state;
     static const char *const fields[] = {"plain", "a,b", "a\"b", "a\r\nb", "", " ", "\"", "é,"};
     struct gt_buffer line = {0}, expected = {0};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
@@ -129,9 +115,8 @@ static void check_split(const char *line, char separator, size_t count, const ch
         assert_string_equal(field[i], expected[i]);
 }
 
-static void a_line_is_split_in_place(void **state)
+TEST(a_line_is_split_in_place)
 {
-    (void)state;
     check_split("a,b", ',', 2, (const char *const[]){"a", "b"});
     check_split("", ',', 1, (const char *const[]){""});
     check_split(",", ',', 2, (const char *const[]){"", ""});
@@ -141,14 +126,4 @@ static void a_line_is_split_in_place(void **state)
     check_split("a\"b, c", ',', 2, (const char *const[]){"a\"b", " c"});
     check_split("\"a,b", ',', 1, (const char *const[]){"a,b"});
     check_split("1,2,3,4,5", ',', 4, (const char *const[]){"1", "2", "3", "4"});
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_and_fields),       cmocka_unit_test(records_across_blocks),
-        cmocka_unit_test(a_record_has_a_ceiling),   cmocka_unit_test(what_is_written_reads_back),
-        cmocka_unit_test(a_line_is_split_in_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

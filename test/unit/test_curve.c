@@ -1,22 +1,11 @@
 /* Quantities at moments between samples. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "aggregate/curve.h"
-#include "support/figures.h"
 #include "support/folder.h"
 #include "support/recorder.h"
+#include "support/test.h"
 
-static void between_two_points_it_is_linear(void **state)
+TEST(between_two_points_it_is_linear)
 {
-    (void)state;
     struct gt_curve curve;
     gt_curve_init(&curve, 2);
     assert_int_equal(gt_curve_add(&curve, 10, (double[]){100, 0}), 0);
@@ -35,9 +24,8 @@ static void between_two_points_it_is_linear(void **state)
     gt_curve_release(&curve);
 }
 
-static void a_curve_without_points_is_nowhere(void **state)
+TEST(a_curve_without_points_is_nowhere)
 {
-    (void)state;
     struct gt_curve curve;
     gt_curve_init(&curve, 1);
     gt_curve_finish(&curve);
@@ -46,9 +34,8 @@ static void a_curve_without_points_is_nowhere(void **state)
 }
 
 /* The times at which it is asked are known before: it is as exact there as one that keeps every point. */
-static void a_bounded_curve_is_exact_at_its_moments(void **state)
+TEST(a_bounded_curve_is_exact_at_its_moments)
 {
-    (void)state;
     enum { POINTS = 20 * GT_CURVE_POINTS };
     double time[] = {-5, 17.25, 17.5, 3.1 * GT_CURVE_POINTS, 11 * GT_CURVE_POINTS, POINTS - 1.5, POINTS - 1};
     const struct gt_curve_moments moments = {time, sizeof time / sizeof *time};
@@ -73,9 +60,8 @@ static void a_bounded_curve_is_exact_at_its_moments(void **state)
 }
 
 /* Every point is next to a moment. */
-static void a_bounded_curve_keeps_what_is_asked(void **state)
+TEST(a_bounded_curve_keeps_what_is_asked)
 {
-    (void)state;
     enum { POINTS = 5 * GT_CURVE_POINTS };
     static double time[POINTS];
     struct gt_curve curve;
@@ -101,9 +87,8 @@ static double job_energy(int sample)
            recorder_value(sample, GT_SCOPE_COMBINED, GT_SCOPE_COMBINED, GT_GPU_ENERGY);
 }
 
-static void a_recording_is_asked_at_other_times(void **state)
+TEST(a_recording_is_asked_at_other_times)
 {
-    (void)state;
     static const char *const names[] = {"epochs.csv", "epochs.sqlite"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *path = folder_path(names[i]);
@@ -126,9 +111,8 @@ static void a_recording_is_asked_at_other_times(void **state)
     }
 }
 
-static void an_unknown_column_is_named(void **state)
+TEST(an_unknown_column_is_named)
 {
-    (void)state;
     const char *path = folder_path("named.csv");
     struct gt_error error = {0};
     double time = 0, value;
@@ -140,15 +124,4 @@ static void an_unknown_column_is_named(void **state)
     assert_non_null(strstr(error.text, "none.csv"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(between_two_points_it_is_linear),
-        cmocka_unit_test(a_curve_without_points_is_nowhere),
-        cmocka_unit_test(a_bounded_curve_is_exact_at_its_moments),
-        cmocka_unit_test(a_bounded_curve_keeps_what_is_asked),
-        cmocka_unit_test(a_recording_is_asked_at_other_times),
-        cmocka_unit_test(an_unknown_column_is_named),
-    };
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
-}
+ALL_TESTS(folder_make, folder_remove)

@@ -1,15 +1,5 @@
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "collect/gpu/gpu.h"
+#include "support/test.h"
 
 static void add(struct gt_snapshot *snapshot, const char *uuid, const char *brand, int index)
 {
@@ -67,7 +57,7 @@ static void refused(struct gt_snapshot *snapshot, const char *list, const char *
     assert_non_null(strstr(error.text, part));
 }
 
-static void selects_by_name(void **state)
+TEST_WITH(selects_by_name, setup, teardown)
 {
     expect(*state, "GPU-11111111-aaaa", "10000");
     expect(*state, "gpu-11111111-AAAA", "10000");
@@ -75,20 +65,20 @@ static void selects_by_name(void **state)
     expect(*state, "pci-0000:03:00.0, GPU-11111111-aaaa", "10001");
 }
 
-static void selects_by_index(void **state)
+TEST_WITH(selects_by_index, setup, teardown)
 {
     expect(*state, "0", "10000");
     expect(*state, "2,0", "10001");
 }
 
-static void selects_slices(void **state)
+TEST_WITH(selects_slices, setup, teardown)
 {
     expect(*state, "MIG-99999999-cccc", "00100");
     expect(*state, "MIG-GPU-11112222-bbbb/9/0", "00010");
     expect(*state, "1", "01110");
 }
 
-static void selects_all_when_blank(void **state)
+TEST_WITH(selects_all_when_blank, setup, teardown)
 {
     expect(*state, "0", "10000");
     expect(*state, "", "11111");
@@ -96,7 +86,7 @@ static void selects_all_when_blank(void **state)
     expect(*state, NULL, "11111");
 }
 
-static void names_what_is_wrong(void **state)
+TEST_WITH(names_what_is_wrong, setup, teardown)
 {
     struct gt_snapshot *snapshot = *state;
     expect(snapshot, "0", "10000");
@@ -111,20 +101,9 @@ static void names_what_is_wrong(void **state)
     refused(&(struct gt_snapshot){0}, "0", "known: none");
 }
 
-static void refuses_index_of_two_brands(void **state)
+TEST_WITH(refuses_index_of_two_brands, setup, teardown)
 {
     struct gt_snapshot *snapshot = *state;
     snapshot->device[4].index = 0;
     refused(snapshot, "0", "fits more than one");
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(selects_by_name),        TEST(selects_by_index),    TEST(selects_slices),
-        TEST(selects_all_when_blank), TEST(names_what_is_wrong), TEST(refuses_index_of_two_brands),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

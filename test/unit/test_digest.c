@@ -1,14 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/digest.h"
+#include "support/test.h"
 
 static void assert_digest(const char *bytes, size_t length, const char *wanted)
 {
@@ -21,9 +12,8 @@ static void assert_digest(const char *bytes, size_t length, const char *wanted)
 }
 
 /* The examples of the standard, and a million letters: every length of the last block. */
-static void test_sha256(void **state)
+TEST(test_sha256)
 {
-    (void)state;
     assert_digest("", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     assert_digest("abc", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     assert_digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56,
@@ -34,9 +24,8 @@ static void test_sha256(void **state)
     free(letters);
 }
 
-static void test_base64(void **state)
+TEST(test_base64)
 {
-    (void)state;
     static const char *const wanted[] = {"", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"};
     for (size_t length = 0; length <= 6; length++) {
         struct gt_buffer text = {0};
@@ -48,10 +37,4 @@ static void test_base64(void **state)
     gt_base64_append(&text, "\xff\xfe\x00\xfb", 4);
     assert_string_equal(text.data, "//4A+w==");
     gt_buffer_release(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sha256), cmocka_unit_test(test_base64)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

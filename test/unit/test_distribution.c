@@ -1,18 +1,9 @@
 /* Distributions: exact while small, within their bound when large. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
-
 #include "blocks/distribution.h"
+#include "support/test.h"
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
-    (void)state;
     struct gt_distribution distribution = {0};
     gt_distribution_add(&distribution, NAN);
     for (int id = 0; id < GT_STATISTICS; id++)
@@ -20,9 +11,8 @@ static void test_empty(void **state)
     gt_distribution_release(&distribution);
 }
 
-static void test_small(void **state)
+TEST(test_small)
 {
-    (void)state;
     const double value[] = {4, 1, 3, 2};
     struct gt_distribution distribution = {0};
     for (int i = 0; i < 4; i++)
@@ -34,9 +24,8 @@ static void test_small(void **state)
 }
 
 /* A spread of 1 at 1e9, where a sum of squares would have lost everything. */
-static void test_small_deviation_of_large_values(void **state)
+TEST(test_small_deviation_of_large_values)
 {
-    (void)state;
     struct gt_distribution distribution = {0};
     gt_distribution_add(&distribution, 0);
     for (int i = 0; i < 100000; i++)
@@ -61,9 +50,8 @@ static double exact_percentile(const double *sorted, size_t count, double percen
     return sorted[low] + (sorted[high] - sorted[low]) * (rank - floor(rank));
 }
 
-static void test_bound(void **state)
+TEST(test_bound)
 {
-    (void)state;
     enum { COUNT = 20000 };
     static double value[COUNT];
     srand(3);
@@ -83,15 +71,4 @@ static void test_bound(void **state)
         }
         gt_distribution_release(&distribution);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_small_deviation_of_large_values),
-        cmocka_unit_test(test_bound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

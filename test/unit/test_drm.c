@@ -1,16 +1,7 @@
 /* GPUs by the kernel's drivers: /sys/class/drm and /proc/PID/fdinfo of made-up machines. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "collect/gpu/drm.h"
 #include "support/gpu_machine.h"
+#include "support/test.h"
 
 extern const struct gt_collector_type gt_collector_drm, gt_collector_amd;
 
@@ -94,9 +85,8 @@ static void expect(double got, double wanted)
         fail_msg("%.12g instead of %.12g", got, wanted);
 }
 
-static void reads_an_amd_card(void **state)
+TEST_WITH(reads_an_amd_card, setup, gpu_machine_teardown)
 {
-    (void)state;
     put_amdgpu();
     put("sys/class/drm/card1-HDMI-A-1", "status", "connected");
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_drm), GT_READY);
@@ -120,9 +110,8 @@ static void reads_an_amd_card(void **state)
     expect(value(0, GT_GPU_ENERGY), 240);
 }
 
-static void reads_an_intel_card(void **state)
+TEST_WITH(reads_an_intel_card, setup, gpu_machine_teardown)
 {
-    (void)state;
     put_xe();
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_drm), GT_READY);
     assert_string_equal(machine.snapshot.device[0].uuid, "pci-0000:00:02.0");
@@ -137,9 +126,8 @@ static void reads_an_intel_card(void **state)
     expect(value(0, GT_GPU_ENERGY), 2.5);
 }
 
-static void the_energy_of_a_card_is_not_that_of_its_package_or_tiles(void **state)
+TEST_WITH(the_energy_of_a_card_is_not_that_of_its_package_or_tiles, setup, gpu_machine_teardown)
 {
-    (void)state;
     put_xe();
     put("sys/class/drm/card0/device/hwmon/hwmon2", "energy2_input", "900000000"); /* of the package: a part */
     put_card(2, "i915", "0000:4d:00.0", "0x8086");
@@ -164,9 +152,8 @@ static void the_energy_of_a_card_is_not_that_of_its_package_or_tiles(void **stat
 }
 
 /* What amdgpu tells of such a processor contains its cores, which RAPL counts. */
-static void the_power_of_a_package_is_not_added_up(void **state)
+TEST_WITH(the_power_of_a_package_is_not_added_up, setup, gpu_machine_teardown)
 {
-    (void)state;
     put_amdgpu();
     put("sys/class/drm/card1/device/hwmon/hwmon4", "power1_label", "PPT");
     gpu_machine_open(&machine, &gt_collector_drm);
@@ -189,9 +176,8 @@ static void the_power_of_a_package_is_not_added_up(void **state)
     }
 }
 
-static void a_file_that_fails_for_a_while_is_tried_again(void **state)
+TEST_WITH(a_file_that_fails_for_a_while_is_tried_again, setup, gpu_machine_teardown)
 {
-    (void)state;
     put_amdgpu();
     put("sys/class/drm/card1/device", "gpu_busy_percent", "busy");
     gpu_machine_open(&machine, &gt_collector_drm);
@@ -205,9 +191,8 @@ static void a_file_that_fails_for_a_while_is_tried_again(void **state)
     expect(value(0, GT_GPU_UTILIZATION), 0);
 }
 
-static void a_sleeping_card_is_not_woken(void **state)
+TEST_WITH(a_sleeping_card_is_not_woken, setup, gpu_machine_teardown)
 {
-    (void)state;
     put_amdgpu();
     put("sys/class/drm/card1/device/power", "runtime_status", "suspended");
     gpu_machine_open(&machine, &gt_collector_drm);
@@ -231,9 +216,8 @@ static void a_sleeping_card_is_not_woken(void **state)
     assert_true(value(0, GT_GPU_ENERGY) < 120 * 7);
 }
 
-static void engine_time_becomes_utilization(void **state)
+TEST_WITH(engine_time_becomes_utilization, setup, gpu_machine_teardown)
 {
-    (void)state;
     put_amdgpu();
     gpu_machine_open(&machine, &gt_collector_drm);
     put_client(100, 5, AMD_CLIENT("7", "1000000000", "2048"));
@@ -251,9 +235,8 @@ static void engine_time_becomes_utilization(void **state)
     expect(share(100, GT_GPU_UTILIZATION), 0);
 }
 
-static void a_new_client_counts_from_its_opening(void **state)
+TEST_WITH(a_new_client_counts_from_its_opening, setup, gpu_machine_teardown)
 {
-    (void)state;
     put_amdgpu();
     gpu_machine_open(&machine, &gt_collector_drm);
     gpu_machine_collect(&machine, 1);
@@ -263,9 +246,8 @@ static void a_new_client_counts_from_its_opening(void **state)
     expect(share(200, GT_GPU_ENCODER), 0.25);
 }
 
-static void duplicated_and_inherited_descriptors_count_once(void **state)
+TEST_WITH(duplicated_and_inherited_descriptors_count_once, setup, gpu_machine_teardown)
 {
-    (void)state;
     put_amdgpu();
     gpu_machine_open(&machine, &gt_collector_drm);
     gpu_machine_collect(&machine, 1);
@@ -289,9 +271,8 @@ static const char xe_client[] = "drm-driver:\txe\ndrm-client-id:\t3\ndrm-pdev:\t
                                 "drm-cycles-vcs:\t%d\ndrm-total-cycles-vcs:\t%d\ndrm-engine-capacity-vcs:\t2\n"
                                 "drm-cycles-bcs:\t%d\ndrm-total-cycles-bcs:\t%d\n";
 
-static void cycles_and_capacity(void **state)
+TEST_WITH(cycles_and_capacity, setup, gpu_machine_teardown)
 {
-    (void)state;
     char text[1000];
     put_xe();
     gpu_machine_open(&machine, &gt_collector_drm);
@@ -310,9 +291,8 @@ static void cycles_and_capacity(void **state)
     expect(share(100, GT_GPU_DECODER), 0.15);
 }
 
-static void a_card_without_memory_uses_the_machines(void **state)
+TEST_WITH(a_card_without_memory_uses_the_machines, setup, gpu_machine_teardown)
 {
-    (void)state;
     put_card(0, "i915", "0000:00:02.0", "0x8086");
     gpu_machine_open(&machine, &gt_collector_drm);
     put_client(100, 4,
@@ -323,9 +303,8 @@ static void a_card_without_memory_uses_the_machines(void **state)
     expect(share(100, GT_GPU_RAM), 6000 * 1024.0 + 44);
 }
 
-static void other_files_and_other_cards_are_left_alone(void **state)
+TEST_WITH(other_files_and_other_cards_are_left_alone, setup, gpu_machine_teardown)
 {
-    (void)state;
     put_amdgpu();
     gpu_machine_open(&machine, &gt_collector_drm);
     put_client(100, 4, "drm-driver:\tamdgpu\ndrm-pdev:\t0000:03:00.0\n");                     /* no client */
@@ -336,9 +315,8 @@ static void other_files_and_other_cards_are_left_alone(void **state)
     assert_int_equal(machine.snapshot.share_count, 0);
 }
 
-static void processes_that_vanish_are_no_error(void **state)
+TEST_WITH(processes_that_vanish_are_no_error, setup, gpu_machine_teardown)
 {
-    (void)state;
     put_amdgpu();
     gpu_machine_open(&machine, &gt_collector_drm);
     put_client(100, 5, AMD_CLIENT("7", "1", "1"));
@@ -350,9 +328,8 @@ static void processes_that_vanish_are_no_error(void **state)
     assert_int_equal(machine.snapshot.share_count, 0);
 }
 
-static void a_card_of_another_collector_is_not_told_twice(void **state)
+TEST_WITH(a_card_of_another_collector_is_not_told_twice, setup, gpu_machine_teardown)
 {
-    (void)state;
     put_amdgpu();
     put_xe();
     gpu_machine_library(&machine, "amdsmi", "amdsmi", "GT_FAKE_AMDSMI", "device 0\nuuid ee-1\nbdf 0 3 0 0\n");
@@ -365,9 +342,8 @@ static void a_card_of_another_collector_is_not_told_twice(void **state)
     assert_string_equal(machine.snapshot.device[1].brand, "intel");
 }
 
-static void brands_and_machines_without_a_card(void **state)
+TEST_WITH(brands_and_machines_without_a_card, setup, gpu_machine_teardown)
 {
-    (void)state;
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_drm), GT_ABSENT);
     assert_string_equal(machine.availability.reason, "no graphics card");
     put_card(2, "ast", "0000:05:00.0", "0x1a03"); /* the screen of a server's management chip */
@@ -381,9 +357,8 @@ static void brands_and_machines_without_a_card(void **state)
     assert_string_equal(machine.snapshot.device[0].pci, "0000:00:02.0");
 }
 
-static void parses_without_overrunning(void **state)
+TEST_WITH(parses_without_overrunning, setup, gpu_machine_teardown)
 {
-    (void)state;
     struct drm_client client;
     char text[4096] = "drm-driver: x\ndrm-client-id: 1\n";
     for (int i = 0; i < 40; i++) {
@@ -400,29 +375,4 @@ static void parses_without_overrunning(void **state)
     assert_false(gt_drm_parse("", &client));
     assert_false(gt_drm_parse("drm-driver:", &client));
     assert_false(gt_drm_parse("drm-driver: i915\ndrm-memory-vram: ", &client));
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, gpu_machine_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(reads_an_amd_card),
-        TEST(reads_an_intel_card),
-        TEST(the_energy_of_a_card_is_not_that_of_its_package_or_tiles),
-        TEST(the_power_of_a_package_is_not_added_up),
-        TEST(a_file_that_fails_for_a_while_is_tried_again),
-        TEST(a_sleeping_card_is_not_woken),
-        TEST(engine_time_becomes_utilization),
-        TEST(a_new_client_counts_from_its_opening),
-        TEST(duplicated_and_inherited_descriptors_count_once),
-        TEST(cycles_and_capacity),
-        TEST(a_card_without_memory_uses_the_machines),
-        TEST(other_files_and_other_cards_are_left_alone),
-        TEST(processes_that_vanish_are_no_error),
-        TEST(a_card_of_another_collector_is_not_told_twice),
-        TEST(brands_and_machines_without_a_card),
-        TEST(parses_without_overrunning),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

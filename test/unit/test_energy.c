@@ -1,19 +1,8 @@
 /* Energy on a machine of known power: what the whole chain of collectors and shares says, against the truth. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "aggregate/combine.h"
 #include "aggregate/energy_curve.h"
-#include "support/figures.h"
 #include "support/power_plant.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 
 static const double MOST_APART = 0.005; /* of what the device drew */
 
@@ -122,18 +111,16 @@ static void expect_device(enum gt_energy_device device, enum gt_idle_policy poli
 
 /* ---- the sums ---- */
 
-static void under_every_policy_the_sums_equal_the_truth(void **state)
+TEST(under_every_policy_the_sums_equal_the_truth)
 {
-    (void)state;
     whole_run(PLANT_UNTOLD, 1);
     for (int policy = 0; policy < GT_IDLE_POLICIES; policy++)
         for (int device = 0; device < GT_ENERGY_DEVICES; device++)
             expect_device(device, policy);
 }
 
-static void counters_wrapped_again_and_again(void **state)
+TEST(counters_wrapped_again_and_again)
 {
-    (void)state;
     whole_run(PLANT_UNTOLD, 1);
     struct gt_energy truth = plant_truth(GT_ENERGY_CPU, GT_IDLE_SHARE, PLANT_SECONDS);
     assert_true(truth.total * 0.4 / 262 > PLANT_SECONDS / 10.0); /* the slower package: every few seconds */
@@ -161,68 +148,8 @@ static void expect_packages(enum gt_idle_policy policy, bool is_migrating)
     }
 }
 
-/* A machine of packages, in the order in which tests share its run. */
-static struct setting {
-    enum plant_layout layout;
-    int packages;
-} apart = {PLANT_APART, 2}, mixed = {PLANT_MIXED, 2}, migrating = {PLANT_MIGRATING, 2},
-  apart_on_4 = {PLANT_APART, FEWER(4, 2)}, mixed_on_4 = {PLANT_MIXED, FEWER(4, 2)},
-  migrating_on_4 = {PLANT_MIGRATING, FEWER(4, 2)};
-
-static void each_package_is_divided_on_its_own(void **state)
+TEST(without_a_topology_the_machine_is_one)
 {
-    const struct setting *setting = *state;
-    whole_run(setting->layout, setting->packages);
-    for (int policy = 0; policy < GT_IDLE_POLICIES; policy++) {
-        assert_int_equal(run.combiner[policy].attribution.package_count, setting->packages);
-        expect_device(GT_ENERGY_CPU, policy);
-        expect_packages(policy, setting->layout == PLANT_MIGRATING);
-    }
-}
-
-static void a_job_alone_on_its_package_has_all_of_it_and_nothing_else(void **state)
-{
-    (void)state;
-    whole_run(PLANT_APART, 2);
-    const struct gt_package_share *package = run.combiner[GT_IDLE_SHARE].attribution.package;
-    double idle = plant_package_truth(0, GT_IDLE_SHARE, PLANT_SECONDS).idle;
-    assert_close(package[0].cpu.energy.job, package[0].cpu.energy.total - idle, 1e-3);
-    assert_close(package[1].cpu.energy.job, 0, 1e-9);
-    assert_close(run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY_PLACEMENT_ERROR], 0, 1e-9);
-}
-
-static void the_error_covers_what_is_not_known(void **state)
-{
-    (void)state;
-    whole_run(PLANT_MIGRATING, 2);
-    double error = run.combiner[GT_IDLE_SHARE].attribution.placement_error;
-    double job = run.combiner[GT_IDLE_SHARE].attribution.energy[GT_ENERGY_CPU].job;
-    double truth = plant_truth(GT_ENERGY_CPU, GT_IDLE_SHARE, PLANT_SECONDS).job;
-    assert_true(fabs(job - truth) < error);
-    assert_true(error < 0.5 * job);
-}
-
-static void processes_are_charged_for_where_they_ran(void **state)
-{
-    const struct setting *setting = *state;
-    double living = 0, truth_of_living = 0;
-    whole_run(setting->layout, setting->packages);
-    for (size_t i = 0; i < run.sample.row_count; i++) {
-        const struct gt_row *row = &run.sample.row[i];
-        if (row->scope != GT_SCOPE_PROCESS)
-            continue;
-        double truth = plant_truth_of(row->pid - PLANT_FIRST, PLANT_SECONDS);
-        double most_apart = setting->layout == PLANT_MIGRATING ? 0.05 : 0.02;
-        assert_close(row->value[GT_CPU_ENERGY], truth, most_apart * truth + 0.5);
-        living += row->value[GT_CPU_ENERGY];
-        truth_of_living += truth;
-    }
-    expect("living processes", living, truth_of_living, run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY]);
-}
-
-static void without_a_topology_the_machine_is_one(void **state)
-{
-    (void)state;
     whole_run(PLANT_UNTOLD, 1);
     assert_int_equal(run.combiner[GT_IDLE_SHARE].attribution.package_count, 0);
     assert_string_equal(run.sampler.topology.why_no_packages, "the system does not tell on which package each CPU is");
@@ -231,9 +158,8 @@ static void without_a_topology_the_machine_is_one(void **state)
 
 /* ---- processes ---- */
 
-static void processes_and_those_that_ended_make_up_the_job(void **state)
+TEST(processes_and_those_that_ended_make_up_the_job)
 {
-    (void)state;
     double living = 0, truth_of_living = 0, truth_of_ended = 0, dram = 0, gpu = 0;
     whole_run(PLANT_UNTOLD, 1);
     const double *job = run.sample.row[GT_SCOPE_COMBINED].value;
@@ -270,9 +196,8 @@ static double share_error(enum gt_energy_device device)
     return MOST_APART * plant_truth(device, GT_IDLE_SHARE, PLANT_SECONDS).total / PLANT_SECONDS * 10;
 }
 
-static void blocks_of_any_length_lie_within_their_error(void **state)
+TEST(blocks_of_any_length_lie_within_their_error)
 {
-    (void)state;
     static const double lengths[] = {0.001, 0.003, 0.01, 0.05, 0.2, 0.999, 1, 2.5, 10};
     whole_run(PLANT_UNTOLD, 1);
     srand(11);
@@ -293,9 +218,8 @@ static void blocks_of_any_length_lie_within_their_error(void **state)
         }
 }
 
-static void blocks_follow_the_cpu_time_of_their_process(void **state)
+TEST(blocks_follow_the_cpu_time_of_their_process)
 {
-    (void)state;
     whole_run(PLANT_UNTOLD, 1);
     for (int process = 0; process < 10; process++) {
         struct gt_time_stretch stretch = {5.3 + process, 25.7 + process};
@@ -307,26 +231,73 @@ static void blocks_follow_the_cpu_time_of_their_process(void **state)
     }
 }
 
-int main(void)
+struct setting {
+    enum plant_layout layout;
+    int packages;
+};
+
+static void expect_division(const struct setting *setting)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(under_every_policy_the_sums_equal_the_truth),
-        cmocka_unit_test(counters_wrapped_again_and_again),
-        cmocka_unit_test(without_a_topology_the_machine_is_one),
-        cmocka_unit_test(processes_and_those_that_ended_make_up_the_job),
-        cmocka_unit_test(blocks_of_any_length_lie_within_their_error),
-        cmocka_unit_test(blocks_follow_the_cpu_time_of_their_process),
-        cmocka_unit_test_prestate(each_package_is_divided_on_its_own, &apart),
-        cmocka_unit_test_prestate(processes_are_charged_for_where_they_ran, &apart),
-        cmocka_unit_test(a_job_alone_on_its_package_has_all_of_it_and_nothing_else),
-        cmocka_unit_test_prestate(each_package_is_divided_on_its_own, &apart_on_4),
-        cmocka_unit_test_prestate(each_package_is_divided_on_its_own, &mixed),
-        cmocka_unit_test_prestate(processes_are_charged_for_where_they_ran, &mixed),
-        cmocka_unit_test_prestate(each_package_is_divided_on_its_own, &mixed_on_4),
-        cmocka_unit_test_prestate(each_package_is_divided_on_its_own, &migrating),
-        cmocka_unit_test_prestate(processes_are_charged_for_where_they_ran, &migrating),
-        cmocka_unit_test(the_error_covers_what_is_not_known),
-        cmocka_unit_test_prestate(each_package_is_divided_on_its_own, &migrating_on_4),
-    };
-    return cmocka_run_group_tests(tests, NULL, end_run);
+    for (int policy = 0; policy < GT_IDLE_POLICIES; policy++) {
+        assert_int_equal(run.combiner[policy].attribution.package_count, setting->packages);
+        expect_device(GT_ENERGY_CPU, policy);
+        expect_packages(policy, setting->layout == PLANT_MIGRATING);
+    }
 }
+
+static void expect_processes_charged_for_where_they_ran(const struct setting *setting)
+{
+    double living = 0, truth_of_living = 0;
+    for (size_t i = 0; i < run.sample.row_count; i++) {
+        const struct gt_row *row = &run.sample.row[i];
+        if (row->scope != GT_SCOPE_PROCESS)
+            continue;
+        double truth = plant_truth_of(row->pid - PLANT_FIRST, PLANT_SECONDS);
+        double most_apart = setting->layout == PLANT_MIGRATING ? 0.05 : 0.02;
+        assert_close(row->value[GT_CPU_ENERGY], truth, most_apart * truth + 0.5);
+        living += row->value[GT_CPU_ENERGY];
+        truth_of_living += truth;
+    }
+    expect("living processes", living, truth_of_living, run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY]);
+}
+
+static void expect_a_job_alone_to_have_all_of_its_package(void)
+{
+    const struct gt_package_share *package = run.combiner[GT_IDLE_SHARE].attribution.package;
+    double idle = plant_package_truth(0, GT_IDLE_SHARE, PLANT_SECONDS).idle;
+    assert_close(package[0].cpu.energy.job, package[0].cpu.energy.total - idle, 1e-3);
+    assert_close(package[1].cpu.energy.job, 0, 1e-9);
+    assert_close(run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY_PLACEMENT_ERROR], 0, 1e-9);
+}
+
+static void expect_an_error_that_covers_what_is_not_known(void)
+{
+    double error = run.combiner[GT_IDLE_SHARE].attribution.placement_error;
+    double job = run.combiner[GT_IDLE_SHARE].attribution.energy[GT_ENERGY_CPU].job;
+    double truth = plant_truth(GT_ENERGY_CPU, GT_IDLE_SHARE, PLANT_SECONDS).job;
+    assert_true(fabs(job - truth) < error);
+    assert_true(error < 0.5 * job);
+}
+
+TEST(each_package_is_divided_on_its_own)
+{
+    static const struct setting settings[] = {
+        {PLANT_APART, 2}, {PLANT_APART, 4},     {PLANT_MIXED, 2},
+        {PLANT_MIXED, 4}, {PLANT_MIGRATING, 2}, {PLANT_MIGRATING, 4},
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i += FEWER(1, 2)) {
+        const struct setting *setting = &settings[i];
+        print_message("layout %d on %d packages\n", setting->layout, setting->packages);
+        whole_run(setting->layout, setting->packages);
+        expect_division(setting);
+        if (setting->packages > 2)
+            continue;
+        expect_processes_charged_for_where_they_ran(setting);
+        if (setting->layout == PLANT_APART)
+            expect_a_job_alone_to_have_all_of_its_package();
+        if (setting->layout == PLANT_MIGRATING)
+            expect_an_error_that_covers_what_is_not_known();
+    }
+}
+
+ALL_TESTS(NULL, end_run)

@@ -1,16 +1,7 @@
 /* Is the stated error a bound? Of figures of made-up runs, at least 95 of 100 must lie within theirs: whole runs and blocks, of CPU and
  * GPU, over twelve shapes of power, five loads and three periods. And the bound must be worth something. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "support/power_trial.h"
+#include "support/test.h"
 
 static const double periods[] = {0.01, 0.1, 1};
 enum { PERIODS = 3, BLOCKS = 12, SHORT_BLOCKS = 40 };
@@ -129,9 +120,8 @@ static int try_all(void **state)
     return 0;
 }
 
-static void of_100_figures_95_lie_within_their_error(void **state)
+TEST(of_100_figures_95_lie_within_their_error)
 {
-    (void)state;
     for (int kind = 0; kind < KINDS; kind++)
         for (int period = 0; period < PERIODS; period++)
             if (tally[kind][period].within * 100 < tally[kind][period].figures * 95)
@@ -140,9 +130,8 @@ static void of_100_figures_95_lie_within_their_error(void **state)
 }
 
 /* Of a job alone the error is ticks and refreshes, of one that shares the package with others more. */
-static void the_error_is_not_far_from_what_figures_are_off_by(void **state)
+TEST(the_error_is_not_far_from_what_figures_are_off_by)
 {
-    (void)state;
     static const double most[KINDS] = {0.001, 0.15, 1.5, 2, 0.03, 3, 12};
     for (int kind = 0; kind < KINDS; kind++)
         for (int period = 0; period < PERIODS; period++) {
@@ -154,20 +143,11 @@ static void the_error_is_not_far_from_what_figures_are_off_by(void **state)
         assert_true(alone[period].stated < 0.025 * alone[period].truth);
 }
 
-static void sums_of_short_blocks_lean_to_neither_side(void **state)
+TEST(sums_of_short_blocks_lean_to_neither_side)
 {
-    (void)state;
     for (int kind = 0; kind < KINDS; kind++)
         for (int period = 0; period < PERIODS && (kind == CPU_SUM || kind == GPU_SUM); period++)
             assert_true(fabs(tally[kind][period].off) < 0.01 * tally[kind][period].truth);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_100_figures_95_lie_within_their_error),
-        cmocka_unit_test(the_error_is_not_far_from_what_figures_are_off_by),
-        cmocka_unit_test(sums_of_short_blocks_lean_to_neither_side),
-    };
-    return cmocka_run_group_tests(tests, try_all, NULL);
-}
+ALL_TESTS(try_all, NULL)

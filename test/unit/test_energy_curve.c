@@ -1,14 +1,6 @@
 /* The energy of stretches of time, from what a recording has of it. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "aggregate/energy_curve.h"
-#include "support/figures.h"
+#include "support/test.h"
 
 static struct gt_energy_curve curve;
 
@@ -55,30 +47,26 @@ static void expect(struct gt_spent spent, double joules, double error)
     assert_close(spent.error, error, 1e-6);
 }
 
-static void whole_gaps_are_as_sure_as_their_readings(void **state)
+TEST_WITH(whole_gaps_are_as_sure_as_their_readings, begin, end)
 {
-    (void)state;
     expect(over(GT_ENERGY_CPU, 101, 103), 60, 0.03);
     expect(over(GT_ENERGY_CPU, 100, 102), 40, 0.03); /* the larger of both ends */
     expect(over(GT_ENERGY_GPU, 100, 103), 300, 10);
 }
 
-static void a_short_stretch_has_a_figure_and_a_bound(void **state)
+TEST_WITH(a_short_stretch_has_a_figure_and_a_bound, begin, end)
 {
-    (void)state;
     expect(over(GT_ENERGY_CPU, 101.5, 101.501), 0.03, 29.97 + 0.03);
     expect(over(GT_ENERGY_GPU, 101.25, 101.75), 50, 50 + 10);
 }
 
-static void edges_are_uncertain_and_the_middle_is_not(void **state)
+TEST_WITH(edges_are_uncertain_and_the_middle_is_not, begin, end)
 {
-    (void)state;
     expect(over(GT_ENERGY_CPU, 100.5, 102.9), 5 + 30 + 27, 5 + 27 + 0.03);
 }
 
-static void many_stretches_of_one_gap_share_its_bound(void **state)
+TEST_WITH(many_stretches_of_one_gap_share_its_bound, begin, end)
 {
-    (void)state;
     struct gt_time_stretch stretch[10];
     for (int i = 0; i < 10; i++)
         stretch[i] = (struct gt_time_stretch){101 + i * 0.1, 101 + i * 0.1 + 0.04};
@@ -88,26 +76,23 @@ static void many_stretches_of_one_gap_share_its_bound(void **state)
     expect(gt_energy_curve_over(&curve, GT_ENERGY_CPU, GT_ENERGY_JOB, stretch, 10), 30, 0.03);
 }
 
-static void the_gap_between_two_stretches_lags_as_well(void **state)
+TEST_WITH(the_gap_between_two_stretches_lags_as_well, begin, end)
 {
-    (void)state;
     const struct gt_time_stretch linked[] = {{100, 101.2}, {101.5, 103}}, apart[] = {{100, 101}, {102, 103}};
     expect(gt_energy_curve_over(&curve, GT_ENERGY_GPU, GT_ENERGY_JOB, linked, 2), 270, 70 + 10 + 10);
     expect(gt_energy_curve_over(&curve, GT_ENERGY_GPU, GT_ENERGY_JOB, apart, 2), 200, 10 + 10);
 }
 
-static void outside_of_the_recording_nothing_is_known(void **state)
+TEST_WITH(outside_of_the_recording_nothing_is_known, begin, end)
 {
-    (void)state;
     assert_true(isnan(over(GT_ENERGY_CPU, 90, 99).joules));
     assert_true(isnan(over(GT_ENERGY_CPU, 104, 105).joules));
     assert_true(isnan(over(GT_ENERGY_DRAM, 101, 102).joules));
     expect(over(GT_ENERGY_CPU, 90, 101), 10, 0.01);
 }
 
-static void cpu_energy_follows_cpu_time(void **state)
+TEST_WITH(cpu_energy_follows_cpu_time, begin, end)
 {
-    (void)state;
     /* All of the job's second of CPU time in that gap, within a third of it. */
     expect(gt_energy_curve_of_cpu(&curve, (struct gt_time_stretch){101.3, 101.6}, 1), 30, 0.03);
     /* A tenth of it. */
@@ -118,9 +103,8 @@ static void cpu_energy_follows_cpu_time(void **state)
     expect(gt_energy_curve_of_cpu(&curve, (struct gt_time_stretch){101, 102}, NAN), 30, 0.03);
 }
 
-static void a_reading_that_failed_is_covered_by_the_next(void **state)
+TEST_WITH(a_reading_that_failed_is_covered_by_the_next, begin, end)
 {
-    (void)state;
     add(104, NAN, 300, 2.5); /* one fails, the other has the same as before */
     add(105, 90, 500, 3.5);
     add(106, 100, 500, 3.5);
@@ -131,18 +115,16 @@ static void a_reading_that_failed_is_covered_by_the_next(void **state)
     expect(over(GT_ENERGY_GPU, 105, 106), 0, 0);
 }
 
-static void a_counter_that_is_late_at_the_end_is_not_zero(void **state)
+TEST_WITH(a_counter_that_is_late_at_the_end_is_not_zero, begin, end)
 {
-    (void)state;
     add(103.08, 70, 300, 2.5); /* within its refresh of the GPU's, after many of the CPU's */
     assert_int_equal(gt_energy_curve_finish(&curve), 0);
     expect(over(GT_ENERGY_GPU, 103.04, 103.06), 2, 6 + 10);
     expect(over(GT_ENERGY_CPU, 103.04, 103.06), 0, 0);
 }
 
-static void fast_samples_are_as_slow_as_the_share(void **state)
+TEST_WITH(fast_samples_are_as_slow_as_the_share, begin, end)
 {
-    (void)state;
     add(103.02, 70.6, 302, 2.52);
     add(103.04, 71.2, 304, 2.54);
     assert_int_equal(gt_energy_curve_finish(&curve), 0);
@@ -150,9 +132,8 @@ static void fast_samples_are_as_slow_as_the_share(void **state)
     expect(over(GT_ENERGY_GPU, 103.02, 103.04), 2, 0.1 * 100);
 }
 
-static void what_is_estimated_has_no_error(void **state)
+TEST_WITH(what_is_estimated_has_no_error, begin, end)
 {
-    (void)state;
     curve.device[GT_ENERGY_CPU].is_estimated = true;
     struct gt_spent sum = over(GT_ENERGY_GPU, 101, 102), spent = over(GT_ENERGY_CPU, 101, 102);
     assert_close(spent.joules, 30, 1e-6);
@@ -189,9 +170,8 @@ static void expect_missing(double start, double stop, double joules, double miss
     assert_true(isnan(spent.error) == (missing > 0));
 }
 
-static void what_is_not_read_to_the_end_is_missing_there(void **state)
+TEST_WITH(what_is_not_read_to_the_end_is_missing_there, begin, end)
 {
-    (void)state;
     restart();
     add_missing(100, 0, 0);
     add_missing(101, 10, 0);
@@ -204,9 +184,8 @@ static void what_is_not_read_to_the_end_is_missing_there(void **state)
     assert_true(gt_energy_curve_marks(&curve) & GT_ENERGY_IS_PARTIAL);
 }
 
-static void what_is_not_read_at_the_start_is_missing_there(void **state)
+TEST_WITH(what_is_not_read_at_the_start_is_missing_there, begin, end)
 {
-    (void)state;
     restart();
     add_missing(100, NAN, 0);
     add_missing(101, NAN, 1);
@@ -219,9 +198,8 @@ static void what_is_not_read_at_the_start_is_missing_there(void **state)
 }
 
 /* As a relay whose counter has not made a step yet. */
-static void the_first_reading_covers_the_time_before_it(void **state)
+TEST_WITH(the_first_reading_covers_the_time_before_it, begin, end)
 {
-    (void)state;
     restart();
     add_missing(100, NAN, NAN);
     add_missing(101, 10, 0);
@@ -231,9 +209,8 @@ static void the_first_reading_covers_the_time_before_it(void **state)
     expect_missing(100.5, 102, 25, 0);
 }
 
-static void a_reading_makes_up_for_those_that_failed_before(void **state)
+TEST_WITH(a_reading_makes_up_for_those_that_failed_before, begin, end)
 {
-    (void)state;
     restart();
     add_missing(100, 0, 0);
     add_missing(101, NAN, 1);
@@ -245,9 +222,8 @@ static void a_reading_makes_up_for_those_that_failed_before(void **state)
 }
 
 /* One part that is missing makes the sum one of a part. */
-static void a_sum_with_a_missing_part_is_partial(void **state)
+TEST_WITH(a_sum_with_a_missing_part_is_partial, begin, end)
 {
-    (void)state;
     struct gt_spent sum = {.joules = NAN, .error = NAN};
     gt_spent_add(&sum, (struct gt_spent){.joules = NAN, .error = NAN, .missing = 1});
     gt_spent_add(&sum, (struct gt_spent){.joules = 5, .error = 1});
@@ -261,9 +237,8 @@ static void a_sum_with_a_missing_part_is_partial(void **state)
     assert_close(sum.error, 1, 0);
 }
 
-static void a_machine_without_counters_has_no_course(void **state)
+TEST_WITH(a_machine_without_counters_has_no_course, begin, end)
 {
-    (void)state;
     struct gt_energy_curve none;
     struct gt_energy_reading nothing;
     gt_energy_reading_clear(&nothing);
@@ -277,9 +252,8 @@ static void a_machine_without_counters_has_no_course(void **state)
     assert_true(gt_energy_curve_is_measured(&curve));
 }
 
-static void joules_up_to_a_moment(void **state)
+TEST_WITH(joules_up_to_a_moment, begin, end)
 {
-    (void)state;
     add(104, 80, 300, 2.5); /* the GPU's counter has not moved: its next figure is of two seconds */
     add(105, 90, 500, 2.5);
     assert_int_equal(gt_energy_curve_finish(&curve), 0);
@@ -291,9 +265,8 @@ static void joules_up_to_a_moment(void **state)
     assert_true(isnan(gt_energy_curve_at(&curve, GT_ENERGY_DEVICES, GT_ENERGY_JOB, 99)));
 }
 
-static void columns_are_a_view_of_a_reading(void **state)
+TEST_WITH(columns_are_a_view_of_a_reading, begin, end)
 {
-    (void)state;
     double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT];
     struct gt_energy_reading reading, taken;
     enum gt_energy_device device;
@@ -320,31 +293,4 @@ static void columns_are_a_view_of_a_reading(void **state)
     assert_int_equal(part, GT_ENERGY_JOB);
     assert_true(gt_energy_column(GT_SCOPE_SYSTEM, GT_CPU_ENERGY_IDLE, &device, &part) && part == GT_ENERGY_IDLE);
     assert_false(gt_energy_column(GT_SCOPE_SYSTEM, GT_CORE_ENERGY, &device, &part));
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(whole_gaps_are_as_sure_as_their_readings),
-        TEST(a_short_stretch_has_a_figure_and_a_bound),
-        TEST(edges_are_uncertain_and_the_middle_is_not),
-        TEST(many_stretches_of_one_gap_share_its_bound),
-        TEST(the_gap_between_two_stretches_lags_as_well),
-        TEST(outside_of_the_recording_nothing_is_known),
-        TEST(cpu_energy_follows_cpu_time),
-        TEST(a_reading_that_failed_is_covered_by_the_next),
-        TEST(a_counter_that_is_late_at_the_end_is_not_zero),
-        TEST(fast_samples_are_as_slow_as_the_share),
-        TEST(what_is_estimated_has_no_error),
-        TEST(a_machine_without_counters_has_no_course),
-        TEST(what_is_not_read_to_the_end_is_missing_there),
-        TEST(what_is_not_read_at_the_start_is_missing_there),
-        TEST(the_first_reading_covers_the_time_before_it),
-        TEST(a_reading_makes_up_for_those_that_failed_before),
-        TEST(a_sum_with_a_missing_part_is_partial),
-        TEST(joules_up_to_a_moment),
-        TEST(columns_are_a_view_of_a_reading),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

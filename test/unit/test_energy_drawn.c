@@ -1,14 +1,6 @@
 /* Energy since the last question, up to now. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "aggregate/energy_curve.h"
-#include "support/figures.h"
+#include "support/test.h"
 
 static struct gt_energy_curve curve;
 
@@ -52,32 +44,8 @@ static struct gt_energy_drawn end(double total, double error, double job_error)
     return energy;
 }
 
-static void readings_that_moved_are_as_sure_as_the_refresh(void **state)
+TEST_WITH(a_counter_that_stands_still_for_long_stands_still, begin, release)
 {
-    (void)state;
-    add(0, 0, NAN);
-    add(1, 10, NAN);
-    end(10, 0.01, 0.005);
-    add(2, 40, NAN);
-    add(3, 60, NAN);
-    end(50, 0.03, 0.015); /* 30 W at the begin, 20 W at the end */
-}
-
-static void a_window_shorter_than_the_refresh_is_not_zero(void **state)
-{
-    (void)state;
-    add(0, NAN, 0);
-    add(1, NAN, 100);
-    end(100, 10, 5);
-    add(1.02, NAN, 100);
-    end(2, 10, 5); /* with the power before */
-    add(1.04, NAN, 110);
-    end(5, 5 + 25, 2.5 + 12.5); /* half of what was drawn in the gap */
-}
-
-static void a_counter_that_stands_still_for_long_stands_still(void **state)
-{
-    (void)state;
     add(0, NAN, 0);
     add(1, NAN, 100);
     end(100, 10, 5);
@@ -87,17 +55,8 @@ static void a_counter_that_stands_still_for_long_stands_still(void **state)
     end(0, 10, 5);
 }
 
-static void fast_readings_are_as_slow_as_the_share(void **state)
+TEST_WITH(devices_are_added_and_estimates_told, begin, release)
 {
-    (void)state;
-    add(0, 0, NAN);
-    add(0.02, 1, NAN);
-    end(1, 0.001 * 50, (0.001 + 0.08) * 25);
-}
-
-static void devices_are_added_and_estimates_told(void **state)
-{
-    (void)state;
     add(0, 0, 0);
     add(1, 10, 100);
     assert_false(end(110, 10.01, 5.005).is_estimated);
@@ -109,19 +68,8 @@ static void devices_are_added_and_estimates_told(void **state)
     assert_close(energy.total, 110, 1e-9);
 }
 
-static void without_counters_nothing_is_known(void **state)
+TEST_WITH(a_long_stretch_is_asked_for_in_little_memory, begin, release)
 {
-    (void)state;
-    add(0, NAN, NAN);
-    add(1, NAN, NAN);
-    struct gt_energy_drawn energy;
-    gt_energy_curve_take(&curve, &energy);
-    assert_true(isnan(energy.total) && isnan(energy.error) && !energy.is_estimated);
-}
-
-static void a_long_stretch_is_asked_for_in_little_memory(void **state)
-{
-    (void)state;
     for (int i = 0; i <= 1000; i++)
         add(i * 0.1, i, 10.0 * i);
     end(11000, 0.001 * 10 + 0.1 * 100, 0.001 * 5 + 0.1 * 50);
@@ -131,9 +79,8 @@ static void a_long_stretch_is_asked_for_in_little_memory(void **state)
 }
 
 /* The last reading was at 1 s: what it drew after that is not known. */
-static void a_counter_that_is_lost_has_no_error(void **state)
+TEST_WITH(a_counter_that_is_lost_has_no_error, begin, release)
 {
-    (void)state;
     struct gt_energy_reading lost;
     struct gt_energy_drawn energy;
     add(0, 0, NAN);
@@ -144,56 +91,4 @@ static void a_counter_that_is_lost_has_no_error(void **state)
     gt_energy_curve_take(&curve, &energy);
     assert_close(energy.total, 10 + 0.001 * 10, 1e-9);
     assert_true(isnan(energy.error) && isnan(energy.job_error));
-}
-
-static void add_cpu(double time, double joules, double missing)
-{
-    struct gt_energy_reading reading;
-    gt_energy_reading_clear(&reading);
-    double rest = isnan(joules) ? NAN : 0;
-    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, joules, joules, rest, rest, rest, NAN};
-    reading.missing[GT_ENERGY_CPU] = missing;
-    assert_int_equal(gt_energy_curve_add(&curve, time, &reading), 0);
-}
-
-static struct gt_energy_drawn drawn(void)
-{
-    struct gt_energy_drawn energy;
-    gt_energy_curve_take(&curve, &energy);
-    return energy;
-}
-
-/* In a time without a reading not nothing was drawn; one that comes later makes up for it, and for no more than that. */
-static void what_is_missing_is_not_zero(void **state)
-{
-    (void)state;
-    add_cpu(0, 0, 0);
-    add_cpu(1, 10, 0);
-    assert_close(drawn().total, 10, 1e-9);
-    add_cpu(2, NAN, 1);
-    assert_true(isnan(drawn().total) || isnan(drawn().error));
-    add_cpu(3, 30, 0);
-    struct gt_energy_drawn energy = drawn();
-    assert_true(energy.total > 0 && !isnan(energy.error));
-    add_cpu(3.5, NAN, 0.5);
-    add_cpu(4.5, 40, 1);
-    energy = drawn();
-    assert_true(energy.total > 0 && isnan(energy.error));
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, release)
-    const struct CMUnitTest tests[] = {
-        TEST(readings_that_moved_are_as_sure_as_the_refresh),
-        TEST(a_window_shorter_than_the_refresh_is_not_zero),
-        TEST(a_counter_that_stands_still_for_long_stands_still),
-        TEST(fast_readings_are_as_slow_as_the_share),
-        TEST(devices_are_added_and_estimates_told),
-        TEST(without_counters_nothing_is_known),
-        TEST(a_long_stretch_is_asked_for_in_little_memory),
-        TEST(a_counter_that_is_lost_has_no_error),
-        TEST(what_is_missing_is_not_zero),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

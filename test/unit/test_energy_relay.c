@@ -1,29 +1,18 @@
 /* What relay and client say to each other: written and read back, and everything else refused. */
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "api/program.h"
 #include "base/clock.h"
 #include "collect/energy/energy_relay.h"
 #include "gpu_tracker.h"
-#include "support/figures.h"
 #include "support/gpu_machine.h"
+#include "support/test.h"
 
-static void an_answer_is_read_back(void **state)
+TEST(an_answer_is_read_back)
 {
-    (void)state;
     char text[GT_RELAY_MESSAGE];
     struct gt_relay_answer answer = {.instance = UINT64_MAX, .period = 0.1, .quantum = 0.25}, back;
     answer.has[0] = answer.has[3] = true;
@@ -38,9 +27,8 @@ static void an_answer_is_read_back(void **state)
     assert_true(back.has[0] && !back.has[1] && !back.has[2] && back.has[3] && !back.has[4]);
 }
 
-static void the_longest_answer_fits(void **state)
+TEST(the_longest_answer_fits)
 {
-    (void)state;
     char text[GT_RELAY_MESSAGE];
     struct gt_relay_answer answer = {
         .instance = UINT64_MAX, .period = 1.2345678901234567e-300, .quantum = 1.2345678901234567e-300};
@@ -52,9 +40,8 @@ static void the_longest_answer_fits(void **state)
     assert_true(length < sizeof text && text[length - 1] == '\n' && strlen(text) == length);
 }
 
-static void other_messages_are_refused(void **state)
+TEST(other_messages_are_refused)
 {
-    (void)state;
     static const struct {
         const char *text;
         int status;
@@ -123,9 +110,8 @@ static void *count_on(void *argument)
     return NULL;
 }
 
-static void the_relay_is_coarse_in_time_and_energy(void **state)
+TEST(the_relay_is_coarse_in_time_and_energy)
 {
-    (void)state;
     static struct gpu_machine machine;
     const char *text;
     size_t length;
@@ -161,9 +147,8 @@ static void the_relay_is_coarse_in_time_and_energy(void **state)
 }
 
 /* What it makes of several packages goes with it: the leak sanitizer fails else. */
-static void a_relay_of_two_packages_is_closed_whole(void **state)
+TEST(a_relay_of_two_packages_is_closed_whole)
 {
-    (void)state;
     static struct gpu_machine machine;
     struct gt_energy_relay *relay;
     gpu_machine_begin(&machine);
@@ -195,9 +180,8 @@ static void *move_later(void *machine)
 }
 
 /* So that the first client does not take it for one without figures. */
-static void the_relay_waits_for_slow_counters(void **state)
+TEST(the_relay_waits_for_slow_counters)
 {
-    (void)state;
     static struct gpu_machine machine;
     struct gt_energy_relay *relay;
     struct gt_relay_answer answer;
@@ -219,9 +203,8 @@ static void the_relay_waits_for_slow_counters(void **state)
     gpu_machine_end(&machine);
 }
 
-static void without_counters_there_is_no_relay(void **state)
+TEST(without_counters_there_is_no_relay)
 {
-    (void)state;
     static struct gpu_machine machine;
     struct gt_energy_relay *relay = NULL;
     struct gt_error error = {0};
@@ -230,18 +213,4 @@ static void without_counters_there_is_no_relay(void **state)
     assert_non_null(strstr(error.text, "no energy counter"));
     assert_null(relay);
     gpu_machine_end(&machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_is_read_back),
-        cmocka_unit_test(the_longest_answer_fits),
-        cmocka_unit_test(other_messages_are_refused),
-        cmocka_unit_test(the_relay_is_coarse_in_time_and_energy),
-        cmocka_unit_test(a_relay_of_two_packages_is_closed_whole),
-        cmocka_unit_test(the_relay_waits_for_slow_counters),
-        cmocka_unit_test(without_counters_there_is_no_relay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,25 +1,14 @@
 /* Against the running kernel: forks and exits counted exactly, and what ended tasks had used. */
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "collect/process/events.h"
+#include "support/test.h"
 #include "support/valgrind.h"
-#include "support/sanitized.h"
 
 enum { FORKS = 1 << GT_EVENTS_FORKS, RECORDS = 1 << GT_EVENTS_RECORDS };
 
@@ -94,27 +83,9 @@ static void drain_until(struct gt_events *events, struct seen *seen, size_t exit
     }
 }
 
-static void every_fork_and_exit_is_told(void **state)
+TEST(thousands_of_forks_wait_unread)
 {
     SKIP_UNDER_VALGRIND();
-    (void)state;
-    struct gt_events *events = open_or_skip(FORKS);
-    struct seen seen = {0};
-    for (size_t i = 0; i < MANY / 50; i++) {
-        storm(50);
-        drain(events, &seen);
-    }
-    drain_until(events, &seen, MANY);
-    assert_int_equal(seen.forks, MANY);
-    assert_int_equal(seen.exits, MANY);
-    assert_int_equal(seen.lost[GT_EVENTS_FORKS], 0);
-    gt_events_close(events);
-}
-
-static void thousands_of_forks_wait_unread(void **state)
-{
-    SKIP_UNDER_VALGRIND();
-    (void)state;
     struct gt_events *events = open_or_skip(FORKS);
     int bytes = 0;
     socklen_t size = sizeof bytes;
@@ -138,9 +109,8 @@ static void resize_queue(struct gt_events *events, enum gt_event_source source, 
     assert_int_equal(setsockopt(gt_events_fd(events, source), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes), 0);
 }
 
-static void loss_is_told(void **state)
+TEST(loss_is_told)
 {
-    (void)state;
     SKIP_UNDER_VALGRIND();
     struct gt_events *events = open_or_skip(FORKS);
     resize_queue(events, GT_EVENTS_FORKS, 16384);
@@ -159,9 +129,8 @@ static void loss_is_told(void **state)
     gt_events_close(events);
 }
 
-static void lost_records_are_told(void **state)
+TEST(lost_records_are_told)
 {
-    (void)state;
     struct gt_events *events = open_or_skip(RECORDS);
     resize_queue(events, GT_EVENTS_RECORDS, 16384);
     struct seen seen = {0};
@@ -171,37 +140,8 @@ static void lost_records_are_told(void **state)
     gt_events_close(events);
 }
 
-static void *end_at_once(void *unused)
+TEST(a_waiting_event_wakes_a_poller)
 {
-    return unused;
-}
-
-static void threads_are_told_with_their_process(void **state)
-{
-    (void)state;
-    struct gt_events *events = open_or_skip(FORKS);
-    for (int i = 0; i < 20; i++) {
-        pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, end_at_once, NULL), 0);
-        pthread_join(thread, NULL);
-    }
-    size_t forks = 0, exits = 0;
-    struct gt_event event;
-    for (int i = 0; i < 10000 && exits < 20; i++) {
-        while (gt_events_next(events, &event, NULL) == 1) {
-            forks += event.kind == GT_EVENT_FORK && event.tgid == getpid() && event.pid != getpid();
-            exits += event.kind == GT_EVENT_EXIT && event.tgid == getpid();
-        }
-        usleep(1000); /* the EXIT of a thread that was joined may still be on its way */
-    }
-    assert_int_equal(forks, 20);
-    assert_int_equal(exits, 20);
-    gt_events_close(events);
-}
-
-static void a_waiting_event_wakes_a_poller(void **state)
-{
-    (void)state;
     struct gt_events *events = open_or_skip(FORKS);
     struct pollfd wait = {.fd = gt_events_fd(events, GT_EVENTS_FORKS), .events = POLLIN};
     assert_int_equal(gt_events_fd(events, GT_EVENTS_RECORDS), -1);
@@ -215,43 +155,6 @@ static uint64_t own_cpu_ns(void)
     struct timespec time;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static void records_of_short_children_add_up(void **state)
-{
-    SKIP_UNDER_VALGRIND();
-    (void)state;
-    enum { CHILDREN = FEWER(200, 20), BUSY_NS = 2000000 };
-    struct gt_events *events = open_or_skip(RECORDS);
-    uint64_t *spent = mmap(NULL, sizeof *spent, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(spent, MAP_FAILED);
-    uint64_t truth = 0, told = 0;
-    size_t records = 0;
-    for (int i = 0; i < CHILDREN; i++) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            while ((*spent = own_cpu_ns()) < BUSY_NS)
-                ;
-            _exit(0);
-        }
-        waitpid(pid, NULL, 0);
-        truth += *spent;
-        struct gt_event event;
-        while (gt_events_next(events, &event, NULL) == 1) {
-            if (event.kind == GT_EVENT_RECORD && event.pid == pid) {
-                assert_int_equal(event.tgid, pid);
-                assert_int_equal(event.parent, getpid());
-                told += event.record.cpu_ns;
-                records++;
-            }
-        }
-    }
-    print_message("%d children: clocks %.3f ms, records %+.2f %%\n", CHILDREN, (double)truth / 1e6,
-                  100.0 * ((double)told / (double)truth - 1.0));
-    assert_int_equal(records, CHILDREN);
-    assert_true(told >= truth && (double)told <= (double)truth * 1.01);
-    munmap(spent, sizeof *spent);
-    gt_events_close(events);
 }
 
 /* The record of a child that was waited for; it came before its end. */
@@ -284,10 +187,9 @@ static uint64_t least_to_burn(void)
 }
 
 /* They end before the scheduler looks, mostly, and do not ask for their clock, at which it would look. */
-static void what_was_never_interrupted_has_run(void **state)
+TEST(what_was_never_interrupted_has_run)
 {
     SKIP_UNDER_VALGRIND();
-    (void)state;
     enum { CHILDREN = FEWER(200, 20), TICK_NS = 10000000 };
     struct gt_events *events = open_or_skip(RECORDS);
     uint64_t counted = 0, ran = 0, truth = CHILDREN * least_to_burn();
@@ -309,48 +211,9 @@ static void what_was_never_interrupted_has_run(void **state)
     gt_events_close(events);
 }
 
-/* VmHWM of the calling process, bytes. */
-static uint64_t own_peak(void)
-{
-    char text[4096];
-    struct gt_root own;
-    uint64_t kilobytes = 0;
-    if (gt_root_open(&own, NULL, NULL) == 0 && gt_root_read(&own, "proc/self/status", text, sizeof text) > 0) {
-        const char *line = strstr(text, "VmHWM:");
-        kilobytes = line ? strtoull(line + 6, NULL, 10) : 0;
-    }
-    gt_root_close(&own);
-    return kilobytes * 1024;
-}
-
-static void the_peak_of_a_short_child_is_told(void **state)
+TEST(a_record_tells_faults_switches_and_bytes)
 {
     SKIP_UNDER_VALGRIND();
-    (void)state;
-    enum { SIZE = 500 << 20 };
-    struct gt_events *events = open_or_skip(RECORDS);
-    uint64_t *peak = mmap(NULL, sizeof *peak, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(peak, MAP_FAILED);
-    pid_t pid = fork();
-    if (pid == 0) {
-        char *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-        usleep(50000);
-        munmap(memory, SIZE);
-        *peak = own_peak();
-        _exit(0);
-    }
-    waitpid(pid, NULL, 0);
-    struct gt_event event = find_record(events, pid);
-    assert_true(event.record.peak_rss >= SIZE);
-    assert_int_equal(event.record.peak_rss, *peak);
-    munmap(peak, sizeof *peak);
-    gt_events_close(events);
-}
-
-static void a_record_tells_faults_switches_and_bytes(void **state)
-{
-    SKIP_UNDER_VALGRIND();
-    (void)state;
     enum { PAGES = 1000, SLEEPS = 20, BYTES = 1 << 20 };
     struct gt_events *events = open_or_skip(RECORDS);
     pid_t pid = fork();
@@ -374,9 +237,8 @@ static void a_record_tells_faults_switches_and_bytes(void **state)
     gt_events_close(events);
 }
 
-static void forks_come_before_records(void **state)
+TEST(forks_come_before_records)
 {
-    (void)state;
     struct gt_events *events = open_or_skip(FORKS | RECORDS);
     static bool forked[1 << 22];
     size_t records = 0;
@@ -424,9 +286,8 @@ static pid_t begin_family(size_t count, int *go)
 }
 
 /* Strangers may have numbers that the filter takes for those of a family, so of theirs some may come, but not all. */
-static void a_narrow_filter_lets_a_family_through(void **state)
+TEST(a_narrow_filter_lets_a_family_through)
 {
-    (void)state;
     enum { CHILDREN = 50, STRANGERS = 200 };
     static bool is_family[1 << 22];
     struct gt_events *events = open_or_skip(FORKS | RECORDS);
@@ -472,9 +333,8 @@ static void a_narrow_filter_lets_a_family_through(void **state)
     gt_events_close(events);
 }
 
-static void a_stored_machine_has_none(void **state)
+TEST(a_stored_machine_has_none)
 {
-    (void)state;
     struct gt_root stored;
     struct gt_events *events;
     struct gt_availability availability[GT_EVENTS_SOURCES];
@@ -488,10 +348,9 @@ static void a_stored_machine_has_none(void **state)
 }
 
 /* Without CAP_NET_ADMIN exit records are denied, with the command that would allow them. */
-static void denial_names_the_remedy(void **state)
+TEST(denial_names_the_remedy)
 {
     SKIP_UNDER_VALGRIND();
-    (void)state;
     if (geteuid() != 0)
         skip();
     pid_t pid = fork();
@@ -524,23 +383,4 @@ static int close_root(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_fork_and_exit_is_told),
-        cmocka_unit_test(thousands_of_forks_wait_unread),
-        cmocka_unit_test(loss_is_told),
-        cmocka_unit_test(lost_records_are_told),
-        cmocka_unit_test(threads_are_told_with_their_process),
-        cmocka_unit_test(a_waiting_event_wakes_a_poller),
-        cmocka_unit_test(records_of_short_children_add_up),
-        cmocka_unit_test(what_was_never_interrupted_has_run),
-        cmocka_unit_test(the_peak_of_a_short_child_is_told),
-        cmocka_unit_test(a_record_tells_faults_switches_and_bytes),
-        cmocka_unit_test(forks_come_before_records),
-        cmocka_unit_test(a_narrow_filter_lets_a_family_through),
-        cmocka_unit_test(a_stored_machine_has_none),
-        cmocka_unit_test(denial_names_the_remedy),
-    };
-    return cmocka_run_group_tests_name("events", tests, open_root, close_root);
-}
+ALL_TESTS(open_root, close_root)

@@ -1,24 +1,13 @@
 /* An experiment on a stored machine with two sockets: what is recorded, read back, is what the counters say. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <math.h>
 
 #include "analyse/experiment/experiment.h"
 #include "record/aipowermeter.h"
 #include "store/store.h"
 #include "support/fake_proc.h"
-#include "support/figures.h"
 #include "support/folder.h"
+#include "support/test.h"
 #include "support/valgrind.h"
 
 static void zone(const char *folder, const char *entry, const char *name, long microjoules)
@@ -50,9 +39,8 @@ static double total(const struct gt_experiment *experiment, const char *name)
     return figures.total;
 }
 
-static void joules_are_what_the_counters_say(void **state)
+TEST(joules_are_what_the_counters_say)
 {
-    (void)state;
     char machine[64], folder[100], command[200];
     struct gt_root root;
     struct gt_error error = {0};
@@ -129,9 +117,8 @@ static void check_long(const char *begin, int (*read)(struct gt_experiment *, co
     close(fd);
 }
 
-static void a_line_without_end_is_not_read_whole(void **state)
+TEST_WITH(a_line_without_end_is_not_read_whole, folder_make, folder_remove)
 {
-    (void)state;
     SKIP_UNDER_VALGRIND();
     check_long("{\"date\": \"", gt_experiment_read_power, -EFBIG);
     check_long("{\"date\": \"", gt_experiment_read_results, -EBADMSG);
@@ -151,9 +138,8 @@ static int refuse_records(void *context, const char *metrics)
 }
 
 /* Without a folder; and one that cannot be taken ends the recording, not the measuring. */
-static void records_are_handed_over(void **state)
+TEST(records_are_handed_over)
 {
-    (void)state;
     for (int refuses = 0; refuses < 2; refuses++) {
         int count = 0;
         struct gt_error error = {0};
@@ -177,14 +163,4 @@ static void records_are_handed_over(void **state)
         assert_true(gt_tracker_value(tracker, GT_SCOPE_COMBINED, gt_metric_find("cpu_time")) > 0);
         gt_tracker_close(tracker);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joules_are_what_the_counters_say),
-        cmocka_unit_test(records_are_handed_over),
-        cmocka_unit_test_setup_teardown(a_line_without_end_is_not_read_whole, folder_make, folder_remove),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

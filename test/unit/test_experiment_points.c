@@ -1,16 +1,5 @@
 /* Curves from elsewhere, sensors, and samples of counters. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <math.h>
 
 #include "collect/host/host.h"
 #include "api/python.h"
@@ -18,6 +7,7 @@
 #include "gpu_tracker.h"
 #include "support/fake_proc.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 static void remove_tree(const char *folder)
 {
@@ -26,9 +16,8 @@ static void remove_tree(const char *folder)
     assert_int_equal(system(command), 0);
 }
 
-static void curves_are_put_together(void **state)
+TEST(curves_are_put_together)
 {
-    (void)state;
     struct gt_experiment *experiment = NULL;
     struct gt_error error = {0};
     const struct gt_experiment_curve power = {"CPU", "intel_power", NULL, 0}, wrong = {"DSP", "x", NULL, 0};
@@ -50,9 +39,8 @@ static void curves_are_put_together(void **state)
     gt_experiment_free(experiment);
 }
 
-static void sensors_are_read_in_order(void **state)
+TEST(sensors_are_read_in_order)
 {
-    (void)state;
     char machine[64];
     struct gt_root root;
     struct gt_temperature found[4];
@@ -91,9 +79,8 @@ static void zone(const char *machine, const char *entry, const char *name, const
     }
 }
 
-static void samples_have_differences(void **state)
+TEST(samples_have_differences)
 {
-    (void)state;
     char machine[64];
     struct gt_root root;
     struct gt_error error = {0};
@@ -129,14 +116,4 @@ static void samples_have_differences(void **state)
     gt_energy_sample_free(difference);
     gt_root_close(&root);
     remove_tree(machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(curves_are_put_together),
-        cmocka_unit_test(sensors_are_read_in_order),
-        cmocka_unit_test(samples_have_differences),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

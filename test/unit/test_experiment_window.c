@@ -1,17 +1,8 @@
 /* Windows of experiments on a machine with two processor packages. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "record/aipowermeter.h"
 #include "support/fake_proc.h"
-#include "support/figures.h"
 #include "support/gpu_machine.h"
+#include "support/test.h"
 
 static const pid_t FIRST = 700, SECOND = 701;
 
@@ -76,9 +67,8 @@ static void close_window(void)
     gt_sampler_close(&sampler);
 }
 
-static void each_process_has_the_watts_of_its_package(void **state)
+TEST(each_process_has_the_watts_of_its_package)
 {
-    (void)state;
     static struct gpu_machine machine;
     gpu_machine_begin(&machine);
     put(&machine, 0);
@@ -104,9 +94,8 @@ static void each_process_has_the_watts_of_its_package(void **state)
 }
 
 /* What has ended has no memory to read. */
-static void a_window_in_which_all_ended_has_their_mean_memory(void **state)
+TEST(a_window_in_which_all_ended_has_their_mean_memory)
 {
-    (void)state;
     static struct gpu_machine machine;
     gpu_machine_begin(&machine);
     put(&machine, 0);
@@ -139,9 +128,8 @@ static int64_t drawing(void *context)
 }
 
 /* What is read before the counter takes a while, more or less: up to a quarter of the window. */
-static void watts_are_by_the_time_of_reading_the_counter(void **state)
+TEST(watts_are_by_the_time_of_reading_the_counter)
 {
-    (void)state;
     static struct gpu_machine machine;
     gpu_machine_begin(&machine);
     put(&machine, 0);
@@ -168,14 +156,4 @@ static void watts_are_by_the_time_of_reading_the_counter(void **state)
     assert_true(begin < window.begin_real_ns);
     close_window();
     gpu_machine_end(&machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_process_has_the_watts_of_its_package),
-        cmocka_unit_test(a_window_in_which_all_ended_has_their_mean_memory),
-        cmocka_unit_test(watts_are_by_the_time_of_reading_the_counter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* The text for Prometheus: names from the table, labels escaped, both forms, nothing for what was not measured. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "report/exposition.h"
+#include "support/test.h"
 
 /* Every metric in every scope that has it. */
 static struct gt_buffer all_families(void)
@@ -25,9 +18,8 @@ static struct gt_buffer all_families(void)
     return out;
 }
 
-static void names_have_scope_and_unit_once(void **state)
+TEST(names_have_scope_and_unit_once)
 {
-    (void)state;
     static const char *const expected[] = {"gpu_tracker_system_ram_bytes",     "gpu_tracker_job_cpu_time_seconds",
                                            "gpu_tracker_job_read_bytes",       "gpu_tracker_job_threads",
                                            "gpu_tracker_system_gpu_ram_bytes", "gpu_tracker_gpu_ram_bytes",
@@ -41,9 +33,8 @@ static void names_have_scope_and_unit_once(void **state)
     gt_buffer_release(&out);
 }
 
-static void no_two_families_have_one_name(void **state)
+TEST(no_two_families_have_one_name)
 {
-    (void)state;
     struct gt_buffer out = all_families();
     size_t count = 0;
     for (const char *at = out.data; (at = strstr(at, "# TYPE ")); at += strlen("# TYPE "), count++) {
@@ -55,9 +46,8 @@ static void no_two_families_have_one_name(void **state)
     gt_buffer_release(&out);
 }
 
-static void labels_are_escaped_and_valid(void **state)
+TEST(labels_are_escaped_and_valid)
 {
-    (void)state;
     struct gt_buffer labels = {0};
     gt_exposition_label(&labels, "a", "x\"y\\z\nw");
     gt_exposition_label(&labels, "empty", "");
@@ -83,9 +73,8 @@ static void write_rows(struct gt_buffer *out, enum gt_exposition form)
     gt_exposition_end(out, form);
 }
 
-static void openmetrics(void **state)
+TEST(openmetrics)
 {
-    (void)state;
     struct gt_buffer out = {0};
     write_rows(&out, GT_EXPOSITION_OPENMETRICS);
     assert_string_equal(
@@ -105,9 +94,8 @@ static void openmetrics(void **state)
     gt_buffer_release(&out);
 }
 
-static void older_text(void **state)
+TEST(older_text)
 {
-    (void)state;
     struct gt_buffer out = {0};
     write_rows(&out, GT_EXPOSITION_TEXT);
     assert_string_equal(out.data, "# TYPE gpu_tracker_job_cpu_time_seconds_total counter\n"
@@ -123,16 +111,4 @@ static void older_text(void **state)
                                   "# HELP thing_info Say \"hi\"\n"
                                   "thing_info{v=\"2\"} 1.0\n");
     gt_buffer_release(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_have_scope_and_unit_once),
-        cmocka_unit_test(no_two_families_have_one_name),
-        cmocka_unit_test(labels_are_escaped_and_valid),
-        cmocka_unit_test(openmetrics),
-        cmocka_unit_test(older_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

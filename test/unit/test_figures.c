@@ -1,35 +1,16 @@
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "support/test.h"
 
-#include <cmocka.h>
-
-#include "support/figures.h"
-
-static void what_is_missing_is_close_to_what_is_missing_only(void **state)
+TEST(what_is_missing_is_close_to_what_is_missing_only)
 {
-    (void)state;
     assert_true(is_close(NAN, NAN, 1));
     assert_false(is_close(NAN, 1, 1e9) || is_close(1, NAN, 1e9) || is_close(0, NAN, INFINITY));
     assert_true(is_close(INFINITY, INFINITY, 0));
     assert_false(is_close(INFINITY, 1, 1e9) || is_close(INFINITY, -INFINITY, 1e9));
 }
 
-static void doubles_are_compared_as_doubles(void **state)
+TEST(doubles_are_compared_as_doubles)
 {
-    (void)state;
     assert_true(is_close(1, 1, 0) && is_close(1, 2, 1) && is_close(2, 1, 1));
     assert_false(is_close(1, 1 + 1e-12, 0) || is_close(1, 2.1, 1));
     assert_false(is_close(1e9, 1e9 + 1, 0.5));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_missing_is_close_to_what_is_missing_only),
-        cmocka_unit_test(doubles_are_compared_as_doubles),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

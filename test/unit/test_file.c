@@ -1,31 +1,19 @@
 /* Files that are read and written whole, arrays that grow, JSON trees. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/json.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 enum { LARGE = 300000 };
 
@@ -39,9 +27,8 @@ static void write_large(const char *path)
     assert_int_equal(close(fd), 0);
 }
 
-static void a_file_is_read_up_to_its_ceiling(void **state)
+TEST_WITH(a_file_is_read_up_to_its_ceiling, folder_make, folder_remove)
 {
-    (void)state;
     const char *path = folder_path("large");
     write_large(path);
     static const size_t ceilings[] = {0, LARGE + 1, LARGE + 2, LARGE + 100000};
@@ -64,9 +51,8 @@ static void a_file_is_read_up_to_its_ceiling(void **state)
     gt_buffer_release(&text);
 }
 
-static void an_empty_file_is_an_empty_text(void **state)
+TEST_WITH(an_empty_file_is_an_empty_text, folder_make, folder_remove)
 {
-    (void)state;
     const char *path = folder_path("empty");
     struct gt_buffer text = {.ceiling = 10};
     close(open(path, O_WRONLY | O_CREAT, 0600));
@@ -88,9 +74,8 @@ static void *read_pipe(void *context)
 }
 
 /* A pipe takes 64 KiB at a time, so the write and the read both take several calls. */
-static void a_pipe_takes_it_in_pieces(void **state)
+TEST(a_pipe_takes_it_in_pieces)
 {
-    (void)state;
     static char bytes[LARGE];
     int ends[2];
     pthread_t thread;
@@ -111,9 +96,8 @@ static void a_pipe_takes_it_in_pieces(void **state)
     assert_int_equal(gt_file_write_all(-1, NULL, 0), 0);
 }
 
-static void lines_have_a_ceiling(void **state)
+TEST(lines_have_a_ceiling)
 {
-    (void)state;
     char text[] = "one\n\nlonger\nlast";
     FILE *file = fmemopen(text, strlen(text), "r");
     struct gt_buffer line = {0};
@@ -135,9 +119,8 @@ struct owner {
     size_t number_count, number_capacity;
 };
 
-static void arrays_keep_what_is_in_them(void **state)
+TEST(arrays_keep_what_is_in_them)
 {
-    (void)state;
     struct owner owner = {0};
     uint32_t *by_one = NULL;
     for (uint32_t i = 0; i < 1000; i++) {
@@ -161,9 +144,8 @@ static void arrays_keep_what_is_in_them(void **state)
     free(by_one);
 }
 
-static void trees_are_read_and_changed(void **state)
+TEST(trees_are_read_and_changed)
 {
-    (void)state;
     struct gt_json_trouble trouble;
     struct gt_json_value *tree = gt_json_parse_text("{\"a\": [1, 2.5, \"x\", null, true]}", 0, NULL), *value;
     const struct gt_json_value *list = gt_json_member(tree, "a");
@@ -192,9 +174,8 @@ static void trees_are_read_and_changed(void **state)
     assert_null(gt_json_parse_text("1", 0, &trouble));
 }
 
-static void a_stream_is_read_value_by_value(void **state)
+TEST(a_stream_is_read_value_by_value)
 {
-    (void)state;
     char text[] = "[1] {\"a\": 2}[\"a text that is too long\"]";
     struct gt_json_trouble trouble;
     FILE *file = fmemopen(text, strlen(text), "r");
@@ -243,9 +224,8 @@ static int left_open(bool is_old, bool has_list)
     return fcntl(FIRST - 1, F_GETFD) >= 0 ? left : -1;
 }
 
-static void descriptors_are_closed_by_every_kernel(void **state)
+TEST(descriptors_are_closed_by_every_kernel)
 {
-    (void)state;
     for (int way = 0; way < 3; way++) {
         pid_t child = fork();
         if (!child) {
@@ -261,19 +241,4 @@ static void descriptors_are_closed_by_every_kernel(void **state)
             skip();
         assert_int_equal(WEXITSTATUS(status), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_file_is_read_up_to_its_ceiling, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(an_empty_file_is_an_empty_text, folder_make, folder_remove),
-        cmocka_unit_test(a_pipe_takes_it_in_pieces),
-        cmocka_unit_test(lines_have_a_ceiling),
-        cmocka_unit_test(arrays_keep_what_is_in_them),
-        cmocka_unit_test(trees_are_read_and_changed),
-        cmocka_unit_test(a_stream_is_read_value_by_value),
-        cmocka_unit_test(descriptors_are_closed_by_every_kernel),
-    };
-    return cmocka_run_group_tests_name("file", tests, NULL, NULL);
 }

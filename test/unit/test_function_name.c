@@ -1,13 +1,6 @@
 /* Names of kernels as people read them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/function_name.h"
+#include "support/test.h"
 
 static void assert_name(const char *name, const char *wanted)
 {
@@ -17,9 +10,8 @@ static void assert_name(const char *name, const char *wanted)
     gt_buffer_release(&out);
 }
 
-static void arguments_of_arguments_are_folded(void **state)
+TEST(arguments_of_arguments_are_folded)
 {
-    (void)state;
     assert_name(
         "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
         "(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)",
@@ -35,9 +27,8 @@ static void arguments_of_arguments_are_folded(void **state)
     assert_name("A<int>::operator()(float)", "operator()");
 }
 
-static void other_names_stay(void **state)
+TEST(other_names_stay)
 {
-    (void)state;
     static const char *const names[] = {"ampere_sgemm_128x64_nn",
                                         "aten::mm",
                                         "Memcpy HtoD (Pinned -> Device)",
@@ -50,13 +41,4 @@ static void other_names_stay(void **state)
                                         "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclArgs)"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         assert_name(names[i], names[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arguments_of_arguments_are_folded),
-        cmocka_unit_test(other_names_stay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
-#include <math.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "collect/cgroup/control_group.h"
 #include "collect/host/host.h"
-#include "support/figures.h"
 #include "support/gpu_machine.h"
+#include "support/test.h"
 
 extern const struct gt_collector_type gt_collector_host, gt_collector_pressure, gt_collector_network;
 
@@ -43,7 +35,7 @@ static void write_memory(struct gpu_machine *machine, long unused, long cached)
         unused, cached);
 }
 
-static void memory_is_used_as_the_original_has_it(void **state)
+TEST_WITH(memory_is_used_as_the_original_has_it, begin, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     write_memory(machine, 600000, 20000);
@@ -57,7 +49,7 @@ static void memory_is_used_as_the_original_has_it(void **state)
     assert_close(system_value(machine, GT_RAM), 10000 * 1024, 0);
 }
 
-static void busy_time_counts_from_the_start_and_guests_once(void **state)
+TEST_WITH(busy_time_counts_from_the_start_and_guests_once, begin, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     write_memory(machine, 600000, 20000);
@@ -71,7 +63,7 @@ static void busy_time_counts_from_the_start_and_guests_once(void **state)
                  1e-9);
 }
 
-static void nothing_to_read_is_absent(void **state)
+TEST_WITH(nothing_to_read_is_absent, begin, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     assert_int_equal(gpu_machine_open(machine, &gt_collector_host), GT_ABSENT);
@@ -82,7 +74,7 @@ static void nothing_to_read_is_absent(void **state)
     assert_string_equal(machine->availability.reason, "/proc/1/net/dev is not there");
 }
 
-static void one_file_missing_leaves_the_other(void **state)
+TEST_WITH(one_file_missing_leaves_the_other, begin, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     gpu_machine_file(machine, "proc/stat", "cpu  1 1 1 1\n");
@@ -104,7 +96,7 @@ static void write_pressure(struct gpu_machine *machine, const char *resource, lo
         full);
 }
 
-static void pressure_counts_from_the_start(void **state)
+TEST_WITH(pressure_counts_from_the_start, begin, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     write_pressure(machine, "cpu", 1000000, 0);
@@ -141,7 +133,7 @@ static void write_network(struct gpu_machine *machine, unsigned long long receiv
                      received, sent, has_other ? "veth1: 500 9 0 0 0 0 0 0 700 9 0 0 0 0 0 0\n" : "");
 }
 
-static void network_counts_without_loopback(void **state)
+TEST_WITH(network_counts_without_loopback, begin, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     write_network(machine, 1000, 2000, false);
@@ -167,9 +159,8 @@ static void network_counts_without_loopback(void **state)
     assert_close(machine->snapshot.system[GT_NETWORK_NAMESPACE_RECEIVED], 660, 0);
 }
 
-static void the_namespace_outlives_its_process(void **state)
+TEST(the_namespace_outlives_its_process)
 {
-    (void)state;
     int ready[2];
     char byte;
     struct gt_root root;
@@ -212,7 +203,7 @@ static double capacity(const struct gpu_machine *machine)
     return gt_limit_capacity(&(struct gt_limit){0}, &machine->root, groups);
 }
 
-static void capacity_without_groups_is_the_machine(void **state)
+TEST_WITH(capacity_without_groups_is_the_machine, begin, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     assert_true(isnan(capacity(machine)));
@@ -225,7 +216,7 @@ static void capacity_without_groups_is_the_machine(void **state)
     assert_int_equal(gt_capacity_cores(&machine->root), 7);
 }
 
-static void the_smallest_limit_above_binds(void **state)
+TEST_WITH(the_smallest_limit_above_binds, begin, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     write_memory(machine, 1, 1);
@@ -244,7 +235,7 @@ static void the_smallest_limit_above_binds(void **state)
     assert_close(capacity(machine), 1000000 * 1024.0, 0);
 }
 
-static void limits_of_groups_with_spaces_in_their_names(void **state)
+TEST_WITH(limits_of_groups_with_spaces_in_their_names, begin, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     write_memory(machine, 1, 1);
@@ -256,7 +247,7 @@ static void limits_of_groups_with_spaces_in_their_names(void **state)
     assert_close(capacity(machine), 524288000, 0);
 }
 
-static void version_one_and_containers(void **state)
+TEST_WITH(version_one_and_containers, begin, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     write_memory(machine, 1, 1);
@@ -276,22 +267,4 @@ static void version_one_and_containers(void **state)
     assert_int_equal(group[GT_CONTROLLER_CPU].version, 1);
     assert_string_equal(group[GT_CONTROLLER_CPU].path, "sys/fs/cgroup/cpu,cpuacct");
     assert_close(capacity(machine), 104857600, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(memory_is_used_as_the_original_has_it, begin, gpu_machine_teardown),
-        cmocka_unit_test_setup_teardown(busy_time_counts_from_the_start_and_guests_once, begin, gpu_machine_teardown),
-        cmocka_unit_test_setup_teardown(nothing_to_read_is_absent, begin, gpu_machine_teardown),
-        cmocka_unit_test_setup_teardown(one_file_missing_leaves_the_other, begin, gpu_machine_teardown),
-        cmocka_unit_test_setup_teardown(pressure_counts_from_the_start, begin, gpu_machine_teardown),
-        cmocka_unit_test_setup_teardown(network_counts_without_loopback, begin, gpu_machine_teardown),
-        cmocka_unit_test(the_namespace_outlives_its_process),
-        cmocka_unit_test_setup_teardown(capacity_without_groups_is_the_machine, begin, gpu_machine_teardown),
-        cmocka_unit_test_setup_teardown(the_smallest_limit_above_binds, begin, gpu_machine_teardown),
-        cmocka_unit_test_setup_teardown(limits_of_groups_with_spaces_in_their_names, begin, gpu_machine_teardown),
-        cmocka_unit_test_setup_teardown(version_one_and_containers, begin, gpu_machine_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

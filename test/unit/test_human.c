@@ -1,12 +1,6 @@
 /* Figures at a glance: one unit chosen by the size, three digits. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <math.h>
-
 #include "schema/human.h"
+#include "support/test.h"
 
 struct example {
     double value;
@@ -26,9 +20,8 @@ static void check(char *(*human)(char *, double), const struct example *examples
         check(human, all, sizeof all / sizeof *all);       \
     } while (0)
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
-    (void)state;
     CHECK(gt_human_bytes, {0, "0 B"}, {1, "1 B"}, {999, "999 B"}, {1000, "1.00 kB"}, {412e6, "412 MB"},
           {13.94e9, "13.9 GB"}, {999.6e6, "1.00 GB"}, {9.996e9, "10.0 GB"}, {99.96e9, "100 GB"}, {2e12, "2.00 TB"},
           {NAN, "n/a"});
@@ -42,9 +35,8 @@ static void test_sizes(void **state)
     assert_string_equal(gt_human_part(text, 5e8, NAN), "500 MB");
 }
 
-static void test_times(void **state)
+TEST(test_times)
 {
-    (void)state;
     CHECK(gt_human_seconds, {0, "0 ms"}, {0.0004, "0.4 ms"}, {0.0012, "1 ms"}, {0.412, "412 ms"}, {0.9996, "1.0 s"},
           {4.25, "4.2 s"}, {41.3, "41 s"}, {59.6, "1 min"}, {72, "1 min 12 s"}, {3599.7, "1 h"}, {4320, "1 h 12 min"},
           {86399, "1 d"}, {183600, "2 d 3 h"}, {NAN, "n/a"});
@@ -52,9 +44,8 @@ static void test_times(void **state)
     CHECK(gt_human_about, {41, "~41 s"}, {2280, "~38 min"}, {5400, "~1.5 h"}, {NAN, "n/a"});
 }
 
-static void test_the_rest(void **state)
+TEST(test_the_rest)
 {
-    (void)state;
     CHECK(gt_human_energy, {3.2, "3.20 J"}, {0.004, "4.00 mJ"}, {1500, "1.50 kJ"}, {90e3, "25.0 Wh"},
           {1.872e6, "0.52 kWh"}, {NAN, "n/a"});
     char text[GT_HUMAN_SIZE];
@@ -66,7 +57,7 @@ static void test_the_rest(void **state)
     CHECK(gt_human_round_number, {2, "2"}, {1.5, "1.5"});
 }
 
-static void amounts_beside_others_have_their_unit(void **state)
+TEST(amounts_beside_others_have_their_unit)
 {
     static const struct {
         double value, greatest;
@@ -76,22 +67,10 @@ static void amounts_beside_others_have_their_unit(void **state)
         {41e6, 16e9, "bytes", "0.041 GB"},  {4e6, 16e9, "bytes", "4.00 MB"},  {-9e8, 16e9, "bytes", "-0.90 GB"},
         {4000, 52000, "joules", "1.11 Wh"}, {100, 2000, "watts", "0.10 kW"},  {5e8, 5e8, "bytes/s", "500 MB/s"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gt_buffer text = {0};
         assert_true(gt_human_amount_beside(&text, cases[i].value, cases[i].greatest, cases[i].unit));
         assert_string_equal(text.data, cases[i].shown);
         gt_buffer_release(&text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(amounts_beside_others_have_their_unit),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_the_rest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,5 @@
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "support/figures.h"
 #include "support/gpu_machine.h"
+#include "support/test.h"
 
 extern const struct gt_collector_type gt_collector_hwmon, gt_collector_battery;
 
@@ -33,7 +25,7 @@ static void grace_meter(struct gpu_machine *machine, int number, const char *lab
     sensor(machine, number, "power1_average", microwatts);
 }
 
-static void sockets_of_amd_are_added_and_not_their_cores(void **state)
+TEST_WITH(sockets_of_amd_are_added_and_not_their_cores, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     sensor(machine, 0, "name", "amd_energy");
@@ -55,7 +47,7 @@ static void sockets_of_amd_are_added_and_not_their_cores(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 61 + 20, 1e-9);
 }
 
-static void a_module_holds_grace_and_grace_its_cpu(void **state)
+TEST_WITH(a_module_holds_grace_and_grace_its_cpu, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     grace_meter(machine, 0, "Module Power Socket 0", "500000000");
@@ -75,7 +67,7 @@ static void a_module_holds_grace_and_grace_its_cpu(void **state)
 }
 
 /* Up to Linux 6.14 the files of ACPI meters were below "device", and that of the name with them. */
-static void meters_of_older_kernels_are_below_their_device(void **state)
+TEST_WITH(meters_of_older_kernels_are_below_their_device, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     static const char *const labels[] = {"Module Power Socket 0", "Grace Power Socket 0", "CPU Power Socket 0",
@@ -94,7 +86,7 @@ static void meters_of_older_kernels_are_below_their_device(void **state)
     assert_close(machine->snapshot.system[GT_PLATFORM_ENERGY], 1000, 1e-6);
 }
 
-static void a_meter_of_a_battery_is_not_the_platform(void **state)
+TEST_WITH(a_meter_of_a_battery_is_not_the_platform, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     sensor(machine, 0, "name", "power_meter");
@@ -105,7 +97,7 @@ static void a_meter_of_a_battery_is_not_the_platform(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
 }
 
-static void the_cpu_rail_stands_for_the_socket_where_there_is_no_other(void **state)
+TEST_WITH(the_cpu_rail_stands_for_the_socket_where_there_is_no_other, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     grace_meter(machine, 0, "CPU Power Socket 0", "90000000");
@@ -114,7 +106,7 @@ static void the_cpu_rail_stands_for_the_socket_where_there_is_no_other(void **st
     assert_true(isnan(machine->snapshot.system[GT_CORE_ENERGY]));
 }
 
-static void one_acpi_meter_is_the_platform_and_several_are_nothing(void **state)
+TEST_WITH(one_acpi_meter_is_the_platform_and_several_are_nothing, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     sensor(machine, 0, "name", "power_meter");
@@ -132,7 +124,7 @@ static void one_acpi_meter_is_the_platform_and_several_are_nothing(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_BROKEN);
 }
 
-static void a_figure_that_another_has_is_left_to_it(void **state)
+TEST_WITH(a_figure_that_another_has_is_left_to_it, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     sensor(machine, 0, "name", "ibmaem");
@@ -146,7 +138,7 @@ static void a_figure_that_another_has_is_left_to_it(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY), 300, 1e-6);
 }
 
-static void sensors_nobody_knows_are_named_and_not_counted(void **state)
+TEST_WITH(sensors_nobody_knows_are_named_and_not_counted, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_ABSENT);
@@ -163,7 +155,7 @@ static void sensors_nobody_knows_are_named_and_not_counted(void **state)
     assert_non_null(strstr(machine->availability.reason, "newchip"));
 }
 
-static void a_battery_counts_while_it_discharges(void **state)
+TEST_WITH(a_battery_counts_while_it_discharges, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     assert_int_equal(gpu_machine_open(machine, &gt_collector_battery), GT_ABSENT);
@@ -187,7 +179,7 @@ static void a_battery_counts_while_it_discharges(void **state)
     assert_true(isnan(gpu_machine_system(machine, 10, GT_PLATFORM_ENERGY)));
 }
 
-static void current_times_voltage_is_power(void **state)
+TEST_WITH(current_times_voltage_is_power, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     supply(machine, "BAT0", "type", "Battery");
@@ -201,7 +193,7 @@ static void current_times_voltage_is_power(void **state)
     assert_close(gpu_machine_system(machine, 2, GT_PLATFORM_ENERGY), 36, 1e-6);
 }
 
-static void what_is_no_number_in_range_is_no_reading(void **state)
+TEST_WITH(what_is_no_number_in_range_is_no_reading, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     static const char *const wrong[] = {"-12", "12x", "", "nan"};
@@ -226,7 +218,7 @@ static void what_is_no_number_in_range_is_no_reading(void **state)
 }
 
 /* A gap is made up for by what was measured around it only while it is short. */
-static void power_that_was_not_told_for_long_is_not_made_up(void **state)
+TEST_WITH(power_that_was_not_told_for_long_is_not_made_up, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     grace_meter(machine, 0, "Grace Power Socket 0", "100000000");
@@ -246,7 +238,7 @@ static void power_that_was_not_told_for_long_is_not_made_up(void **state)
     assert_close(machine->snapshot.doubt[GT_CPU_ENERGY], 0, 0);
 }
 
-static void a_battery_that_tells_nonsense_gave_no_reading(void **state)
+TEST_WITH(a_battery_that_tells_nonsense_gave_no_reading, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     for (int i = 0; i < 2; i++) {
@@ -267,25 +259,4 @@ static void a_battery_that_tells_nonsense_gave_no_reading(void **state)
     assert_true(isnan(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY)));
     supply(machine, "BAT0", "status", "Discharging");
     assert_close(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY), 100, 1e-6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, gpu_machine_setup, gpu_machine_teardown)
-        TEST(sockets_of_amd_are_added_and_not_their_cores),
-        TEST(a_module_holds_grace_and_grace_its_cpu),
-        TEST(meters_of_older_kernels_are_below_their_device),
-        TEST(a_meter_of_a_battery_is_not_the_platform),
-        TEST(the_cpu_rail_stands_for_the_socket_where_there_is_no_other),
-        TEST(one_acpi_meter_is_the_platform_and_several_are_nothing),
-        TEST(a_figure_that_another_has_is_left_to_it),
-        TEST(sensors_nobody_knows_are_named_and_not_counted),
-        TEST(a_battery_counts_while_it_discharges),
-        TEST(current_times_voltage_is_power),
-        TEST(what_is_no_number_in_range_is_no_reading),
-        TEST(power_that_was_not_told_for_long_is_not_made_up),
-        TEST(a_battery_that_tells_nonsense_gave_no_reading),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,6 @@
 /* The rules by which starts and stops are paired, as a table of small cases. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "blocks/interval.h"
+#include "support/test.h"
 
 enum { A = 0, B = 1, C = 2, ROWS = 12, CALLS = 6 };
 
@@ -160,9 +151,8 @@ static const struct {
      0},
 };
 
-static void test_cases(void **state)
+TEST(test_cases)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gt_block_event event[ROWS];
         for (size_t j = 0; j < cases[i].rows; j++) {
@@ -197,9 +187,8 @@ static void test_cases(void **state)
 }
 
 /* Whatever the order of the rows, the pairs are the same. */
-static void test_order_does_not_matter(void **state)
+TEST(test_order_does_not_matter)
 {
-    (void)state;
     struct gt_block_event event[40], shuffled[40];
     srand(7);
     for (size_t i = 0; i < 40; i++)
@@ -237,13 +226,4 @@ static void test_order_does_not_matter(void **state)
         gt_intervals_release(&other);
     }
     gt_intervals_release(&one);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_order_does_not_matter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

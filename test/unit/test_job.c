@@ -1,18 +1,8 @@
 /* Trees of processes and their accounts, over a stored machine. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "aggregate/combine.h"
 #include "collect/process/process.h"
 #include "support/fake_proc.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 
 static char folder[64];
 static struct gt_root root;
@@ -39,9 +29,8 @@ static void assert_near(double value, double expected)
 
 /* ---- parsing ----------------------------------------------------------------------------------------------------- */
 
-static void stat_names_may_hold_anything(void **state)
+TEST_WITH(stat_names_may_hold_anything, set_up, tear_down)
 {
-    (void)state;
     struct gt_process_stat stat;
     assert_int_equal(
         gt_process_parse_stat("42 (a) b (c)) R 7 42 9 34816 -1 4194304 11 22 33 44 100 50 200 100 20 0 3 0 "
@@ -62,9 +51,8 @@ static void stat_names_may_hold_anything(void **state)
     assert_near(stat.threads, 3);
 }
 
-static void broken_stat_is_refused(void **state)
+TEST_WITH(broken_stat_is_refused, set_up, tear_down)
 {
-    (void)state;
     static const char *const broken[] = {"", "1", "1 (x", "1 (x)", "1 (x) ", "1 (x) R 1 2 3"};
     struct gt_process_stat stat;
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++)
@@ -81,9 +69,8 @@ static void discover(struct gt_tree *tree)
     assert_int_equal(gt_tree_discover(tree, true, tick), 0);
 }
 
-static void generations_are_found_and_strangers_are_not(void **state)
+TEST_WITH(generations_are_found_and_strangers_are_not, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10});
     fake_proc_write(folder,
                     &(struct fake_process){.pid = 99, .parent = 102, .start = 13}); /* lower number than its parent */
@@ -99,9 +86,8 @@ static void generations_are_found_and_strangers_are_not(void **state)
     gt_tree_close(&tree);
 }
 
-static void members_stay_when_they_get_another_parent(void **state)
+TEST_WITH(members_stay_when_they_get_another_parent, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10});
     fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11});
     struct gt_tree tree;
@@ -114,9 +100,8 @@ static void members_stay_when_they_get_another_parent(void **state)
     gt_tree_close(&tree);
 }
 
-static void the_session_of_an_attached_leader_belongs_to_the_job(void **state)
+TEST_WITH(the_session_of_an_attached_leader_belongs_to_the_job, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .session = 100, .start = 10});
     fake_proc_write(folder, &(struct fake_process){.pid = 105, .parent = 1, .session = 100, .start = 12});
     fake_proc_write(folder, &(struct fake_process){.pid = 106, .parent = 1, .session = 106, .start = 12});
@@ -128,9 +113,8 @@ static void the_session_of_an_attached_leader_belongs_to_the_job(void **state)
     gt_tree_close(&tree);
 }
 
-static void a_number_used_again_is_another_process(void **state)
+TEST_WITH(a_number_used_again_is_another_process, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10});
     fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11});
     struct gt_tree tree;
@@ -146,9 +130,8 @@ static void a_number_used_again_is_another_process(void **state)
     gt_tree_close(&tree);
 }
 
-static void thousands_of_processes(void **state)
+TEST_WITH(thousands_of_processes, set_up, tear_down)
 {
-    (void)state;
     enum { MANY = FEWER(4200, 420) };
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10});
     for (int i = 1; i <= MANY; i++)
@@ -162,9 +145,8 @@ static void thousands_of_processes(void **state)
     gt_tree_close(&tree);
 }
 
-static void a_missing_main_process_is_named(void **state)
+TEST_WITH(a_missing_main_process_is_named, set_up, tear_down)
 {
-    (void)state;
     struct gt_tree tree;
     struct gt_error error = {0};
     assert_int_equal(gt_tree_open(&tree, &root, 4711, false, &error), -3);
@@ -217,9 +199,8 @@ static double ticks(double count)
     return count / (double)sysconf(_SC_CLK_TCK);
 }
 
-static void a_waited_for_child_counts_once(void **state)
+TEST_WITH(a_waited_for_child_counts_once, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
     fake_proc_write(folder,
                     &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40, .minor_faults = 9});
@@ -237,9 +218,8 @@ static void a_waited_for_child_counts_once(void **state)
     gt_tree_close(&tree);
 }
 
-static void a_child_never_seen_counts(void **state)
+TEST_WITH(a_child_never_seen_counts, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
     finder(0);
     read_all(0);
@@ -251,9 +231,8 @@ static void a_child_never_seen_counts(void **state)
 }
 
 /* Children that nobody met have used 3.9 ticks, of which the parent shows 3, and 101 1.05: that makes 4, and then it is not seen. */
-static void what_comes_in_clock_ticks_takes_nothing_back(void **state)
+TEST_WITH(what_comes_in_clock_ticks_takes_nothing_back, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .reaped_cpu_ticks = 0});
     finder(0);
     read_all(0);
@@ -271,9 +250,8 @@ static void what_comes_in_clock_ticks_takes_nothing_back(void **state)
 }
 
 /* Its parent had its time a moment before it was gone. */
-static void what_was_counted_twice_is_taken_back(void **state)
+TEST_WITH(what_was_counted_twice_is_taken_back, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
     finder(0);
     read_all(0);
@@ -289,9 +267,8 @@ static void what_was_counted_twice_is_taken_back(void **state)
 }
 
 /* Whatever is read: a recording says that these only grow. */
-static void no_counter_falls(void **state)
+TEST_WITH(no_counter_falls, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){
                                 .pid = 100, .parent = 1, .start = 10, .minor_faults = 50, .written_bytes = 6000});
     finder(0);
@@ -304,9 +281,8 @@ static void no_counter_falls(void **state)
     gt_tree_close(&tree);
 }
 
-static void what_is_left_out_is_taken_back(void **state)
+TEST_WITH(what_is_left_out_is_taken_back, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
     finder(0);
     read_all(0);
@@ -321,9 +297,8 @@ static void what_is_left_out_is_taken_back(void **state)
 }
 
 /* Children that nobody waits for leave nothing to their parent: who heard of their ends knows what they had used. */
-static void exit_records_tell_of_children_that_nobody_met(void **state)
+TEST_WITH(exit_records_tell_of_children_that_nobody_met, set_up, tear_down)
 {
-    (void)state;
     const struct gt_exit_record ended = {.cpu_ns = 1000000000,
                                          .ran_ns = 1002000000, /* with what it ran after the last clock tick */
                                          .read_bytes = 8192,
@@ -343,9 +318,8 @@ static void exit_records_tell_of_children_that_nobody_met(void **state)
 }
 
 /* Who has waited for nobody has nobody else's bytes. */
-static void what_was_lost_counts_beside_what_the_main_process_wrote(void **state)
+TEST_WITH(what_was_lost_counts_beside_what_the_main_process_wrote, set_up, tear_down)
 {
-    (void)state;
     const struct gt_exit_record ended = {.cpu_ns = 1, .ran_ns = 1, .minor_faults = 7, .written_bytes = 16384};
     fake_proc_write(
         folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .minor_faults = 5, .written_bytes = 4096});
@@ -366,9 +340,8 @@ static void what_was_lost_counts_beside_what_the_main_process_wrote(void **state
     gt_tree_close(&tree);
 }
 
-static void what_a_process_wrote_last_is_told_by_its_zombie(void **state)
+TEST_WITH(what_a_process_wrote_last_is_told_by_its_zombie, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .written_bytes = 1000});
     finder(0);
     read_all(0);
@@ -379,9 +352,8 @@ static void what_a_process_wrote_last_is_told_by_its_zombie(void **state)
     gt_tree_close(&tree);
 }
 
-static void a_child_nobody_waited_for_keeps_its_time(void **state)
+TEST_WITH(a_child_nobody_waited_for_keeps_its_time, set_up, tear_down)
 {
-    (void)state;
     follow_two();
     fake_proc_remove(folder, 101);
     read_all(2);
@@ -391,9 +363,8 @@ static void a_child_nobody_waited_for_keeps_its_time(void **state)
     gt_tree_close(&tree);
 }
 
-static void an_orphan_keeps_its_time(void **state)
+TEST_WITH(an_orphan_keeps_its_time, set_up, tear_down)
 {
-    (void)state;
     follow_two();
     fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 1, .start = 11, .cpu_ticks = 50});
     fake_proc_remove(folder, 100);
@@ -407,9 +378,8 @@ static void an_orphan_keeps_its_time(void **state)
 }
 
 /* The adopter, 100, is a subreaper: 101 ends, which leaves it 102, which sleeps. */
-static void an_orphan_that_another_process_adopts_counts_once(void **state)
+TEST_WITH(an_orphan_that_another_process_adopts_counts_once, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
     fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 6});
     fake_proc_write(folder, &(struct fake_process){.pid = 102, .parent = 101, .start = 12, .cpu_ticks = 40});
@@ -433,9 +403,8 @@ static void an_orphan_that_another_process_adopts_counts_once(void **state)
 }
 
 /* The adopter, 100, has a child, 101, that outlives the orphan, 103, and its parent, 102. */
-static void an_orphan_that_ends_with_its_parent_counts_once(void **state)
+TEST_WITH(an_orphan_that_ends_with_its_parent_counts_once, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
     fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 6});
     fake_proc_write(folder, &(struct fake_process){.pid = 102, .parent = 101, .start = 12, .cpu_ticks = 50});
@@ -453,9 +422,8 @@ static void an_orphan_that_ends_with_its_parent_counts_once(void **state)
     gt_tree_close(&tree);
 }
 
-static void what_was_used_before_tracking_is_left_out(void **state)
+TEST_WITH(what_was_used_before_tracking_is_left_out, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){
                                 .pid = 100, .parent = 1, .start = 10, .cpu_ticks = 500, .reaped_cpu_ticks = 100});
     fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40});
@@ -470,9 +438,8 @@ static void what_was_used_before_tracking_is_left_out(void **state)
     gt_tree_close(&tree);
 }
 
-static void many_vanish_at_once(void **state)
+TEST_WITH(many_vanish_at_once, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 1});
     for (int i = 0; i < 50; i++)
         fake_proc_write(folder,
@@ -490,9 +457,8 @@ static void many_vanish_at_once(void **state)
     gt_tree_close(&tree);
 }
 
-static void wait4_takes_the_place_of_what_was_read(void **state)
+TEST_WITH(wait4_takes_the_place_of_what_was_read, set_up, tear_down)
 {
-    (void)state;
     follow_two();
     fake_proc_remove(folder, 101);
     fake_proc_remove(folder, 100);
@@ -512,9 +478,8 @@ static void write_with_bytes(pid_t pid, pid_t parent, unsigned long long bytes, 
             .pid = pid, .parent = parent, .start = (unsigned)pid, .written_bytes = bytes, .state = process_state});
 }
 
-static void bytes_of_others_hide_none_of_a_childs(void **state)
+TEST_WITH(bytes_of_others_hide_none_of_a_childs, set_up, tear_down)
 {
-    (void)state;
     write_with_bytes(100, 1, 0, 'S');
     write_with_bytes(101, 100, 200, 'S');
     finder(0);
@@ -532,9 +497,8 @@ static void bytes_of_others_hide_none_of_a_childs(void **state)
     gt_tree_close(&tree);
 }
 
-static void a_child_that_ends_before_its_parent_is_read_counts_once(void **state)
+TEST_WITH(a_child_that_ends_before_its_parent_is_read_counts_once, set_up, tear_down)
 {
-    (void)state;
     write_with_bytes(100, 1, 0, 'S');
     write_with_bytes(102, 100, 10, 'S');
     write_with_bytes(99, 102, 500, 'S');
@@ -553,9 +517,8 @@ static void a_child_that_ends_before_its_parent_is_read_counts_once(void **state
     gt_tree_close(&tree);
 }
 
-static void a_child_that_ends_before_its_parent_is_read_again_counts_once(void **state)
+TEST_WITH(a_child_that_ends_before_its_parent_is_read_again_counts_once, set_up, tear_down)
 {
-    (void)state;
     write_with_bytes(100, 1, 0, 'S');
     write_with_bytes(101, 100, 200, 'S');
     write_with_bytes(102, 100, 300, 'S');
@@ -572,9 +535,8 @@ static void a_child_that_ends_before_its_parent_is_read_again_counts_once(void *
     gt_tree_close(&tree);
 }
 
-static void wait4_of_an_orphan_never_seen_counts(void **state)
+TEST_WITH(wait4_of_an_orphan_never_seen_counts, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
     finder(0);
     read_all(0);
@@ -586,9 +548,8 @@ static void wait4_of_an_orphan_never_seen_counts(void **state)
     gt_tree_close(&tree);
 }
 
-static void denied_files_are_missing_not_zero(void **state)
+TEST_WITH(denied_files_are_missing_not_zero, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .denied = 1});
     finder(0);
     read_all(0);
@@ -599,9 +560,8 @@ static void denied_files_are_missing_not_zero(void **state)
 
 /* ---- rates and peaks --------------------------------------------------------------------------------------------- */
 
-static void rates_cover_whole_intervals(void **state)
+TEST_WITH(rates_cover_whole_intervals, set_up, tear_down)
 {
-    (void)state;
     struct gt_rate rate = {0};
     assert_true(isnan(gt_rate_next(&rate, 1, 1 * GT_SECOND, 0, 2)));
     assert_near(gt_rate_next(&rate, 1.5, 2 * GT_SECOND, 0, 2), 0.5);
@@ -610,9 +570,8 @@ static void rates_cover_whole_intervals(void **state)
     assert_true(isnan(gt_rate_next(&rate, NAN, 4 * GT_SECOND, 0, 2)));
 }
 
-static void no_interval_uses_more_than_all_cores(void **state)
+TEST_WITH(no_interval_uses_more_than_all_cores, set_up, tear_down)
 {
-    (void)state;
     struct gt_rate rate = {0};
     gt_rate_next(&rate, 0, GT_SECOND, 0, 2);
     assert_near(gt_rate_next(&rate, 5, 2 * GT_SECOND, 0, 2), 2); /* 3 s of earlier work became known */
@@ -630,9 +589,8 @@ static void write_two_with_marks(int main_kib, int child_kib)
 }
 
 /* Processes that are older than the tracking: their marks tell nothing until they rise. */
-static void peaks_come_from_high_water_marks_that_rise(void **state)
+TEST_WITH(peaks_come_from_high_water_marks_that_rise, set_up, tear_down)
 {
-    (void)state;
     write_two_with_marks(500000, 90000);
     struct gt_sampler sampler;
     struct gt_sampler_options options = {.pid = 100, .machine_root = folder, .period = 1};
@@ -664,9 +622,8 @@ static void peaks_come_from_high_water_marks_that_rise(void **state)
     gt_sampler_close(&sampler);
 }
 
-static void a_zombie_has_no_memory_and_is_not_counted(void **state)
+TEST_WITH(a_zombie_has_no_memory_and_is_not_counted, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .resident_pages = 1000});
     fake_proc_write(folder,
                     &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .state = 'Z', .cpu_ticks = 30});
@@ -685,9 +642,8 @@ static void a_zombie_has_no_memory_and_is_not_counted(void **state)
 }
 
 /* It lives, with the others. */
-static void a_process_whose_first_thread_has_ended_is_no_zombie(void **state)
+TEST_WITH(a_process_whose_first_thread_has_ended_is_no_zombie, set_up, tear_down)
 {
-    (void)state;
     fake_proc_write(folder, &(struct fake_process){
                                 .pid = 100, .parent = 1, .start = 10, .state = 'Z', .threads = 3, .cpu_ticks = 30});
     struct gt_sampler sampler;
@@ -701,47 +657,4 @@ static void a_process_whose_first_thread_has_ended_is_no_zombie(void **state)
     assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_PROCESSES], 1);
     gt_combine_release(&combiner);
     gt_sampler_close(&sampler);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(stat_names_may_hold_anything),
-        TEST(broken_stat_is_refused),
-        TEST(generations_are_found_and_strangers_are_not),
-        TEST(members_stay_when_they_get_another_parent),
-        TEST(the_session_of_an_attached_leader_belongs_to_the_job),
-        TEST(a_number_used_again_is_another_process),
-        TEST(thousands_of_processes),
-        TEST(a_missing_main_process_is_named),
-        TEST(a_waited_for_child_counts_once),
-        TEST(a_child_never_seen_counts),
-        TEST(what_comes_in_clock_ticks_takes_nothing_back),
-        TEST(what_was_counted_twice_is_taken_back),
-        TEST(no_counter_falls),
-        TEST(what_is_left_out_is_taken_back),
-        TEST(exit_records_tell_of_children_that_nobody_met),
-        TEST(what_was_lost_counts_beside_what_the_main_process_wrote),
-        TEST(what_a_process_wrote_last_is_told_by_its_zombie),
-        TEST(a_child_nobody_waited_for_keeps_its_time),
-        TEST(an_orphan_keeps_its_time),
-        TEST(an_orphan_that_another_process_adopts_counts_once),
-        TEST(an_orphan_that_ends_with_its_parent_counts_once),
-        TEST(what_was_used_before_tracking_is_left_out),
-        TEST(many_vanish_at_once),
-        TEST(wait4_takes_the_place_of_what_was_read),
-        TEST(bytes_of_others_hide_none_of_a_childs),
-        TEST(a_child_that_ends_before_its_parent_is_read_counts_once),
-        TEST(a_child_that_ends_before_its_parent_is_read_again_counts_once),
-        TEST(wait4_of_an_orphan_never_seen_counts),
-        TEST(denied_files_are_missing_not_zero),
-        TEST(rates_cover_whole_intervals),
-        TEST(no_interval_uses_more_than_all_cores),
-        TEST(peaks_come_from_high_water_marks_that_rise),
-        TEST(a_zombie_has_no_memory_and_is_not_counted),
-        TEST(a_process_whose_first_thread_has_ended_is_no_zombie),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

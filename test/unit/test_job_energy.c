@@ -1,21 +1,10 @@
 /* Energy over the ranks of one machine of known power: what each tracker saw on its own adds up to what was drawn, whoever is charged with
  * idle energy. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "aggregate/combine.h"
 #include "analyse/job/job.h"
 #include "store/field.h"
 #include "support/power_plant.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 
 enum { RANKS = 4, SECONDS = 30 };
 static const double MOST_APART =
@@ -156,24 +145,13 @@ static void it_adds_up_under_every_policy(enum plant_layout layout, int packages
     end_plant();
 }
 
-static void on_one_package(void **state)
+TEST(on_one_package)
 {
-    (void)state;
     it_adds_up_under_every_policy(PLANT_UNTOLD, 1);
 }
 
-static void on_packages_that_are_told_apart(void **state)
+TEST(on_packages_that_are_told_apart)
 {
-    (void)state;
     if (!SANITIZED) /* the same code */
         it_adds_up_under_every_policy(PLANT_APART, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_one_package),
-        cmocka_unit_test(on_packages_that_are_told_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* All processes in a bounded number of groups: counters that never fall, what ended and what nobody saw included. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "aggregate/combine.h"
 #include "aggregate/job_groups.h"
 #include "support/fake_proc.h"
-#include "support/figures.h"
+#include "support/test.h"
 
 static const unsigned long long OLD = 100, NEW = 1ull << 50; /* ticks: before and after counting began */
 
@@ -127,9 +119,8 @@ static double cpu(const struct gt_job_groups_group *one)
     return one->value[GT_CPU_TIME];
 }
 
-static void groups_are_by_user_job_and_program(void **state)
+TEST(groups_are_by_user_job_and_program)
 {
-    (void)state;
     static struct machine machine;
     begin(&machine, false, 10);
     process(&machine, (struct fake_process){.pid = 10, .name = "python", .start = OLD, .cpu_ticks = 500}, 1000, "/");
@@ -149,9 +140,8 @@ static void groups_are_by_user_job_and_program(void **state)
     end(&machine);
 }
 
-static void what_ended_stays_and_counts_once(void **state)
+TEST(what_ended_stays_and_counts_once)
 {
-    (void)state;
     static struct machine machine;
     begin(&machine, false, 10);
     process(&machine, (struct fake_process){.pid = 10, .name = "make", .start = OLD, .cpu_ticks = 100}, 1000, "/");
@@ -178,9 +168,8 @@ static void what_ended_stays_and_counts_once(void **state)
     end(&machine);
 }
 
-static void a_fork_that_becomes_another_program_moves(void **state)
+TEST(a_fork_that_becomes_another_program_moves)
 {
-    (void)state;
     static struct machine machine;
     begin(&machine, false, 10);
     process(&machine, (struct fake_process){.pid = 10, .name = "bash", .start = OLD}, 1000, "/");
@@ -193,9 +182,8 @@ static void a_fork_that_becomes_another_program_moves(void **state)
     end(&machine);
 }
 
-static void the_number_of_groups_is_bounded(void **state)
+TEST(the_number_of_groups_is_bounded)
 {
-    (void)state;
     static struct machine machine;
     begin(&machine, false, 2);
     for (int i = 0; i < 6; i++) {
@@ -221,9 +209,8 @@ static void the_number_of_groups_is_bounded(void **state)
     end(&machine);
 }
 
-static void jobs_of_slurm_have_their_control_group(void **state)
+TEST(jobs_of_slurm_have_their_control_group)
 {
-    (void)state;
     static const char job[] = "sys/fs/cgroup/system.slice/slurmstepd.scope/job_77";
     static struct machine machine;
     char path[256];
@@ -254,9 +241,8 @@ static void jobs_of_slurm_have_their_control_group(void **state)
     end(&machine);
 }
 
-static void jobs_of_slurm_in_version_1(void **state)
+TEST(jobs_of_slurm_in_version_1)
 {
-    (void)state;
     static const char memory[] = "sys/fs/cgroup/memory/slurm/uid_1000/job_5";
     static const char cpu_path[] = "sys/fs/cgroup/cpuacct/slurm/uid_1000/job_5";
     static struct machine machine;
@@ -283,9 +269,8 @@ static void jobs_of_slurm_in_version_1(void **state)
     end(&machine);
 }
 
-static void threads_of_the_kernel_are_nobody(void **state)
+TEST(threads_of_the_kernel_are_nobody)
 {
-    (void)state;
     static struct machine machine;
     begin(&machine, false, 10);
     folders(&machine, "proc/2");
@@ -310,9 +295,8 @@ static void draw(const struct machine *machine, unsigned busy_ticks, double joul
     put(machine, "sys/class/powercap/intel-rapl:0/energy_uj", text);
 }
 
-static void groups_share_the_energy_by_cpu_time(void **state)
+TEST(groups_share_the_energy_by_cpu_time)
 {
-    (void)state;
     static struct machine machine;
     begin_machine(&machine);
     folders(&machine, "sys/class/powercap/intel-rapl:0");
@@ -375,9 +359,8 @@ static void make_packages(const struct machine *machine)
     }
 }
 
-static void groups_are_charged_for_their_own_package(void **state)
+TEST(groups_are_charged_for_their_own_package)
 {
-    (void)state;
     static struct machine machine;
     begin_machine(&machine);
     make_packages(&machine);
@@ -402,9 +385,8 @@ static void groups_are_charged_for_their_own_package(void **state)
     end(&machine);
 }
 
-static void control_groups_name_jobs(void **state)
+TEST(control_groups_name_jobs)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum gt_job_kind kind;
@@ -435,11 +417,10 @@ static void control_groups_name_jobs(void **state)
     }
 }
 
-static void the_number_of_a_job_is_in_the_environment(void **state)
+TEST(the_number_of_a_job_is_in_the_environment)
 {
     struct machine machine;
     struct gt_identity identity;
-    (void)state;
     begin_machine(&machine);
     process(&machine, (struct fake_process){.pid = 7, .parent = 1, .name = "train"}, 1000,
             "/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0/user/task_0");
@@ -453,22 +434,4 @@ static void the_number_of_a_job_is_in_the_environment(void **state)
     assert_int_equal(identity.kind, GT_JOB_SLURM);
     assert_string_equal(identity.job, "884213");
     fake_proc_destroy(machine.folder, &machine.root);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_number_of_a_job_is_in_the_environment),
-        cmocka_unit_test(groups_are_by_user_job_and_program),
-        cmocka_unit_test(what_ended_stays_and_counts_once),
-        cmocka_unit_test(a_fork_that_becomes_another_program_moves),
-        cmocka_unit_test(the_number_of_groups_is_bounded),
-        cmocka_unit_test(jobs_of_slurm_have_their_control_group),
-        cmocka_unit_test(groups_share_the_energy_by_cpu_time),
-        cmocka_unit_test(groups_are_charged_for_their_own_package),
-        cmocka_unit_test(control_groups_name_jobs),
-        cmocka_unit_test(jobs_of_slurm_in_version_1),
-        cmocka_unit_test(threads_of_the_kernel_are_nobody),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,10 @@
 /* The memory of a job from made-up processes whose smaps_rollup and stat are of a stored machine; and of trees on the running kernel. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "collect/process/process.h"
 #include "sample/job_memory.h"
 #include "support/fake_proc.h"
-#include "support/figures.h"
 #include "support/folder.h"
-#include "support/sanitized.h"
 #include "support/scenario.h"
+#include "support/test.h"
 
 #define MB 1048576.0
 #define PATIENCE (120 * GT_SECOND)
@@ -168,7 +157,7 @@ static void assert_ram(const struct job *job, double main, double descendants, d
 
 /* ---- resident sets and page faults ---- */
 
-static void a_single_process_has_its_resident_set(void **state)
+TEST_WITH(a_single_process_has_its_resident_set, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 100, 20);
@@ -189,7 +178,7 @@ static void a_single_process_has_its_resident_set(void **state)
     assert_ram(job, 170, 0, 170);
 }
 
-static void a_fork_has_the_pages_that_it_copied(void **state)
+TEST_WITH(a_fork_has_the_pages_that_it_copied, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
@@ -208,7 +197,7 @@ static void a_fork_has_the_pages_that_it_copied(void **state)
     assert_ram(job, 400, 400, 800);
 }
 
-static void new_memory_counts_once_with_and_without_faults(void **state)
+TEST_WITH(new_memory_counts_once_with_and_without_faults, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
@@ -223,7 +212,7 @@ static void new_memory_counts_once_with_and_without_faults(void **state)
     assert_ram(job, 400, 600, 600 + 129);
 }
 
-static void freed_memory_is_new_memory_first(void **state)
+TEST_WITH(freed_memory_is_new_memory_first, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
@@ -238,7 +227,7 @@ static void freed_memory_is_new_memory_first(void **state)
 }
 
 /* A fault maps 16 pages of a file. */
-static void faults_that_map_files_copy_nothing(void **state)
+TEST_WITH(faults_that_map_files_copy_nothing, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
@@ -247,7 +236,7 @@ static void faults_that_map_files_copy_nothing(void **state)
     assert_ram(job, 400, 560, 560);
 }
 
-static void pages_that_the_parent_writes_are_kept_by_its_children(void **state)
+TEST_WITH(pages_that_the_parent_writes_are_kept_by_its_children, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *one = add(job, main, 400, 0), *two = add(job, main, 400, 0);
@@ -271,7 +260,7 @@ static void pages_that_the_parent_writes_are_kept_by_its_children(void **state)
     assert_ram(job, 500, 500, 500);
 }
 
-static void pages_that_the_parent_frees_are_kept_by_its_children(void **state)
+TEST_WITH(pages_that_the_parent_frees_are_kept_by_its_children, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0);
@@ -282,7 +271,7 @@ static void pages_that_the_parent_frees_are_kept_by_its_children(void **state)
     assert_ram(job, 50, 500, 500); /* 100 of each child and 300 that both have */
 }
 
-static void new_memory_of_a_parent_that_freed_is_its_own(void **state)
+TEST_WITH(new_memory_of_a_parent_that_freed_is_its_own, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 310, 0);
@@ -301,7 +290,7 @@ static void new_memory_of_a_parent_that_freed_is_its_own(void **state)
     assert_ram(job, 210, 0, 210);
 }
 
-static void memory_of_a_parent_that_ended_stays_with_its_children(void **state)
+TEST_WITH(memory_of_a_parent_that_ended_stays_with_its_children, begin, finish)
 {
     struct job *job = *state;
     add(job, NULL, 10, 0);
@@ -322,7 +311,7 @@ static void memory_of_a_parent_that_ended_stays_with_its_children(void **state)
 }
 
 /* As a daemon begins. The process between them has copied 100 of the 400. */
-static void a_double_fork_shares_with_the_first(void **state)
+TEST_WITH(a_double_fork_shares_with_the_first, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *between = add(job, main, 400, 0);
@@ -343,7 +332,7 @@ static void a_double_fork_shares_with_the_first(void **state)
 }
 
 /* As a daemon begins, too, where the process between them has given back its memory when it is met. */
-static void a_parent_that_is_met_at_its_end_passes_memory_on(void **state)
+TEST_WITH(a_parent_that_is_met_at_its_end_passes_memory_on, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *between = add(job, main, 30, 0);
@@ -358,7 +347,7 @@ static void a_parent_that_is_met_at_its_end_passes_memory_on(void **state)
 }
 
 /* It had 400 when it was read before. */
-static void a_parent_that_has_ended_is_as_it_was_last(void **state)
+TEST_WITH(a_parent_that_has_ended_is_as_it_was_last, begin, finish)
 {
     struct job *job = *state;
     add(job, NULL, 10, 0);
@@ -373,7 +362,7 @@ static void a_parent_that_has_ended_is_as_it_was_last(void **state)
 }
 
 /* It took most of its memory after the last look. */
-static void a_parent_is_read_when_it_has_forked(void **state)
+TEST_WITH(a_parent_is_read_when_it_has_forked, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 10, 0);
@@ -386,7 +375,7 @@ static void a_parent_is_read_when_it_has_forked(void **state)
     assert_ram(job, 420, 420, 420);
 }
 
-static void what_a_parent_frees_before_its_child_is_met_is_inherited(void **state)
+TEST_WITH(what_a_parent_frees_before_its_child_is_met_is_inherited, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0);
@@ -399,7 +388,7 @@ static void what_a_parent_frees_before_its_child_is_met_is_inherited(void **stat
 }
 
 /* A process that was not seen to have memory of its own is in that of its parent. */
-static void a_vfork_has_no_memory(void **state)
+TEST_WITH(a_vfork_has_no_memory, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 30), *child = add(job, main, 400, 30);
@@ -411,7 +400,7 @@ static void a_vfork_has_no_memory(void **state)
     assert_close(child->value[GT_RAM_PRIVATE], 0, 0);
 }
 
-static void a_fork_that_is_about_to_execute_has_no_memory_of_the_descendants(void **state)
+TEST_WITH(a_fork_that_is_about_to_execute_has_no_memory_of_the_descendants, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 30), *child = add(job, main, 400, 30);
@@ -423,7 +412,7 @@ static void a_fork_that_is_about_to_execute_has_no_memory_of_the_descendants(voi
     assert_ram(job, 430, 430, 430);
 }
 
-static void a_program_that_was_executed_owns_all(void **state)
+TEST_WITH(a_program_that_was_executed_owns_all, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
@@ -436,7 +425,7 @@ static void a_program_that_was_executed_owns_all(void **state)
 
 /* ---- readings of smaps_rollup ---- */
 
-static void files_count_once(void **state)
+TEST_WITH(files_count_once, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 10, 20), *one = add(job, NULL, 10, 30), *two = add(job, NULL, 10, 40);
@@ -473,7 +462,7 @@ static void update_soon(struct job *job)
     update_by(job, NULL, false);
 }
 
-static void shared_memory_that_is_made_in_parts_counts_in_parts(void **state)
+TEST_WITH(shared_memory_that_is_made_in_parts_counts_in_parts, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *worker[3];
@@ -498,7 +487,7 @@ static void shared_memory_that_is_made_in_parts_counts_in_parts(void **state)
     assert_ram(job, 10, 30 + 300, 40 + 300);
 }
 
-static void shared_memory_that_others_make_is_no_growth_of_the_job(void **state)
+TEST_WITH(shared_memory_that_others_make_is_no_growth_of_the_job, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 10, 0);
@@ -510,7 +499,7 @@ static void shared_memory_that_others_make_is_no_growth_of_the_job(void **state)
     assert_ram(job, 60, 0, 60);
 }
 
-static void new_processes_and_other_files_are_read_soon(void **state)
+TEST_WITH(new_processes_and_other_files_are_read_soon, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 10, 20), *one;
@@ -537,7 +526,7 @@ static void new_processes_and_other_files_are_read_soon(void **state)
 }
 
 /* The child uses memory again and again: its faults bring new pages in the place of those that it gave back. */
-static void churn_lowers_the_weight_of_faults(void **state)
+TEST_WITH(churn_lowers_the_weight_of_faults, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
@@ -560,7 +549,7 @@ static void churn_lowers_the_weight_of_faults(void **state)
     assert_ram(job, 400, 400, 625);
 }
 
-static void churn_of_a_parent_lowers_the_weight_of_its_faults(void **state)
+TEST_WITH(churn_of_a_parent_lowers_the_weight_of_its_faults, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
@@ -576,7 +565,7 @@ static void churn_of_a_parent_lowers_the_weight_of_its_faults(void **state)
     assert_ram(job, 400, 400, 400);
 }
 
-static void pages_kept_by_children_are_confirmed_by_a_reading(void **state)
+TEST_WITH(pages_kept_by_children_are_confirmed_by_a_reading, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
@@ -589,7 +578,7 @@ static void pages_kept_by_children_are_confirmed_by_a_reading(void **state)
 
 /* ---- control groups ---- */
 
-static void the_jobs_own_group_is_exact(void **state)
+TEST_WITH(the_jobs_own_group_is_exact, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 20), *child = add(job, main, 400, 20);
@@ -612,7 +601,7 @@ static void the_jobs_own_group_is_exact(void **state)
     assert_ram(job, 420, 420, 840);
 }
 
-static void the_groups_mark_tells_what_was_between_two_readings(void **state)
+TEST_WITH(the_groups_mark_tells_what_was_between_two_readings, begin, finish)
 {
     struct job *job = *state;
     struct gt_group_reading group = {100 * MB, 10 * MB, NAN, 150 * MB, 150 * MB};
@@ -635,7 +624,7 @@ static void the_groups_mark_tells_what_was_between_two_readings(void **state)
 }
 
 /* The libraries of a new process look like its own until they are read. */
-static void a_reading_of_pages_keeps_what_the_mark_tells(void **state)
+TEST_WITH(a_reading_of_pages_keeps_what_the_mark_tells, begin, finish)
 {
     struct job *job = *state;
     struct gt_group_reading group = {100 * MB, 20 * MB, NAN, 150 * MB, 150 * MB};
@@ -655,7 +644,7 @@ static void a_reading_of_pages_keeps_what_the_mark_tells(void **state)
     assert_close(gt_job_memory_between(job->memory), (350 - 30) * MB, 1e-6);
 }
 
-static void polls_renew_the_whole_job_alone(void **state)
+TEST_WITH(polls_renew_the_whole_job_alone, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0);
@@ -675,7 +664,7 @@ static void polls_renew_the_whole_job_alone(void **state)
     assert_ram(job, 400, 400, 600);
 }
 
-static void a_group_with_others_is_an_upper_bound(void **state)
+TEST_WITH(a_group_with_others_is_an_upper_bound, begin, finish)
 {
     struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 20), *child = add(job, main, 400, 20);
@@ -693,7 +682,7 @@ static void a_group_with_others_is_an_upper_bound(void **state)
     assert_int_equal(gt_job_memory_method(job->memory), GT_MEMORY_FAULTS);
 }
 
-static void a_method_that_was_asked_for_uses_no_better_one(void **state)
+TEST(a_method_that_was_asked_for_uses_no_better_one)
 {
     struct job *job = *state = begin_with(GT_MEMORY_FAULTS);
     struct gt_group_reading group = {100 * MB, 0, NAN, 100 * MB, 100 * MB};
@@ -704,7 +693,7 @@ static void a_method_that_was_asked_for_uses_no_better_one(void **state)
     finish(state);
 }
 
-static void the_sum_of_resident_sets_counts_shared_memory_again(void **state)
+TEST(the_sum_of_resident_sets_counts_shared_memory_again)
 {
     struct job *job = *state = begin_with(GT_MEMORY_RSS);
     struct gt_group_reading group = {100 * MB, 0, NAN, 100 * MB, 100 * MB};
@@ -720,9 +709,8 @@ static void the_sum_of_resident_sets_counts_shared_memory_again(void **state)
     finish(state);
 }
 
-static void without_a_job_nothing_is_known(void **state)
+TEST(without_a_job_nothing_is_known)
 {
-    (void)state;
     const struct gt_scope_memory *memory = gt_job_memory_scope(NULL, GT_SCOPE_COMBINED);
     assert_true(isnan(memory->ram) && isnan(memory->rss) && isnan(memory->private_bytes));
 }
@@ -763,9 +751,8 @@ static void change(struct job *job, double faults[MOST])
     }
 }
 
-static void whatever_happens_parts_and_whole_agree(void **state)
+TEST(whatever_happens_parts_and_whole_agree)
 {
-    (void)state;
     for (unsigned seed = 1; seed <= FEWER(60, 10); seed++) {
         struct job *job = begin_with(GT_MEMORY_GROUP);
         double faults[MOST] = {0};
@@ -822,9 +809,8 @@ static double measure(enum scenario_kind kind, size_t megabytes)
     return ret;
 }
 
-static void trees_have_what_was_constructed(void **state)
+TEST(trees_have_what_was_constructed)
 {
-    (void)state;
     if (scenario_is_distorted()) {
         print_message("skipped: valgrind changes what processes have\n");
         skip();
@@ -837,48 +823,4 @@ static void trees_have_what_was_constructed(void **state)
         if (fabs(value - truth) > 0.02 * truth + 0.5 * MB)
             fail_msg("%s: %.2f MB, truth %.2f MB", scenario_truth[kind].name, value / MB, truth / MB);
     }
-}
-
-int main(void)
-{
-#define TEST(test) cmocka_unit_test_setup_teardown(test, begin, finish)
-    const struct CMUnitTest tests[] = {
-        TEST(a_single_process_has_its_resident_set),
-        TEST(a_fork_has_the_pages_that_it_copied),
-        TEST(new_memory_counts_once_with_and_without_faults),
-        TEST(freed_memory_is_new_memory_first),
-        TEST(faults_that_map_files_copy_nothing),
-        TEST(pages_that_the_parent_writes_are_kept_by_its_children),
-        TEST(pages_that_the_parent_frees_are_kept_by_its_children),
-        TEST(new_memory_of_a_parent_that_freed_is_its_own),
-        TEST(memory_of_a_parent_that_ended_stays_with_its_children),
-        TEST(a_double_fork_shares_with_the_first),
-        TEST(a_parent_that_is_met_at_its_end_passes_memory_on),
-        TEST(a_parent_that_has_ended_is_as_it_was_last),
-        TEST(a_parent_is_read_when_it_has_forked),
-        TEST(what_a_parent_frees_before_its_child_is_met_is_inherited),
-        TEST(a_vfork_has_no_memory),
-        TEST(a_fork_that_is_about_to_execute_has_no_memory_of_the_descendants),
-        TEST(a_program_that_was_executed_owns_all),
-        TEST(files_count_once),
-        TEST(shared_memory_that_is_made_in_parts_counts_in_parts),
-        TEST(shared_memory_that_others_make_is_no_growth_of_the_job),
-        TEST(shared_memory_that_is_made_in_parts_counts_in_parts),
-        TEST(shared_memory_that_others_make_is_no_growth_of_the_job),
-        TEST(new_processes_and_other_files_are_read_soon),
-        TEST(churn_lowers_the_weight_of_faults),
-        TEST(churn_of_a_parent_lowers_the_weight_of_its_faults),
-        TEST(pages_kept_by_children_are_confirmed_by_a_reading),
-        TEST(the_jobs_own_group_is_exact),
-        TEST(the_groups_mark_tells_what_was_between_two_readings),
-        TEST(a_reading_of_pages_keeps_what_the_mark_tells),
-        TEST(polls_renew_the_whole_job_alone),
-        TEST(a_group_with_others_is_an_upper_bound),
-        cmocka_unit_test(a_method_that_was_asked_for_uses_no_better_one),
-        cmocka_unit_test(the_sum_of_resident_sets_counts_shared_memory_again),
-        cmocka_unit_test(without_a_job_nothing_is_known),
-        cmocka_unit_test(whatever_happens_parts_and_whole_agree),
-        cmocka_unit_test(trees_have_what_was_constructed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,6 @@
 /* The peak of a job from made-up readings, beginnings, ends and marks; and its upper bound against the sum of every moment. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "sample/job_peak.h"
-#include "support/figures.h"
+#include "support/test.h"
 
 /* ---- the upper bound ---- */
 
@@ -53,9 +43,8 @@ static void step(struct gt_peak_bound *bound, struct life *life, int i, int now)
         gt_peak_bound_settle(bound, life[i].handle);
 }
 
-static void the_bound_is_that_of_all_moments(void **state)
+TEST(the_bound_is_that_of_all_moments)
 {
-    (void)state;
     for (unsigned seed = 1; seed <= 20; seed++) {
         static struct life life[LIVES];
         struct gt_peak_bound bound = {0};
@@ -79,9 +68,8 @@ static void the_bound_is_that_of_all_moments(void **state)
     }
 }
 
-static void processes_one_after_the_other_are_not_added_up(void **state)
+TEST(processes_one_after_the_other_are_not_added_up)
 {
-    (void)state;
     struct gt_peak_bound bound = {0};
     uint32_t shell, child;
     gt_peak_bound_begin(&bound, &shell);
@@ -97,9 +85,8 @@ static void processes_one_after_the_other_are_not_added_up(void **state)
     gt_peak_bound_release(&bound);
 }
 
-static void what_never_was_leaves_nothing(void **state)
+TEST(what_never_was_leaves_nothing)
 {
-    (void)state;
     struct gt_peak_bound bound = {0};
     uint32_t main, other;
     gt_peak_bound_begin(&bound, &main);
@@ -159,9 +146,8 @@ static double best(int scope)
     return gt_job_peak_best(&peak, scope).best;
 }
 
-static void the_largest_reading_counts(void **state)
+TEST_WITH(the_largest_reading_counts, begin, end)
 {
-    (void)state;
     uint32_t main = born(), child = born();
     read_all(50, 150);
     seen(main, 100, 100);
@@ -173,9 +159,8 @@ static void the_largest_reading_counts(void **state)
     assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 150, 0);
 }
 
-static void an_estimate_counts_when_it_is_confirmed_and_without_its_excess(void **state)
+TEST_WITH(an_estimate_counts_when_it_is_confirmed_and_without_its_excess, begin, end)
 {
-    (void)state;
     const struct gt_scope_memory estimate = {.ram = 400, .private_bytes = 390, .guess = NAN}, lower = {.ram = 250};
     born();
     read_all(50, 150);
@@ -192,9 +177,8 @@ static void an_estimate_counts_when_it_is_confirmed_and_without_its_excess(void 
 }
 
 /* The group counts the rest exactly. */
-static void an_excess_lowers_no_more_than_was_guessed(void **state)
+TEST_WITH(an_excess_lowers_no_more_than_was_guessed, begin, end)
 {
-    (void)state;
     const struct gt_scope_memory exact = {.ram = 400, .private_bytes = 390, .guess = 30};
     born();
     read_all(50, 150);
@@ -205,9 +189,8 @@ static void an_excess_lowers_no_more_than_was_guessed(void **state)
     assert_close(peak.between, 420, 0);
 }
 
-static void what_is_missing_raises_nothing(void **state)
+TEST_WITH(what_is_missing_raises_nothing, begin, end)
 {
-    (void)state;
     born();
     read_all(NAN, NAN);
     gt_job_peak_raise(&peak, GT_PEAK_COMBINED, NAN);
@@ -218,9 +201,8 @@ static void what_is_missing_raises_nothing(void **state)
 }
 
 /* What is beside the high-water mark of one process is not known at that moment. */
-static void a_spike_of_one_process_between_readings_counts_alone(void **state)
+TEST_WITH(a_spike_of_one_process_between_readings_counts_alone, begin, end)
 {
-    (void)state;
     uint32_t main = born(), one = born(), two = born();
     read_all(20, 30);
     seen(main, 10, 10);
@@ -235,9 +217,8 @@ static void a_spike_of_one_process_between_readings_counts_alone(void **state)
     assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 200, 0);
 }
 
-static void the_main_process_is_no_descendant(void **state)
+TEST_WITH(the_main_process_is_no_descendant, begin, end)
 {
-    (void)state;
     uint32_t main = born(), child = born();
     seen(main, 10, 500);
     seen(child, 10, 20);
@@ -246,9 +227,8 @@ static void the_main_process_is_no_descendant(void **state)
     assert_close(gt_job_peak_most(&peak, GT_PEAK_DESCENDANTS), 20, 0);
 }
 
-static void exit_records_give_a_bound(void **state)
+TEST_WITH(exit_records_give_a_bound, begin, end)
 {
-    (void)state;
     uint32_t main = born(), one = born(), two = born();
     read_all(40, 50);
     seen(main, 10, 10);
@@ -265,9 +245,8 @@ static void exit_records_give_a_bound(void **state)
     assert_int_equal(peak.unknown, 0);
 }
 
-static void without_an_exit_record_there_is_no_bound(void **state)
+TEST_WITH(without_an_exit_record_there_is_no_bound, begin, end)
 {
-    (void)state;
     uint32_t main = born(), one = born();
     read_all(20, 30);
     seen(main, 10, 10);
@@ -279,9 +258,8 @@ static void without_an_exit_record_there_is_no_bound(void **state)
     assert_close(gt_job_peak_most(&peak, GT_PEAK_DESCENDANTS), NAN, 0);
 }
 
-static void what_wait4_reports_is_a_bound(void **state)
+TEST_WITH(what_wait4_reports_is_a_bound, begin, end)
 {
-    (void)state;
     uint32_t main = born(), one = born();
     read_all(20, 30);
     seen(main, 10, 10);
@@ -293,9 +271,8 @@ static void what_wait4_reports_is_a_bound(void **state)
     assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 510, 0);
 }
 
-static void the_high_water_mark_of_the_group_is_a_bound(void **state)
+TEST_WITH(the_high_water_mark_of_the_group_is_a_bound, begin, end)
 {
-    (void)state;
     uint32_t main = born(), one = born();
     read_all(20, 30);
     seen(main, 100, 100);
@@ -310,9 +287,8 @@ static void the_high_water_mark_of_the_group_is_a_bound(void **state)
     assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 100, 0);
 }
 
-static void marks_limit_what_the_group_had_between_two_readings(void **state)
+TEST_WITH(marks_limit_what_the_group_had_between_two_readings, begin, end)
 {
-    (void)state;
     uint32_t main = born();
     read_all(0, 10);
     seen(main, 10, 10);
@@ -329,9 +305,8 @@ static void marks_limit_what_the_group_had_between_two_readings(void **state)
     assert_close(gt_job_peak_unmapped(&peak), 0, 0);
 }
 
-static void a_process_that_no_reading_met_counts(void **state)
+TEST_WITH(a_process_that_no_reading_met_counts, begin, end)
 {
-    (void)state;
     uint32_t main = born();
     read_all(0, 100);
     seen(main, 100, 100);
@@ -345,9 +320,8 @@ static void a_process_that_no_reading_met_counts(void **state)
 }
 
 /* A fork that never executed a program begins with the mark of its parent. */
-static void a_copy_of_the_main_process_is_no_descendants_memory(void **state)
+TEST_WITH(a_copy_of_the_main_process_is_no_descendants_memory, begin, end)
 {
-    (void)state;
     uint32_t main = born();
     read_all(0, 1000);
     seen(main, 1000, 1000);
@@ -361,9 +335,8 @@ static void a_copy_of_the_main_process_is_no_descendants_memory(void **state)
     assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 2020, 0);
 }
 
-static void a_copy_that_a_reading_met_has_its_mark(void **state)
+TEST_WITH(a_copy_that_a_reading_met_has_its_mark, begin, end)
 {
-    (void)state;
     uint32_t main = born(), child = born();
     seen(main, 1000, 1000);
     seen(child, 500, 500);
@@ -374,9 +347,8 @@ static void a_copy_that_a_reading_met_has_its_mark(void **state)
 }
 
 /* A mark from before tracking began says nothing until it rises. */
-static void an_old_mark_is_a_bound_only(void **state)
+TEST_WITH(an_old_mark_is_a_bound_only, begin, end)
 {
-    (void)state;
     uint32_t main = born();
     read_all(0, 100);
     gt_job_peak_seen(&peak, main, 100, 500, true);
@@ -388,9 +360,8 @@ static void an_old_mark_is_a_bound_only(void **state)
     assert_close(best(GT_PEAK_COMBINED), 600, 0);
 }
 
-static void a_helper_that_is_left_out_leaves_nothing(void **state)
+TEST_WITH(a_helper_that_is_left_out_leaves_nothing, begin, end)
 {
-    (void)state;
     uint32_t main = born(), helper = born();
     gt_job_peak_limit(&peak, helper, 5000);
     seen(helper, 50, 200);
@@ -403,31 +374,4 @@ static void a_helper_that_is_left_out_leaves_nothing(void **state)
     assert_int_equal(peak.unknown, 0);
     assert_close(best(GT_PEAK_COMBINED), 10, 0);
     assert_close(best(GT_PEAK_DESCENDANTS), 0, 0);
-}
-
-int main(void)
-{
-#define TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(the_bound_is_that_of_all_moments),
-        TEST(processes_one_after_the_other_are_not_added_up),
-        TEST(what_never_was_leaves_nothing),
-        TEST(the_largest_reading_counts),
-        TEST(an_estimate_counts_when_it_is_confirmed_and_without_its_excess),
-        TEST(an_excess_lowers_no_more_than_was_guessed),
-        TEST(what_is_missing_raises_nothing),
-        TEST(a_spike_of_one_process_between_readings_counts_alone),
-        TEST(the_main_process_is_no_descendant),
-        TEST(exit_records_give_a_bound),
-        TEST(without_an_exit_record_there_is_no_bound),
-        TEST(what_wait4_reports_is_a_bound),
-        TEST(the_high_water_mark_of_the_group_is_a_bound),
-        TEST(marks_limit_what_the_group_had_between_two_readings),
-        TEST(a_process_that_no_reading_met_counts),
-        TEST(a_copy_of_the_main_process_is_no_descendants_memory),
-        TEST(a_copy_that_a_reading_met_has_its_mark),
-        TEST(an_old_mark_is_a_bound_only),
-        TEST(a_helper_that_is_left_out_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

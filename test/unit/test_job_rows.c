@@ -1,16 +1,6 @@
 /* Which ranks of a job are off: a planted one is found, and healthy jobs of a thousand ranks have none. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "analyse/job/job_analysis.h"
-#include "support/figures.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 
 enum { RANKS = 1000, PARTS = 60, NODE = 8 };
 
@@ -97,9 +87,8 @@ static size_t count_off(uint32_t least)
     return count;
 }
 
-static void no_healthy_job_has_one_that_is_off(void **state)
+TEST(no_healthy_job_has_one_that_is_off)
 {
-    (void)state;
     for (uint64_t job = 1; job <= FEWER(100, 10); job++) {
         make_job(job);
         judge();
@@ -107,9 +96,8 @@ static void no_healthy_job_has_one_that_is_off(void **state)
     }
 }
 
-static void a_slow_rank_is_the_only_one_that_is_off(void **state)
+TEST(a_slow_rank_is_the_only_one_that_is_off)
 {
-    (void)state;
     for (uint64_t job = 1; job <= FEWER(20, 3); job++) {
         size_t which = (size_t)job * 37;
         make_job(job);
@@ -122,9 +110,8 @@ static void a_slow_rank_is_the_only_one_that_is_off(void **state)
     }
 }
 
-static void a_short_trouble_is_none(void **state)
+TEST(a_short_trouble_is_none)
 {
-    (void)state;
     make_job(1);
     slow(5, 0.2, PARTS - PARTS / 4); /* a quarter of the time, 20 % of its mean */
     judge();
@@ -135,9 +122,8 @@ static void a_short_trouble_is_none(void **state)
     assert_true(off(5));
 }
 
-static void ranks_are_slow_with_their_node(void **state)
+TEST(ranks_are_slow_with_their_node)
 {
-    (void)state;
     make_job(3);
     for (size_t i = 0; i < NODE; i++)
         slow(7 * NODE + i, 0.8, 0);
@@ -148,9 +134,8 @@ static void ranks_are_slow_with_their_node(void **state)
         assert_int_equal(off(i), i / NODE == 7 ? 2 : i == 3);
 }
 
-static void the_spread_of_a_few(void **state)
+TEST(the_spread_of_a_few)
 {
-    (void)state;
     static const double few[] = {4, NAN, 1, 2, 3, 10};
     struct gt_query *own = gt_query_new();
     struct gt_rows values = gt_rows_new(own, 6);
@@ -171,18 +156,4 @@ static void the_spread_of_a_few(void **state)
     values.count = 2;
     assert_int_equal(gt_job_spread(&values, "", "value").count, 0);
     gt_query_free(own);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_healthy_job_has_one_that_is_off),
-        cmocka_unit_test(a_slow_rank_is_the_only_one_that_is_off),
-        cmocka_unit_test(a_short_trouble_is_none),
-        cmocka_unit_test(ranks_are_slow_with_their_node),
-        cmocka_unit_test(the_spread_of_a_few),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    gt_query_free(query);
-    return failed;
 }

@@ -1,18 +1,9 @@
 /* What a job was given, and what the kernel did to it: stored machines of both versions of control groups, and of Slurm. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "collect/cgroup/control_group.h"
 #include "collect/host/host.h"
 #include "record/machine.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 enum { PID = 71 };
 
@@ -61,9 +52,8 @@ static void begin_v2(struct machine *machine)
         "usage_usec 5\nnr_periods 100\nnr_throttled 40\nthrottled_usec 2500000\n");
 }
 
-static void test_version_2(void **state)
+TEST(test_version_2)
 {
-    (void)state;
     struct machine machine;
     struct gt_limit limit;
     struct gt_control_group groups[GT_CONTROLLERS];
@@ -82,9 +72,8 @@ static void test_version_2(void **state)
     end(&machine);
 }
 
-static void test_version_1(void **state)
+TEST(test_version_1)
 {
-    (void)state;
     struct machine machine;
     struct gt_limit limit;
     struct gt_control_group groups[GT_CONTROLLERS];
@@ -113,9 +102,8 @@ static void test_version_1(void **state)
 }
 
 /* Without control groups nothing is known, and nothing is zero. */
-static void test_without(void **state)
+TEST(test_without)
 {
-    (void)state;
     struct machine machine;
     struct gt_limit limit;
     struct gt_control_group groups[GT_CONTROLLERS];
@@ -148,9 +136,8 @@ static struct gt_machine allocation_of(struct machine *machine, const char *envi
 
 #define ALLOCATION(machine, environment) allocation_of(machine, environment, sizeof(environment))
 
-static void test_slurm(void **state)
+TEST(test_slurm)
 {
-    (void)state;
     struct machine machine;
     begin_v2(&machine);
     struct gt_machine job = ALLOCATION(&machine, "A=B\0SLURM_JOB_ID=7\0SLURM_MEM_PER_NODE=4096\0SLURM_CPUS_PER_TASK=8\0"
@@ -172,9 +159,8 @@ static void test_slurm(void **state)
 }
 
 /* Of eight tasks on two nodes of eight and four cores each has what its node gives it. */
-static void test_cores_of_a_task_of_srun(void **state)
+TEST(test_cores_of_a_task_of_srun)
 {
-    (void)state;
     struct machine machine;
     begin_v2(&machine);
     struct gt_machine job = ALLOCATION(
@@ -191,9 +177,8 @@ static void test_cores_of_a_task_of_srun(void **state)
 }
 
 /* A batch script holds the tasks of its node, a step one; a job of an array is one. */
-static void test_tasks_of_slurm(void **state)
+TEST(test_tasks_of_slurm)
 {
-    (void)state;
     struct machine machine;
     begin_v2(&machine);
     struct gt_machine job = ALLOCATION(&machine, "SLURM_JOB_ID=7\0SLURM_NTASKS=9\0SLURM_TASKS_PER_NODE=4(x2),1");
@@ -209,9 +194,8 @@ static void test_tasks_of_slurm(void **state)
     end(&machine);
 }
 
-static void test_other_schedulers(void **state)
+TEST(test_other_schedulers)
 {
-    (void)state;
     struct machine machine;
     begin_v2(&machine);
     struct gt_machine job = ALLOCATION(&machine, "PBS_JOBID=7.server\0NCPUS=12\0PBS_WALLTIME=600");
@@ -228,18 +212,4 @@ static void test_other_schedulers(void **state)
     assert_string_equal(job.scheduler, "");
     assert_true(job.limit[GT_LIMIT_GPUS].value == 0 && job.limit[GT_LIMIT_CORES].value == 2.5);
     end(&machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_version_2),
-        cmocka_unit_test(test_version_1),
-        cmocka_unit_test(test_without),
-        cmocka_unit_test(test_slurm),
-        cmocka_unit_test(test_cores_of_a_task_of_srun),
-        cmocka_unit_test(test_tasks_of_slurm),
-        cmocka_unit_test(test_other_schedulers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

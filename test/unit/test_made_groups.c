@@ -1,19 +1,8 @@
 /* Control groups that a job makes for its own processes: stored machines of both versions, in which the kernel kills. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "record/kernel_watch.h"
 #include "support/fake_proc.h"
-#include "support/figures.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 enum { MAIN = 100, CHILD = 101, OTHER = 102 };
 
@@ -126,9 +115,8 @@ static void begin_v1(struct machine *machine)
 }
 
 /* It is met in the job's own group, and moves before it grows. */
-static void test_version_1(void **state)
+TEST(test_version_1)
 {
-    (void)state;
     struct machine machine;
     begin_v1(&machine);
     look(&machine, 2e9, 3e6, 5e6);
@@ -149,9 +137,8 @@ static void test_version_1(void **state)
 }
 
 /* A script takes the group away at once. What is left is the kernel's count for the machine. */
-static void test_taken_away(void **state)
+TEST(test_taken_away)
 {
-    (void)state;
     struct machine machine;
     for (int kills = 2; kills < 4; kills++) {
         begin_v1(&machine);
@@ -186,9 +173,8 @@ static void begin_v2(struct machine *machine, const char *child)
 }
 
 /* Below the job's own group, which counts the kill, too. */
-static void test_version_2_below(void **state)
+TEST(test_version_2_below)
 {
-    (void)state;
     struct machine machine;
     begin_v2(&machine, "0::/user/job/outer/inner\n");
     put(&machine, "sys/fs/cgroup/user/job/outer/memory.max", "300000000\n");
@@ -206,9 +192,8 @@ static void test_version_2_below(void **state)
 }
 
 /* Beside it, as systemd-run makes scopes. */
-static void test_version_2_beside(void **state)
+TEST(test_version_2_beside)
 {
-    (void)state;
     struct machine machine;
     begin_v2(&machine, "0::/user/scope\n");
     put(&machine, "sys/fs/cgroup/user/scope/memory.max", "300000000\n");
@@ -222,9 +207,8 @@ static void test_version_2_beside(void **state)
 }
 
 /* A process of the group that ended by itself hides none that is killed later and had less. */
-static void test_the_one_that_was_killed(void **state)
+TEST(test_the_one_that_was_killed)
 {
-    (void)state;
     struct machine machine;
     begin_v1(&machine);
     put_group(&machine, CHILD, "4:memory:/job/small\n0::/\n");
@@ -241,9 +225,8 @@ static void test_the_one_that_was_killed(void **state)
 }
 
 /* The main process goes into a group of its own just after it was met, or whenever it likes. */
-static void test_the_main_process_moves(void **state)
+TEST(test_the_main_process_moves)
 {
-    (void)state;
     struct machine machine;
     begin_v1(&machine);
     put_group(&machine, MAIN, "4:memory:/job/own\n0::/\n"); /* since its groups were found */
@@ -260,9 +243,8 @@ static void test_the_main_process_moves(void **state)
 }
 
 /* As many processes in as many groups cost a bounded number of them. */
-static void test_more_groups_than_are_watched(void **state)
+TEST(test_more_groups_than_are_watched)
 {
-    (void)state;
     struct machine machine;
     begin_v1(&machine);
     for (int i = 0; i < 3 * GT_MADE_GROUPS; i++) {
@@ -278,18 +260,4 @@ static void test_more_groups_than_are_watched(void **state)
     assert_int_equal(machine.watch.made.memberships, GT_MADE_MEMBERSHIPS);
     assert_true(told(&machine)->oom_kills == 0);
     end(&machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_version_1),
-        cmocka_unit_test(test_taken_away),
-        cmocka_unit_test(test_version_2_below),
-        cmocka_unit_test(test_version_2_beside),
-        cmocka_unit_test(test_the_one_that_was_killed),
-        cmocka_unit_test(test_the_main_process_moves),
-        cmocka_unit_test(test_more_groups_than_are_watched),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

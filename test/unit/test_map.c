@@ -1,16 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/map.h"
+#include "support/test.h"
 
-static void an_empty_map_holds_nothing(void **state)
+TEST(an_empty_map_holds_nothing)
 {
-    (void)state;
     struct gt_map map = {0};
     assert_int_equal(gt_map_get(&map, 1), GT_MAP_ABSENT);
     assert_int_equal(gt_map_remove(&map, 1), GT_MAP_ABSENT);
@@ -19,9 +11,8 @@ static void an_empty_map_holds_nothing(void **state)
 }
 
 /* Against a plain array, with numbers crowded enough that probes run into each other and around the end. */
-static void it_agrees_with_an_array(void **state)
+TEST(it_agrees_with_an_array)
 {
-    (void)state;
     enum { NUMBERS = 500, STEPS = 200000 };
     struct gt_map map = {0};
     uint32_t expected[NUMBERS];
@@ -57,9 +48,8 @@ static bool is_seventh(const void *context, uint32_t value)
 }
 
 /* Every key has ten values, and the keys are so few apart that the probes of one run through those of others. */
-static void a_key_may_have_several_values(void **state)
+TEST(a_key_may_have_several_values)
 {
-    (void)state;
     struct gt_map map = {0};
     for (uint32_t value = 0; value < 10000; value++)
         assert_int_equal(gt_map_add(&map, value / 10, value), 0);
@@ -73,9 +63,8 @@ static void a_key_may_have_several_values(void **state)
 }
 
 /* 0 is a key, and the largest value is one below GT_MAP_ABSENT. */
-static void the_ends_of_the_ranges_are_kept(void **state)
+TEST(the_ends_of_the_ranges_are_kept)
 {
-    (void)state;
     struct gt_map map = {0};
     assert_int_equal(gt_map_get(&map, 0), GT_MAP_ABSENT);
     assert_int_equal(gt_map_put(&map, 0, GT_MAP_ABSENT - 1), 0);
@@ -88,9 +77,8 @@ static void the_ends_of_the_ranges_are_kept(void **state)
     gt_map_release(&map);
 }
 
-static void hashes_differ_in_both_halves(void **state)
+TEST(hashes_differ_in_both_halves)
 {
-    (void)state;
     struct gt_map low = {0}, high = {0};
     for (uint32_t i = 0; i < 10000; i++) {
         uint64_t hash = gt_hash(&i, sizeof i);
@@ -102,14 +90,4 @@ static void hashes_differ_in_both_halves(void **state)
     assert_true(gt_hash("a", 1) != gt_hash("a\0", 2));
     gt_map_release(&low);
     gt_map_release(&high);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_map_holds_nothing),    cmocka_unit_test(it_agrees_with_an_array),
-        cmocka_unit_test(a_key_may_have_several_values), cmocka_unit_test(the_ends_of_the_ranges_are_kept),
-        cmocka_unit_test(hashes_differ_in_both_halves),
-    };
-    return cmocka_run_group_tests_name("map", tests, NULL, NULL);
 }

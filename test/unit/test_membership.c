@@ -1,18 +1,8 @@
 /* Members of a job by events that are made up, on a stored machine. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "sample/membership.h"
-#include "support/figures.h"
+#include "support/test.h"
 
 struct job {
     struct gt_root root;
@@ -125,7 +115,7 @@ static void expect(const struct job *job, size_t processes, size_t threads)
         assert_true(lives(job, pids[i]));
 }
 
-static void descendants_are_members_and_strangers_are_not(void **state)
+TEST_WITH(descendants_are_members_and_strangers_are_not, open_job, close_job)
 {
     struct job *job = *state;
     expect(job, 1, 1);
@@ -146,7 +136,7 @@ static void descendants_are_members_and_strangers_are_not(void **state)
     assert_true(counts.is_exact);
 }
 
-static void a_process_lives_as_long_as_its_last_thread(void **state)
+TEST_WITH(a_process_lives_as_long_as_its_last_thread, open_job, close_job)
 {
     struct job *job = *state;
     thread_of(job, 100, 110);
@@ -165,7 +155,7 @@ static void a_process_lives_as_long_as_its_last_thread(void **state)
 }
 
 /* A thread other than the first calls execve: it ends the others and goes on under the number of the first. */
-static void execve_by_a_thread_does_not_end_the_process(void **state)
+TEST_WITH(execve_by_a_thread_does_not_end_the_process, open_job, close_job)
 {
     struct job *job = *state;
     thread_of(job, 100, 110);
@@ -180,7 +170,7 @@ static void execve_by_a_thread_does_not_end_the_process(void **state)
     expect(job, 0, 0);
 }
 
-static void a_number_used_again_is_another_process(void **state)
+TEST_WITH(a_number_used_again_is_another_process, open_job, close_job)
 {
     struct job *job = *state;
     fork_of(job, 100, 101);
@@ -197,7 +187,7 @@ static void a_number_used_again_is_another_process(void **state)
     assert_false(lives(job, 101));
 }
 
-static void records_of_a_member_add_up(void **state)
+TEST_WITH(records_of_a_member_add_up, open_job, close_job)
 {
     struct job *job = *state;
     fork_of(job, 100, 101);
@@ -222,7 +212,7 @@ static void records_of_a_member_add_up(void **state)
     assert_int_equal(counts.tasks_ended, 2);
 }
 
-static void after_a_loss_a_seed_sets_it_right(void **state)
+TEST_WITH(after_a_loss_a_seed_sets_it_right, open_job, close_job)
 {
     struct job *job = *state;
     fork_of(job, 100, 101);
@@ -253,7 +243,7 @@ static void after_a_loss_a_seed_sets_it_right(void **state)
 }
 
 /* Its first thread stays as a zombie until the others have ended. */
-static void a_seed_that_has_lost_its_first_thread_lives(void **state)
+TEST_WITH(a_seed_that_has_lost_its_first_thread_lives, open_job, close_job)
 {
     struct job *job = *state;
     store_process(job, 600, 3, 'Z');
@@ -266,7 +256,7 @@ static void a_seed_that_has_lost_its_first_thread_lives(void **state)
 }
 
 /* An orphan of the job has the tracker for its parent, and gives it to another of its own making (CLONE_PARENT). */
-static void what_the_tracker_is_given_for_a_child_is_a_member(void **state)
+TEST_WITH(what_the_tracker_is_given_for_a_child_is_a_member, open_job, close_job)
 {
     struct job *job = *state;
     fork_of(job, 77, 200);
@@ -279,7 +269,7 @@ static void what_the_tracker_is_given_for_a_child_is_a_member(void **state)
 }
 
 /* The fork of a process that a seed found may wait unread. */
-static void a_fork_older_than_the_seed_changes_nothing(void **state)
+TEST_WITH(a_fork_older_than_the_seed_changes_nothing, open_job, close_job)
 {
     struct job *job = *state;
     struct gt_event old = {.kind = GT_EVENT_FORK, .pid = 100, .tgid = 100, .parent = 1, .monotonic_ns = 1};
@@ -289,7 +279,7 @@ static void a_fork_older_than_the_seed_changes_nothing(void **state)
     expect(job, 0, 0);
 }
 
-static void a_storm_needs_no_more_room(void **state)
+TEST_WITH(a_storm_needs_no_more_room, open_job, close_job)
 {
     struct job *job = *state;
     for (pid_t i = 0; i < 100000; i++) {
@@ -309,7 +299,7 @@ static void a_storm_needs_no_more_room(void **state)
 }
 
 /* A sampler is forked by a helper that ends; both turn out to be no part of the job. */
-static void what_is_excluded_has_never_been(void **state)
+TEST_WITH(what_is_excluded_has_never_been, open_job, close_job)
 {
     struct job *job = *state;
     fork_of(job, 100, 101);
@@ -334,7 +324,7 @@ static void what_is_excluded_has_never_been(void **state)
 }
 
 /* The main process gets its threads before and after a helper's life; then the sampler and its helper are excluded. */
-static void what_was_reached_without_the_excluded_stays(void **state)
+TEST_WITH(what_was_reached_without_the_excluded_stays, open_job, close_job)
 {
     struct job *job = *state;
     thread_of(job, 100, 110);
@@ -355,7 +345,7 @@ static void what_was_reached_without_the_excluded_stays(void **state)
     assert_int_equal(counts.processes_peak, 1);
 }
 
-static void threads_of_each_scope_have_their_peak(void **state)
+TEST_WITH(threads_of_each_scope_have_their_peak, open_job, close_job)
 {
     struct job *job = *state;
     for (pid_t thread = 110; thread < 115; thread++)
@@ -370,25 +360,4 @@ static void threads_of_each_scope_have_their_peak(void **state)
     assert_int_equal(counts.main_threads_peak, 6);
     assert_int_equal(counts.descendant_threads_peak, 5);
     assert_int_equal(counts.threads_peak, 10);
-}
-
-int main(void)
-{
-#define MADE_UP(name) cmocka_unit_test_setup_teardown(name, open_job, close_job)
-    const struct CMUnitTest tests[] = {
-        MADE_UP(descendants_are_members_and_strangers_are_not),
-        MADE_UP(a_process_lives_as_long_as_its_last_thread),
-        MADE_UP(execve_by_a_thread_does_not_end_the_process),
-        MADE_UP(a_number_used_again_is_another_process),
-        MADE_UP(records_of_a_member_add_up),
-        MADE_UP(after_a_loss_a_seed_sets_it_right),
-        MADE_UP(a_seed_that_has_lost_its_first_thread_lives),
-        MADE_UP(what_the_tracker_is_given_for_a_child_is_a_member),
-        MADE_UP(a_fork_older_than_the_seed_changes_nothing),
-        MADE_UP(a_storm_needs_no_more_room),
-        MADE_UP(what_is_excluded_has_never_been),
-        MADE_UP(what_was_reached_without_the_excluded_stays),
-        MADE_UP(threads_of_each_scope_have_their_peak),
-    };
-    return cmocka_run_group_tests_name("membership", tests, NULL, NULL);
 }

@@ -1,21 +1,13 @@
 /* Members of a job by the events of the running kernel. */
 #include <linux/sched.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "sample/membership.h"
+#include "support/test.h"
 #include "support/valgrind.h"
 
 enum { FORKS = 1 << GT_EVENTS_FORKS, RECORDS = 1 << GT_EVENTS_RECORDS };
@@ -98,7 +90,7 @@ static void fork_a_thousand(void)
     }
 }
 
-static void a_thousand_children_and_grandchildren_are_counted(void **state)
+TEST_WITH(a_thousand_children_and_grandchildren_are_counted, open_live, close_live)
 {
     SKIP_UNDER_VALGRIND();
     struct live *live = *state;
@@ -132,7 +124,7 @@ static void run_ten_threads(void)
         pthread_join(thread[i], NULL);
 }
 
-static void threads_and_their_peak_are_counted(void **state)
+TEST_WITH(threads_and_their_peak_are_counted, open_live, close_live)
 {
     struct live *live = *state;
     open_or_skip(live, FORKS);
@@ -156,7 +148,7 @@ static void execute_in_a_thread(void)
     pthread_join(thread, NULL);
 }
 
-static void execve_in_a_thread_is_followed(void **state)
+TEST_WITH(execve_in_a_thread_is_followed, open_live, close_live)
 {
     struct live *live = *state;
     open_or_skip(live, FORKS);
@@ -192,7 +184,7 @@ static void detach_twice(void)
         ;
 }
 
-static void daemons_stay_members(void **state)
+TEST_WITH(daemons_stay_members, open_live, close_live)
 {
     struct live *live = *state;
     open_or_skip(live, FORKS);
@@ -233,7 +225,7 @@ static void burn_in_threads(void)
     tell_truth();
 }
 
-static void cpu_time_of_short_threads_adds_up(void **state)
+TEST_WITH(cpu_time_of_short_threads_adds_up, open_live, close_live)
 {
     SKIP_UNDER_VALGRIND();
     struct live *live = *state;
@@ -267,7 +259,7 @@ static void nothing(void)
 {
 }
 
-static void the_number_of_an_ended_member_may_be_used_by_a_stranger(void **state)
+TEST_WITH(the_number_of_an_ended_member_may_be_used_by_a_stranger, open_live, close_live)
 {
     struct live *live = *state;
     open_or_skip(live, FORKS);
@@ -296,16 +288,4 @@ static int close_machine(void **state)
     return munmap(truth, sizeof *truth);
 }
 
-int main(void)
-{
-#define LIVE(name) cmocka_unit_test_setup_teardown(name, open_live, close_live)
-    const struct CMUnitTest tests[] = {
-        LIVE(a_thousand_children_and_grandchildren_are_counted),
-        LIVE(threads_and_their_peak_are_counted),
-        LIVE(execve_in_a_thread_is_followed),
-        LIVE(daemons_stay_members),
-        LIVE(cpu_time_of_short_threads_adds_up),
-        LIVE(the_number_of_an_ended_member_may_be_used_by_a_stranger),
-    };
-    return cmocka_run_group_tests_name("membership, live", tests, open_machine, close_machine);
-}
+ALL_TESTS(open_machine, close_machine)

@@ -1,23 +1,13 @@
 /* Sums over the memory of one process: of stored machines, of the running kernel, and of other users. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "collect/process/memory.h"
 #include "collect/process/process.h"
 #include "support/fake_proc.h"
-#include "support/figures.h"
 #include "support/folder.h"
-#include "support/sanitized.h"
 #include "support/scenario.h"
+#include "support/test.h"
 
 enum { MEGABYTES = 16 };
 #define MB 1048576.0
@@ -60,9 +50,8 @@ static void begin_live(void)
     }
 }
 
-static void sums_of_shares_are_what_was_constructed(void **state)
+TEST(sums_of_shares_are_what_was_constructed)
 {
-    (void)state;
     begin_live();
     for (enum scenario_kind kind = 0; kind < SCENARIO_COUNT; kind += FEWER(1, 3)) {
         if (kind == WITH_STRANGER) /* which has a share */
@@ -78,9 +67,8 @@ static void sums_of_shares_are_what_was_constructed(void **state)
 }
 
 /* Each of five has written to one unit, and they share two of tmpfs. */
-static void private_and_shared_memory_are_separate(void **state)
+TEST(private_and_shared_memory_are_separate)
 {
-    (void)state;
     begin_live();
     struct gt_smaps sums = add_up(COPY_ON_WRITE, MEGABYTES), base = add_up(COPY_ON_WRITE, 0);
     double unit = MEGABYTES * MB;
@@ -90,9 +78,8 @@ static void private_and_shared_memory_are_separate(void **state)
         assert_close((sums.pss_shmem - base.pss_shmem) / unit, 2, 0.05);
 }
 
-static void a_process_of_another_start_is_not_read(void **state)
+TEST(a_process_of_another_start_is_not_read)
 {
-    (void)state;
     struct gt_root root;
     struct gt_smaps sums;
     assert_return_code(gt_root_open(&root, NULL, NULL), 0);
@@ -118,9 +105,8 @@ static int as_nobody(void)
     return 0;
 }
 
-static void other_users_are_denied(void **state)
+TEST(other_users_are_denied)
 {
-    (void)state;
     if (geteuid() != 0) {
         print_message("skipped: only root can become another user\n");
         skip();
@@ -135,9 +121,8 @@ static void other_users_are_denied(void **state)
 
 /* ---- methods ---- */
 
-static void methods_are_found_by_name(void **state)
+TEST(methods_are_found_by_name)
 {
-    (void)state;
     assert_int_equal(gt_memory_method_find(NULL, NULL), GT_MEMORY_GROUP);
     assert_int_equal(gt_memory_method_find("auto", NULL), GT_MEMORY_GROUP);
     assert_int_equal(gt_memory_method_find("pss", NULL), GT_MEMORY_FAULTS);
@@ -148,9 +133,8 @@ static void methods_are_found_by_name(void **state)
         assert_true(*gt_memory_method_label(method) && *gt_memory_method_source(method));
 }
 
-static void unknown_methods_are_named(void **state)
+TEST(unknown_methods_are_named)
 {
-    (void)state;
     struct gt_error error = {0}, another = {0};
     assert_int_equal(gt_memory_method_find("uss", &error), -EINVAL);
     assert_non_null(strstr(error.text, "\"uss\" is not a memory method; choose one of auto, pss, rss"));
@@ -190,7 +174,7 @@ static struct gt_smaps read_stored(const struct machine *machine, const char *na
     return ret;
 }
 
-static void the_rollup_is_read(void **state)
+TEST_WITH(the_rollup_is_read, begin, finish)
 {
     struct machine *machine = *state;
     struct gt_smaps sums = read_stored(
@@ -212,7 +196,7 @@ static void the_rollup_is_read(void **state)
     assert_close(sums.faults, 77, 0);
 }
 
-static void without_a_rollup_mappings_are_added_up(void **state)
+TEST_WITH(without_a_rollup_mappings_are_added_up, begin, finish)
 {
     struct machine *machine = *state;
     struct gt_smaps sums = read_stored(
@@ -227,7 +211,7 @@ static void without_a_rollup_mappings_are_added_up(void **state)
     assert_close(sums.private_anonymous, 80 * KIB, 0);
 }
 
-static void never_more_is_private_and_anonymous_than_is_anonymous(void **state)
+TEST_WITH(never_more_is_private_and_anonymous_than_is_anonymous, begin, finish)
 {
     struct machine *machine = *state;
     struct gt_smaps sums = read_stored(machine, "proc/10/smaps_rollup",
@@ -237,7 +221,7 @@ static void never_more_is_private_and_anonymous_than_is_anonymous(void **state)
 }
 
 /* Of 10 of files 4 are clean. Of 300 of shared memory one process has 200 alone, and three have the rest. */
-static void private_pages_of_shared_memory_are_not_anonymous(void **state)
+TEST_WITH(private_pages_of_shared_memory_are_not_anonymous, begin, finish)
 {
     struct machine *machine = *state;
     struct gt_smaps sums = read_stored(
@@ -251,7 +235,7 @@ static void private_pages_of_shared_memory_are_not_anonymous(void **state)
     assert_close(sums.private_anonymous, (500 - 166) * KIB, 0); /* at least 166 are of shared memory */
 }
 
-static void what_cannot_be_read_has_its_reason(void **state)
+TEST_WITH(what_cannot_be_read_has_its_reason, begin, finish)
 {
     struct machine *machine = *state;
     struct gt_smaps sums;
@@ -262,23 +246,4 @@ static void what_cannot_be_read_has_its_reason(void **state)
     folder_put(machine->folder, "proc/10/smaps_rollup", "Rss: 1 kB\n");
     assert_int_equal(gt_smaps_read(&machine->root, 10, 501, &sums), -ESRCH); /* another process */
     assert_int_equal(gt_smaps_read(&machine->root, 10, 500, &sums), 0);
-}
-
-int main(void)
-{
-#define STORED(test) cmocka_unit_test_setup_teardown(test, begin, finish)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_of_shares_are_what_was_constructed),
-        cmocka_unit_test(private_and_shared_memory_are_separate),
-        cmocka_unit_test(a_process_of_another_start_is_not_read),
-        cmocka_unit_test(other_users_are_denied),
-        cmocka_unit_test(methods_are_found_by_name),
-        cmocka_unit_test(unknown_methods_are_named),
-        STORED(the_rollup_is_read),
-        STORED(without_a_rollup_mappings_are_added_up),
-        STORED(never_more_is_private_and_anonymous_than_is_anonymous),
-        STORED(private_pages_of_shared_memory_are_not_anonymous),
-        STORED(what_cannot_be_read_has_its_reason),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,8 @@
 /* Merged timelines: nothing is lost, and the same files give the same bytes. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "analyse/merge/merge.h"
 #include "base/json.h"
 #include "support/folder.h"
+#include "support/test.h"
 #include "support/trace_file.h"
 #include "support/traces.h"
 
@@ -114,22 +104,7 @@ static void write_smdebug(const char *folder)
                                  SAMPLE("gpu0", "GPUMemoryUtilization", "20", "1597730460.101"));
 }
 
-static void phases_have_smdebugs_numbers(void **state)
-{
-    write_smdebug(*state);
-    struct merged merged = merge(*state, *state, EVERYTHING);
-    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "step", "X"), "pid")), 1);
-    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "next", "X"), "pid")), 30000);
-    assert_int_equal(count(&merged, "name", "step"), 4);
-    /* One process for the phase, named once, although each file gives it another pid. */
-    assert_int_equal(count(&merged, "name", "process_sort_index"), 4); /* two phases, metrics, marks */
-    assert_true(gt_json_number_of(gt_json_member(first(&merged, "next", "X"), "ts")) == 1600.25);
-    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "next", "X"), "tid")), 139898234123456);
-    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "flow", "s"), "id")), 7);
-    release(&merged);
-}
-
-static void all_samples_are_counters_and_low_gpus_are_marked(void **state)
+TEST_WITH(all_samples_are_counters_and_low_gpus_are_marked, folder_make, folder_remove)
 {
     write_smdebug(*state);
     struct merged merged = merge(*state, *state, EVERYTHING);
@@ -150,7 +125,7 @@ static void all_samples_are_counters_and_low_gpus_are_marked(void **state)
 }
 
 /* From the begin of step 2 to 1 us before that of step 4. */
-static void steps_are_half_open(void **state)
+TEST_WITH(steps_are_half_open, folder_make, folder_remove)
 {
     write_smdebug(*state);
     struct gt_merge_options options = EVERYTHING;
@@ -164,7 +139,7 @@ static void steps_are_half_open(void **state)
     release(&merged);
 }
 
-static void nothing_merged_is_an_empty_list(void **state)
+TEST_WITH(nothing_merged_is_an_empty_list, folder_make, folder_remove)
 {
     write_smdebug(*state);
     struct gt_merge_options options = EVERYTHING;
@@ -175,7 +150,7 @@ static void nothing_merged_is_an_empty_list(void **state)
     release(&merged);
 }
 
-static void times_without_a_clock_are_placed_or_aligned(void **state)
+TEST_WITH(times_without_a_clock_are_placed_or_aligned, folder_make, folder_remove)
 {
     trace_write_text(
         *state, "a_rank0.json",
@@ -209,26 +184,9 @@ static void times_without_a_clock_are_placed_or_aligned(void **state)
     assert_non_null(strstr(error.text, "never"));
 }
 
-static void ids_of_two_ranks_are_kept_apart(void **state)
-{
-    trace_write_text(*state, "rank0.json", "[{\"ph\":\"s\",\"name\":\"f\",\"id\":7,\"pid\":1,\"ts\":5}]");
-    trace_write_text(*state, "rank1.json", "[{\"ph\":\"s\",\"name\":\"f\",\"id\":7,\"pid\":1,\"ts\":5}]");
-    struct merged merged = merge(*state, *state, EVERYTHING);
-    char id[2][40];
-    size_t found = 0, i;
-    struct gt_json_value *event;
-    gt_json_foreach_item (merged.events, i, event) {
-        if (gt_json_member(event, "id"))
-            snprintf(id[found++], sizeof *id, "%s", gt_json_text_of(gt_json_member(event, "id")));
-    }
-    assert_int_equal(found, 2);
-    assert_string_not_equal(id[0], id[1]);
-    release(&merged);
-}
-
 /* Two files use pid 1 and tid 5 for different phases: each thread keeps the name it has in its own. */
 /* Files are read once, unless that turns out to have been too early. */
-static void what_is_told_late_counts(void **state)
+TEST_WITH(what_is_told_late_counts, folder_make, folder_remove)
 {
     static const char
         event[] = "{\"ph\":\"X\",\"name\":\"a\\\"b\",\"pid\":1,\"tid\":2,\"ts\":5.5,\"dur\":1},"
@@ -259,33 +217,8 @@ static void what_is_told_late_counts(void **state)
     release(&merged);
 }
 
-static void threads_are_named_in_their_own_process(void **state)
-{
-#define THREAD(name) "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":5,\"args\":{\"name\":\"" name "\"}},\n"
-    trace_write_text(*state, "framework/pevents/2020081805/1597730465000000_0-algo-1_model_timeline.json",
-                     "[\n" RECORD("1597730460000000") PHASE("1", "Forward")
-                         THREAD("first") "{\"name\":\"f\",\"ph\":\"X\",\"pid\":1,\"tid\":5,\"ts\":1,\"dur\":1}]");
-    trace_write_text(*state, "framework/pevents/2020081805/1597730466000000_0-algo-1_model_timeline.json",
-                     "[\n" RECORD("1597730460000000") PHASE("1", "Backward")
-                         THREAD("second") "{\"name\":\"b\",\"ph\":\"X\",\"pid\":1,\"tid\":5,\"ts\":2,\"dur\":1}]");
-    struct merged merged = merge(*state, *state, EVERYTHING);
-    size_t found = 0, i;
-    struct gt_json_value *event;
-    gt_json_foreach_item (merged.events, i, event) {
-        if (strcmp(gt_json_text_of(gt_json_member(event, "name")), "thread_name") != 0)
-            continue;
-        bool forward = gt_json_integer_of(gt_json_member(event, "pid")) == 10000;
-        assert_string_equal(gt_json_text_of(gt_json_member(gt_json_member(event, "args"), "name")),
-                            forward ? "first" : "second");
-        assert_true(forward || gt_json_integer_of(gt_json_member(event, "pid")) == 20000);
-        found++;
-    }
-    assert_int_equal(found, 2);
-    release(&merged);
-}
-
 /* Local ids belong to a process, which merging keeps apart by its pid; global ones would run into each other. */
-static void scoped_ids_are_kept_apart(void **state)
+TEST_WITH(scoped_ids_are_kept_apart, folder_make, folder_remove)
 {
     static const char text[] =
         "[{\"ph\":\"b\",\"cat\":\"c\",\"name\":\"l\",\"id2\":{\"local\":\"0x1\"},\"pid\":1,\"ts\":5},"
@@ -319,25 +252,6 @@ static void scoped_ids_are_kept_apart(void **state)
     release(&merged);
 }
 
-/* Real repeats are no duplicates, tracks that are no numbers get small ones, and the same lane keeps its number. */
-static void repeats_and_texts_are_kept(void **state)
-{
-    const char *path = trace_write_text(
-        *state, "t.json",
-        "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":\"P\",\"tid\":\"T\",\"ts\":1,\"dur\":1},{\"ph\":\"X\",\"name\":\"a\",\"pid\":\"P\","
-        "\"tid\":\"T\",\"ts\":1,\"dur\":1},{\"ph\":\"X\",\"name\":\"b\",\"pid\":\"P\",\"tid\":99999999999999999999,\"ts\":1},"
-        "{\"ph\":\"X\",\"name\":\"c\",\"pid\":\"P\",\"tid\":1000000,\"ts\":1}]");
-    struct merged merged = merge(*state, path, EVERYTHING);
-    assert_int_equal(count(&merged, "name", "a"), 2);
-    assert_int_equal(count(&merged, "name", "thread_name"), 2);
-    const int64_t tids[] = {gt_json_integer_of(gt_json_member(first(&merged, "a", "X"), "tid")),
-                            gt_json_integer_of(gt_json_member(first(&merged, "b", "X"), "tid")),
-                            gt_json_integer_of(gt_json_member(first(&merged, "c", "X"), "tid"))};
-    assert_int_equal(tids[2], 1000000);
-    assert_true(tids[0] != tids[1] && tids[1] != tids[2] && tids[0] != tids[2] && tids[1] < 1 << 30);
-    release(&merged);
-}
-
 static char *text_of(const char *path, size_t *length)
 {
     FILE *file = fopen(path, "rb");
@@ -361,7 +275,7 @@ static size_t same_event(const struct gt_trace *trace, size_t event, const struc
 }
 
 /* Reading the merged file gives the events again, and merging that gives them once more. */
-static void reading_again_gives_the_same(void **state)
+TEST_WITH(reading_again_gives_the_same, folder_make, folder_remove)
 {
     static const char *const arguments[] = {"step_num", "x", NULL};
     write_smdebug(*state);
@@ -413,50 +327,7 @@ static void reading_again_gives_the_same(void **state)
     release(&merged);
 }
 
-/* Where two ranks use the same correlation ids, their work still belongs to their own calls once they are merged. */
-static void ranks_of_merged_files_are_kept(void **state)
-{
-#define RANK(kernel, start)                                                                                             \
-    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"launch\",\"pid\":9,\"tid\":9,\"ts\":1700000000000000,\"dur\":5," \
-    "\"args\":{\"correlation\":3}},"                                                                                    \
-    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" kernel "\",\"pid\":0,\"tid\":7,\"ts\":1700000000000" start           \
-    ",\"dur\":5,\"args\":{\"correlation\":3}}"
-    trace_write_text(*state, "in/rank0.json",
-                     "{\"distributedInfo\":{\"rank\":0},\"traceEvents\":[" RANK("slow", "105") "]}");
-    trace_write_text(*state, "in/rank1.json",
-                     "{\"distributedInfo\":{\"rank\":1},\"traceEvents\":[" RANK("fast", "015") "]}");
-    struct merged merged = merge(*state, *state, EVERYTHING);
-    struct gt_trace_options options = GT_TRACE_OPTIONS;
-    struct gt_trace *trace = trace_load(merged.path, &options);
-    const struct gt_trace_file *slow = gt_trace_file_of(trace, trace_event(trace, "slow"));
-    const struct gt_trace_file *fast = gt_trace_file_of(trace, trace_event(trace, "fast"));
-    assert_string_equal(gt_trace_text(trace, slow->node), "rank 0");
-    assert_string_equal(gt_trace_text(trace, fast->node), "rank 1");
-    assert_int_equal(slow->rank, 0);
-    assert_int_equal(fast->read, 2);
-    assert_true(slow->clock == GT_CLOCK_RECORD);
-    gt_trace_close(trace);
-    options.node = "1";
-    trace = trace_load(merged.path, &options);
-    assert_int_equal(trace->events.count, 2);
-    gt_trace_close(trace);
-    const char *path = merged.path;
-    struct gt_report *report = NULL;
-    assert_true(gt_timeline_info(&path, 1, NULL, &report, NULL) >= 0);
-    char *info = traces_json(report);
-    assert_non_null(strstr(info, "\"files\": 1,"));
-    free(info);
-    gt_report_free(report);
-    assert_true(gt_profile_report("launches", &path, 1, NULL, NULL, &report, NULL) >= 0);
-    size_t row = traces_find(report, "launches", 0, "node", "rank 0");
-    assert_true(traces_number(report, "launches", row, "mean_us") == 100);
-    row = traces_find(report, "launches", 0, "node", "rank 1");
-    assert_true(traces_number(report, "launches", row, "mean_us") == 10);
-    gt_report_free(report);
-    release(&merged);
-}
-
-static void what_was_not_ended_is_flagged(void **state)
+TEST_WITH(what_was_not_ended_is_flagged, folder_make, folder_remove)
 {
     trace_write_text(*state, "in/open.json",
                      "[{\"ph\":\"B\",\"name\":\"open\",\"pid\":1,\"tid\":1,\"ts\":10,\"args\":{\"x\":7}},"
@@ -473,7 +344,7 @@ static void what_was_not_ended_is_flagged(void **state)
 }
 
 /* Events of files that are in any order, with samples and marks: all are written, those of a file as they are in it. */
-static void events_are_written_in_the_order_of_files(void **state)
+TEST_WITH(events_are_written_in_the_order_of_files, folder_make, folder_remove)
 {
     write_smdebug(*state);
     trace_write_text(*state, "more.json",
@@ -494,26 +365,4 @@ static void events_are_written_in_the_order_of_files(void **state)
     assert_int_equal(timed, 6 + 4 + 4 + 1);
     assert_true(one < two);
     release(&merged);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
-    const struct CMUnitTest tests[] = {
-        TEST(phases_have_smdebugs_numbers),
-        TEST(all_samples_are_counters_and_low_gpus_are_marked),
-        TEST(steps_are_half_open),
-        TEST(nothing_merged_is_an_empty_list),
-        TEST(times_without_a_clock_are_placed_or_aligned),
-        TEST(ids_of_two_ranks_are_kept_apart),
-        TEST(what_is_told_late_counts),
-        TEST(threads_are_named_in_their_own_process),
-        TEST(scoped_ids_are_kept_apart),
-        TEST(repeats_and_texts_are_kept),
-        TEST(reading_again_gives_the_same),
-        TEST(events_are_written_in_the_order_of_files),
-        TEST(ranks_of_merged_files_are_kept),
-        TEST(what_was_not_ended_is_flagged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

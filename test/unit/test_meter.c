@@ -1,16 +1,7 @@
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "collect/energy/meter.h"
 #include "collect/energy/model.h"
-#include "support/figures.h"
 #include "support/gpu_machine.h"
+#include "support/test.h"
 
 extern const struct gt_collector_type gt_collector_meter, gt_collector_estimate;
 
@@ -46,7 +37,7 @@ static void wrong(struct gpu_machine *machine, const char *text, const char *col
     assert_null(strchr(error.text, '\n'));
 }
 
-static void omegawatt_channels_are_added_and_bad_frames_left_out(void **state)
+TEST_WITH(omegawatt_channels_are_added_and_bad_frames_left_out, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gt_meter *meter = open_meter(*state,
                                         "omegawatt wattmeter\n"
@@ -64,7 +55,7 @@ static void omegawatt_channels_are_added_and_bad_frames_left_out(void **state)
     gt_meter_close(meter);
 }
 
-static void columns_are_found_by_their_names(void **state)
+TEST_WITH(columns_are_found_by_their_names, gpu_machine_setup, gpu_machine_teardown)
 {
     static const struct {
         const char *text, *columns;
@@ -88,7 +79,7 @@ static void columns_are_found_by_their_names(void **state)
     }
 }
 
-static void bad_files_are_told_in_one_line(void **state)
+TEST_WITH(bad_files_are_told_in_one_line, gpu_machine_setup, gpu_machine_teardown)
 {
     wrong(*state, "\n\n\n\n\n\n", "", "not a CSV file of time and watts");
     wrong(*state, "timestamp,a,b\n1700000000,1,2\n", "", "name it");
@@ -100,7 +91,7 @@ static void bad_files_are_told_in_one_line(void **state)
     wrong(*state, "time,watts\n1700000000,50x\n", "", "line 2");
 }
 
-static void nothing_is_made_up_where_the_meter_has_nothing(void **state)
+TEST_WITH(nothing_is_made_up_where_the_meter_has_nothing, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gt_meter *meter = open_meter(*state,
                                         "time,watts\n1700000010,50\n1700000011,60\n1700000012,50\n1700000012,9\n", "");
@@ -120,7 +111,7 @@ static void append(struct gpu_machine *machine, const char *text)
     fclose(file);
 }
 
-static void a_file_is_followed_while_it_grows(void **state)
+TEST_WITH(a_file_is_followed_while_it_grows, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     char name[160];
@@ -144,7 +135,7 @@ static void a_file_is_followed_while_it_grows(void **state)
     assert_int_equal(gpu_machine_collect(machine, 0), 0);
 }
 
-static void a_model_is_a_curve(void **state)
+TEST_WITH(a_model_is_a_curve, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     struct gt_model model;
@@ -175,7 +166,7 @@ static void a_model_is_a_curve(void **state)
     assert_non_null(strstr(error.text, "needs idle_watts and max_watts"));
 }
 
-static void a_model_may_be_json(void **state)
+TEST_WITH(a_model_may_be_json, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     struct gt_model model;
@@ -214,7 +205,7 @@ static void a_model_may_be_json(void **state)
     }
 }
 
-static void a_tdp_is_a_published_curve(void **state)
+TEST_WITH(a_tdp_is_a_published_curve, gpu_machine_setup, gpu_machine_teardown)
 {
     static const double expected[][2] = {{0, 12}, {0.05, 22}, {0.1, 32}, {0.3, 53.5}, {0.5, 75}, {1, 102}};
     struct gpu_machine *machine = *state;
@@ -229,7 +220,7 @@ static void a_tdp_is_a_published_curve(void **state)
     assert_int_equal(gt_model_read(&model, NULL, 0, NULL), -EINVAL);
 }
 
-static void nothing_is_estimated_unasked_or_where_a_counter_is(void **state)
+TEST_WITH(nothing_is_estimated_unasked_or_where_a_counter_is, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     assert_int_equal(gpu_machine_open(machine, &gt_collector_estimate), GT_ABSENT);
@@ -246,21 +237,4 @@ static void nothing_is_estimated_unasked_or_where_a_counter_is(void **state)
     assert_int_equal(gpu_machine_collect(machine, 1), 0);
     assert_close(machine->snapshot.system[GT_CPU_ENERGY], 80 * 0.75, 1e-6);
     assert_true(isnan(machine->snapshot.system[GT_DRAM_ENERGY]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, gpu_machine_setup, gpu_machine_teardown)
-        TEST(omegawatt_channels_are_added_and_bad_frames_left_out),
-        TEST(columns_are_found_by_their_names),
-        TEST(bad_files_are_told_in_one_line),
-        TEST(nothing_is_made_up_where_the_meter_has_nothing),
-        TEST(a_file_is_followed_while_it_grows),
-        TEST(a_model_is_a_curve),
-        TEST(a_model_may_be_json),
-        TEST(a_tdp_is_a_published_curve),
-        TEST(nothing_is_estimated_unasked_or_where_a_counter_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,11 @@
 /* The rows of minutes beside the samples of a recording in SQLite. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "base/clock.h"
 #include "store/type.h"
-#include "support/figures.h"
 #include "support/folder.h"
 #include "support/recorder.h"
+#include "support/test.h"
 
 /* Of these samples 0 to 3 are one minute, 4 to 12 the next; then somebody sets the clock back: 13 is the first of the third, and its
  * time is that of the first. */
@@ -105,9 +96,8 @@ static void check_column(sqlite3 *database, const struct gt_column *column, int 
     assert_figure(of_minute(database, name, minute, "last"), last_sample(database, name, minute));
 }
 
-static void every_column_of_samples_is_summed_up(void **state)
+TEST_WITH(every_column_of_samples_is_summed_up, folder_make, folder_remove)
 {
-    (void)state;
     struct gt_outcome outcome = recorder_outcome(SAMPLES);
     static struct gt_columns columns;
     gt_store_columns(&columns, recorder_machine(true));
@@ -125,9 +115,8 @@ static void every_column_of_samples_is_summed_up(void **state)
 }
 
 /* Where the original's columns have 0 for what nobody measured, a minute has nothing. */
-static void without_gpus_their_figures_are_missing(void **state)
+TEST_WITH(without_gpus_their_figures_are_missing, folder_make, folder_remove)
 {
-    (void)state;
     struct gt_outcome outcome = recorder_outcome(SAMPLES);
     record(folder_path("a.sqlite"), false, &outcome);
     sqlite3 *database = opened(folder_path("a.sqlite"));
@@ -137,22 +126,11 @@ static void without_gpus_their_figures_are_missing(void **state)
     sqlite3_close(database);
 }
 
-static void a_killed_tracker_leaves_the_minutes_that_were_over(void **state)
+TEST_WITH(a_killed_tracker_leaves_the_minutes_that_were_over, folder_make, folder_remove)
 {
-    (void)state;
     record(folder_path("a.sqlite"), true, NULL);
     sqlite3 *database = opened(folder_path("a.sqlite"));
     assert_figure(ask(database, "SELECT count(DISTINCT number) FROM minutes"), MINUTES - 1);
     assert_figure(ask(database, "SELECT count(*) FROM data"), SAMPLES);
     sqlite3_close(database);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_column_of_samples_is_summed_up, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(without_gpus_their_figures_are_missing, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(a_killed_tracker_leaves_the_minutes_that_were_over, folder_make, folder_remove),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

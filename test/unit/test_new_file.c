@@ -1,19 +1,10 @@
 /* Files that appear whole. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 static int (*const begins[])(struct gt_new_file *file, const char *path) = {gt_new_file_begin,
                                                                             gt_new_file_begin_unnamed};
@@ -44,9 +35,8 @@ static void check(const char *path, const char *expected)
     assert_int_equal(folder_count(), 1); /* nothing of the making remains */
 }
 
-static void test_files(void **state)
+TEST_WITH(test_files, folder_make, folder_remove)
 {
-    (void)state;
     const char *path = folder_path("a");
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
         begin = begins[i];
@@ -58,9 +48,8 @@ static void test_files(void **state)
     }
 }
 
-static void test_what_is_there_stays(void **state)
+TEST_WITH(test_what_is_there_stays, folder_make, folder_remove)
 {
-    (void)state;
     struct gt_new_file file;
     const char *path = folder_path("a");
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
@@ -76,9 +65,8 @@ static void test_what_is_there_stays(void **state)
     }
 }
 
-static void test_what_is_no_place(void **state)
+TEST_WITH(test_what_is_no_place, folder_make, folder_remove)
 {
-    (void)state;
     struct gt_new_file file;
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
         begin = begins[i];
@@ -90,9 +78,8 @@ static void test_what_is_no_place(void **state)
 }
 
 /* A killed process leaves nothing. */
-static void test_what_has_no_name(void **state)
+TEST_WITH(test_what_has_no_name, folder_make, folder_remove)
 {
-    (void)state;
     struct gt_new_file file;
     int fd = open(test_folder, O_TMPFILE | O_RDWR, 0600);
     if (fd < 0)
@@ -110,9 +97,8 @@ static mode_t mode_of(const char *path)
     return facts.st_mode;
 }
 
-static void test_permissions_stay(void **state)
+TEST_WITH(test_permissions_stay, folder_make, folder_remove)
 {
-    (void)state;
     struct gt_new_file file;
     const char *path = folder_path("a");
     assert_int_equal(gt_new_file_write(path, "first", 5), 0);
@@ -130,9 +116,8 @@ static void test_permissions_stay(void **state)
 }
 
 /* The link is replaced, and what it points to stays. */
-static void test_links_are_not_followed(void **state)
+TEST_WITH(test_links_are_not_followed, folder_make, folder_remove)
 {
-    (void)state;
     char text[32] = "";
     const char *path = folder_path("a"), *other = folder_path("other");
     assert_int_equal(gt_new_file_write(other, "other", 5), 0);
@@ -146,9 +131,8 @@ static void test_links_are_not_followed(void **state)
 }
 
 /* Rows of 100 bytes, or so long that they fill the page. */
-static void test_rows_and_pages(void **state)
+TEST(test_rows_and_pages)
 {
-    (void)state;
     off_t end = 0;
     for (int i = 0; i < 10000; i++) {
         off_t from = end;
@@ -158,19 +142,4 @@ static void test_rows_and_pages(void **state)
     assert_int_equal(gt_file_page_rest(GT_PAGE, 100), 0);
     assert_int_equal(gt_file_page_rest(GT_PAGE - 99, 100), 99);
     assert_int_equal(gt_file_page_rest(GT_PAGE - 1, GT_PAGE + 1), 0); /* such a row crosses whatever is done */
-}
-
-int main(void)
-{
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_files),
-        IN_FOLDER(test_what_is_there_stays),
-        IN_FOLDER(test_what_is_no_place),
-        IN_FOLDER(test_what_has_no_name),
-        IN_FOLDER(test_permissions_stay),
-        IN_FOLDER(test_links_are_not_followed),
-        cmocka_unit_test(test_rows_and_pages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

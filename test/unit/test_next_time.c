@@ -1,18 +1,6 @@
 /* What to ask for next time: from one run, from several, and from one that was killed. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "analyse/usage/usage.h"
-
-static const double GIB = 1073741824;
+#include "support/test.h"
 
 struct run {
     struct gt_machine machine;
@@ -72,44 +60,6 @@ static void asks(const struct gt_next_time *next, const char *kind, const char *
     gt_buffer_release(&out);
 }
 
-static void test_one_run(void **state)
-{
-    (void)state;
-    struct run run;
-    struct gt_next_time next;
-    gt_next_time_init(&next);
-    begin(&run, 13.9e9, 4320);
-    run.machine.gpu_count = run.machine.gpu_length = 2;
-    run.gpu[0].selected = run.gpu[1].selected = true;
-    work(&run, 100, 1.6, 0.8);
-    run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 1.5 * 4320;
-    add(&next, &run);
-    asks(&next, "slurm", "--mem=16G --cpus-per-task=2 --gpus=1 --time=1:35:00");
-    asks(&next, "pbs", "-l select=1:ncpus=2:mem=16gb:ngpus=1 -l walltime=1:35:00");
-    asks(&next, "k8s", "resources: {requests: {cpu: 1600m, memory: 16Gi}, limits: {memory: 16Gi, nvidia.com/gpu: 1}}");
-    asks(&next, "docker", "--memory=16g --cpus=2 --gpus=1");
-    asks(&next, "lsf", "-n 2 -M 16GB -R \"span[hosts=1] rusage[mem=16GB]\" -gpu \"num=1\" -W 1:35");
-    struct gt_buffer out = {0};
-    assert_int_equal(gt_next_time_request(&out, &next, "sun"), -ENOENT);
-    gt_next_time_doubt(&out, &next);
-    assert_null(out.data);
-}
-
-/* Who asked for memory by core is answered so. */
-static void test_memory_for_each_core(void **state)
-{
-    (void)state;
-    struct run run;
-    struct gt_next_time next;
-    gt_next_time_init(&next);
-    begin(&run, 5e9, 4320);
-    strcpy(run.machine.limit[GT_LIMIT_MEMORY].source, "SLURM_MEM_PER_CPU");
-    work(&run, 100, 1.6, 0);
-    run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 1.5 * 4320;
-    add(&next, &run);
-    asks(&next, "slurm", "--mem-per-cpu=3G --cpus-per-task=2 --time=1:35:00");
-}
-
 static void put_by_core(struct gt_next_time *next, int tasks)
 {
     struct run run;
@@ -122,9 +72,8 @@ static void put_by_core(struct gt_next_time *next, int tasks)
 }
 
 /* Seven cores for three tasks are three for each. */
-static void test_tasks_and_arrays(void **state)
+TEST(test_tasks_and_arrays)
 {
-    (void)state;
     struct gt_next_time next;
     gt_next_time_init(&next);
     put_by_core(&next, 3);
@@ -133,94 +82,9 @@ static void test_tasks_and_arrays(void **state)
     asks(&next, "slurm", "--mem-per-cpu=4864M --cpus-per-task=7 --time=1:35:00");
 }
 
-/* Forked workers have inherited what they did not use. */
-static void test_workers_beside_a_large_parent(void **state)
-{
-    (void)state;
-    struct run run;
-    struct gt_next_time next;
-    gt_next_time_init(&next);
-    begin(&run, 429e6, 60);
-    run.outcome.value[GT_SCOPE_COMBINED][GT_RAM_PEAK_BOUND] = 3720e6;
-    work(&run, 60, 0.5, 0);
-    add(&next, &run);
-    asks(&next, "slurm", "--mem=768M --cpus-per-task=1 --time=0:10:00");
-}
-
-/* A mean just above one core is one; small memory in steps of 256 MiB, with so much to spare. */
-static void test_small(void **state)
-{
-    (void)state;
-    struct run run;
-    struct gt_next_time next;
-    gt_next_time_init(&next);
-    begin(&run, 21e6, 5);
-    add(&next, &run);
-    asks(&next, "slurm", "--mem=512M --cpus-per-task=1 --time=0:10:00");
-    assert_true(next.memory >= 21e6 + 256 * 1048576.0);
-}
-
-/* Never below what was used, whatever that is. */
-static void test_never_below_use(void **state)
-{
-    (void)state;
-    for (double ram = 1e6; ram < 2e12; ram *= 1.37) {
-        struct run run;
-        struct gt_next_time next;
-        gt_next_time_init(&next);
-        begin(&run, ram, 10);
-        run.outcome.value[GT_SCOPE_COMBINED][GT_RAM_PEAK_BOUND] = 1.1 * ram;
-        run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 10 * ram / 1e12;
-        add(&next, &run);
-        assert_true(next.memory >= 1.2 * ram && next.memory <= 1.2 * ram + GIB);
-        double cores = ram / 1e12; /* a little above one is one */
-        assert_true(next.cores >= cores - 1e-9 || (next.cores == 1 && cores < 1.1));
-    }
-}
-
-static void test_the_largest_of_several(void **state)
-{
-    (void)state;
-    struct run run;
-    struct gt_next_time next;
-    gt_next_time_init(&next);
-    begin(&run, 2e9, 7200);
-    add(&next, &run);
-    begin(&run, 20e9, 60);
-    work(&run, 30, 3.7, 0);
-    run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 3 * 60;
-    add(&next, &run);
-    asks(&next, "slurm", "--mem=23G --cpus-per-task=4 --time=2:30:00");
-    assert_int_equal(next.runs, 2);
-}
-
-/* A run that failed says nothing about time; one that was killed for memory nothing about memory but that it takes more. */
-static void test_killed(void **state)
-{
-    (void)state;
-    struct run run;
-    struct gt_next_time next;
-    struct gt_buffer out = {0};
-    gt_next_time_init(&next);
-    begin(&run, 15.9e9, 41);
-    run.machine.limit[GT_LIMIT_GROUP_MEMORY].value = 16e9;
-    run.outcome.exit_status = 137;
-    run.outcome.events.oom_kills = 1;
-    add(&next, &run);
-    asks(&next, "slurm", "--mem=30G --cpus-per-task=1");
-    assert_true(next.memory >= 2 * 16e9);
-    gt_next_time_doubt(&out, &next);
-    assert_string_equal(out.data, "more than 16.0 GB; the limit ended the run before its peak");
-    gt_buffer_release(&out);
-    gt_next_time_try(&out, &next);
-    assert_string_equal(out.data, "30G"); /* a scheduler takes it */
-    gt_buffer_release(&out);
-}
-
 /* A quota that holds a run back hides how many cores it would use. */
-static void test_throttled(void **state)
+TEST(test_throttled)
 {
-    (void)state;
     struct run run;
     struct gt_next_time next;
     struct gt_buffer out = {0};
@@ -243,20 +107,4 @@ static void test_throttled(void **state)
     add(&next, &run);
     gt_next_time_doubt(&out, &next);
     assert_null(out.data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_run),
-        cmocka_unit_test(test_memory_for_each_core),
-        cmocka_unit_test(test_tasks_and_arrays),
-        cmocka_unit_test(test_workers_beside_a_large_parent),
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_never_below_use),
-        cmocka_unit_test(test_the_largest_of_several),
-        cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_throttled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

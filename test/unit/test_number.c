@@ -1,20 +1,8 @@
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/number.h"
+#include "support/test.h"
 
-static void numbers_read_whole_texts_only(void **state)
+TEST(numbers_read_whole_texts_only)
 {
-    (void)state;
     double value = 7;
     assert_int_equal(gt_number_double("1.5e3", &value), 0);
     assert_true(value == 1500);
@@ -27,9 +15,8 @@ static void numbers_read_whole_texts_only(void **state)
     assert_true(value == 1500);
 }
 
-static void integers_have_limits(void **state)
+TEST(integers_have_limits)
 {
-    (void)state;
     int64_t value = 0;
     assert_int_equal(gt_number_i64("-9223372036854775808", &value), 0);
     assert_true(value == INT64_MIN);
@@ -37,9 +24,8 @@ static void integers_have_limits(void **state)
     assert_int_equal(gt_number_i64("12.5", &value), -EINVAL);
 }
 
-static void texts_read_back_as_the_same_number(void **state)
+TEST(texts_read_back_as_the_same_number)
 {
-    (void)state;
     static const struct {
         double value;
         const char *text;
@@ -54,9 +40,8 @@ static void texts_read_back_as_the_same_number(void **state)
     }
 }
 
-static void rounding_goes_by_the_exact_value(void **state)
+TEST(rounding_goes_by_the_exact_value)
 {
-    (void)state;
     static const struct {
         double value;
         int decimals;
@@ -73,9 +58,8 @@ static void rounding_goes_by_the_exact_value(void **state)
 }
 
 /* At powers of two a double's neighbours are not equally far away; here is the whole range of them. */
-static void no_shorter_decimal_reads_back(void **state)
+TEST(no_shorter_decimal_reads_back)
 {
-    (void)state;
     for (int power = -1074; power < 1024; power++) {
         char text[GT_NUMBER_SIZE], shorter[GT_NUMBER_SIZE];
         double value = ldexp(1, power), read;
@@ -93,9 +77,8 @@ static void no_shorter_decimal_reads_back(void **state)
 }
 
 /* Random numbers of all sizes, as Python's repr() and round() write them. */
-static void texts_are_those_of_python(void **state)
+TEST(texts_are_those_of_python)
 {
-    (void)state;
     static const char script[] =
         "import math, random, struct\n"
         "random.seed(20)\n"
@@ -131,9 +114,8 @@ static void texts_are_those_of_python(void **state)
     assert_int_equal(count, 2 * 2098 + 2 * 632 + 4 * 5000);
 }
 
-static void ranges_end_at_what_is_none(void **state)
+TEST(ranges_end_at_what_is_none)
 {
-    (void)state;
     const char *list = "0-3,8,5-4\n,9";
     long first, last;
     static const long expected[][2] = {{0, 3}, {8, 8}, {5, 4}};
@@ -145,15 +127,4 @@ static void ranges_end_at_what_is_none(void **state)
     assert_int_equal(gt_number_range_next(&list, &first, &last), 0);
     list = "\n";
     assert_int_equal(gt_number_range_next(&list, &first, &last), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_read_whole_texts_only),      cmocka_unit_test(integers_have_limits),
-        cmocka_unit_test(texts_read_back_as_the_same_number), cmocka_unit_test(rounding_goes_by_the_exact_value),
-        cmocka_unit_test(no_shorter_decimal_reads_back),      cmocka_unit_test(texts_are_those_of_python),
-        cmocka_unit_test(ranges_end_at_what_is_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

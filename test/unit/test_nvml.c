@@ -1,17 +1,6 @@
 /* NVML: devices, their states and counters, MIG, drivers that lack functions or fail. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "support/figures.h"
 #include "support/gpu_machine.h"
+#include "support/test.h"
 
 extern const struct gt_collector_type gt_collector_nvml;
 
@@ -42,9 +31,8 @@ static double value(int device, enum gt_metric_id metric)
     return gpu_machine_device(&machine, device, metric);
 }
 
-static void reads_every_state(void **state)
+TEST_WITH(reads_every_state, setup, gpu_machine_teardown)
 {
-    (void)state;
     assert_int_equal(open_with("nvml", "version 12.550.54\ndriver 550.54\n" BOARD("0", "a")), GT_READY);
     assert_string_equal(machine.availability.source, "NVML 12.550.54, driver 550.54 (libnvml.so)");
     const struct gt_device *device = &machine.snapshot.device[0];
@@ -68,9 +56,8 @@ static void reads_every_state(void **state)
     assert_true(value(0, GT_GPU_ENERGY) == 0);
 }
 
-static void energy_counts_from_the_first_reading(void **state)
+TEST_WITH(energy_counts_from_the_first_reading, setup, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", "device 0\nuuid GPU-a\nenergy 5000000\n"
                       "frame\ndevice 0\nenergy 5000250\n"
                       "frame\ndevice 0\nenergy 100\n"
@@ -121,50 +108,44 @@ static void said(const char *text)
         fail_msg("\"%s\" is not in \"%s\"", text, description);
 }
 
-static void a_counter_is_held_against_power(void **state)
+TEST_WITH(a_counter_is_held_against_power, setup, gpu_machine_teardown)
 {
-    (void)state;
     assert_int_equal(run_counter(290, 290), 0);
     assert_close(value(0, GT_GPU_ENERGY), 20 * 290, 1e-6);
     said("counter 5800 J, power added up 6000 J in 20 s: they agree, the counter is used");
     assert_true(doubted == 0);
 }
 
-static void a_counter_somewhat_apart_is_used_and_that_is_said(void **state)
+TEST_WITH(a_counter_somewhat_apart_is_used_and_that_is_said, setup, gpu_machine_teardown)
 {
-    (void)state;
     assert_int_equal(run_counter(172, 172), 1);
     assert_close(value(0, GT_GPU_ENERGY), 20 * 172, 1e-6);
     said("they disagree, the counter is used");
     assert_close(doubted, 20 * (300 - 172), 1e-6);
 }
 
-static void a_counter_that_stands_still_is_not_used(void **state)
+TEST_WITH(a_counter_that_stands_still_is_not_used, setup, gpu_machine_teardown)
 {
-    (void)state;
     assert_int_equal(run_counter(0, 0), 1);
     assert_close(value(0, GT_GPU_ENERGY), 20 * 300, 1e-6);
     said("they disagree, the power is used");
 }
 
-static void a_counter_in_a_wrong_unit_is_not_used(void **state)
+TEST_WITH(a_counter_in_a_wrong_unit_is_not_used, setup, gpu_machine_teardown)
 {
-    (void)state;
     assert_int_equal(run_counter(300e3, 300e3), 1);
     assert_close(value(0, GT_GPU_ENERGY), 20 * 300, 1e-6);
 }
 
-static void power_stands_in_where_a_counter_was_set_back(void **state)
+TEST_WITH(power_stands_in_where_a_counter_was_set_back, setup, gpu_machine_teardown)
 {
-    (void)state;
     assert_int_equal(run_counter(290, -900e3), 0);
     assert_close(value(0, GT_GPU_ENERGY), 19 * 290 + 300, 1e-6);
     said("set back 1 times");
 }
 
-static void the_power_of_the_memory_is_a_part(void **state)
+TEST_WITH(the_power_of_the_memory_is_a_part, setup, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", "device 0\nuuid GPU-a\nfield 186 0 400000\nfield 185 2 60000\nenergy 0\n"
                       "device 1\nuuid GPU-b\nfield 186 0 400000\nfield 186 2 70000\nfield 185 2 60000\nenergy 0\n"
                       "device 2\nuuid GPU-c\nfield 186 0 400000\nfield 185 2 0\nfield 186 1 0\nenergy 0\n"
@@ -179,9 +160,8 @@ static void the_power_of_the_memory_is_a_part(void **state)
 }
 
 /* Any call would tell here that the board is lost. */
-static void a_sleeping_board_is_not_asked(void **state)
+TEST_WITH(a_sleeping_board_is_not_asked, setup, gpu_machine_teardown)
 {
-    (void)state;
     static const char status[] = "sys/bus/pci/devices/0000:00:00.0/power/runtime_status";
     open_with("nvml", BOARD("0", "a") "frame\ndevice 0\nfail nvmlDeviceGetTemperature 15\n"
                                       "frame\ndevice 0\nfail -\nenergy 5100000\n"
@@ -204,9 +184,8 @@ static void a_sleeping_board_is_not_asked(void **state)
     assert_null(strstr(text, "disagree")); /* its sleep is no difference between power and counter */
 }
 
-static void maps_throttle_reasons(void **state)
+TEST_WITH(maps_throttle_reasons, setup, gpu_machine_teardown)
 {
-    (void)state;
     static const struct {
         const char *reasons;
         double bits;
@@ -225,9 +204,8 @@ static void maps_throttle_reasons(void **state)
     }
 }
 
-static void memory_falls_back_and_may_be_missing(void **state)
+TEST_WITH(memory_falls_back_and_may_be_missing, setup, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml_v1", BOARD("0", "a") "device 1\nuuid GPU-spark\n"
                                          "device 2\nuuid GPU-zero\nmemory 0 0 0\n");
     gpu_machine_collect(&machine, 1);
@@ -236,9 +214,8 @@ static void memory_falls_back_and_may_be_missing(void **state)
     assert_true(isnan(machine.snapshot.device[2].memory) && isnan(value(2, GT_GPU_RAM)));
 }
 
-static void utilization_above_100_is_no_reading(void **state)
+TEST_WITH(utilization_above_100_is_no_reading, setup, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", BOARD("0", "a") "frame\ndevice 0\nutilization 4294967295 101\n");
     gpu_machine_step(&machine, "nvml", 1);
     gpu_machine_collect(&machine, 1);
@@ -247,9 +224,8 @@ static void utilization_above_100_is_no_reading(void **state)
 }
 
 /* A superchip whose CPU another source counts: the energy of the module would count it again. */
-static void a_module_is_not_added_to_its_cpu(void **state)
+TEST_WITH(a_module_is_not_added_to_its_cpu, setup, gpu_machine_teardown)
 {
-    (void)state;
     char text[300];
     static const struct gt_collector_type other;
     machine.snapshot.owner[GT_CPU_ENERGY] = &other;
@@ -264,9 +240,8 @@ static void a_module_is_not_added_to_its_cpu(void **state)
     assert_non_null(strstr(text, "left out"));
 }
 
-static void tells_over_what_time_power_is_averaged(void **state)
+TEST_WITH(tells_over_what_time_power_is_averaged, setup, gpu_machine_teardown)
 {
-    (void)state;
     static const struct {
         const char *capability;
         double refresh;
@@ -284,9 +259,8 @@ static void tells_over_what_time_power_is_averaged(void **state)
     }
 }
 
-static void chooses_the_scope_of_power(void **state)
+TEST_WITH(chooses_the_scope_of_power, setup, gpu_machine_teardown)
 {
-    (void)state;
     char text[300];
     open_with("nvml", "device 0\nuuid GPU-a\nfield 186 0 100000\npower_usage 90000\n"
                       "device 1\nuuid GPU-b\npower_usage 90000\nfield 186 1 500000\n"
@@ -308,9 +282,8 @@ static void chooses_the_scope_of_power(void **state)
         text, "energy is power added up; power may be the driver's 1 s average; power is of the module, CPU included");
 }
 
-static void finds_peaks_between_readings(void **state)
+TEST_WITH(finds_peaks_between_readings, setup, gpu_machine_teardown)
 {
-    (void)state;
     /* the clock begins at 1700000000 s; samples from before are not of this recording */
     open_with("nvml", BOARD("0", "a") "sample 1 1699999999900000 99\nsample 0 1699999999900000 990000\n"
                                       "sample 1 1700000000100000 20\nsample 1 1700000000300000 85\n"
@@ -326,9 +299,8 @@ static void finds_peaks_between_readings(void **state)
     assert_true(isnan(value(0, GT_GPU_POWER_PEAK)));
 }
 
-static void takes_long_rings_of_samples(void **state)
+TEST_WITH(takes_long_rings_of_samples, setup, gpu_machine_teardown)
 {
-    (void)state;
     char *data = calloc(1, 64 * 2000);
     size_t used = (size_t)sprintf(data, BOARD("0", "a"));
     for (int i = 0; i < 1500; i++)
@@ -339,9 +311,8 @@ static void takes_long_rings_of_samples(void **state)
     assert_true(value(0, GT_GPU_POWER_PEAK) == 700);
 }
 
-static void slices_are_devices_with_a_parent(void **state)
+TEST_WITH(slices_are_devices_with_a_parent, setup, gpu_machine_teardown)
 {
-    (void)state;
     machine.snapshot.process_count = 0;
     gpu_machine_process(&machine, 100);
     open_with("nvml",
@@ -365,9 +336,8 @@ static void slices_are_devices_with_a_parent(void **state)
     assert_int_equal(machine.snapshot.share_count, 1); /* the board's own list says the same again */
 }
 
-static void slices_without_lists_take_the_boards(void **state)
+TEST_WITH(slices_without_lists_take_the_boards, setup, gpu_machine_teardown)
 {
-    (void)state;
     gpu_machine_process(&machine, 100);
     gpu_machine_process(&machine, 200);
     open_with("nvml_v3", BOARD("0", "a") "mig 1\nprocess 0 100 7000000 1 0\nprocess 0 200 8000000 2 0\n"
@@ -386,9 +356,8 @@ static void slices_without_lists_take_the_boards(void **state)
     assert_true(gpu_machine_share(&machine, 1, 200, GT_GPU_RAM) == 1e6);
 }
 
-static void a_lost_gpu_is_reported_once(void **state)
+TEST_WITH(a_lost_gpu_is_reported_once, setup, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", BOARD("0", "a") BOARD("1", "b") "frame\ndevice 0\nfail nvmlDeviceGetTotalEnergyConsumption 15\n");
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
     gpu_machine_step(&machine, "nvml", 1);
@@ -400,9 +369,8 @@ static void a_lost_gpu_is_reported_once(void **state)
     assert_true(isnan(value(0, GT_GPU_TEMPERATURE)) && value(1, GT_GPU_TEMPERATURE) == 41);
 }
 
-static void all_gpus_that_are_lost_at_once_are_named(void **state)
+TEST_WITH(all_gpus_that_are_lost_at_once_are_named, setup, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", BOARD("0", "a") BOARD("1", "b")
                           BOARD("2", "c") "frame\n"
                                           "device 0\nfail nvmlDeviceGetTotalEnergyConsumption 15\nxid 79\n"
@@ -417,9 +385,8 @@ static void all_gpus_that_are_lost_at_once_are_named(void **state)
     assert_true(value(0, GT_GPU_XID) == 79 && value(0, GT_GPU_XIDS) == 1 && value(1, GT_GPU_XIDS) == 0);
 }
 
-static void missing_functions_cost_only_their_metrics(void **state)
+TEST_WITH(missing_functions_cost_only_their_metrics, setup, gpu_machine_teardown)
 {
-    (void)state;
     assert_int_equal(open_with("nvml_minimal", BOARD("0", "a")), GT_READY);
     assert_int_equal(machine.snapshot.device_count, 1);
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
@@ -427,9 +394,8 @@ static void missing_functions_cost_only_their_metrics(void **state)
         assert_true(metric == GT_GPU_LOST ? value(0, metric) == 0 : isnan(value(0, metric)));
 }
 
-static void tells_why_it_is_not_ready(void **state)
+TEST_WITH(tells_why_it_is_not_ready, setup, gpu_machine_teardown)
 {
-    (void)state;
     assert_int_equal(open_with("nvml", "init 9\n"), GT_ABSENT);
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_nvml), GT_ABSENT);
     gpu_machine_file(&machine, "GT_FAKE_NVML", "init 18\n");
@@ -444,9 +410,8 @@ static void tells_why_it_is_not_ready(void **state)
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_nvml), GT_DENIED);
 }
 
-static void other_brands_and_wrong_paths(void **state)
+TEST_WITH(other_brands_and_wrong_paths, setup, gpu_machine_teardown)
 {
-    (void)state;
     machine.libraries[0] = "nvml=/nowhere/libnvml.so";
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_nvml), GT_BROKEN);
     assert_non_null(strstr(machine.availability.reason, "/nowhere/libnvml.so"));
@@ -456,9 +421,8 @@ static void other_brands_and_wrong_paths(void **state)
 }
 
 /* Driver calls that take 10 ms may not come more often than a part of a core allows: 10 samples a second for 20 s. */
-static void slow_drivers_are_asked_less_often(void **state)
+TEST_WITH(slow_drivers_are_asked_less_often, setup, gpu_machine_teardown)
 {
-    (void)state;
     char data[65536] = BOARD("0", "a");
     size_t used = strlen(data);
     for (int i = 1; i < 64; i++)
@@ -478,9 +442,8 @@ static void slow_drivers_are_asked_less_often(void **state)
 }
 
 /* The pace is 10 s by then. */
-static void the_last_reading_is_always_taken(void **state)
+TEST_WITH(the_last_reading_is_always_taken, setup, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", BOARD("0", "a") "frame\ndevice 0\ntemperature 80\n");
     machine.call_ns = 10000000;
     for (int i = 0; i < 60; i++)
@@ -491,39 +454,4 @@ static void the_last_reading_is_always_taken(void **state)
     machine.snapshot.is_last = true;
     gpu_machine_collect(&machine, 0.5);
     assert_true(!machine.snapshot.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 80);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, gpu_machine_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(reads_every_state),
-        TEST(energy_counts_from_the_first_reading),
-        TEST(a_counter_is_held_against_power),
-        TEST(a_counter_somewhat_apart_is_used_and_that_is_said),
-        TEST(a_counter_that_stands_still_is_not_used),
-        TEST(a_counter_in_a_wrong_unit_is_not_used),
-        TEST(power_stands_in_where_a_counter_was_set_back),
-        TEST(the_power_of_the_memory_is_a_part),
-        TEST(a_sleeping_board_is_not_asked),
-        TEST(maps_throttle_reasons),
-        TEST(memory_falls_back_and_may_be_missing),
-        TEST(utilization_above_100_is_no_reading),
-        TEST(chooses_the_scope_of_power),
-        TEST(a_module_is_not_added_to_its_cpu),
-        TEST(tells_over_what_time_power_is_averaged),
-        TEST(finds_peaks_between_readings),
-        TEST(takes_long_rings_of_samples),
-        TEST(slices_are_devices_with_a_parent),
-        TEST(slices_without_lists_take_the_boards),
-        TEST(a_lost_gpu_is_reported_once),
-        TEST(all_gpus_that_are_lost_at_once_are_named),
-        TEST(missing_functions_cost_only_their_metrics),
-        TEST(tells_why_it_is_not_ready),
-        TEST(other_brands_and_wrong_paths),
-        TEST(slow_drivers_are_asked_less_often),
-        TEST(the_last_reading_is_always_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

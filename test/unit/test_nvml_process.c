@@ -1,17 +1,7 @@
 /* NVML: which processes use a GPU, how much of it, and which process a number means. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "collect/gpu/nvml.h"
 #include "support/gpu_machine.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 
 #define BOARD "device 0\nuuid GPU-aaaa\nname Fake H100\nminor 0\nmemory 80000000000 0 1000000000\n"
 
@@ -68,39 +58,33 @@ static void expect_rows(const char *file, const char *row_size)
     assert_true(share(300, GT_GPU_RAM) == 33e6);
 }
 
-static void rows_of_16_bytes(void **state)
+TEST_WITH(rows_of_16_bytes, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     expect_rows("nvml_v1", "0");
 }
 
-static void rows_of_24_bytes(void **state)
+TEST_WITH(rows_of_24_bytes, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     expect_rows("nvml_v2", "0");
 }
 
-static void rows_of_24_bytes_by_v3(void **state)
+TEST_WITH(rows_of_24_bytes_by_v3, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     expect_rows("nvml_v3", "24");
 }
 
-static void rows_of_32_bytes_by_v3(void **state)
+TEST_WITH(rows_of_32_bytes_by_v3, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     expect_rows("nvml_v3", "32");
 }
 
-static void rows_of_the_detail_list(void **state)
+TEST_WITH(rows_of_the_detail_list, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     expect_rows("nvml", "24");
 }
 
-static void unknown_rows_are_not_guessed(void **state)
+TEST_WITH(unknown_rows_are_not_guessed, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml_v3",
               "row_size 28\n" BOARD "process 0 100 11000000\nprocess 0 200 22000000\nprocess 0 300 33000000\n");
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
@@ -108,9 +92,8 @@ static void unknown_rows_are_not_guessed(void **state)
     expect_text("unknown form");
 }
 
-static void a_process_in_two_lists_counts_once(void **state)
+TEST_WITH(a_process_in_two_lists_counts_once, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml",
               BOARD "process 0 100 5000000\nprocess 1 100 5000000\nprocess 2 200 6000000\nprocess 1 300 7000000\n");
     gpu_machine_collect(&machine, 1);
@@ -120,9 +103,8 @@ static void a_process_in_two_lists_counts_once(void **state)
     assert_true(share(300, GT_GPU_RAM) == 7e6);
 }
 
-static void memory_that_is_not_available(void **state)
+TEST_WITH(memory_that_is_not_available, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml_v2", BOARD "process 0 100 n/a\nprocess 0 200 n/a\nprocess 1 200 9000000\n");
     gpu_machine_collect(&machine, 1);
     assert_int_equal(machine.snapshot.share_count, 2);
@@ -131,9 +113,8 @@ static void memory_that_is_not_available(void **state)
 }
 
 /* More rows than the buffer holds, and a driver whose answer to "how many" is too small. */
-static void many_processes(void **state)
+TEST_WITH(many_processes, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     enum { COUNT = FEWER(5000, 1000) };
     char *data = malloc(64 * (COUNT + 10));
     size_t used = (size_t)sprintf(data, "understate 1\n" BOARD);
@@ -153,9 +134,8 @@ static void many_processes(void **state)
     assert_true(share(999 + COUNT, GT_GPU_RAM) == 999 + COUNT);
 }
 
-static void utilization_of_processes(void **state)
+TEST_WITH(utilization_of_processes, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", BOARD "process 0 100 1000000\nprocess 0 200 1000000\n"
                             "used 100 1700000000900000 40 10 1 2\n"
                             "used 200 1700000000800000 20 5 0 0\nused 200 1700000000700000 99 99 0 0\n"
@@ -176,9 +156,8 @@ static void utilization_of_processes(void **state)
     assert_true(share(200, GT_GPU_UTILIZATION) == 0.30);
 }
 
-static void rows_that_make_no_sense_are_left_out(void **state)
+TEST_WITH(rows_that_make_no_sense_are_left_out, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml_v3", BOARD "used_always 1\nprocess 0 100 1000000\nprocess 0 200 1000000\nprocess 0 300 1000000\n"
                                "used 100 1700000000900000 4294967295 0 0 0\n" /* above 100 */
                                "used 200 1600000000000000 50 0 0 0\n"         /* long ago */
@@ -195,9 +174,8 @@ static void rows_that_make_no_sense_are_left_out(void **state)
     assert_true(share(200, GT_GPU_UTILIZATION) == 0);
 }
 
-static void devices_have_their_own_last_sample(void **state)
+TEST_WITH(devices_have_their_own_last_sample, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", BOARD "process 0 100 1000000\nused 100 1700000000900000 40 0 0 0\n"
                             "device 1\nuuid GPU-bbbb\nprocess 0 100 1000000\nused 100 1700000000300000 25 0 0 0\n");
     gpu_machine_collect(&machine, 1);
@@ -205,9 +183,8 @@ static void devices_have_their_own_last_sample(void **state)
     assert_true(gpu_machine_share(&machine, 1, 100, GT_GPU_UTILIZATION) == 0.25);
 }
 
-static void utilization_may_be_unsupported(void **state)
+TEST_WITH(utilization_may_be_unsupported, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", BOARD "process 0 100 1000000\nused 100 1700000000900000 40 0 0 0\n"
                             "fail nvmlDeviceGetProcessesUtilizationInfo 3\nfail nvmlDeviceGetProcessUtilization 3\n");
     gpu_machine_collect(&machine, 1);
@@ -215,9 +192,8 @@ static void utilization_may_be_unsupported(void **state)
     assert_true(isnan(share(100, GT_GPU_UTILIZATION)) && isnan(share(100, GT_GPU_ENCODER)));
 }
 
-static void newer_function_falls_back_to_the_older(void **state)
+TEST_WITH(newer_function_falls_back_to_the_older, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml",
               BOARD "process 0 100 1000000\nused 100 1700000000900000 40 0 0 0\n"
                     "fail nvmlDeviceGetProcessesUtilizationInfo 25\nfail nvmlDeviceGetRunningProcessDetailList 25\n");
@@ -226,9 +202,8 @@ static void newer_function_falls_back_to_the_older(void **state)
     assert_true(share(100, GT_GPU_UTILIZATION) == 0.40);
 }
 
-static void host_tracker_sees_a_container(void **state)
+TEST_WITH(host_tracker_sees_a_container, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     gpu_machine_file(&machine, "proc/200/status", "Name:\tjob\nNSpid:\t200\t45\t7\nThreads:\t1\n");
     open_with("nvml", BOARD "process 0 45 4000000\nprocess 0 300 5000000\n");
     gpu_machine_collect(&machine, 1);
@@ -237,9 +212,8 @@ static void host_tracker_sees_a_container(void **state)
     expect_text("mapped by NSpid");
 }
 
-static void one_number_of_two_containers_is_nobody(void **state)
+TEST_WITH(one_number_of_two_containers_is_nobody, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     gpu_machine_file(&machine, "proc/200/status", "NSpid:\n");
     gpu_machine_file(&machine, "proc/200/status", "Name:\tjob\nNSpid:\t200\t45\n");
     gpu_machine_file(&machine, "proc/300/status", "Name:\tjob\nNSpid:\t300\t45\n");
@@ -250,9 +224,8 @@ static void one_number_of_two_containers_is_nobody(void **state)
 }
 
 /* In a container with a driver that gives numbers of the host: 45 is no process here, 300 is one but not that one. */
-static void container_tracker_gets_host_numbers(void **state)
+TEST_WITH(container_tracker_gets_host_numbers, setup, gpu_machine_teardown)
 {
-    (void)state;
     gpu_machine_link(&machine, "proc/200/fd/5", "/dev/nvidia0");
     open_with("nvml", BOARD "process 0 300 4000000\n");
     gpu_machine_collect(&machine, 1);
@@ -261,9 +234,8 @@ static void container_tracker_gets_host_numbers(void **state)
     expect_text("the only process of the job that holds the device");
 }
 
-static void container_with_two_strange_numbers_is_not_guessed(void **state)
+TEST_WITH(container_with_two_strange_numbers_is_not_guessed, setup, gpu_machine_teardown)
 {
-    (void)state;
     gpu_machine_link(&machine, "proc/200/fd/5", "/dev/nvidia0");
     open_with("nvml", BOARD "process 0 4500 4000000\nprocess 0 4600 5000000\n");
     gpu_machine_collect(&machine, 1);
@@ -272,9 +244,8 @@ static void container_with_two_strange_numbers_is_not_guessed(void **state)
 }
 
 /* The list has the container's number and the samples the host's. */
-static void samples_with_other_numbers_than_the_list(void **state)
+TEST_WITH(samples_with_other_numbers_than_the_list, setup, gpu_machine_teardown)
 {
-    (void)state;
     gpu_machine_link(&machine, "proc/200/fd/5", "/dev/nvidia0");
     open_with("nvml", BOARD "process 0 200 4000000\nused 45678 1700000000900000 60 0 0 0\n");
     gpu_machine_collect(&machine, 1);
@@ -282,9 +253,8 @@ static void samples_with_other_numbers_than_the_list(void **state)
     assert_true(share(200, GT_GPU_UTILIZATION) == 0.60);
 }
 
-static void processes_come_and_go(void **state)
+TEST_WITH(processes_come_and_go, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", BOARD "process 0 100 1000000\nframe\ndevice 0\nprocess 0 200 2000000\n"
                             "frame\ndevice 0\nprocess -\n");
     gpu_machine_collect(&machine, 1);
@@ -297,9 +267,6 @@ static void processes_come_and_go(void **state)
     gpu_machine_collect(&machine, 1);
     assert_int_equal(machine.snapshot.share_count, 0);
 }
-
-#define ON_HOST(function) cmocka_unit_test_setup_teardown(function, setup_on_host, gpu_machine_teardown)
-#define IN_CONTAINER(function) cmocka_unit_test_setup_teardown(function, setup, gpu_machine_teardown)
 
 /* ---- the driver's high-water marks ---- */
 
@@ -341,18 +308,16 @@ static enum gt_source_state accounting_state(void)
     "process 0 100 1000\nprocess 0 200 2000\naccount 100 5000 99999999999999999 1\naccount 200 2500 99999999999999999 1\n" \
     "account 400 9000 1 1\naccount 300 18446744073709551615 1 1\nprocess 0 300 10\nprocess 0 400 10\n"
 
-static void marks_need_the_driver_accounts(void **state)
+TEST_WITH(marks_need_the_driver_accounts, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", BOARD "accounting 0\n" ACCOUNTS);
     gpu_machine_collect(&machine, 1);
     expect_marks(NAN, NAN, NAN);
     assert_int_equal(accounting_state(), GT_DENIED);
 }
 
-static void old_drivers_have_no_marks(void **state)
+TEST_WITH(old_drivers_have_no_marks, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml_minimal", BOARD ACCOUNTS);
     gpu_machine_collect(&machine, 1);
     expect_marks(NAN, NAN, NAN);
@@ -360,9 +325,8 @@ static void old_drivers_have_no_marks(void **state)
 }
 
 /* All ones is not available, and the accounts of others are not read. */
-static void marks_of_the_job(void **state)
+TEST_WITH(marks_of_the_job, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", BOARD "accounting 1\n" ACCOUNTS);
     assert_int_equal(accounting_state(), GT_READY);
     gpu_machine_collect(&machine, 1);
@@ -372,9 +336,8 @@ static void marks_of_the_job(void **state)
 }
 
 /* Its last mark comes after its end, once; an account of another process that had the number is none of it. */
-static void marks_of_processes_that_ended(void **state)
+TEST_WITH(marks_of_processes_that_ended, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", BOARD "accounting 1\nprocess 0 100 1000\naccount 100 5000 1 1\naccount 200 7000 3 0\n"
                             "frame\ndevice 0\naccount 100 8000 1 0\naccount 200 9000 3 0\n"
                             "frame\ndevice 0\naccount 100 9000 5 0\n");
@@ -390,9 +353,8 @@ static void marks_of_processes_that_ended(void **state)
 }
 
 /* A process that no list has had: it is believed where it began to use the GPU after it was met. */
-static void marks_of_processes_between_two_lists(void **state)
+TEST_WITH(marks_of_processes_between_two_lists, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", BOARD "accounting 1\naccount 100 9000 5 0\n"
                             "frame\ndevice 0\naccount 100 4000 99999999999999999 0\naccount 200 6000 5 0\n");
     gpu_machine_collect(&machine, 1);
@@ -403,44 +365,10 @@ static void marks_of_processes_between_two_lists(void **state)
     expect_marks(4000, NAN, NAN);
 }
 
-static void slices_have_no_marks(void **state)
+TEST_WITH(slices_have_no_marks, setup_on_host, gpu_machine_teardown)
 {
-    (void)state;
     open_with("nvml", BOARD "accounting 1\nmig 1\n" ACCOUNTS "device 0.0\nuuid MIG-a\ninstance 1 0\nmemory 10 0 1\n");
     gpu_machine_collect(&machine, 1);
     expect_marks(NAN, NAN, NAN);
     assert_int_equal(accounting_state(), GT_ABSENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(marks_need_the_driver_accounts, setup_on_host, gpu_machine_teardown),
-        cmocka_unit_test_setup_teardown(old_drivers_have_no_marks, setup_on_host, gpu_machine_teardown),
-        cmocka_unit_test_setup_teardown(marks_of_the_job, setup_on_host, gpu_machine_teardown),
-        cmocka_unit_test_setup_teardown(marks_of_processes_that_ended, setup_on_host, gpu_machine_teardown),
-        cmocka_unit_test_setup_teardown(marks_of_processes_between_two_lists, setup_on_host, gpu_machine_teardown),
-        cmocka_unit_test_setup_teardown(slices_have_no_marks, setup_on_host, gpu_machine_teardown),
-        ON_HOST(rows_of_16_bytes),
-        ON_HOST(rows_of_24_bytes),
-        ON_HOST(rows_of_24_bytes_by_v3),
-        ON_HOST(rows_of_32_bytes_by_v3),
-        ON_HOST(rows_of_the_detail_list),
-        ON_HOST(unknown_rows_are_not_guessed),
-        ON_HOST(a_process_in_two_lists_counts_once),
-        ON_HOST(memory_that_is_not_available),
-        ON_HOST(many_processes),
-        ON_HOST(utilization_of_processes),
-        ON_HOST(rows_that_make_no_sense_are_left_out),
-        ON_HOST(devices_have_their_own_last_sample),
-        ON_HOST(utilization_may_be_unsupported),
-        ON_HOST(newer_function_falls_back_to_the_older),
-        ON_HOST(host_tracker_sees_a_container),
-        ON_HOST(one_number_of_two_containers_is_nobody),
-        IN_CONTAINER(container_tracker_gets_host_numbers),
-        IN_CONTAINER(container_with_two_strange_numbers_is_not_guessed),
-        IN_CONTAINER(samples_with_other_numbers_than_the_list),
-        ON_HOST(processes_come_and_go),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

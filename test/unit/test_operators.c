@@ -1,15 +1,6 @@
 /* Operators and the work of GPUs that belongs to them, in traces as PyTorch's profiler wrote them over the years. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "support/folder.h"
+#include "support/test.h"
 #include "support/trace_file.h"
 #include "support/traces.h"
 
@@ -43,27 +34,8 @@ static double figure(const struct gt_report *report, const char *name, const cha
     return traces_number(report, "operators", traces_find(report, "operators", 0, "name", name), column);
 }
 
-/* A call lies in addmm, that in linear; the kernel bears another operator's number as it did in 2022 and 2023. */
-static void work_belongs_to_the_operator_that_launched_it(void **state)
-{
-    struct gt_report *report = operators_of(
-        *state,
-        "[" OPERATOR("aten::linear", 10, 50, "\"External id\":1") "," OPERATOR("aten::addmm", 15, 30, "\"External id\":2") "," CALL(
-            20, 5, 3) "," OPERATOR("aten::relu", 70, 9,
-                                   "\"External id\":3") "," KERNEL("gemm", 100, 40,
-                                                                   "\"correlation\":3,\"External id\":3") "]");
-    assert_true(figure(report, "aten::addmm", "gpu_us") == 40);
-    assert_true(figure(report, "aten::addmm", "gpu_total_us") == 40);
-    assert_true(figure(report, "aten::linear", "gpu_us") == 0);
-    assert_true(figure(report, "aten::linear", "gpu_total_us") == 40);
-    assert_true(figure(report, "aten::relu", "gpu_total_us") == 0);
-    assert_true(figure(report, "aten::addmm", "self_us") == 25); /* the call is a child */
-    assert_true(figure(report, "aten::linear", "self_us") == 20);
-    gt_report_free(report);
-}
-
 /* Kineto of 2021: other categories, whole microseconds, "external id" in lower case, threads as texts. */
-static void traces_of_2021_are_read(void **state)
+TEST_WITH(traces_of_2021_are_read, folder_make, folder_remove)
 {
     struct gt_report *report = operators_of(
         *state,
@@ -79,7 +51,7 @@ static void traces_of_2021_are_read(void **state)
 }
 
 /* Ids that are seen to be correlations are no operators', also for work whose call is not in the trace. */
-static void misleading_ids_are_not_followed(void **state)
+TEST_WITH(misleading_ids_are_not_followed, folder_make, folder_remove)
 {
     struct gt_report *report = operators_of(
         *state,
@@ -93,7 +65,7 @@ static void misleading_ids_are_not_followed(void **state)
     gt_report_free(report);
 }
 
-static void equal_intervals_do_not_depend_on_order(void **state)
+TEST_WITH(equal_intervals_do_not_depend_on_order, folder_make, folder_remove)
 {
     static const char *const texts[] = {"[" OPERATOR("aten::zero_", 10, 5, "\"External id\":1") "," OPERATOR(
                                             "aten::fill_", 10, 5, "\"External id\":2") "]",
@@ -105,47 +77,6 @@ static void equal_intervals_do_not_depend_on_order(void **state)
         assert_true(figure(report, "aten::fill_", "self_us") == 5);
         gt_report_free(report);
     }
-}
-
-/* As key_averages() has it: aten::sum that does nothing but call aten::sum is one. */
-static void an_operator_alone_in_itself_counts_once(void **state)
-{
-    struct gt_report *report = operators_of(
-        *state,
-        "[" OPERATOR("aten::sum", 10, 20, "") "," OPERATOR("aten::sum", 12, 10, "") "," CALL(14, 3, 4) "," KERNEL(
-            "reduce", 100, 7, "\"correlation\":4") "," OPERATOR("aten::to", 40, 20,
-                                                                "") "," OPERATOR("aten::to", 41, 5,
-                                                                                 "") "," OPERATOR("aten::copy_", 50, 5,
-                                                                                                  "") "]");
-    assert_true(figure(report, "aten::sum", "count") == 1);
-    assert_true(figure(report, "aten::sum", "total_us") == 20);
-    assert_true(figure(report, "aten::sum", "self_us") == 17);
-    assert_true(figure(report, "aten::sum", "gpu_us") == 7);
-    assert_true(figure(report, "aten::to", "count") == 2); /* not alone */
-    gt_report_free(report);
-}
-
-static void shapes_are_told_apart(void **state)
-{
-    struct gt_profile_options options = GT_INIT(struct gt_profile_options);
-    options.by = "shape";
-    struct gt_report *report = report_of(
-        *state, "operators",
-        "[" OPERATOR("aten::mm", 10, 5, "\"Input Dims\":[[2, 3], [3, 4]]") "," OPERATOR(
-            "aten::mm", 20, 6,
-            "\"Input Dims\":[[2, 3], [3, 4]]") "," OPERATOR("aten::mm", 30, 7,
-                                                            "\"Input dims\":[[8, 8]]") "," CALL(31, 1,
-                                                                                                5) "," KERNEL("gemm",
-                                                                                                              100, 40,
-                                                                                                              "\"correlation\":5") "]",
-        &options, NULL);
-    assert_int_equal(traces_rows(report, "operators"), 2);
-    size_t small = traces_find(report, "operators", 0, "shape", "[[2, 3], [3, 4]]");
-    size_t large = traces_find(report, "operators", 0, "shape", "[[8, 8]]");
-    assert_true(traces_number(report, "operators", small, "count") == 2);
-    assert_true(traces_number(report, "operators", small, "gpu_us") == 0);
-    assert_true(traces_number(report, "operators", large, "gpu_us") == 40);
-    gt_report_free(report);
 }
 
 #define ENGINE "autograd::engine::evaluate_function: MmBackward0"
@@ -168,7 +99,7 @@ static void shapes_are_told_apart(void **state)
                                                                                                                                                       "\"correlation\":7")
 
 /* With the flow, and with the sequence numbers alone. */
-static void backward_work_is_told_with_the_forward_operator(void **state)
+TEST_WITH(backward_work_is_told_with_the_forward_operator, folder_make, folder_remove)
 {
     static const char *const texts[] = {"[" TRAINING "," FLOW("s", 9, 10) "," FLOW("f", 10, 45) "]", "[" TRAINING "]"};
     for (size_t i = 0; i < 2; i++) {
@@ -182,32 +113,8 @@ static void backward_work_is_told_with_the_forward_operator(void **state)
     }
 }
 
-/* Calls, kernels and outer operators have other names than what is shown. */
-static void a_selection_hides_and_joins_all(void **state)
-{
-    const char *text = "[" OPERATOR("aten::linear", 10, 50, "") "," OPERATOR("aten::mm", 15, 30, "") "," CALL(
-        20, 5, 3) "," KERNEL("gemm", 100, 40, "\"correlation\":3") "," CALL(145, 2,
-                                                                            4) "," KERNEL("gemm", 150, 40,
-                                                                                          "\"correlation\":4") "]";
-    struct gt_trace_options reading = GT_TRACE_OPTIONS;
-    reading.select = "aten::mm";
-    struct gt_report *report = report_of(*state, "operators", text, NULL, &reading);
-    assert_int_equal(traces_rows(report, "operators"), 1);
-    assert_true(figure(report, "aten::mm", "gpu_us") == 40);
-    assert_true(figure(report, "aten::mm", "self_us") == 25);
-    gt_report_free(report);
-    reading.select = "gemm";
-    report = report_of(*state, "idle", text, NULL, &reading);
-    assert_true(traces_number(report, "devices", 0, "other_us") == 0);
-    assert_true(traces_number(report, "devices", 0, "host_wait_us") == 10);
-    gt_report_free(report);
-    report = report_of(*state, "launches", text, NULL, &reading);
-    assert_true(traces_number(report, "launches", 0, "count") == 2);
-    gt_report_free(report);
-}
-
 /* The holders are shown by their names. */
-static void selected_holders_of_memory_are_shown(void **state)
+TEST_WITH(selected_holders_of_memory_are_shown, folder_make, folder_remove)
 {
 #define MEMORY(time, bytes, address, total)                                                                \
     "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
@@ -222,38 +129,4 @@ static void selected_holders_of_memory_are_shown(void **state)
     assert_int_equal(traces_rows(report, "holders"), 1);
     assert_string_equal(traces_text(report, "holders", 0, "operator"), "inner");
     gt_report_free(report);
-}
-
-/* As PyTorch 1.8 tells it: 100, 400, 100 again, 250. */
-static void memory_without_totals_is_summed(void **state)
-{
-#define OLD_MEMORY(time, bytes)                                                                            \
-    "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
-    ",\"Device Type\":1,\"Device Id\":0}}"
-    struct gt_report *report = report_of(
-        *state, "memory",
-        "[" OLD_MEMORY(1, 100) "," OLD_MEMORY(2, 300) "," OLD_MEMORY(3, -300) "," OLD_MEMORY(4, 150) "]", NULL, NULL);
-    assert_true(traces_number(report, "memory", 0, "peak_allocated_bytes") == 400);
-    assert_true(traces_number(report, "memory", 0, "last_allocated_bytes") == 250);
-    assert_true(isnan(traces_number(report, "memory", 0, "peak_reserved_bytes")));
-    assert_string_equal(traces_text(report, "memory", 0, "totals"), "summed from the begin of the trace");
-    gt_report_free(report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
-        TEST(work_belongs_to_the_operator_that_launched_it),
-        TEST(traces_of_2021_are_read),
-        TEST(misleading_ids_are_not_followed),
-        TEST(equal_intervals_do_not_depend_on_order),
-        TEST(an_operator_alone_in_itself_counts_once),
-        TEST(shapes_are_told_apart),
-        TEST(backward_work_is_told_with_the_forward_operator),
-        TEST(a_selection_hides_and_joins_all),
-        TEST(selected_holders_of_memory_are_shown),
-        TEST(memory_without_totals_is_summed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,12 @@
 /* The list of runs: what is kept of a command, and what has changed. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "analyse/past_runs.h"
 #include "base/secret.h"
+#include "support/test.h"
 
 static void expect_hidden(char *const words[], const char *expected)
 {
@@ -29,9 +19,8 @@ static void expect_hidden(char *const words[], const char *expected)
 #define HIDDEN(expected, ...) expect_hidden((char *[]){__VA_ARGS__, NULL}, expected)
 
 /* a plain table */
-static void test_secrets(void **state)
+TEST(test_secrets)
 {
-    (void)state;
     HIDDEN("train --token ***", "train", "--token", "abc");
     HIDDEN("train --api-key=*** --epochs=3", "train", "--api-key=abc", "--epochs=3");
     HIDDEN("train --wandb_api_key *** x", "train", "--wandb_api_key", "abc", "x");
@@ -97,9 +86,8 @@ static void test_secrets(void **state)
     HIDDEN("env TOKEN_GITHUB=*** --token-value *** x", "env", "TOKEN_GITHUB=abc", "--token-value", "abc", "x");
 }
 
-static void test_what_is_no_secret(void **state)
+TEST(test_what_is_no_secret)
 {
-    (void)state;
     HIDDEN("python train.py --epochs 20 --tokenizer-path", "python", "train.py", "--epochs", "20", "--tokenizer-path");
     HIDDEN("ls /usr/lib/x86_64-linux-gnu/libexample.so.0", "ls", "/usr/lib/x86_64-linux-gnu/libexample.so.0");
     HIDDEN("run my_long_experiment_name_with_seed_42", "run", "my_long_experiment_name_with_seed_42");
@@ -149,9 +137,8 @@ static char *change(struct gt_past_run now, const double *peaks, size_t count)
     return text;
 }
 
-static void test_changes(void **state)
+TEST(test_changes)
 {
-    (void)state;
     static const double calm[] = {1e9, 1.01e9, 0.99e9, 1e9, 1e9}, noisy[] = {1e9, 1.5e9, 0.7e9, 1.2e9, 0.9e9};
     assert_string_equal(change(run_of(1.12e9, 10), calm, 5), "peak memory +12 % against your last 5 runs");
     assert_string_equal(change(run_of(0.5e9, 20), calm, 3), "peak memory -50 %, time +98 % against your last 3 runs");
@@ -161,9 +148,8 @@ static void test_changes(void **state)
     assert_string_equal(change(run_of(NAN, 10), calm, 5), "");
 }
 
-static void test_small_figures_are_not_compared(void **state)
+TEST(test_small_figures_are_not_compared)
 {
-    (void)state;
     static const double small[] = {1e6, 1e6, 1e6};
     assert_string_equal(change(run_of(2e6, 10.2), small, 3), "");
     assert_string_equal(change(run_of(9e6, 10.2), small, 3), "peak memory +800 % against your last 3 runs");
@@ -204,9 +190,8 @@ static void leave_half_a_change(const char *path)
     waitpid(child, NULL, 0);
 }
 
-static void test_a_killed_writer_takes_no_other_run_away(void **state)
+TEST(test_a_killed_writer_takes_no_other_run_away)
 {
-    (void)state;
     char folder[] = "/tmp/past-XXXXXX", path[64], journal[80];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/runs.sqlite", folder);
@@ -221,9 +206,8 @@ static void test_a_killed_writer_takes_no_other_run_away(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void test_the_file(void **state)
+TEST(test_the_file)
 {
-    (void)state;
     char folder[] = "/tmp/gpu-tracker-runs-XXXXXX", path[100];
     struct stat facts;
     struct gt_past_runs runs = {0};
@@ -253,14 +237,4 @@ static void test_the_file(void **state)
     snprintf(path, sizeof path, "%s/a/b", folder), rmdir(path);
     snprintf(path, sizeof path, "%s/a", folder), rmdir(path);
     rmdir(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_secrets),  cmocka_unit_test(test_what_is_no_secret),
-        cmocka_unit_test(test_changes),  cmocka_unit_test(test_small_figures_are_not_compared),
-        cmocka_unit_test(test_the_file), cmocka_unit_test(test_a_killed_writer_takes_no_other_run_away),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

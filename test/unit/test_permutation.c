@@ -1,17 +1,6 @@
 /* Runs of one program are called different seldom enough whatever their figures look like, and real differences are found. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "analyse/compare/statistics.h"
-#include "support/figures.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 
 enum { MOST_ROWS = 32, MOST_RUNS = 24 };
 
@@ -92,9 +81,8 @@ static void make_runs(double *value, size_t rows, size_t runs, size_t kinds, fig
 
 /* ---- exactly ---- */
 
-static void p_counts_divisions(void **state)
+TEST(p_counts_divisions)
 {
-    (void)state;
     static const double separate[] = {1, 2, 3, 4, 11, 12, 13, 14}, alike[] = {5, 5, 5, 5, 5, 5, 5, 5};
     static const double mirrored[] = {1, 4, 11, 14, 2, 3, 12, 13};
     static const double unequal[] = {1, 2, 3, 4, 11, 12, 13, 14, 15};
@@ -109,9 +97,8 @@ static void p_counts_divisions(void **state)
     assert_close(p, 1.0 / 126, 1e-12);
 }
 
-static void few_runs_tell_nothing(void **state)
+TEST(few_runs_tell_nothing)
 {
-    (void)state;
     double value[] = {1, 2, 3,  11, 12, 13, 14, /* 3 against 4 */
                       1, 2, 11, 12, 13, 14, 15};
     double p[2] = {0};
@@ -124,9 +111,8 @@ static void few_runs_tell_nothing(void **state)
     assert_int_equal(gt_permutation_test(value, 0, 4, 7, p), 0);
 }
 
-static void many_runs_are_divided_by_chance(void **state)
+TEST(many_runs_are_divided_by_chance)
 {
-    (void)state;
     double value[2 * MOST_RUNS], p[2], again[2];
     random_state = 3;
     make_runs(value, 2, MOST_RUNS, NOISES, of_normal_noise);
@@ -138,114 +124,10 @@ static void many_runs_are_divided_by_chance(void **state)
     assert_memory_equal(p, again, sizeof p);
 }
 
-/* ---- by simulation ---- */
-
-static bool any_differs(const double *p, size_t from, size_t rows)
-{
-    for (size_t i = from; i < rows; i++)
-        if (p[i] <= 0.05)
-            return true;
-    return false;
-}
-
-/* The part of tables of equal runs in which some row is called different. */
-static double error_rate(size_t tables, size_t rows, size_t baselines, size_t runs, figure_function *noise)
-{
-    double value[MOST_ROWS * MOST_RUNS], p[MOST_ROWS];
-    size_t wrong = 0;
-    for (size_t i = 0; i < tables; i++) {
-        make_runs(value, rows, runs, NOISES, noise);
-        assert_int_equal(gt_permutation_test(value, rows, baselines, runs, p), 0);
-        wrong += any_differs(p, 0, rows);
-    }
-    return (double)wrong / (double)tables;
-}
-
-static void equal_runs_are_seldom_called_different(void **state)
-{
-    (void)state;
-    static const struct {
-        size_t tables, rows, baselines, runs;
-    } cases[] = {{1000, 1, 4, 8}, {600, 24, 4, 8}, {300, 24, 5, 10}, {300, 8, 4, 12}, {50, 8, 7, 14}};
-    random_state = 11;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (size_t noise = 0; noise <= NOISES; noise++) {
-            size_t tables = cases[i].tables / FEWER(1, 10);
-            double rate = error_rate(tables, cases[i].rows, cases[i].baselines, cases[i].runs,
-                                     noise < NOISES ? noises[noise] : NULL);
-            double chance = 3.5 * sqrt(0.05 * 0.95 / (double)tables);
-            if (rate > 0.05 + chance)
-                fail_msg("%zu rows of noise %zu, %zu of %zu runs: %.1f %% of the tables", cases[i].rows, noise,
-                         cases[i].baselines, cases[i].runs, rate * 100);
-        }
-}
-
-/* Rows 0 and 1 of the second group are so much larger: how often the first is found, and any other is called different. */
-static void with_a_difference(size_t baselines, size_t runs, size_t kinds, double factor, double *ret_found,
-                              double *ret_wrong)
-{
-    enum { TABLES = FEWER(300, 150), ROWS = 24 };
-    double value[ROWS * MOST_RUNS], p[ROWS];
-    size_t found = 0, wrong = 0;
-    for (size_t i = 0; i < TABLES; i++) {
-        make_runs(value, ROWS, runs, kinds, NULL);
-        for (size_t row = 0; row < 2; row++)
-            for (size_t run = 0; run < runs; run++)
-                value[row * runs + run] = of_normal_noise() * (run < baselines ? 1 : factor);
-        assert_int_equal(gt_permutation_test(value, ROWS, baselines, runs, p), 0);
-        found += p[0] <= 0.05;
-        wrong += any_differs(p, 2, ROWS);
-    }
-    *ret_found = (double)found / TABLES;
-    *ret_wrong = (double)wrong / TABLES;
-}
-
-static void differences_are_found(void **state)
-{
-    (void)state;
-    static const struct {
-        size_t baselines, runs, kinds;
-        double factor, found;
-    } cases[] = {{4, 8, ORDINARY, 1.3, 0.9},
-                 {5, 10, ORDINARY, 1.15, 0.9},
-                 {5, 10, NOISES, 1.4, 0.9},
-                 {6, 12, NOISES, 0.85, 0.8},
-                 {4, 12, ORDINARY, 1.1, 0.8}};
-    random_state = 5;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        double found, wrong;
-        with_a_difference(cases[i].baselines, cases[i].runs, cases[i].kinds, cases[i].factor, &found, &wrong);
-        if (found < cases[i].found || wrong > 0.05 + 3.5 * sqrt(0.05 * 0.95 / 300))
-            fail_msg("%zu of %zu runs, times %g: found in %.0f %%, others in %.1f %%", cases[i].baselines,
-                     cases[i].runs, cases[i].factor, found * 100, wrong * 100);
-    }
-}
-
 /* ---- intervals ---- */
 
-/* What scipy.stats says: t.ppf((1 + p) / 2, df), ttest_ind(b, a, equal_var=False).confidence_interval(). */
-static void intervals_are_welchs(void **state)
+TEST(intervals_hold_the_difference)
 {
-    (void)state;
-    static const double a[] = {1, 2, 3.5, 4}, b[] = {5, 6.5, 9};
-    double low, high;
-    assert_close(gt_student_quantile(0.95, 1), 12.706204736174694, 1e-9);
-    assert_close(gt_student_quantile(0.95, 2.7), 3.3921483831737507, 1e-10);
-    assert_close(gt_student_quantile(0.999, 1.5), 82.84744670366369, 1e-7);
-    assert_close(gt_student_quantile(0.95, 1e6), 1.9599663568, 1e-8);
-    gt_welch_interval(a, 4, b, 3, &low, &high);
-    assert_close(low, 0.1491818691880793, 1e-10);
-    assert_close(high, 8.267484797478588, 1e-10);
-    gt_welch_interval(a, 1, b, 3, &low, &high);
-    assert_true(isnan(low) && isnan(high));
-    gt_welch_interval((double[]){2, 2}, 2, (double[]){5, 5, 5}, 3, &low, &high);
-    assert_close(low, 3, 0);
-    assert_close(high, 3, 0);
-}
-
-static void intervals_hold_the_difference(void **state)
-{
-    (void)state;
     enum { TRIALS = FEWER(20000, 2000) };
     static const struct {
         size_t a, b;
@@ -265,18 +147,4 @@ static void intervals_hold_the_difference(void **state)
         }
         assert_in_range(held * 100 / TRIALS, 93, 98);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p_counts_divisions),
-        cmocka_unit_test(few_runs_tell_nothing),
-        cmocka_unit_test(many_runs_are_divided_by_chance),
-        cmocka_unit_test(equal_runs_are_seldom_called_different),
-        cmocka_unit_test(differences_are_found),
-        cmocka_unit_test(intervals_are_welchs),
-        cmocka_unit_test(intervals_hold_the_difference),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

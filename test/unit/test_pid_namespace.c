@@ -1,19 +1,11 @@
-#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "collect/process/process.h"
 #include "gpu_tracker.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 /* The running machine's root, as far as the library knows, with a /proc of our making. */
 static struct gt_root made_up(const char *number, const char *status)
@@ -38,9 +30,8 @@ static int verdict(const char *number, const char *status)
     return ret;
 }
 
-static void a_second_number_tells_of_another_namespace(void **state)
+TEST_WITH(a_second_number_tells_of_another_namespace, folder_make, folder_remove)
 {
-    (void)state;
     char own[16], other[16], status[100];
     snprintf(own, sizeof own, "%d", (int)getpid());
     snprintf(other, sizeof other, "%d", (int)getpid() + 1);
@@ -54,18 +45,16 @@ static void a_second_number_tells_of_another_namespace(void **state)
     assert_int_equal(verdict(other, "Name:\tx\n"), -ENOTSUP);
 }
 
-static void a_stored_machine_is_never_foreign(void **state)
+TEST_WITH(a_stored_machine_is_never_foreign, folder_make, folder_remove)
 {
-    (void)state;
     struct gt_root root = made_up("1", "NSpid:\t1\t2\n");
     root.is_machine = false;
     assert_int_equal(gt_pid_namespace_check(&root, NULL), 0);
     gt_root_close(&root);
 }
 
-static void this_machine_is_its_own(void **state)
+TEST(this_machine_is_its_own)
 {
-    (void)state;
     struct gt_root root;
     struct gt_error error = {0};
     assert_int_equal(gt_root_open(&root, NULL, &error), 0);
@@ -101,26 +90,12 @@ static void trackers_are_refused(bool forks)
     assert_int_equal(WEXITSTATUS(wait_status), 0);
 }
 
-static void trackers_are_refused_in_a_namespace_without_its_proc(void **state)
+TEST(trackers_are_refused_in_a_namespace_without_its_proc)
 {
-    (void)state;
     trackers_are_refused(true);
 }
 
-static void trackers_are_refused_where_children_go_elsewhere(void **state)
+TEST(trackers_are_refused_where_children_go_elsewhere)
 {
-    (void)state;
     trackers_are_refused(false);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_second_number_tells_of_another_namespace, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(a_stored_machine_is_never_foreign, folder_make, folder_remove),
-        cmocka_unit_test(this_machine_is_its_own),
-        cmocka_unit_test(trackers_are_refused_in_a_namespace_without_its_proc),
-        cmocka_unit_test(trackers_are_refused_where_children_go_elsewhere),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,8 @@
 /* Packages: who is on which, what each of them was busy, and where processes use their CPU time. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "collect/host/host.h"
 #include "collect/process/placement.h"
-#include "support/figures.h"
 #include "support/gpu_machine.h"
+#include "support/test.h"
 
 extern const struct gt_collector_type gt_collector_host;
 
@@ -79,9 +70,8 @@ static void expect_busy(double first, double second)
     assert_close(machine.snapshot.package[1].value[GT_CPU_TIME], second * tick, 1e-9);
 }
 
-static void each_package_has_the_busy_time_of_its_cpus(void **state)
+TEST_WITH(each_package_has_the_busy_time_of_its_cpus, begin, end)
 {
-    (void)state;
     declare();
     stat((int[]){100, 200, 300, 400});
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_host), GT_READY);
@@ -92,9 +82,8 @@ static void each_package_has_the_busy_time_of_its_cpus(void **state)
     assert_close(machine.snapshot.system[GT_CPU_TIME], 18.0 / (double)sysconf(_SC_CLK_TCK), 1e-9);
 }
 
-static void a_cpu_that_was_offline_goes_on_where_it_was(void **state)
+TEST_WITH(a_cpu_that_was_offline_goes_on_where_it_was, begin, end)
 {
-    (void)state;
     declare();
     stat((int[]){100, 200, 300, 400});
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_host), GT_READY);
@@ -107,9 +96,8 @@ static void a_cpu_that_was_offline_goes_on_where_it_was(void **state)
     assert_int_equal(machine.snapshot.package[1].cpus, 2);
 }
 
-static void a_cpu_that_is_new_counts_from_then_on(void **state)
+TEST_WITH(a_cpu_that_is_new_counts_from_then_on, begin, end)
 {
-    (void)state;
     declare();
     stat((int[]){100, 200, 300, -1});
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_host), GT_READY);
@@ -119,9 +107,8 @@ static void a_cpu_that_is_new_counts_from_then_on(void **state)
     expect_busy(0, 7);
 }
 
-static void cpus_of_unknown_package_make_the_machine_one(void **state)
+TEST_WITH(cpus_of_unknown_package_make_the_machine_one, begin, end)
 {
-    (void)state;
     declare();
     gpu_machine_remove(&machine, "sys/devices/system/cpu/cpu3/topology/physical_package_id");
     stat((int[]){100, 200, 300, 400});
@@ -136,18 +123,16 @@ static void cpus_of_unknown_package_make_the_machine_one(void **state)
     assert_string_equal(machine.availability.reason, machine.topology.why_no_packages);
 }
 
-static void a_package_without_cpus_makes_the_machine_one(void **state)
+TEST_WITH(a_package_without_cpus_makes_the_machine_one, begin, end)
 {
-    (void)state;
     declare();
     stat((int[]){100, 200, -1, -1});
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_host), GT_READY);
     assert_int_equal(machine.snapshot.package_count, 0);
 }
 
-static void a_source_that_adds_packages_up_is_told_of(void **state)
+TEST_WITH(a_source_that_adds_packages_up_is_told_of, begin, end)
 {
-    (void)state;
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_placement), GT_ABSENT);
     assert_string_equal(machine.topology.why_no_packages, "");
     assert_true(gt_snapshot_claim(&machine.snapshot, GT_CPU_ENERGY, &gt_collector_host));
@@ -169,9 +154,8 @@ static void learn(void)
         assert_int_equal(gt_package_learn(&machine.topology, &machine.root, cpu), cpu / 2);
 }
 
-static void lists_of_cpus_lie_in_one_package_or_in_several(void **state)
+TEST_WITH(lists_of_cpus_lie_in_one_package_or_in_several, begin, end)
 {
-    (void)state;
     learn();
     assert_int_equal(gt_package_of_list(&machine.topology, "0-1\n"), 0);
     assert_int_equal(gt_package_of_list(&machine.topology, "3\n"), 1);
@@ -224,18 +208,16 @@ static void use(struct gt_process *process, double cpu_time, double first, doubl
     assert_close(placement->recent_bound[0] + placement->recent_bound[1], bound, 1e-9);
 }
 
-static void a_bound_process_is_known_to_be_where_it_is(void **state)
+TEST_WITH(a_bound_process_is_known_to_be_where_it_is, begin, end)
 {
-    (void)state;
     struct gt_process *process = job(1);
     thread(PID, 0, 0, "2-3"); /* last ran where it may not run any more: that does not count */
     use(process, 1, 0, 1, 1);
     use(process, 1.5, 0, 0.5, 0.5);
 }
 
-static void others_count_where_they_last_ran_and_in_halves_when_they_moved(void **state)
+TEST_WITH(others_count_where_they_last_ran_and_in_halves_when_they_moved, begin, end)
 {
-    (void)state;
     struct gt_process *process = job(1);
     thread(PID, 1, 100, "0-3");
     use(process, 1, 1, 0, 0);
@@ -245,9 +227,8 @@ static void others_count_where_they_last_ran_and_in_halves_when_they_moved(void 
     use(process, 3, 0, 1, 0);
 }
 
-static void who_rested_is_where_it_is_found(void **state)
+TEST_WITH(who_rested_is_where_it_is_found, begin, end)
 {
-    (void)state;
     struct gt_process *process = job(1);
     thread(PID, 1, 100, "0-3");
     use(process, 1, 1, 0, 0);
@@ -256,9 +237,8 @@ static void who_rested_is_where_it_is_found(void **state)
     use(process, 2, 0, 1, 0);
 }
 
-static void threads_count_by_what_each_used(void **state)
+TEST_WITH(threads_count_by_what_each_used, begin, end)
 {
-    (void)state;
     struct gt_process *process = job(3);
     thread(PID, 0, 10, "0-3");
     thread(PID + 1, 3, 20, "2-3");
@@ -270,9 +250,8 @@ static void threads_count_by_what_each_used(void **state)
     use(process, 1.2, 0, 0.8, 0);
 }
 
-static void a_mask_that_was_changed_is_not_exact(void **state)
+TEST_WITH(a_mask_that_was_changed_is_not_exact, begin, end)
 {
-    (void)state;
     struct gt_process *process = job(1);
     thread(PID, 0, 100, "0-1");
     use(process, 1, 1, 0, 1);
@@ -281,9 +260,8 @@ static void a_mask_that_was_changed_is_not_exact(void **state)
     use(process, 3, 0, 1, 1);
 }
 
-static void between_looks_and_after_its_threads_a_process_stays_divided(void **state)
+TEST_WITH(between_looks_and_after_its_threads_a_process_stays_divided, begin, end)
 {
-    (void)state;
     struct gt_process *process = job(1);
     thread(PID, 3, 100, "0-3");
     use(process, 1, 0, 1, 0);
@@ -295,33 +273,11 @@ static void between_looks_and_after_its_threads_a_process_stays_divided(void **s
     use(process, 2.01, 0, 1, 0);
 }
 
-static void time_from_before_tracking_is_left_out(void **state)
+TEST_WITH(time_from_before_tracking_is_left_out, begin, end)
 {
-    (void)state;
     struct gt_process *process = job(1);
     process->baseline.own_base = 100;
     thread(PID, 3, 10000, "0-3");
     use(process, 100, 0, 0, 0);
     use(process, 101, 0, 1, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_package_has_the_busy_time_of_its_cpus, begin, end),
-        cmocka_unit_test_setup_teardown(a_cpu_that_was_offline_goes_on_where_it_was, begin, end),
-        cmocka_unit_test_setup_teardown(a_cpu_that_is_new_counts_from_then_on, begin, end),
-        cmocka_unit_test_setup_teardown(cpus_of_unknown_package_make_the_machine_one, begin, end),
-        cmocka_unit_test_setup_teardown(a_package_without_cpus_makes_the_machine_one, begin, end),
-        cmocka_unit_test_setup_teardown(a_source_that_adds_packages_up_is_told_of, begin, end),
-        cmocka_unit_test_setup_teardown(lists_of_cpus_lie_in_one_package_or_in_several, begin, end),
-        cmocka_unit_test_setup_teardown(a_bound_process_is_known_to_be_where_it_is, begin, end),
-        cmocka_unit_test_setup_teardown(others_count_where_they_last_ran_and_in_halves_when_they_moved, begin, end),
-        cmocka_unit_test_setup_teardown(who_rested_is_where_it_is_found, begin, end),
-        cmocka_unit_test_setup_teardown(threads_count_by_what_each_used, begin, end),
-        cmocka_unit_test_setup_teardown(a_mask_that_was_changed_is_not_exact, begin, end),
-        cmocka_unit_test_setup_teardown(between_looks_and_after_its_threads_a_process_stays_divided, begin, end),
-        cmocka_unit_test_setup_teardown(time_from_before_tracking_is_left_out, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,12 @@
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "collect/process/process.h"
 #include "support/fake_proc.h"
-#include "support/figures.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 
 /* A child that sleeps, and at each byte writes memory and begins a thread that stays. */
 struct sleeper {
@@ -85,7 +77,7 @@ static bool falls_asleep(struct gt_process *process, const struct gt_root *root)
     return false;
 }
 
-static void what_sleeps_is_idle_until_it_runs(void **state)
+TEST_WITH(what_sleeps_is_idle_until_it_runs, begin, end)
 {
     struct sleeper *sleeper = *state;
     struct gt_root root;
@@ -112,7 +104,7 @@ static void what_sleeps_is_idle_until_it_runs(void **state)
 }
 
 /* What another takes away does not need the process to run. */
-static void a_resident_set_that_shrinks_is_no_idleness(void **state)
+TEST_WITH(a_resident_set_that_shrinks_is_no_idleness, begin, end)
 {
     struct sleeper *sleeper = *state;
     struct gt_root root;
@@ -127,7 +119,7 @@ static void a_resident_set_that_shrinks_is_no_idleness(void **state)
     gt_root_close(&root);
 }
 
-static void children_are_of_interest_again_once_the_process_has_run(void **state)
+TEST_WITH(children_are_of_interest_again_once_the_process_has_run, begin, end)
 {
     struct sleeper *sleeper = *state;
     struct gt_root root;
@@ -189,9 +181,8 @@ static bool is_followed(pid_t pid, const struct gt_process *self, const struct g
     return is_right;
 }
 
-static void a_program_that_is_just_executed_is_no_worker(void **state)
+TEST(a_program_that_is_just_executed_is_no_worker)
 {
-    (void)state;
     struct gt_root root;
     struct gt_process *self;
     pthread_t thread;
@@ -213,9 +204,8 @@ static void a_program_that_is_just_executed_is_no_worker(void **state)
 }
 
 /* It executes a program between the reading of its memory and that of its state. */
-static void memory_read_before_the_program_is_read_again(void **state)
+TEST(memory_read_before_the_program_is_read_again)
 {
-    (void)state;
     char folder[64];
     struct gt_root root;
     struct gt_process *process;
@@ -236,16 +226,4 @@ static void memory_read_before_the_program_is_read_again(void **state)
     assert_close(process->value[GT_RAM_PEAK], 40 * page, 0);
     gt_process_close(process);
     fake_proc_destroy(folder, &root);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_sleeps_is_idle_until_it_runs, begin, end),
-        cmocka_unit_test_setup_teardown(a_resident_set_that_shrinks_is_no_idleness, begin, end),
-        cmocka_unit_test_setup_teardown(children_are_of_interest_again_once_the_process_has_run, begin, end),
-        cmocka_unit_test(a_program_that_is_just_executed_is_no_worker),
-        cmocka_unit_test(memory_read_before_the_program_is_read_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,9 @@
 /* The list of processes: names, beginnings and ends, from readings of the tree and from events. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "collect/process/process.h"
 #include "sample/process_history.h"
 #include "support/fake_proc.h"
-#include "support/figures.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 #define MS (GT_SECOND / 1000)
 
@@ -102,31 +92,6 @@ static void exit_at(struct machine *machine, pid_t pid, int64_t when_ns)
     hear(machine, (struct gt_event){.kind = GT_EVENT_EXIT, .pid = pid, .monotonic_ns = when_ns}, true);
 }
 
-static void the_tree_alone_tells_names_and_ends(void **state)
-{
-    struct machine *machine = *state;
-    struct fake_process process = job(101, 5);
-    process.peak_kib = 3000;
-    fake_proc_write(machine->folder, &process);
-    put_name(machine, 101, "worker\n", "./worker\0-n\0two words\0");
-    read_at(machine, 1);
-    read_at(machine, 2);
-    assert_string_equal(record_of(machine, 0)->name, "main");
-    assert_string_equal(record_of(machine, 1)->name, "worker");
-    assert_string_equal(record_of(machine, 1)->command, "./worker"); /* folder_put ends at the first NUL */
-    assert_int_equal(record_of(machine, 1)->pid, 101);
-    assert_int_equal(record_of(machine, 1)->parent, 99);
-    assert_close(record_of(machine, 1)->ram_peak, 3000 * 1024, 0);
-    assert_true(isnan(record_of(machine, 1)->end));
-    assert_true(isnan(record_of(machine, 1)->begin)); /* a stored machine does not tell when it was started */
-    fake_proc_remove(machine->folder, 101);
-    read_at(machine, 3);
-    assert_close(record_of(machine, 1)->end, 3, 0);
-    assert_true(isnan(record_of(machine, 0)->end));
-    read_at(machine, 4);
-    assert_close(record_of(machine, 1)->end, 3, 0);
-}
-
 enum { LARGE = 70000, SMALL = 3000 }; /* KiB */
 
 static void show(struct machine *machine, struct fake_process *process, unsigned long kib, bool is_forked)
@@ -154,7 +119,7 @@ static struct gt_process *process_of(struct machine *machine, pid_t pid)
     return process;
 }
 
-static void a_parents_memory_is_not_the_programs(void **state)
+TEST_WITH(a_parents_memory_is_not_the_programs, begin, finish)
 {
     for (int is_copied = 0; is_copied < 2; is_copied++) {
         struct machine *machine = *state;
@@ -175,7 +140,7 @@ static void a_parents_memory_is_not_the_programs(void **state)
     }
 }
 
-static void what_executes_unseen_has_its_own_memory(void **state)
+TEST_WITH(what_executes_unseen_has_its_own_memory, begin, finish)
 {
     struct machine *machine = *state;
     read_at(machine, 1);
@@ -193,7 +158,7 @@ static void what_executes_unseen_has_its_own_memory(void **state)
     assert_close(record_of(machine, 1)->ram_peak, SMALL * 1024, 0);
 }
 
-static void a_worker_has_what_it_was_forked_with_and_later_what_it_took(void **state)
+TEST_WITH(a_worker_has_what_it_was_forked_with_and_later_what_it_took, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process *process = fork_large(machine);
@@ -208,7 +173,7 @@ static void a_worker_has_what_it_was_forked_with_and_later_what_it_took(void **s
     assert_close(record_of(machine, 1)->ram_peak, 2 * SMALL * 1024, 0);
 }
 
-static void a_fork_that_ends_as_one_has_its_memory(void **state)
+TEST_WITH(a_fork_that_ends_as_one_has_its_memory, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process *process = fork_large(machine);
@@ -221,25 +186,7 @@ static void a_fork_that_ends_as_one_has_its_memory(void **state)
     assert_close(record_of(machine, 1)->ram_peak, LARGE * 1024, 0);
 }
 
-static void a_zombie_has_ended(void **state)
-{
-    struct machine *machine = *state;
-    struct fake_process process = job(101, 5);
-    fake_proc_write(machine->folder, &process);
-    put_name(machine, 101, "worker\n", "./worker");
-    read_at(machine, 1);
-    process.state = 'Z';
-    process.cpu_ticks = 6;
-    fake_proc_write(machine->folder, &process);
-    put_name(machine, 101, "worker\n", "");
-    read_at(machine, 2);
-    read_at(machine, 3);
-    assert_close(record_of(machine, 1)->end, 2, 0);
-    assert_string_equal(record_of(machine, 1)->command, "./worker");
-    assert_int_equal(machine->records.count, 2);
-}
-
-static void the_last_name_counts(void **state)
+TEST_WITH(the_last_name_counts, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process process = job(101, 5);
@@ -265,7 +212,7 @@ static void the_last_name_counts(void **state)
     assert_string_equal(record_of(machine, 1)->command, "unread");
 }
 
-static void a_number_used_again_is_another_process(void **state)
+TEST_WITH(a_number_used_again_is_another_process, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process process = job(101, 5);
@@ -285,34 +232,8 @@ static void a_number_used_again_is_another_process(void **state)
     assert_int_equal(record_of(machine, 2)->start, 5000);
 }
 
-/* What the kernel tells of a process that no reading met. */
-static void events_tell_of_short_processes(void **state)
-{
-    struct machine *machine = *state;
-    read_at(machine, 1);
-    fork_at(machine, 200, 1100 * MS);
-    hear(machine, (struct gt_event){.kind = GT_EVENT_FORK, .pid = 201, .tgid = 200, .monotonic_ns = 1101 * MS}, false);
-    hear(machine, (struct gt_event){.kind = GT_EVENT_EXIT, .pid = 201, .tgid = 200, .monotonic_ns = 1102 * MS}, false);
-    struct gt_event record = {.kind = GT_EVENT_RECORD, .pid = 201, .tgid = 200, .name = "a thread's"};
-    record.record = (struct gt_exit_record){.ran_ns = 2000000, .peak_rss = 5000};
-    hear(machine, record, false);
-    exit_at(machine, 200, 1250 * MS);
-    record = (struct gt_event){.kind = GT_EVENT_RECORD, .pid = 200, .tgid = 200, .name = "ls"};
-    record.record = (struct gt_exit_record){.ran_ns = 1000000, .peak_rss = 6000};
-    hear(machine, record, true);
-    read_at(machine, 2);
-    const struct gt_process_record *short_record = record_of(machine, 1);
-    assert_string_equal(short_record->name, "ls");
-    assert_string_equal(short_record->command, "");
-    assert_int_equal(short_record->parent, 100);
-    assert_close(short_record->begin, 1.1, 1e-9);
-    assert_close(short_record->end, 1.25, 1e-9);
-    assert_close(short_record->cpu_time, 0.003, 1e-12);
-    assert_close(short_record->ram_peak, 6000, 0);
-}
-
 /* A tick of the fake processes is 0.01 s. The second ends between two ticks, and the records of its threads may lack what it ran last. */
-static void looks_and_records_together_tell_cpu_time(void **state)
+TEST_WITH(looks_and_records_together_tell_cpu_time, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process process = job(101, 50);
@@ -351,7 +272,7 @@ static void check_cpu_time(struct machine *machine, size_t number, double expect
     assert_close(record_of(machine, number)->cpu_time, expected, 1e-9);
 }
 
-static void a_parent_tells_what_no_look_saw(void **state)
+TEST_WITH(a_parent_tells_what_no_look_saw, begin, finish)
 {
     struct machine *machine = *state;
     meet(machine, 101, 103);
@@ -366,7 +287,7 @@ static void a_parent_tells_what_no_look_saw(void **state)
     check_cpu_time(machine, 3, 0.05);
 }
 
-static void one_of_two_children_may_have_used_the_rest(void **state)
+TEST_WITH(one_of_two_children_may_have_used_the_rest, begin, finish)
 {
     struct machine *machine = *state;
     meet(machine, 101, 102);
@@ -378,7 +299,7 @@ static void one_of_two_children_may_have_used_the_rest(void **state)
     check_cpu_time(machine, 2, 0.05);
 }
 
-static void a_childs_child_may_have_used_the_rest(void **state)
+TEST_WITH(a_childs_child_may_have_used_the_rest, begin, finish)
 {
     struct machine *machine = *state;
     meet(machine, 101, 101);
@@ -390,7 +311,7 @@ static void a_childs_child_may_have_used_the_rest(void **state)
     check_cpu_time(machine, 1, 0.05);
 }
 
-static void lost_forks_may_have_used_the_rest(void **state)
+TEST_WITH(lost_forks_may_have_used_the_rest, begin, finish)
 {
     struct machine *machine = *state;
     meet(machine, 101, 101);
@@ -400,21 +321,8 @@ static void lost_forks_may_have_used_the_rest(void **state)
     check_cpu_time(machine, 1, 0.05);
 }
 
-static void what_was_used_before_tracking_is_not_told(void **state)
-{
-    struct machine *machine = *state;
-    struct fake_process process = job(101, 50);
-    fake_proc_write(machine->folder, &process);
-    put_name(machine, 101, "shell\n", "sh");
-    read_at(machine, 1);
-    process_of(machine, 101)->baseline = (struct gt_usage_baseline){.base = {7},
-                                                                    .own_base = 0.2}; /* it had waited for others */
-    read_at(machine, 2);
-    assert_close(record_of(machine, 1)->cpu_time, 0.3, 1e-9);
-}
-
 /* An ordinary user hears of forks and ends, and gets no records. */
-static void what_is_not_told_is_missing(void **state)
+TEST_WITH(what_is_not_told_is_missing, begin, finish)
 {
     struct machine *machine = *state;
     read_at(machine, 1);
@@ -431,7 +339,7 @@ static void what_is_not_told_is_missing(void **state)
     assert_true(isnan(record_of(machine, 1)->cpu_time));
 }
 
-static void events_and_readings_are_of_one_process(void **state)
+TEST_WITH(events_and_readings_are_of_one_process, begin, finish)
 {
     struct machine *machine = *state;
     struct fake_process process = job(101, 5);
@@ -453,7 +361,7 @@ static void events_and_readings_are_of_one_process(void **state)
     assert_string_equal(record_of(machine, 1)->command, "");   /* with words that nobody read */
 }
 
-static void a_fork_under_the_number_of_one_that_seems_to_live(void **state)
+TEST_WITH(a_fork_under_the_number_of_one_that_seems_to_live, begin, finish)
 {
     struct machine *machine = *state;
     read_at(machine, 1);
@@ -473,7 +381,7 @@ static size_t changes(struct machine *machine, const struct gt_process_record **
     return count;
 }
 
-static void each_change_is_told_once(void **state)
+TEST_WITH(each_change_is_told_once, begin, finish)
 {
     struct machine *machine = *state;
     const struct gt_process_record *changed;
@@ -499,32 +407,7 @@ static void each_change_is_told_once(void **state)
     assert_int_equal(changes(machine, &changed), 0);
 }
 
-/* A tick of the fake processes is 0.01 s. */
-static void figures_that_grow_are_told_now_and_then(void **state)
-{
-    struct machine *machine = *state;
-    const struct gt_process_record *changed;
-    struct fake_process process = job(101, 5);
-    process.peak_kib = SMALL;
-    fake_proc_write(machine->folder, &process);
-    put_name(machine, 101, "worker\n", "./worker");
-    read_at(machine, 1);
-    assert_int_equal(changes(machine, &changed), 2);
-    process.cpu_ticks = 50;
-    process.peak_kib = LARGE;
-    fake_proc_write(machine->folder, &process);
-    read_at(machine, 2);
-    assert_int_equal(changes(machine, &changed), 0); /* not with every sample */
-    read_at(machine, 3);
-    assert_int_equal(changes(machine, &changed), 1);
-    assert_int_equal(changed->pid, 101);
-    assert_close(changed->ram_peak, LARGE * 1024, 0);
-    assert_close(changed->cpu_time, 0.5, 1e-9);
-    read_at(machine, 9);
-    assert_int_equal(changes(machine, &changed), 0); /* only what changes */
-}
-
-static void too_many_are_counted(void **state)
+TEST_WITH(too_many_are_counted, begin, finish)
 {
     struct machine *machine = *state;
     for (int i = 0; i < GT_PROCESS_HISTORY_MOST + 3; i++) {
@@ -545,9 +428,8 @@ static void check_short(const char *text, const char *expected)
     assert_string_equal(shortened, expected);
 }
 
-static void texts_are_cut_between_characters(void **state)
+TEST(texts_are_cut_between_characters)
 {
-    (void)state;
     check_short("", "");
     check_short("eleven char", "eleven char");
     check_short("twelve chars", "twelve c...");
@@ -555,9 +437,8 @@ static void texts_are_cut_between_characters(void **state)
     check_short("123456\xc3\xa9\xc3\xa9\xc3\xa9", "123456\xc3\xa9...");
 }
 
-static void lists_are_unified_and_sorted(void **state)
+TEST(lists_are_unified_and_sorted)
 {
-    (void)state;
     static const struct gt_process_record rows[] = {
         {.number = 2, .pid = 1, .begin = 5},   {.number = 0, .pid = 2, .begin = NAN},
         {.number = 2, .pid = 3, .begin = 4},   {.number = 1, .pid = 4, .begin = 4},
@@ -575,35 +456,4 @@ static void lists_are_unified_and_sorted(void **state)
     gt_process_records_release(&records);
     assert_int_equal(gt_process_records_unify(&records), 0);
     assert_int_equal(records.count, 0);
-}
-
-int main(void)
-{
-#define ON_MACHINE(test) cmocka_unit_test_setup_teardown(test, begin, finish)
-    const struct CMUnitTest tests[] = {
-        ON_MACHINE(the_tree_alone_tells_names_and_ends),
-        ON_MACHINE(a_parents_memory_is_not_the_programs),
-        ON_MACHINE(what_executes_unseen_has_its_own_memory),
-        ON_MACHINE(a_worker_has_what_it_was_forked_with_and_later_what_it_took),
-        ON_MACHINE(a_fork_that_ends_as_one_has_its_memory),
-        ON_MACHINE(figures_that_grow_are_told_now_and_then),
-        ON_MACHINE(a_zombie_has_ended),
-        ON_MACHINE(the_last_name_counts),
-        ON_MACHINE(a_number_used_again_is_another_process),
-        ON_MACHINE(events_tell_of_short_processes),
-        ON_MACHINE(looks_and_records_together_tell_cpu_time),
-        ON_MACHINE(a_parent_tells_what_no_look_saw),
-        ON_MACHINE(one_of_two_children_may_have_used_the_rest),
-        ON_MACHINE(lost_forks_may_have_used_the_rest),
-        ON_MACHINE(a_childs_child_may_have_used_the_rest),
-        ON_MACHINE(what_was_used_before_tracking_is_not_told),
-        ON_MACHINE(what_is_not_told_is_missing),
-        ON_MACHINE(events_and_readings_are_of_one_process),
-        ON_MACHINE(a_fork_under_the_number_of_one_that_seems_to_live),
-        ON_MACHINE(each_change_is_told_once),
-        ON_MACHINE(too_many_are_counted),
-        cmocka_unit_test(texts_are_cut_between_characters),
-        cmocka_unit_test(lists_are_unified_and_sorted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,6 @@
 /* Processes as a tree. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "sample/process_record.h"
+#include "support/test.h"
 
 /* "7<1" is process 7 with parent 1; they begin one after the other. */
 static struct gt_process_records records_of(struct gt_process_record *record, const char *text)
@@ -39,9 +29,8 @@ static void expect(const char *text, const char *drawn)
     assert_string_equal(all, drawn);
 }
 
-static void test_none_is_later_than_the_job(void **state)
+TEST(test_none_is_later_than_the_job)
 {
-    (void)state;
     struct gt_process_record record[] = {
         {.begin = 0, .end = 2.005}, {.begin = 1, .end = NAN}, {.begin = 2.003, .end = 2.004}};
     struct gt_process_records records = {.record = record, .count = 3};
@@ -51,18 +40,16 @@ static void test_none_is_later_than_the_job(void **state)
     assert_true(record[2].begin == 2 && record[2].end == 2);
 }
 
-static void test_what_all_used(void **state)
+TEST(test_what_all_used)
 {
-    (void)state;
     struct gt_process_record record[] = {{.cpu_time = 1.5}, {.cpu_time = NAN}, {.cpu_time = 0.25}};
     struct gt_process_records records = {.record = record, .count = 3};
     assert_true(gt_process_records_cpu(&records) == 1.75);
     assert_true(gt_process_records_cpu(&(struct gt_process_records){0}) == 0);
 }
 
-static void test_ends_are_shared_out_by_memory(void **state)
+TEST(test_ends_are_shared_out_by_memory)
 {
-    (void)state;
     struct gt_process_record record[] = {{.pid = 1, .cpu_time = 1, .end = 3},
                                          {.pid = 2, .cpu_time = 1, .end = NAN},
                                          {.pid = 3, .cpu_time = 1, .end = 2, .ram_peak = NAN},
@@ -76,26 +63,23 @@ static void test_ends_are_shared_out_by_memory(void **state)
     assert_true(record[3].cpu_time == 1.75);
 }
 
-static void test_a_tree(void **state)
+TEST(test_a_tree)
 {
-    (void)state;
     expect("1<0 2<1 3<2 4<1 5<2 6<4", "1\n├ 2\n│ ├ 3\n│ └ 5\n└ 4\n  └ 6\n");
     expect("", "");
     expect("1<0 2<0 3<1 4<2", "1\n└ 3\n2\n└ 4\n");
 }
 
-static void test_odd_parents(void **state)
+TEST(test_odd_parents)
 {
-    (void)state;
     expect("5<5", "5\n");                                         /* its own */
     expect("2<3 3<2", "2\n└ 3\n");                                /* each other's */
     expect("1<0 7<1 8<7 7<1 9<7", "1\n├ 7\n│ └ 8\n└ 7\n  └ 9\n"); /* a number that was used again */
     expect("9<777", "9\n");                                       /* one that was never seen */
 }
 
-static void test_deep_trees(void **state)
+TEST(test_deep_trees)
 {
-    (void)state;
     enum { DEEP = 100000 };
     struct gt_process_records records = {calloc(DEEP, sizeof *records.record), DEEP, DEEP};
     struct gt_process_tree_row *place;
@@ -108,14 +92,4 @@ static void test_deep_trees(void **state)
     assert_string_equal(branch, "                      └ ");
     free(place);
     free(records.record);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_tree),        cmocka_unit_test(test_none_is_later_than_the_job),
-        cmocka_unit_test(test_what_all_used), cmocka_unit_test(test_odd_parents),
-        cmocka_unit_test(test_deep_trees),    cmocka_unit_test(test_ends_are_shared_out_by_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,5 @@
 /* Analyses of steps, phases, samples and Python profiles: answers known by construction. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "support/traces.h"
 
 enum { US = 1000 };
@@ -32,47 +24,8 @@ static void step(struct gt_trace *trace, const char *node, const char *mode, int
     traces_step(trace, node, mode, number, start * US, (start + duration) * US);
 }
 
-/* TRAIN 3 and EVAL 3 on two nodes far apart: each iterator call is 262 us, and no window spans modes or nodes. */
-static void steps_are_of_one_node_and_mode(void **state)
+TEST(percentiles_are_those_of_pandas)
 {
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    struct gt_profile_options options = GT_INIT(struct gt_profile_options);
-    for (int node = 0; node < 2; node++)
-        for (int mode = 0; mode < 2; mode++) {
-            int64_t start = 1000000 * mode + 40 * node;
-            step(trace, node ? "algo-2" : "algo-1", mode ? eval : train, 3, start, 1000 + 100 * node);
-            slice(trace, node ? "algo-2" : "algo-1", "DataIterator", "IteratorGetNext", 3, start + 5, 262);
-        }
-    options.by = "process";
-    struct gt_report *report = traces_report("steps", trace, &options);
-    size_t row = 0;
-    for (int i = 0; i < 4; i++, row++) {
-        row = traces_find(report, "steps", row, "process", "DataIterator");
-        assert_true(traces_number(report, "steps", row, "mean_us") == 262);
-        assert_true(traces_number(report, "steps", row, "max_us") == 262);
-    }
-    gt_report_free(report);
-    report = traces_report("steps", trace, NULL);
-    assert_int_equal(traces_rows(report, "steps"), 4);
-    assert_true(traces_number(report, "steps", 0, "mean_us") == 1000);
-    assert_true(traces_number(report, "steps", 2, "mean_us") == 1100);
-    size_t skew = traces_find(report, "skew", 0, "training_phase", train);
-    assert_true(traces_number(report, "skew", skew, "max_start_skew_us") == 40);
-    assert_true(traces_number(report, "skew", skew, "mean_length_over_nodes_us") == 1140);
-    assert_true(traces_number(report, "skew", skew, "mean_length_difference_us") == 100);
-    gt_report_free(report);
-    report = traces_report("stragglers", trace, NULL);
-    assert_true(traces_number(report, "stragglers", 1, "slowest") == 2);
-    assert_true(traces_number(report, "stragglers", 1, "total_late_us") == 200);
-    assert_true(traces_number(report, "stragglers", 0, "total_late_us") == 0);
-    gt_report_free(report);
-    gt_trace_close(trace);
-}
-
-static void percentiles_are_those_of_pandas(void **state)
-{
-    (void)state;
     struct gt_trace *trace = traces_new();
     static const int64_t lengths[] = {10, 20, 30, 40};
     for (int i = 0; i < 4; i++)
@@ -85,42 +38,9 @@ static void percentiles_are_those_of_pandas(void **state)
     gt_trace_close(trace);
 }
 
-static void parts_of_a_job_sum_to_it(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    traces_sample(trace, "algo-1", "cpu", "cpu0", "CPUUtilization", 0, 50);
-    traces_sample(trace, "algo-1", "cpu", "cpu0", "CPUUtilization", INT64_C(89537100) * US, 50);
-    step(trace, "algo-1", train, 1, 20000000, 20536068); /* step 0 comes later in the file */
-    step(trace, "algo-1", train, 0, 9962900, 1000);
-    struct gt_report *report = traces_report("job", trace, NULL);
-    size_t all = traces_find(report, "job", 0, "node", "all");
-    assert_true(traces_number(report, "job", all, "initialization_us") == 9962900);
-    assert_true(traces_number(report, "job", all, "training_loop_us") == 30573168);
-    assert_true(traces_number(report, "job", all, "finalization_us") == 49001032);
-    assert_true(traces_number(report, "job", all, "duration_us") == 89537100);
-    gt_report_free(report);
-    gt_trace_close(trace);
-}
-
-static void a_job_without_steps_says_so(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    traces_sample(trace, "a", "cpu", "cpu0", "CPUUtilization", 0, 50);
-    traces_sample(trace, "a", "cpu", "cpu0", "CPUUtilization", 5 * US, 50);
-    struct gt_report *report = traces_report("job", trace, NULL);
-    assert_true(isnan(traces_number(report, "job", 0, "training_loop_us")));
-    assert_true(traces_number(report, "job", 0, "duration_us") == 5);
-    assert_non_null(gt_node_find(&report->root, "reason"));
-    gt_report_free(report);
-    gt_trace_close(trace);
-}
-
 /* Nodes are apart and times go forward: before, TRAIN (two steps), between, EVAL, after. */
-static void phases_are_of_one_node(void **state)
+TEST(phases_are_of_one_node)
 {
-    (void)state;
     static const char *const titles[] = {"Before Step:ModeKeys.TRAIN", train,
                                          "Between Step:ModeKeys.EVAL and Step:ModeKeys.TRAIN", eval,
                                          "After Step:ModeKeys.EVAL"};
@@ -159,40 +79,9 @@ static void phases_are_of_one_node(void **state)
     gt_trace_close(trace);
 }
 
-/* The use of a GPU and of its memory are two figures. */
-static void utilization_is_by_dimension_and_phase(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    struct gt_profile_options options = GT_INIT(struct gt_profile_options);
-    step(trace, "a", train, 0, 20, 20);
-    for (int i = 0; i < 6; i++) {
-        traces_sample(trace, "a", "gpu", "gpu0", "GPUUtilization", 10 * i * US, 10 * i);
-        traces_sample(trace, "a", "gpu", "gpu0", "GPUMemoryUtilization", 10 * i * US, 90);
-        traces_sample(trace, "a", "cpu", "cpu0", "CPUUtilization", 10 * i * US, 100);
-    }
-    options.device = "gpu";
-    struct gt_report *report = traces_report("utilization", trace, &options);
-    assert_int_equal(traces_rows(report, "utilization"), 2);
-    size_t use = traces_find(report, "utilization", 0, "dimension", "GPUUtilization");
-    assert_true(traces_number(report, "utilization", use, "mean") == 25);
-    assert_true(traces_number(report, "utilization", 1 - use, "mean") == 90);
-    gt_report_free(report);
-    options.by = "training_phase";
-    report = traces_report("utilization", trace, &options);
-    use = traces_find(report, "utilization", 0, "dimension", "GPUUtilization");
-    use = traces_find(report, "utilization", use, "phase", train);
-    assert_string_equal(traces_text(report, "utilization", use, "dimension"), "GPUUtilization");
-    assert_true(traces_number(report, "utilization", use, "mean") == 25); /* 20 and 30: 40 is behind the end */
-    assert_true(traces_number(report, "utilization", use, "samples") == 2);
-    gt_report_free(report);
-    gt_trace_close(trace);
-}
-
 /* 90 counts as high, 10 as middle; idle lasts until the next sample that is not. */
-static void ranges_of_use_are_counted(void **state)
+TEST(ranges_of_use_are_counted)
 {
-    (void)state;
     static const double values[] = {95, 90, 50, 10, 5, 0, 80};
     struct gt_trace *trace = traces_new();
     struct gt_profile_options options = GT_INIT(struct gt_profile_options);
@@ -227,31 +116,9 @@ static size_t loader_event(struct gt_trace *trace, const char *category, const c
                                                    .step = GT_TRACE_NO_STEP});
 }
 
-/* PyTorch of 2021, where ranges are operators; of 2022 on; data pipes; TensorFlow. Operators of other names are none. */
-static void loaders_of_all_versions_are_seen(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    loader_event(trace, "Operator", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 10);
-    loader_event(trace, "user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 20, 10);
-    loader_event(trace, "cpu_op", "enumerate(DataPipe)#Mapper", 40, 10);
-    loader_event(trace, NULL, "IteratorGetNext::DoCompute", 60, 10);
-    loader_event(trace, NULL, "IteratorGetNextAsOptional::DoCompute", 80, 10);
-    loader_event(trace, "cpu_op", "aten::to", 100, 10);
-    struct gt_report *report = traces_report("dataloader", trace, NULL);
-    assert_true(
-        traces_number(report, "dataloader", traces_find(report, "dataloader", 0, "part", "get_next"), "count") == 5);
-    gt_report_free(report);
-    report = traces_report("advice", trace, NULL);
-    assert_non_null(strstr(traces_text(report, "advice", 0, "advice"), "45 % of the time waiting for data"));
-    gt_report_free(report);
-    gt_trace_close(trace);
-}
-
 /* Fetches of 20 to 260 us vary by themselves; one of 2000 us stands out, those of twice the median (105) do not. */
-static void what_varies_by_itself_is_no_outlier(void **state)
+TEST(what_varies_by_itself_is_no_outlier)
 {
-    (void)state;
     static const int lengths[] = {20,  20,  30,  40,  50,  60,  70,  80,  90,  100,
                                   110, 120, 150, 180, 210, 230, 240, 250, 260, 2000};
     struct gt_trace *trace = traces_new();
@@ -266,9 +133,8 @@ static void what_varies_by_itself_is_no_outlier(void **state)
 }
 
 /* An initialization of at least twice the median is an outlier; the pause between epochs is no batch. */
-static void the_data_loader_is_analysed(void **state)
+TEST(the_data_loader_is_analysed)
 {
-    (void)state;
     static const int64_t init[] = {90000, 95500, 400000};
     struct gt_trace *trace = traces_new();
     int64_t time = 0;
@@ -297,9 +163,8 @@ static uint32_t text(struct gt_trace *trace, const char *word)
 }
 
 /* Two dumps are added up; the bare name of what is built in stands in braces. */
-static void functions_are_added_up(void **state)
+TEST(functions_are_added_up)
 {
-    (void)state;
     struct gt_trace *trace = traces_new();
     struct gt_profile_options options = GT_INIT(struct gt_profile_options);
     uint32_t file = text(trace, "m.py"), f = text(trace, "f"), builtin = text(trace, "~"),
@@ -351,17 +216,4 @@ static void functions_are_added_up(void **state)
     assert_true(traces_number(report, "functions", 0, "ncalls") == 4);
     gt_report_free(report);
     gt_trace_close(trace);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_are_of_one_node_and_mode),   cmocka_unit_test(percentiles_are_those_of_pandas),
-        cmocka_unit_test(parts_of_a_job_sum_to_it),         cmocka_unit_test(a_job_without_steps_says_so),
-        cmocka_unit_test(phases_are_of_one_node),           cmocka_unit_test(utilization_is_by_dimension_and_phase),
-        cmocka_unit_test(ranges_of_use_are_counted),        cmocka_unit_test(the_data_loader_is_analysed),
-        cmocka_unit_test(loaders_of_all_versions_are_seen), cmocka_unit_test(what_varies_by_itself_is_no_outlier),
-        cmocka_unit_test(functions_are_added_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* Analyses of GPU traces: answers known by construction, and the sweep against counting moment by moment. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "analyse/gpu/lists.h"
 #include "support/folder.h"
+#include "support/test.h"
 #include "support/trace_file.h"
 #include "support/traces.h"
 
@@ -61,26 +52,8 @@ static struct gt_trace *mixed(void)
     return trace;
 }
 
-static void breakdown_sums_to_the_span(void **state)
+TEST(idle_has_a_cause)
 {
-    (void)state;
-    struct gt_trace *trace = mixed();
-    struct gt_report *report = traces_report("breakdown", trace, NULL);
-    assert_true(CELL(report, "breakdown", "span_us") == 100);
-    assert_true(CELL(report, "breakdown", "compute_us") == 60);
-    assert_true(CELL(report, "breakdown", "communication_us") == 20);
-    assert_true(CELL(report, "breakdown", "memory_us") == 10);
-    assert_true(CELL(report, "breakdown", "idle_us") == 10);
-    assert_true(CELL(report, "breakdown", "all_communication_us") == 30);
-    assert_true(fabs(CELL(report, "breakdown", "communication_overlap_percent") - 100.0 / 3) < 1e-9);
-    assert_true(CELL(report, "breakdown", "memory_overlap_percent") == 0);
-    gt_report_free(report);
-    gt_trace_close(trace);
-}
-
-static void idle_has_a_cause(void **state)
-{
-    (void)state;
     struct gt_trace *trace = traces_new();
     host(trace, "cuda_runtime", "cudaLaunchKernel", 0, 1, 1);
     host(trace, "cuda_runtime", "cudaLaunchKernel", 2, 1, 2);
@@ -110,9 +83,8 @@ static void idle_has_a_cause(void **state)
 }
 
 /* The parts of breakdown and idle for random work, against a count of every nanosecond. */
-static void sweeps_agree_with_counting(void **state)
+TEST(sweeps_agree_with_counting)
 {
-    (void)state;
     enum { LENGTH = 400, EVENTS = 25 };
     static const char *const names[] = {"gemm", "ncclDevKernel_X", "Memset (Device)"};
     for (unsigned seed = 1; seed <= 60; seed++) {
@@ -150,9 +122,8 @@ static void sweeps_agree_with_counting(void **state)
     }
 }
 
-static void kernels_and_operators_are_counted(void **state)
+TEST(kernels_and_operators_are_counted)
 {
-    (void)state;
     struct gt_trace *trace = mixed();
     host(trace, "cpu_op", "aten::linear", 100, 50, 11);
     host(trace, "cpu_op", "aten::mm", 110, 20, 12);
@@ -177,9 +148,8 @@ static void kernels_and_operators_are_counted(void **state)
     gt_trace_close(trace);
 }
 
-static void top_and_order_are_kept(void **state)
+TEST(top_and_order_are_kept)
 {
-    (void)state;
     struct gt_trace *trace = mixed();
     struct gt_profile_options options = GT_INIT(struct gt_profile_options);
     options.top = 1;
@@ -195,73 +165,8 @@ static void top_and_order_are_kept(void **state)
     gt_trace_close(trace);
 }
 
-/* 1025 launches of 1 us each before the first kernel begins: at 1024 the queue is full, and so for 1 us and one kernel. */
-static void a_full_queue_blocks(void **state)
+TEST(answers_do_not_depend_on_order)
 {
-    (void)state;
-    enum { LAUNCHES = 1025 };
-    struct gt_trace *trace = traces_new();
-    for (int i = 0; i < LAUNCHES; i++)
-        host(trace, "cuda_runtime", "cudaLaunchKernel", i, 1, (uint64_t)i + 1);
-    for (int i = 0; i < LAUNCHES; i++)
-        gpu(trace, "kernel", "k", "7", 2000 + 10 * i, 10, (uint64_t)i + 1);
-    struct gt_report *report = traces_report("launches", trace, NULL);
-    assert_true(CELL(report, "queues", "longest") == LAUNCHES);
-    assert_true(CELL(report, "queues", "blocked_us") == 2010 - 1023); /* from launch 1024 to the start of kernel 2 */
-    assert_true(CELL(report, "launches", "count") == LAUNCHES);
-    assert_true(CELL(report, "launches", "min_us") == 1999);
-    assert_true(CELL(report, "launches", "short") == 0);
-    gt_report_free(report);
-    gt_trace_close(trace);
-}
-
-/* A call that launches a graph of three kernels, two of them on another stream. */
-static void a_graph_is_one_launch(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    host(trace, "cuda_runtime", "cudaGraphLaunch", 0, 10, 1);
-    gpu(trace, "kernel", "a", "7", 20, 3, 1);
-    gpu(trace, "kernel", "b", "8", 24, 4, 1);
-    gpu(trace, "kernel", "c", "8", 30, 5, 1);
-    struct gt_report *report = traces_report("launches", trace, NULL);
-    assert_true(CELL(report, "launches", "count") == 1);
-    assert_true(CELL(report, "launches", "call_total_us") == 10);
-    assert_true(CELL(report, "launches", "gpu_total_us") == 12);
-    assert_true(CELL(report, "launches", "short") == 0); /* 12 us of work for 10 of the call */
-    assert_true(CELL(report, "launches", "max_us") == 10);
-    for (size_t row = 0; row < 2; row++) {
-        assert_true(traces_number(report, "queues", row, "launches") == 1);
-        assert_true(traces_number(report, "queues", row, "longest") == 1);
-    }
-    gt_report_free(report);
-    gt_trace_close(trace);
-}
-
-/* Ids repeat in another rank: no rows are multiplied. */
-static void launches_of_ranks_do_not_mix(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = mixed();
-    traces_add(trace, (struct traces_event){.node = "rank 1",
-                                            .process = "0",
-                                            .thread = "7",
-                                            .category = "kernel",
-                                            .name = "gemm",
-                                            .start = 500 * US,
-                                            .duration = 9 * US,
-                                            .step = GT_TRACE_NO_STEP,
-                                            .id = 1});
-    struct gt_report *report = traces_report("launches", trace, NULL);
-    assert_true(traces_number(report, "launches", traces_find(report, "launches", 0, "node", "rank 0"), "count") == 2);
-    assert_true(traces_number(report, "launches", traces_find(report, "launches", 0, "node", "rank 1"), "count") == 0);
-    gt_report_free(report);
-    gt_trace_close(trace);
-}
-
-static void answers_do_not_depend_on_order(void **state)
-{
-    (void)state;
     static const char *const names[] = {"breakdown", "idle",   "kernels", "operators",
                                         "launches",  "advice", "steps",   "job"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -283,9 +188,8 @@ static void answers_do_not_depend_on_order(void **state)
 }
 
 /* What scipy.stats.mannwhitneyu(method="asymptotic") says. */
-static void the_test_of_significance_is_right(void **state)
+TEST(the_test_of_significance_is_right)
 {
-    (void)state;
     struct gt_numbers a = {0}, b = {0};
     for (int i = 1; i <= 5; i++) {
         gt_numbers_add(&a, i);
@@ -298,9 +202,8 @@ static void the_test_of_significance_is_right(void **state)
 }
 
 /* By hand: 0.001 * 5, 0.02 * 4, 0.04 * 3, 0.3 * 2, 0.9. */
-static void many_tests_are_corrected(void **state)
+TEST(many_tests_are_corrected)
 {
-    (void)state;
     double p[] = {0.04, NAN, 0.001, 0.02, 0.3, 0.9};
     const double expected[] = {0.12, NAN, 0.005, 0.08, 0.6, 0.9};
     assert_int_equal(gt_significance_correct(p, 6), 0);
@@ -312,9 +215,8 @@ static void many_tests_are_corrected(void **state)
     assert_int_equal(gt_significance_correct(NULL, 0), 0);
 }
 
-static void differences_are_named(void **state)
+TEST(differences_are_named)
 {
-    (void)state;
     struct gt_trace *a = mixed(), *b = mixed();
     struct gt_report *report = NULL;
     gpu(b, "kernel", "new", "7", 200, 50, 0);
@@ -330,73 +232,8 @@ static void differences_are_named(void **state)
     gt_trace_close(b);
 }
 
-/* Five steps each; "k" takes 10 to 14 us in those of A and 20 to 24 in those of B: no overlap at all, p as scipy has it. Steps are one
- * name whatever their numbers. */
-static void differences_are_tested_over_steps(void **state)
-{
-    (void)state;
-    struct gt_trace *trace[2] = {traces_new(), traces_new()};
-    struct gt_report *report = NULL;
-    for (int side = 0; side < 2; side++)
-        for (int i = 0; i < 5; i++) {
-            int number = 10 * side + i;
-            char name[40];
-            snprintf(name, sizeof name, "ProfilerStep#%d", number);
-            traces_step(trace[side], "n", "ProfilerStep", number, 100 * i * US, (100 * i + 50) * US);
-            const char *const names[] = {name, "k", "even"};
-            const int64_t durations[] = {50, 10 + 10 * side + i, 7};
-            for (int j = 0; j < 3; j++)
-                traces_add(trace[side], (struct traces_event){.node = "n",
-                                                              .process = "p",
-                                                              .thread = "1",
-                                                              .category = j ? "kernel" : "user_annotation",
-                                                              .name = names[j],
-                                                              .start = 100 * i * US,
-                                                              .duration = durations[j] * US,
-                                                              .step = number});
-        }
-    assert_true(gt_analysis_run(gt_analysis_find("diff", NULL), trace[0], trace[1], NULL, &report, NULL) >= 0);
-    assert_int_equal(traces_rows(report, "differences"), 3);
-    size_t row = traces_find(report, "differences", 0, "name", "k");
-    assert_int_equal(row, 0);
-    assert_true(traces_number(report, "differences", row, "total_a_us") == 60);
-    assert_true(traces_number(report, "differences", row, "difference_us") == 50);
-    assert_true(fabs(traces_number(report, "differences", row, "difference_percent") - 500.0 / 6) < 1e-9);
-    assert_true(fabs(traces_number(report, "differences", row, "p") - 0.012185780355344813) < 1e-12);
-    assert_true(traces_number(report, "differences", row, "p_holm") == traces_number(report, "differences", row, "p"));
-    row = traces_find(report, "differences", 0, "name", "ProfilerStep");
-    assert_string_equal(traces_text(report, "differences", row, "change"), "same");
-    assert_true(
-        isnan(traces_number(report, "differences", traces_find(report, "differences", 0, "name", "even"), "p")));
-    gt_report_free(report);
-    gt_trace_close(trace[0]);
-    gt_trace_close(trace[1]);
-}
-
-/* Two blocks live at the peak, one in an inner operator; the release comes later. */
-static void memory_has_holders(void **state)
-{
-#define MEMORY(time, bytes, address, total)                                                                \
-    "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
-    ",\"Addr\":" #address ",\"Total Allocated\":" #total ",\"Total Reserved\":200,\"Device Type\":1,\"Device Id\":0}}"
-#define OPERATOR(name, time, length) \
-    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"dur\":" #length "},"
-    const char *path = trace_write_text(*state, "memory.json",
-                                        "[" OPERATOR("outer", 1, 30) OPERATOR("inner", 5, 10) MEMORY(
-                                            7, 100, 1, 100) "," MEMORY(20, 50, 2, 150) "," MEMORY(50, -100, 1, 50) "]");
-    struct gt_report *report = NULL;
-    assert_true(gt_profile_report("memory", &path, 1, NULL, NULL, &report, NULL) >= 0);
-    assert_true(CELL(report, "memory", "peak_allocated_bytes") == 150);
-    assert_true(CELL(report, "memory", "last_allocated_bytes") == 50);
-    assert_int_equal(traces_rows(report, "holders"), 2);
-    assert_string_equal(traces_text(report, "holders", 0, "operator"), "inner");
-    assert_true(traces_number(report, "holders", 0, "held_bytes") == 100);
-    assert_true(traces_number(report, "holders", 1, "held_bytes") == 50);
-    gt_report_free(report);
-}
-
 /* What was allocated before the trace is a holder of told totals, and no part of sums. */
-static void holders_sum_to_the_peak(void **state)
+TEST_WITH(holders_sum_to_the_peak, folder_make, folder_remove)
 {
 #define CHANGE(time, bytes, address, rest)                                                                 \
     "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
@@ -417,44 +254,4 @@ static void holders_sum_to_the_peak(void **state)
             assert_string_equal(traces_text(report, "holders", 1, "operator"), "before the trace");
         gt_report_free(report);
     }
-}
-
-static void nothing_is_said_so(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = traces_new();
-    for (size_t i = 0; i < gt_analysis_count; i++) {
-        if (strcmp(gt_analyses[i]->name, "health") == 0) /* it takes recordings */
-            continue;
-        struct gt_report *report = NULL;
-        struct gt_profile_options options = GT_INIT(struct gt_profile_options);
-        options.operator_name = "aten::mm"; /* without which there are no sequences */
-        assert_true(gt_analysis_run(gt_analyses[i], trace, trace, &options, &report, NULL) >= 0);
-        assert_non_null(gt_node_find(&report->root, "reason"));
-        gt_report_free(report);
-    }
-    gt_trace_close(trace);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(breakdown_sums_to_the_span),
-        cmocka_unit_test(idle_has_a_cause),
-        cmocka_unit_test(sweeps_agree_with_counting),
-        cmocka_unit_test(kernels_and_operators_are_counted),
-        cmocka_unit_test(top_and_order_are_kept),
-        cmocka_unit_test(a_full_queue_blocks),
-        cmocka_unit_test(a_graph_is_one_launch),
-        cmocka_unit_test(launches_of_ranks_do_not_mix),
-        cmocka_unit_test(answers_do_not_depend_on_order),
-        cmocka_unit_test(the_test_of_significance_is_right),
-        cmocka_unit_test(many_tests_are_corrected),
-        cmocka_unit_test(differences_are_named),
-        cmocka_unit_test(differences_are_tested_over_steps),
-        cmocka_unit_test_setup_teardown(memory_has_holders, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(holders_sum_to_the_peak, folder_make, folder_remove),
-        cmocka_unit_test(nothing_is_said_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,7 @@
 /* The library that programs load, linked: ranges from names that may hold anything, its limits, sums, and what a child made by fork
  * begins with. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include <wchar.h>
 
 #include "../../inject/ranges.h"
@@ -19,7 +9,7 @@
 #include "blocks/block.h"
 #include "blocks/block_event.h"
 #include "support/folder.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 
 static struct gt_range_domain *domain(const char *name)
 {
@@ -95,9 +85,8 @@ static void any_names(void)
     }
 }
 
-static void test_any_names(void **state)
+TEST_WITH(test_any_names, folder_make, folder_remove)
 {
-    (void)state;
     int starts;
     double sum;
     assert_int_equal(in_process(any_names), 0);
@@ -120,9 +109,8 @@ static void limited(void)
     exit(gt_range_pop(domain("d")) != -1);
 }
 
-static void test_limits(void **state)
+TEST_WITH(test_limits, folder_make, folder_remove)
 {
-    (void)state;
     int starts;
     double sum;
     setenv(GT_BLOCKS_MOST_ENVIRONMENT, "50", 1);
@@ -153,9 +141,8 @@ static void handed_over(void)
     }
 }
 
-static void test_ranges_that_end_anywhere(void **state)
+TEST_WITH(test_ranges_that_end_anywhere, folder_make, folder_remove)
 {
-    (void)state;
     int starts;
     double sum;
     assert_int_equal(in_process(handed_over), 0);
@@ -178,9 +165,8 @@ static void summed(void)
     gt_range_sum(domain(NULL), one, now, now + 100000000);
 }
 
-static void test_sums(void **state)
+TEST_WITH(test_sums, folder_make, folder_remove)
 {
-    (void)state;
     int starts;
     double sum;
     assert_int_equal(in_process(summed), 0);
@@ -195,20 +181,7 @@ static void nowhere(void)
          gt_range_start(domain("x"), gt_range_name(domain("x"), "y")));
 }
 
-static void test_nowhere_to_write(void **state)
+TEST_WITH(test_nowhere_to_write, folder_make, folder_remove)
 {
-    (void)state;
     assert_int_equal(in_process(nowhere), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_any_names, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(test_limits, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(test_ranges_that_end_anywhere, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(test_sums, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(test_nowhere_to_write, folder_make, folder_remove),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* The place of a process in a parallel job, as launchers tell it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/rank.h"
+#include "support/test.h"
 
 #define TORCHRUN "LOCAL_RANK", "0", "LOCAL_WORLD_SIZE", "2", "WORLD_SIZE", "4"
 
@@ -31,9 +23,8 @@ static void check_job(const char *const *variables, const char *expected)
     assert_string_equal(name, expected);
 }
 
-static void test_names_of_jobs(void **state)
+TEST(test_names_of_jobs)
 {
-    (void)state;
     check_job((const char *[]){NULL}, "");
     check_job((const char *[]){"SLURM_JOB_ID", "42", NULL}, "42");
     check_job((const char *[]){"SLURM_JOB_ID", "42", "SLURM_CLUSTER_NAME", "alps", "SLURM_STEP_ID", "0", NULL},
@@ -71,9 +62,8 @@ static void check_place(const char *const *variables, const struct gt_rank_place
     assert_int_equal(place.size, expected->size);
 }
 
-static void test_the_nearest_launcher_tells_the_place(void **state)
+TEST(test_the_nearest_launcher_tells_the_place)
 {
-    (void)state;
     check_place((const char *[]){NULL}, &(struct gt_rank_place){NULL, -1, -1, -1, 0});
     check_place((const char *[]){"SLURM_PROCID", "0", "SLURM_STEP_ID", "0", "SLURM_STEP_NUM_TASKS", "2",
                                  "OMPI_COMM_WORLD_RANK", "5", "OMPI_COMM_WORLD_LOCAL_RANK", "1", "OMPI_COMM_WORLD_SIZE",
@@ -86,13 +76,4 @@ static void test_the_nearest_launcher_tells_the_place(void **state)
     check_place((const char *[]){"RANK", "3", "LOCAL_RANK", "1", "WORLD_SIZE", "4", NULL},
                 &(struct gt_rank_place){"RANK and WORLD_SIZE", 3, 1, 4, 0});
     check_place((const char *[]){"PMI_RANK", "one", NULL}, &(struct gt_rank_place){"PMI", -1, -1, -1, 0});
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_of_jobs),
-        cmocka_unit_test(test_the_nearest_launcher_tells_the_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "collect/energy/rapl.h"
-#include "support/figures.h"
 #include "support/gpu_machine.h"
+#include "support/test.h"
 
 static const unsigned long long RANGE = 262143328850; /* microjoules, as Intel server packages have it */
 
@@ -37,7 +29,7 @@ static void zone(struct gpu_machine *machine, const char *entry, const char *nam
     set(machine, entry, microjoules);
 }
 
-static void two_sockets_are_added_and_each_has_its_memory(void **state)
+TEST_WITH(two_sockets_are_added_and_each_has_its_memory, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 1000000);
@@ -61,7 +53,7 @@ static void two_sockets_are_added_and_each_has_its_memory(void **state)
     assert_true(isnan(machine->snapshot.system[GT_PLATFORM_ENERGY]));
 }
 
-static void each_package_has_its_own_counters_and_parts(void **state)
+TEST_WITH(each_package_has_its_own_counters_and_parts, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-2-die-0", 1000000);
@@ -89,17 +81,7 @@ static void each_package_has_its_own_counters_and_parts(void **state)
     assert_true(isnan(package[0].value[GT_PLATFORM_ENERGY]));
 }
 
-static void one_package_is_not_told_apart(void **state)
-{
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0-die-0", 1000000);
-    zone(machine, "intel-rapl:1", "package-0-die-1", 400000000);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    assert_int_equal(machine->snapshot.package_count, 0);
-    assert_string_equal(machine->topology.why_no_packages, "");
-}
-
-static void the_platform_is_not_added_to_the_packages_in_it(void **state)
+TEST_WITH(the_platform_is_not_added_to_the_packages_in_it, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 0);
@@ -111,7 +93,7 @@ static void the_platform_is_not_added_to_the_packages_in_it(void **state)
     assert_close(machine->snapshot.system[GT_PLATFORM_ENERGY], 25, 1e-9);
 }
 
-static void a_platform_that_each_package_shows_counts_once(void **state)
+TEST_WITH(a_platform_that_each_package_shows_counts_once, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 0);
@@ -132,7 +114,7 @@ static double doubt_of(const struct gpu_machine *machine)
     return machine->snapshot.doubt[GT_CPU_ENERGY];
 }
 
-static void a_counter_that_was_set_back_says_that_it_lost_something(void **state)
+TEST_WITH(a_counter_that_was_set_back_says_that_it_lost_something, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 900000000);
@@ -150,7 +132,7 @@ static void a_counter_that_was_set_back_says_that_it_lost_something(void **state
     assert_close(doubt_of(machine), 0, 0);
 }
 
-static void one_of_several_that_stands_still_is_told(void **state)
+TEST_WITH(one_of_several_that_stands_still_is_told, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 1000000);
@@ -168,7 +150,7 @@ static void one_of_several_that_stands_still_is_told(void **state)
 }
 
 /* The figure itself shows it. */
-static void the_only_one_that_stands_still_is_none_of_several(void **state)
+TEST_WITH(the_only_one_that_stands_still_is_none_of_several, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 1000000);
@@ -180,7 +162,7 @@ static void the_only_one_that_stands_still_is_none_of_several(void **state)
     }
 }
 
-static void a_counter_that_runs_backwards_does_not_stand_still(void **state)
+TEST_WITH(a_counter_that_runs_backwards_does_not_stand_still, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     char text[200];
@@ -194,7 +176,8 @@ static void a_counter_that_runs_backwards_does_not_stand_still(void **state)
     assert_string_equal(text, "its energy counter runs backwards");
 }
 
-static void a_counter_that_cannot_be_read_at_first_is_not_taken_for_a_virtual_one(void **state)
+TEST_WITH(a_counter_that_cannot_be_read_at_first_is_not_taken_for_a_virtual_one, gpu_machine_setup,
+          gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     char text[200];
@@ -213,7 +196,7 @@ static void a_counter_that_cannot_be_read_at_first_is_not_taken_for_a_virtual_on
 }
 
 /* 262 kJ are gone round in 524 s at 500 W; with what it shows, 600 s are enough for one more round or not. */
-static void readings_too_far_apart_are_told(void **state)
+TEST_WITH(readings_too_far_apart_are_told, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     char text[300];
@@ -234,7 +217,7 @@ static void readings_too_far_apart_are_told(void **state)
     assert_non_null(strstr(text, "1 readings were so far apart that a counter may have gone round unseen"));
 }
 
-static void the_copy_in_mmio_counts_once(void **state)
+TEST_WITH(the_copy_in_mmio_counts_once, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 7000000);
@@ -245,7 +228,7 @@ static void the_copy_in_mmio_counts_once(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
 }
 
-static void mmio_is_read_where_it_is_all_there_is(void **state)
+TEST_WITH(mmio_is_read_where_it_is_all_there_is, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl-mmio:0", "package-0", 3000000);
@@ -254,7 +237,7 @@ static void mmio_is_read_where_it_is_all_there_is(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10.5, 1e-9);
 }
 
-static void mirrored_dies_are_one_meter(void **state)
+TEST_WITH(mirrored_dies_are_one_meter, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0-die-0", 5000000000);
@@ -267,7 +250,7 @@ static void mirrored_dies_are_one_meter(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 40 + 15, 1e-3); /* another socket is no mirror */
 }
 
-static void dies_that_part_are_two_meters(void **state)
+TEST_WITH(dies_that_part_are_two_meters, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0-die-0", 5000000000);
@@ -280,18 +263,7 @@ static void dies_that_part_are_two_meters(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 40 + 30 + 20, 1e-9);
 }
 
-static void a_counter_that_wraps_goes_on(void **state)
-{
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0", RANGE - 4000000);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 6000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
-    set(machine, "intel-rapl:0", 16000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 20, 1e-9);
-}
-
-static void a_counter_that_was_set_back_adds_no_range(void **state)
+TEST_WITH(a_counter_that_was_set_back_adds_no_range, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 90000000000);
@@ -310,7 +282,7 @@ static void a_counter_that_was_set_back_adds_no_range(void **state)
 }
 
 /* "Garbage" in the file is a reading that failed: the next one covers its time. */
-static void what_is_no_count_in_range_is_no_reading(void **state)
+TEST_WITH(what_is_no_count_in_range_is_no_reading, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     static const char *const wrong[] = {"-12", "12x", "", "nan", "262143328851", "18446744073709551615"};
@@ -345,19 +317,13 @@ static void replace_counter(struct gpu_machine *machine, const char *left)
     assert_true(fabs(gpu_machine_system(machine, 1, GT_CPU_ENERGY) - 45) < 1e-9);
 }
 
-/* As those of a driver that was loaded anew. */
-static void a_counter_that_was_made_anew_is_opened_anew(void **state)
-{
-    replace_counter(*state, "");
-}
-
-static void a_counter_of_which_an_old_file_is_left_is_opened_anew(void **state)
+TEST_WITH(a_counter_of_which_an_old_file_is_left_is_opened_anew, gpu_machine_setup, gpu_machine_teardown)
 {
     replace_counter(*state, "60000000\n");
 }
 
 /* One that is a number is told by the power that it would take. */
-static void a_jump_that_no_power_explains_is_no_energy(void **state)
+TEST_WITH(a_jump_that_no_power_explains_is_no_energy, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 50000000);
@@ -376,7 +342,7 @@ static void a_jump_that_no_power_explains_is_no_energy(void **state)
 }
 
 /* It would be taken for one that goes round every 12 microjoules. */
-static void a_range_that_is_no_number_is_not_known(void **state)
+TEST_WITH(a_range_that_is_no_number_is_not_known, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 50000000);
@@ -388,7 +354,7 @@ static void a_range_that_is_no_number_is_not_known(void **state)
 }
 
 /* To what it was set back nobody knows: what it shows was drawn at any time. */
-static void a_counter_that_was_set_to_half_adds_nothing(void **state)
+TEST_WITH(a_counter_that_was_set_to_half_adds_nothing, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 1000000000);
@@ -404,19 +370,7 @@ static void a_counter_that_was_set_to_half_adds_nothing(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 100, 1e-9);
 }
 
-static void without_a_range_a_drop_adds_nothing(void **state)
-{
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0", RANGE - 4000000);
-    gpu_machine_remove(machine, "sys/class/powercap/intel-rapl:0/max_energy_range_uj");
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 6000000);
-    assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
-    set(machine, "intel-rapl:0", 16000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
-}
-
-static void a_failed_reading_is_none_and_its_energy_is_not_lost(void **state)
+TEST_WITH(a_failed_reading_is_none_and_its_energy_is_not_lost, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 50000000);
@@ -430,7 +384,7 @@ static void a_failed_reading_is_none_and_its_energy_is_not_lost(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 20 + 25, 1e-9);
 }
 
-static void one_package_that_cannot_be_read_leaves_no_part_of_a_sum(void **state)
+TEST_WITH(one_package_that_cannot_be_read_leaves_no_part_of_a_sum, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 50000000);
@@ -443,7 +397,7 @@ static void one_package_that_cannot_be_read_leaves_no_part_of_a_sum(void **state
     assert_close(machine->snapshot.system[GT_DRAM_ENERGY], 2, 1e-9);
 }
 
-static void amd_packages_have_no_memory(void **state)
+TEST_WITH(amd_packages_have_no_memory, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 0);
@@ -455,7 +409,7 @@ static void amd_packages_have_no_memory(void **state)
     assert_true(isnan(machine->snapshot.system[GT_DRAM_ENERGY]));
 }
 
-static void no_counter_is_absent_and_nothing_is_guessed(void **state)
+TEST_WITH(no_counter_is_absent_and_nothing_is_guessed, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_ABSENT);
@@ -463,9 +417,8 @@ static void no_counter_is_absent_and_nothing_is_guessed(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_ABSENT);
 }
 
-static void a_counter_that_wraps_every_two_seconds_loses_nothing(void **state)
+TEST_WITH(a_counter_that_wraps_every_two_seconds_loses_nothing, gpu_machine_setup, gpu_machine_teardown)
 {
-    (void)state;
     struct gt_rapl_zone zone = {.unit = 1e-6, .range = 500000000};
     uint64_t truth = 0;
     gt_rapl_advance(&zone, 0, 1);
@@ -478,7 +431,7 @@ static void a_counter_that_wraps_every_two_seconds_loses_nothing(void **state)
     assert_int_equal(zone.wraps, truth / zone.range);
 }
 
-static void registers_are_not_read(void **state)
+TEST_WITH(registers_are_not_read, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     gpu_machine_file(machine, "dev/cpu/0/msr", "%s", "");
@@ -487,7 +440,7 @@ static void registers_are_not_read(void **state)
     assert_string_equal(machine->availability.remedy, "sudo modprobe -a rapl intel_rapl_msr");
 }
 
-static void a_counter_that_stands_still_has_no_figure(void **state)
+TEST_WITH(a_counter_that_stands_still_has_no_figure, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 5000000);
@@ -508,7 +461,7 @@ static void a_counter_that_stands_still_has_no_figure(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_DRAM_ENERGY), 1, 1e-9);
 }
 
-static void a_platform_below_its_packages_is_left_out(void **state)
+TEST_WITH(a_platform_below_its_packages_is_left_out, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 0);
@@ -523,64 +476,4 @@ static void a_platform_below_its_packages_is_left_out(void **state)
     char text[200];
     machine->type->explain(machine->state, GT_PLATFORM_ENERGY, text, sizeof text);
     assert_non_null(strstr(text, "less than"));
-}
-
-static void each_way_says_whether_it_can_be_read(void **state)
-{
-    struct gpu_machine *machine = *state;
-    struct gt_availability each[GT_RAPL_INTERFACES], both, *powercap = &each[GT_RAPL_POWERCAP];
-    gt_rapl_survey(&machine->root, each, &both);
-    assert_int_equal(powercap->state, GT_ABSENT);
-    zone(machine, "intel-rapl:0", "package-0", 1);
-    gt_rapl_survey(&machine->root, each, &both);
-    assert_int_equal(powercap->state, GT_READY);
-    if (geteuid() == 0)
-        return; /* root reads it anyway */
-    char path[128];
-    snprintf(path, sizeof path, "%s/sys/class/powercap/intel-rapl:0/energy_uj", machine->path);
-    assert_int_equal(chmod(path, 0), 0);
-    gt_rapl_survey(&machine->root, each, &both);
-    assert_int_equal(powercap->state, GT_DENIED);
-    assert_non_null(strstr(powercap->remedy, "relay (opens"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, gpu_machine_setup, gpu_machine_teardown)
-        TEST(two_sockets_are_added_and_each_has_its_memory),
-        TEST(each_package_has_its_own_counters_and_parts),
-        TEST(one_package_is_not_told_apart),
-        TEST(the_platform_is_not_added_to_the_packages_in_it),
-        TEST(a_platform_that_each_package_shows_counts_once),
-        TEST(a_counter_that_was_set_back_says_that_it_lost_something),
-        TEST(one_of_several_that_stands_still_is_told),
-        TEST(the_only_one_that_stands_still_is_none_of_several),
-        TEST(a_counter_that_runs_backwards_does_not_stand_still),
-        TEST(a_counter_that_cannot_be_read_at_first_is_not_taken_for_a_virtual_one),
-        TEST(readings_too_far_apart_are_told),
-        TEST(the_copy_in_mmio_counts_once),
-        TEST(mmio_is_read_where_it_is_all_there_is),
-        TEST(mirrored_dies_are_one_meter),
-        TEST(dies_that_part_are_two_meters),
-        TEST(a_counter_that_wraps_goes_on),
-        TEST(a_counter_that_was_set_back_adds_no_range),
-        TEST(what_is_no_count_in_range_is_no_reading),
-        TEST(a_jump_that_no_power_explains_is_no_energy),
-        TEST(a_range_that_is_no_number_is_not_known),
-        TEST(a_counter_that_was_set_to_half_adds_nothing),
-        TEST(a_counter_that_was_made_anew_is_opened_anew),
-        TEST(a_counter_of_which_an_old_file_is_left_is_opened_anew),
-        TEST(without_a_range_a_drop_adds_nothing),
-        TEST(a_failed_reading_is_none_and_its_energy_is_not_lost),
-        TEST(one_package_that_cannot_be_read_leaves_no_part_of_a_sum),
-        TEST(amd_packages_have_no_memory),
-        TEST(no_counter_is_absent_and_nothing_is_guessed),
-        TEST(a_counter_that_wraps_every_two_seconds_loses_nothing),
-        TEST(registers_are_not_read),
-        TEST(a_counter_that_stands_still_has_no_figure),
-        TEST(a_platform_below_its_packages_is_left_out),
-        TEST(each_way_says_whether_it_can_be_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* RAPL counters by perf events, alone and beside powercap. */
 #include <fcntl.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "collect/energy/rapl.h"
-#include "support/figures.h"
 #include "support/gpu_machine.h"
+#include "support/test.h"
 
 static const char SCALE[] = "2.3283064365386962890625e-10"; /* 2^-32 J */
 
@@ -85,7 +77,7 @@ static void both(struct gpu_machine *machine)
     assert_string_equal(machine->availability.source, "RAPL by perf events and powercap");
 }
 
-static void events_of_each_package_are_added(void **state)
+TEST_WITH(events_of_each_package_are_added, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     events(machine, "0,4");
@@ -104,7 +96,7 @@ static void events_of_each_package_are_added(void **state)
     assert_close(machine->snapshot.system[GT_PLATFORM_ENERGY], 100, 1e-6);
 }
 
-static void dies_of_amd_read_one_counter(void **state)
+TEST_WITH(dies_of_amd_read_one_counter, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     gpu_machine_file(machine, "proc/cpuinfo", "vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n");
@@ -117,7 +109,7 @@ static void dies_of_amd_read_one_counter(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60 + 40, 1e-6);
 }
 
-static void dies_of_intel_have_a_counter_each(void **state)
+TEST_WITH(dies_of_intel_have_a_counter_each, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     gpu_machine_file(machine, "proc/cpuinfo", "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n");
@@ -130,7 +122,7 @@ static void dies_of_intel_have_a_counter_each(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60 + 50, 1e-6);
 }
 
-static void what_agrees_comes_from_perf_events(void **state)
+TEST_WITH(what_agrees_comes_from_perf_events, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     both(machine);
@@ -143,7 +135,7 @@ static void what_agrees_comes_from_perf_events(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 90, 1e-6);
 }
 
-static void what_disagrees_is_said(void **state)
+TEST_WITH(what_disagrees_is_said, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     both(machine);
@@ -153,7 +145,7 @@ static void what_disagrees_is_said(void **state)
     says(machine, "disagree on cpu_energy: 50 J and 60 J in 1 s, 16.7 % apart; perf events are used");
 }
 
-static void packages_below_their_cores_are_not_believed(void **state)
+TEST_WITH(packages_below_their_cores_are_not_believed, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     events(machine, "0");
@@ -174,7 +166,7 @@ static void packages_below_their_cores_are_not_believed(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 160, 1e-6); /* all of it: the first second, too */
 }
 
-static void no_package_draws_kilowatts(void **state)
+TEST_WITH(no_package_draws_kilowatts, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     both(machine);
@@ -187,7 +179,7 @@ static void no_package_draws_kilowatts(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY) - before, 50, 1e-6);
 }
 
-static void a_denied_event_leaves_powercap(void **state)
+TEST_WITH(a_denied_event_leaves_powercap, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     gpu_machine_file(machine, "proc/sys/kernel/perf_event_paranoid", "2\n");
@@ -207,7 +199,7 @@ static void a_denied_event_leaves_powercap(void **state)
     assert_string_equal(availability.reason, "only powercap can read the processor packages");
 }
 
-static void one_denied_package_leaves_no_part_of_a_sum(void **state)
+TEST_WITH(one_denied_package_leaves_no_part_of_a_sum, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     events(machine, "0,4");
@@ -222,7 +214,7 @@ static void one_denied_package_leaves_no_part_of_a_sum(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-6);
 }
 
-static void an_event_that_stands_still_leaves_powercap(void **state)
+TEST_WITH(an_event_that_stands_still_leaves_powercap, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gpu_machine *machine = *state;
     both(machine);
@@ -233,7 +225,7 @@ static void an_event_that_stands_still_leaves_powercap(void **state)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60, 1e-6);
 }
 
-static void odd_events_are_not_counted(void **state)
+TEST_WITH(odd_events_are_not_counted, gpu_machine_setup, gpu_machine_teardown)
 {
     static const struct {
         const char *event, *unit, *scale;
@@ -272,7 +264,7 @@ static void judge(struct gpu_machine *machine, double perf, double other, struct
     gt_rapl_close(&zones);
 }
 
-static void the_doctor_tells_the_difference(void **state)
+TEST_WITH(the_doctor_tells_the_difference, gpu_machine_setup, gpu_machine_teardown)
 {
     struct gt_availability each[GT_RAPL_INTERFACES], availability;
     gt_rapl_survey(&((struct gpu_machine *)*state)->root, each, &availability);
@@ -292,24 +284,4 @@ static void the_doctor_tells_the_difference(void **state)
     assert_string_equal(availability.reason, "by powercap the counters stand still, by perf events they do not");
     judge(*state, 0, 0, &availability);
     assert_non_null(strstr(availability.reason, "in both"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, gpu_machine_setup, gpu_machine_teardown)
-        TEST(events_of_each_package_are_added),
-        TEST(dies_of_amd_read_one_counter),
-        TEST(dies_of_intel_have_a_counter_each),
-        TEST(what_agrees_comes_from_perf_events),
-        TEST(what_disagrees_is_said),
-        TEST(packages_below_their_cores_are_not_believed),
-        TEST(no_package_draws_kilowatts),
-        TEST(a_denied_event_leaves_powercap),
-        TEST(one_denied_package_leaves_no_part_of_a_sum),
-        TEST(an_event_that_stands_still_leaves_powercap),
-        TEST(odd_events_are_not_counted),
-        TEST(the_doctor_tells_the_difference),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

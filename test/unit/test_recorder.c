@@ -1,19 +1,7 @@
 /* A recorder by a clock that is a number, on a made-up machine: nothing happens but what is asked for. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "record/recorder.h"
 #include "support/fake_proc.h"
-#include "support/figures.h"
+#include "support/test.h"
 
 enum { MAIN = 100, CHILD = 101 };
 
@@ -102,9 +90,8 @@ static size_t recorded(const struct bench *bench, double *elapsed)
 }
 
 /* A look and a reading between two samples count for peaks; samples alone are written down. */
-static void test_samples_are_recorded_and_looks_are_not(void **state)
+TEST(test_samples_are_recorded_and_looks_are_not)
 {
-    (void)state;
     struct bench bench;
     const double page = (double)sysconf(_SC_PAGESIZE);
     struct gt_recorder *recorder = &bench.recorder;
@@ -134,9 +121,8 @@ static void test_samples_are_recorded_and_looks_are_not(void **state)
     end(&bench);
 }
 
-static void test_setting_the_clock_moves_no_sample(void **state)
+TEST(test_setting_the_clock_moves_no_sample)
 {
-    (void)state;
     struct bench bench;
     struct gt_recording *recording;
     const struct gt_sample *sample;
@@ -158,9 +144,8 @@ static void test_setting_the_clock_moves_no_sample(void **state)
     end(&bench);
 }
 
-static void test_the_job_and_its_end(void **state)
+TEST(test_the_job_and_its_end)
 {
-    (void)state;
     struct bench bench;
     struct gt_recorder *recorder = &bench.recorder;
     pid_t pids[2];
@@ -184,31 +169,9 @@ static void test_the_job_and_its_end(void **state)
     end(&bench);
 }
 
-/* A recording that cannot be made is told once, and the job is measured. */
-static void test_a_recording_that_cannot_be_made(void **state)
-{
-    (void)state;
-    struct bench bench;
-    struct gt_error error = {0};
-    begin(&bench);
-    assert_string_equal(bench.said, ""); /* nobody asked for a GPU */
-    snprintf(bench.recorder.path, sizeof bench.recorder.path, "%s/none/none/run.sqlite", bench.folder);
-    for (int i = 0; i < 3; i++, pass(&bench, 1))
-        assert_int_equal(gt_recorder_read(&bench.recorder, true, NULL), 1);
-    char *first = strstr(bench.said, "none/run.sqlite");
-    assert_non_null(first);
-    assert_null(strstr(first + 1, "none/run.sqlite"));
-    assert_int_equal(gt_recorder_finish(&bench.recorder, &error), -ENOENT);
-    assert_non_null(strstr(error.text, "none/run.sqlite"));
-    assert_int_equal(bench.recorder.summary.samples, 3);
-    assert_true(bench.recorder.is_finished);
-    end(&bench);
-}
-
 /* Those that wait are in whatever is asked for meanwhile. */
-static void test_frequent_samples_are_recorded_together(void **state)
+TEST(test_frequent_samples_are_recorded_together)
 {
-    (void)state;
     struct bench bench;
     struct gt_outcome outcome = {0};
     const double page = (double)sysconf(_SC_PAGESIZE);
@@ -230,16 +193,4 @@ static void test_frequent_samples_are_recorded_together(void **state)
     assert_int_equal(bench.recorder.summary.samples, 25);
     assert_int_equal(recorded(&bench, &elapsed), 25);
     end(&bench);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples_are_recorded_and_looks_are_not),
-        cmocka_unit_test(test_setting_the_clock_moves_no_sample),
-        cmocka_unit_test(test_the_job_and_its_end),
-        cmocka_unit_test(test_frequent_samples_are_recorded_together),
-        cmocka_unit_test(test_a_recording_that_cannot_be_made),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

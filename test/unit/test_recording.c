@@ -1,20 +1,9 @@
 /* Reading recordings that others wrote, or that something has happened to. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "support/folder.h"
 #include "support/recorder.h"
+#include "support/test.h"
 
 #define STATIC                                                                                                        \
     "ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,gpu_ram_system_capacity,system_core_count,n_expected_cores," \
@@ -29,9 +18,8 @@ static const char *put(const char *name, const char *text)
 
 /* ---- The original's files ------------------------------------------------------------------------------------ */
 
-static void the_originals_files_are_read(void **state)
+TEST_WITH(the_originals_files_are_read, folder_make, folder_remove)
 {
-    (void)state;
     static const struct {
         const char *path;
         int samples;
@@ -71,9 +59,8 @@ static void the_originals_files_are_read(void **state)
 
 /* ---- Texts --------------------------------------------------------------------------------------------------- */
 
-static void columns_may_come_in_any_order_and_some_be_missing(void **state)
+TEST_WITH(columns_may_come_in_any_order_and_some_be_missing, folder_make, folder_remove)
 {
-    (void)state;
     const char *path = put("a.csv", STATIC "unknown,timestamp,main_n_threads,cpu_main_hardware_utilization_percent,"
                                            "main_ram\r\n"
                                            "word,1700000000.5,3,45.5,97.112064\r\n"
@@ -95,9 +82,8 @@ static void columns_may_come_in_any_order_and_some_be_missing(void **state)
     gt_recording_close(recording);
 }
 
-static void a_row_that_was_never_finished_is_left_out_and_counted(void **state)
+TEST_WITH(a_row_that_was_never_finished_is_left_out_and_counted, folder_make, folder_remove)
 {
-    (void)state;
     static const char whole[] = STATIC "timestamp,main_ram\r\n1.5,1\r\n2.5,2\r\n";
     static const char *const torn[] = {"3.5,123", "3.5,", "3.5", "3", "3.5,12\r"};
     for (size_t i = 0; i < sizeof torn / sizeof *torn; i++) {
@@ -117,9 +103,8 @@ static void a_row_that_was_never_finished_is_left_out_and_counted(void **state)
 }
 
 /* Every length of a recording is some moment of a kill in the middle of a write. */
-static void every_prefix_of_a_recording_is_read_or_refused(void **state)
+TEST_WITH(every_prefix_of_a_recording_is_read_or_refused, folder_make, folder_remove)
 {
-    (void)state;
     recorder_write(folder_path("a.csv"), 2, false);
     static char text[20000];
     FILE *file = fopen(folder_path("a.csv"), "re");
@@ -148,9 +133,8 @@ static void every_prefix_of_a_recording_is_read_or_refused(void **state)
     }
 }
 
-static void bad_rows_are_named_and_may_be_passed_over(void **state)
+TEST_WITH(bad_rows_are_named_and_may_be_passed_over, folder_make, folder_remove)
 {
-    (void)state;
     static const struct {
         const char *row, *named;
     } rows[] = {
@@ -181,9 +165,8 @@ static void bad_rows_are_named_and_may_be_passed_over(void **state)
     }
 }
 
-static void what_is_no_recording_is_refused(void **state)
+TEST_WITH(what_is_no_recording_is_refused, folder_make, folder_remove)
 {
-    (void)state;
     static const struct {
         const char *name, *text, *named;
     } files[] = {
@@ -214,9 +197,8 @@ static void what_is_no_recording_is_refused(void **state)
     }
 }
 
-static void a_missing_file_is_not_made(void **state)
+TEST_WITH(a_missing_file_is_not_made, folder_make, folder_remove)
 {
-    (void)state;
     static const char *const names[] = {"none.csv", "none.sqlite"};
     for (int i = 0; i < 2; i++) {
         struct gt_error error = {0};
@@ -246,9 +228,8 @@ static const char *make_database(const char *sql)
     "CREATE TABLE static_data (ram_unit, gpu_ram_unit, time_unit, system_core_count INTEGER, system_gpu_count);" \
     "INSERT INTO static_data VALUES ('bytes', 'bytes', 'hours', '4', 0);"
 
-static void column_types_do_not_matter(void **state)
+TEST_WITH(column_types_do_not_matter, folder_make, folder_remove)
 {
-    (void)state;
     const char *path = make_database(
         TABLES "CREATE TABLE data (main_ram TEXT, system_ram BLOB, \"combined_swap\" INTEGER, timestamp REAL);"
                "INSERT INTO data VALUES ('1.5', 2, 3.5, 10), (4, NULL, 5, '11.5');");
@@ -270,9 +251,8 @@ static void column_types_do_not_matter(void **state)
     gt_recording_close(recording);
 }
 
-static void bad_cells_are_named_and_may_be_passed_over(void **state)
+TEST_WITH(bad_cells_are_named_and_may_be_passed_over, folder_make, folder_remove)
 {
-    (void)state;
     static const struct {
         const char *row, *named;
     } rows[] = {
@@ -300,9 +280,8 @@ static void bad_cells_are_named_and_may_be_passed_over(void **state)
     }
 }
 
-static void other_databases_are_refused(void **state)
+TEST_WITH(other_databases_are_refused, folder_make, folder_remove)
 {
-    (void)state;
     static const struct {
         const char *sql, *named;
     } databases[] = {
@@ -326,9 +305,8 @@ static void other_databases_are_refused(void **state)
     }
 }
 
-static void a_database_without_samples_is_a_recording(void **state)
+TEST_WITH(a_database_without_samples_is_a_recording, folder_make, folder_remove)
 {
-    (void)state;
     struct gt_recording *recording;
     const struct gt_sample *sample;
     assert_int_equal(gt_recording_open(&recording, make_database(TABLES), NULL), 0);
@@ -338,9 +316,8 @@ static void a_database_without_samples_is_a_recording(void **state)
 }
 
 /* Pages overwritten in the middle: an error that names the file, or fewer rows, and no crash. */
-static void a_damaged_database_is_told(void **state)
+TEST_WITH(a_damaged_database_is_told, folder_make, folder_remove)
 {
-    (void)state;
     const char *path = folder_path("a.sqlite");
     recorder_write(path, 300, false);
     FILE *file = fopen(path, "r+e");
@@ -361,24 +338,4 @@ static void a_damaged_database_is_told(void **state)
     assert_int_equal(status, -EIO);
     assert_non_null(strstr(error.text, "a.sqlite"));
     gt_recording_close(recording);
-}
-
-int main(void)
-{
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(the_originals_files_are_read),
-        IN_FOLDER(columns_may_come_in_any_order_and_some_be_missing),
-        IN_FOLDER(a_row_that_was_never_finished_is_left_out_and_counted),
-        IN_FOLDER(every_prefix_of_a_recording_is_read_or_refused),
-        IN_FOLDER(bad_rows_are_named_and_may_be_passed_over),
-        IN_FOLDER(what_is_no_recording_is_refused),
-        IN_FOLDER(a_missing_file_is_not_made),
-        IN_FOLDER(column_types_do_not_matter),
-        IN_FOLDER(bad_cells_are_named_and_may_be_passed_over),
-        IN_FOLDER(other_databases_are_refused),
-        IN_FOLDER(a_database_without_samples_is_a_recording),
-        IN_FOLDER(a_damaged_database_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

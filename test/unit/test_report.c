@@ -1,21 +1,10 @@
 /* The report model and its formats. */
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "report/format.h"
 #include "support/reports.h"
+#include "support/test.h"
 
 static struct gt_report *sample_report(void)
 {
@@ -46,113 +35,8 @@ static struct gt_report *sample_report(void)
     return report;
 }
 
-static void test_text(void **state)
+TEST(test_markdown_escapes)
 {
-    (void)state;
-    struct gt_report *report = sample_report();
-    assert_writes(report, "text",
-                  "Max RAM:\n"
-                  "   Unit: gigabytes\n"
-                  "   System capacity: 67.254\n"
-                  "   Main:\n"
-                  "      Total RSS: 0.0\n"
-                  "      Private RSS: n/a\n"
-                  "   Threads: 3\n"
-                  "   Processes: n/a\n"
-                  "   Complete: yes\n"
-                  "Advice: Sleep more\n"
-                  "GPUs:\n"
-                  "   Name    Memory (bytes)  Index\n"
-                  "   a, \"b\"             1.5      7\n"
-                  "   n/a                n/a    n/a\n");
-    gt_report_free(report);
-}
-
-static void test_json(void **state)
-{
-    (void)state;
-    struct gt_report *report = sample_report();
-    assert_writes(report, "json",
-                  "{\n"
-                  " \"max_ram\": {\n"
-                  "  \"unit\": \"gigabytes\",\n"
-                  "  \"system_capacity\": 67.254165504,\n"
-                  "  \"main\": {\n"
-                  "   \"total_rss\": 0.0004,\n"
-                  "   \"private_rss\": null\n"
-                  "  },\n"
-                  "  \"threads\": 3,\n"
-                  "  \"processes\": null,\n"
-                  "  \"complete\": true\n"
-                  " },\n"
-                  " \"origin\": null,\n"
-                  " \"gpus\": [\n"
-                  "  {\n"
-                  "   \"name\": \"a, \\\"b\\\"\",\n"
-                  "   \"memory\": 1.5,\n"
-                  "   \"index\": 7\n"
-                  "  },\n"
-                  "  {\n"
-                  "   \"name\": null,\n"
-                  "   \"memory\": null,\n"
-                  "   \"index\": null\n"
-                  "  }\n"
-                  " ]\n"
-                  "}\n");
-    gt_report_free(report);
-}
-
-static void test_csv_figures(void **state)
-{
-    (void)state;
-    struct gt_report *report = sample_report();
-    assert_writes(report, "csv",
-                  "key,value,unit\n"
-                  "max_ram.unit,gigabytes,\n"
-                  "max_ram.system_capacity,67.254165504,\n"
-                  "max_ram.main.total_rss,0.0004,\n"
-                  "max_ram.main.private_rss,,\n"
-                  "max_ram.threads,3,\n"
-                  "max_ram.processes,,\n"
-                  "max_ram.complete,true,\n"
-                  "origin,,\n"
-                  "gpus.0.name,\"a, \"\"b\"\"\",\n"
-                  "gpus.0.memory,1.5,bytes\n"
-                  "gpus.0.index,7,\n"
-                  "gpus.1.name,,\n"
-                  "gpus.1.memory,,bytes\n"
-                  "gpus.1.index,,\n");
-    gt_report_free(report);
-}
-
-static void test_markdown(void **state)
-{
-    (void)state;
-    struct gt_report *report = sample_report();
-    assert_writes(report, "markdown",
-                  "| | |\n| --- | ---: |\n| Advice | Sleep more |\n\n"
-                  "## Max RAM\n\n"
-                  "| | |\n| --- | ---: |\n"
-                  "| Unit | gigabytes |\n"
-                  "| System capacity | 67.254 |\n"
-                  "| Threads | 3 |\n"
-                  "| Processes | n/a |\n"
-                  "| Complete | yes |\n\n"
-                  "### Main\n\n"
-                  "| | |\n| --- | ---: |\n"
-                  "| Total RSS | 0.0 |\n"
-                  "| Private RSS | n/a |\n\n"
-                  "## GPUs\n\n"
-                  "| Name | Memory (bytes) | Index |\n"
-                  "| --- | ---: | ---: |\n"
-                  "| a, \"b\" | 1.5 | 7 |\n"
-                  "| n/a | n/a | n/a |\n\n");
-    gt_report_free(report);
-}
-
-static void test_markdown_escapes(void **state)
-{
-    (void)state;
     struct gt_report *report = report_of("sample");
     gt_report_text(gt_report_root(report), "name", "Na|me", "<b>*x*</b>\n`y`");
     assert_writes(report, "markdown", "| | |\n| --- | ---: |\n| Na\\|me | &lt;b>\\*x\\*&lt;/b>\\\\n\\`y\\` |\n\n");
@@ -167,33 +51,8 @@ static struct gt_buffer html_of(const struct gt_report *report)
     return out;
 }
 
-static void test_sections_alike_make_one_table(void **state)
+TEST(test_pickle)
 {
-    (void)state;
-    struct gt_report *report = report_of("sample");
-    struct gt_node *ram = gt_report_section(gt_report_root(report), "ram", "RAM");
-    static const char *const names[] = {"main", "other", "odd"};
-    for (int i = 0; i < 3; i++) {
-        struct gt_node *section = gt_report_section(ram, names[i], names[i]);
-        gt_report_number(section, "total", "Total", i + 0.5, "");
-        gt_report_text(section, i < 2 ? "state" : "mood", "State", "a");
-    }
-    assert_writes(report, "markdown",
-                  "## RAM\n\n"
-                  "|  | Total | State |\n| --- | ---: | --- |\n| main | 0.5 | a |\n| other | 1.5 | a |\n\n"
-                  "### odd\n\n"
-                  "| | |\n| --- | ---: |\n| Total | 2.5 |\n| State | a |\n\n");
-    struct gt_buffer page = html_of(report);
-    assert_non_null(strstr(page.data, "<th scope=\"row\">other</th><td>1.5</td><td class=\"t\">a</td></tr>\n</tbody>"));
-    assert_null(strstr(page.data, "<h3>main</h3>"));
-    assert_non_null(strstr(page.data, "<h3>odd</h3>"));
-    gt_buffer_release(&page);
-    gt_report_free(report);
-}
-
-static void test_pickle(void **state)
-{
-    (void)state;
     struct gt_report *report = report_of("sample");
     struct gt_node *root = gt_report_root(report);
     gt_report_integer(root, "a", "A", -2, "");
@@ -216,32 +75,8 @@ static void test_pickle(void **state)
     gt_report_free(report);
 }
 
-static void test_html(void **state)
+TEST(test_html_charts)
 {
-    (void)state;
-    struct gt_report *report = sample_report();
-    struct gt_buffer page = html_of(report);
-    static const char *const parts[] = {
-        "<title>Sample</title>",
-        "<h2>Max RAM</h2>",
-        "<tr><th scope=\"row\">System capacity</th><td>67.254</td></tr>",
-        "<tr><th scope=\"row\">Processes</th><td>n/a</td></tr>",
-        "<th scope=\"col\" title=\"Memory (bytes)\" data-v=\"Memory (bytes)\">Memory</th>",
-        "<td class=\"t\">a, &quot;b&quot;</td><td title=\"1.5 bytes\" data-v=\"1.5\">2 B</td><td>7</td>",
-        "Sleep more",
-    };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (!strstr(page.data, parts[i]))
-            fail_msg("the page lacks %s", parts[i]);
-    assert_null(strstr(page.data, "Origin")); /* only data */
-    assert_null(strstr(page.data, "://"));    /* nothing from elsewhere */
-    gt_buffer_release(&page);
-    gt_report_free(report);
-}
-
-static void test_html_charts(void **state)
-{
-    (void)state;
     struct gt_report *report = report_of("timeline");
     struct gt_node *series = gt_report_series(gt_report_root(report), "ram", "RAM <b>", "seconds", "bytes");
     gt_series_line(series, "main", "Main");
@@ -278,9 +113,8 @@ static void test_html_charts(void **state)
 }
 
 /* The points of a line with a course are means, between which its extremes are lost. */
-static void test_a_picture_is_described_by_its_data(void **state)
+TEST(test_a_picture_is_described_by_its_data)
 {
-    (void)state;
     struct gt_report *report = report_of("timeline");
     struct gt_node *series = gt_report_series(gt_report_root(report), "cpu", "CPU", "seconds", "cores");
     struct gt_course *course = gt_course_new(1000000000, 16, 1, false);
@@ -298,9 +132,8 @@ static void test_a_picture_is_described_by_its_data(void **state)
     gt_course_release(course);
 }
 
-static void test_series(void **state)
+TEST(test_series)
 {
-    (void)state;
     struct gt_report *report = report_of("timeline");
     struct gt_node *series = gt_report_series(gt_report_root(report), "ram", "RAM", "seconds", "bytes");
     assert_int_equal(gt_series_line(series, "main", "Main"), 0);
@@ -317,28 +150,13 @@ static void test_series(void **state)
     gt_report_free(report);
 }
 
-static void test_unknown_format(void **state)
+TEST(test_unknown_format)
 {
-    (void)state;
     struct gt_report *report = sample_report();
     struct gt_error error = {0};
     struct gt_buffer out = {0};
     assert_int_equal(gt_report_write(report, "jsn", &out, &error), -EINVAL);
     assert_non_null(strstr(error.text, "\"jsn\" is not an output format; choose text, json, "));
-    gt_report_free(report);
-}
-
-static void test_render(void **state)
-{
-    (void)state;
-    struct gt_report *report = report_of("sample");
-    gt_report_integer(gt_report_root(report), "a", "A", 1, "");
-    char *text;
-    size_t length;
-    assert_int_equal(gt_report_render(report, "text", &text, &length, NULL), 0);
-    assert_string_equal(text, "A: 1\n");
-    assert_int_equal(length, 5);
-    free(text);
     gt_report_free(report);
 }
 
@@ -349,9 +167,8 @@ static struct gt_report *one_fact(const char *title, int64_t value)
     return report;
 }
 
-static void test_join(void **state)
+TEST(test_join)
 {
-    (void)state;
     struct gt_report *part[] = {one_fact("First", 1), one_fact("Second", 2)}, *joined, *alone;
     const char *names[] = {"a.csv", "b.csv"};
     assert_int_equal(gt_report_join(&joined, part, names, 2, NULL), 0);
@@ -371,25 +188,4 @@ static void test_join(void **state)
     assert_int_equal(gt_report_join(&joined, &alone, names, 1, NULL), -ENOMEM);
     gt_report_free(alone);
     assert_int_equal(gt_report_join(&joined, NULL, NULL, 0, NULL), -EINVAL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_csv_figures),
-        cmocka_unit_test(test_markdown),
-        cmocka_unit_test(test_markdown_escapes),
-        cmocka_unit_test(test_pickle),
-        cmocka_unit_test(test_sections_alike_make_one_table),
-        cmocka_unit_test(test_html),
-        cmocka_unit_test(test_html_charts),
-        cmocka_unit_test(test_a_picture_is_described_by_its_data),
-        cmocka_unit_test(test_series),
-        cmocka_unit_test(test_unknown_format),
-        cmocka_unit_test(test_join),
-        cmocka_unit_test(test_render),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

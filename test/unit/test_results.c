@@ -1,18 +1,7 @@
 /* Results in JSON that are not in a file, as a report again. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "api/python.h"
 #include "gpu_tracker.h"
+#include "support/test.h"
 
 static char *text_of(const char *type, const char *json)
 {
@@ -33,9 +22,8 @@ static void check(const char *type, const char *json, const char *expected)
     free(text);
 }
 
-static void test_a_block(void **state)
+TEST(test_a_block)
 {
-    (void)state;
     check("code_block_results",
           "{\"name\": \"a\", \"num_timepoints\": 2, \"num_calls\": 1, \"num_non_empty_calls\": 1,"
           "\"compute_time\": {\"min\": 0.5, \"max\": null},"
@@ -45,9 +33,8 @@ static void test_a_block(void **state)
           "Resource Usage:\n\t          min  max\n\tmain_ram  1.0  2.5\n\tthreads   3.0  n/a\n");
 }
 
-static void test_a_comparison(void **state)
+TEST(test_a_comparison)
 {
-    (void)state;
     char *text = text_of("comparison_results",
                          "{\"overall_resource_usage\": {\"main_ram\": {\"new\": 1.5, \"old\": 2.0}},"
                          "\"code_block_resource_usage\": {\"main_ram\": {\"my_block\": {\"new\": 1.0}}},"
@@ -58,39 +45,26 @@ static void test_a_comparison(void **state)
 }
 
 /* Anybody may have put the object together. */
-static void test_trees_of_other_shapes(void **state)
+TEST(test_trees_of_other_shapes)
 {
     static const char *const trees[] = {
         "{}", "[]", "{\"overall\": 3, \"static_data\": [], \"code_block_results\": {}}",
         "{\"overall\": {\"a\": 1, \"b\": {\"min\": \"x\"}}, \"code_block_results\": [1, null, {\"name\": 5}]}",
         "{\"overall_resource_usage\": {\"a\": 1}, \"code_block_resource_usage\": {\"a\": {\"b\": 1}}}"};
     static const char *const types[] = {"sub_tracking_results", "code_block_results", "comparison_results"};
-    (void)state;
     for (size_t i = 0; i < sizeof trees / sizeof *trees; i++)
         for (size_t k = 0; k < sizeof types / sizeof *types; k++)
             free(text_of(types[k], trees[i]));
 }
 
-static void test_what_is_refused(void **state)
+TEST(test_what_is_refused)
 {
     struct gt_error error = {0};
     struct gt_report *report = NULL;
-    (void)state;
     assert_int_equal(gt_results_report(&report, "comparison_results", "{", &error), -EBADMSG);
     assert_non_null(strstr(error.text, "not JSON"));
     error = (struct gt_error){0};
     assert_int_equal(gt_results_report(&report, "resource_usage", "{}", &error), -EINVAL);
     assert_non_null(strstr(error.text, "resource_usage"));
     assert_null(report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_block),
-        cmocka_unit_test(test_a_comparison),
-        cmocka_unit_test(test_trees_of_other_shapes),
-        cmocka_unit_test(test_what_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,6 @@
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/number.h"
 #include "query/rows.h"
-#include "support/figures.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 
 static int begin(void **state)
 {
@@ -70,7 +59,7 @@ static struct gt_rows random_rows(struct gt_query *query, size_t count, unsigned
 /* ---- order -------------------------------------------------------------------------------------------------------- */
 
 /* Few rows are compared, many are sorted by their digits. */
-static void rows_are_sorted_by_several_columns(void **state)
+TEST_WITH(rows_are_sorted_by_several_columns, begin, end)
 {
     for (size_t count = 1; count < FEWER(20000, 4000); count = count * 5 + 3) {
         struct gt_rows rows = random_rows(*state, count, (unsigned)count);
@@ -95,7 +84,7 @@ static void rows_are_sorted_by_several_columns(void **state)
     }
 }
 
-static void sorted_rows_stay_where_they_are(void **state)
+TEST_WITH(sorted_rows_stay_where_they_are, begin, end)
 {
     struct gt_rows rows = ROWS(*state, {1, 1, 0, 1, 0}, {2, 1, 0, 1, 0});
     const uint32_t *node = gt_rows_keys(&rows, "node");
@@ -103,7 +92,7 @@ static void sorted_rows_stay_where_they_are(void **state)
     assert_ptr_equal(gt_rows_keys(&rows, "node"), node);
 }
 
-static void filtered_rows_keep_their_order(void **state)
+TEST_WITH(filtered_rows_keep_their_order, begin, end)
 {
     struct gt_rows rows = ROWS(*state, {3, 0, 0, 1, 0}, {2, 0, 0, 1, 0}, {1, 0, 0, 1, 0});
     struct gt_rows kept = gt_rows_filter(&rows, (const bool[]){true, false, true});
@@ -117,7 +106,7 @@ static void filtered_rows_keep_their_order(void **state)
 
 /* ---- groups ------------------------------------------------------------------------------------------------------- */
 
-static void groups_have_all_aggregates(void **state)
+TEST_WITH(groups_have_all_aggregates, begin, end)
 {
     struct gt_rows rows = ROWS(*state, {1, 5, 10, 14, 2}, {0, 7, 0, 1, NAN}, {1, 6, 20, 21, 8}, {1, 5, 30, 37, NAN});
     struct gt_rows groups = gt_rows_group(
@@ -149,7 +138,7 @@ static void groups_have_all_aggregates(void **state)
     assert_close(gt_rows_reals(&groups, "p50_us")[1], 0.004, 0);
 }
 
-static void groups_agree_with_loops(void **state)
+TEST_WITH(groups_agree_with_loops, begin, end)
 {
     struct gt_rows rows = random_rows(*state, FEWER(30000, 3000), 7);
     const uint32_t *node = gt_rows_keys(&rows, "node"), *name = gt_rows_keys(&rows, "name");
@@ -169,7 +158,7 @@ static void groups_agree_with_loops(void **state)
     }
 }
 
-static void an_empty_list_of_keys_is_one_group(void **state)
+TEST_WITH(an_empty_list_of_keys_is_one_group, begin, end)
 {
     struct gt_rows rows = ROWS(*state, {1, 5, 10, 14, 2}, {0, 7, 0, 1, 3}), none = gt_rows_new(*state, 0);
     struct gt_rows all = gt_rows_group(&rows, "", GT_AGGREGATES(GT_COUNT("count")));
@@ -178,7 +167,7 @@ static void an_empty_list_of_keys_is_one_group(void **state)
     assert_int_equal(gt_rows_group(&none, "", GT_AGGREGATES(GT_COUNT("count"))).count, 0);
 }
 
-static void shares_are_of_their_group(void **state)
+TEST_WITH(shares_are_of_their_group, begin, end)
 {
     struct gt_rows rows = ROWS(*state, {1, 0, 0, 30, 0}, {2, 0, 0, 5, 0}, {1, 0, 0, 10, 0}, {3, 0, 0, 0, 0});
     gt_rows_share(&rows, "percent", "length", "node");
@@ -189,7 +178,7 @@ static void shares_are_of_their_group(void **state)
     assert_close(percent[3], NAN, 0);
 }
 
-static void differences_choose_rows(void **state)
+TEST_WITH(differences_choose_rows, begin, end)
 {
     struct gt_rows rows = ROWS(*state, {1, 5, 10, 14, 2}, {0, 7, 0, 1, 3});
     gt_rows_wholes(&rows, "end")[1] = GT_NO_WHOLE;
@@ -201,7 +190,7 @@ static void differences_choose_rows(void **state)
     assert_int_equal(gt_rows_above(&rows, "difference", (double)difference[0] - 1).count, 1);
 }
 
-static void a_value_chooses_rows(void **state)
+TEST_WITH(a_value_chooses_rows, begin, end)
 {
     struct gt_rows rows = ROWS(*state, {1, 5, 10, 14, 2}, {0, 7, 0, 1, NAN}, {1, 6, 3, 4, NAN});
     struct gt_rows of_one = gt_rows_where(&rows, "node", 1);
@@ -213,7 +202,7 @@ static void a_value_chooses_rows(void **state)
     assert_int_equal(gt_rows_known(&rows, "size").count, 1);
 }
 
-static void sums_of_missing_values_are_missing(void **state)
+TEST_WITH(sums_of_missing_values_are_missing, begin, end)
 {
     struct gt_rows rows = ROWS(*state, {1, 5, 10, 14, 2}, {0, 7, 0, 1, NAN}, {1, 6, 20, 21, NAN});
     gt_rows_wholes(&rows, "length")[1] = GT_NO_WHOLE;
@@ -227,7 +216,7 @@ static void sums_of_missing_values_are_missing(void **state)
 
 /* ---- tables that belong together ---------------------------------------------------------------------------------- */
 
-static void a_join_finds_rows_by_their_keys(void **state)
+TEST_WITH(a_join_finds_rows_by_their_keys, begin, end)
 {
     static const char *const words[] = {"none", "some", "all"};
     struct gt_rows rows = ROWS(*state, {3, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {3, 0, 0, 0, 0}, {2, 0, 0, 0, 0});
@@ -257,7 +246,7 @@ static void a_join_finds_rows_by_their_keys(void **state)
     assert_close(gt_rows_reals(&rows, "percent")[1], NAN, 0);
 }
 
-static void pairs_that_are_not_there_are_completed(void **state)
+TEST_WITH(pairs_that_are_not_there_are_completed, begin, end)
 {
     struct gt_rows rows = ROWS(*state, {2, 7, 0, 5, 0}, {1, 8, 0, 6, 0});
     struct gt_rows all = gt_rows_complete(&rows, "name", "node");
@@ -271,7 +260,7 @@ static void pairs_that_are_not_there_are_completed(void **state)
     assert_int_equal(length[3], 0);
 }
 
-static void a_union_has_each_key_once(void **state)
+TEST_WITH(a_union_has_each_key_once, begin, end)
 {
     struct gt_rows rows = ROWS(*state, {5, 0, 0, 0, 0}, {1, 0, 0, 0, 0}),
                    others = ROWS(*state, {5, 0, 0, 0, 0}, {3, 0, 0, 0, 0});
@@ -282,7 +271,7 @@ static void a_union_has_each_key_once(void **state)
     assert_int_equal(gt_rows_keys(&all, "node")[2], 5);
 }
 
-static void the_last_row_before_a_time_is_found(void **state)
+TEST_WITH(the_last_row_before_a_time_is_found, begin, end)
 {
     struct gt_rows calls = ROWS(*state, {1, 0, 10, 0, 0}, {1, 0, 20, 0, 0}, {2, 0, 5, 0, 0});
     struct gt_rows work = ROWS(*state, {1, 0, 9, 0, 0}, {1, 0, 20, 0, 0}, {1, 0, 99, 0, 0}, {2, 0, 6, 0, 0},
@@ -297,7 +286,7 @@ static void the_last_row_before_a_time_is_found(void **state)
 
 /* ---- intervals ---------------------------------------------------------------------------------------------------- */
 
-static void intervals_that_touch_become_one(void **state)
+TEST_WITH(intervals_that_touch_become_one, begin, end)
 {
     struct gt_rows rows = ROWS(*state, {1, 0, 5, 9, 0}, {1, 0, 0, 5, 0}, {1, 0, 12, 20, 0}, {1, 0, 13, 14, 0},
                                {2, 0, 3, 4, 0});
@@ -307,7 +296,7 @@ static void intervals_that_touch_become_one(void **state)
     assert_true(start[0] == 0 && last[0] == 9 && start[1] == 12 && last[1] == 20 && start[2] == 3 && last[2] == 4);
 }
 
-static void gaps_lie_between_them(void **state)
+TEST_WITH(gaps_lie_between_them, begin, end)
 {
     struct gt_rows rows = ROWS(*state, {1, 40, 0, 10, 0}, {1, 41, 2, 4, 0}, {1, 42, 15, 16, 0}, {1, 43, 16, 20, 0},
                                {2, 44, 100, 200, 0});
@@ -320,7 +309,7 @@ static void gaps_lie_between_them(void **state)
 }
 
 /* What intervals cover and the gaps between them come to the whole; nanosecond by nanosecond. */
-static void overlaps_agree_with_counting(void **state)
+TEST_WITH(overlaps_agree_with_counting, begin, end)
 {
     enum { FIRST = -50000, LAST = 50400 };
     struct gt_rows rows = random_rows(*state, 200, 3), other = random_rows(*state, 150, 4);
@@ -352,7 +341,7 @@ static void overlaps_agree_with_counting(void **state)
     assert_int_equal(whole, parts);
 }
 
-static void inner_intervals_know_those_around_them(void **state)
+TEST_WITH(inner_intervals_know_those_around_them, begin, end)
 {
     struct gt_rows rows = ROWS(*state, {1, 3, 2, 4, 0}, {1, 1, 0, 10, 0}, {1, 2, 0, 6, 0}, {1, 4, 7, 8, 0},
                                {2, 5, 3, 4, 0});
@@ -367,7 +356,7 @@ static void inner_intervals_know_those_around_them(void **state)
 
 /* ---- failures ----------------------------------------------------------------------------------------------------- */
 
-static void a_column_that_is_not_there_makes_the_query_fail(void **state)
+TEST_WITH(a_column_that_is_not_there_makes_the_query_fail, begin, end)
 {
     struct gt_rows rows = ROWS(*state, {1, 0, 0, 1, 0});
     assert_null(gt_rows_find(&rows, "nothing"));
@@ -383,7 +372,7 @@ static void a_column_that_is_not_there_makes_the_query_fail(void **state)
 }
 
 /* Nobody reads cells behind the last one, whichever table the rows are counted by. */
-static void rows_without_a_column_are_none(void **state)
+TEST_WITH(rows_without_a_column_are_none, begin, end)
 {
     struct gt_rows rows = random_rows(*state, 1000, 1), other = rows, again = rows;
     const int64_t *lengths = gt_rows_wholes(&rows, "lenght");
@@ -398,7 +387,7 @@ static void rows_without_a_column_are_none(void **state)
     assert_int_equal(again.count, 0);
 }
 
-static void problems_name_operator_and_column(void **state)
+TEST(problems_name_operator_and_column)
 {
     static const char *const problems[] = {"gt_rows_sort: no column 'lenght'",
                                            "gt_rows_group: no column 'lenght'",
@@ -407,7 +396,6 @@ static void problems_name_operator_and_column(void **state)
                                            "gt_rows_join: no column 'lenght'",
                                            "gt_rows_fill: no column 'lenght'",
                                            "gt_rows_reals: column 'node' is of another type"};
-    (void)state;
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
         struct gt_query *query = gt_query_new();
         struct gt_rows rows = ROWS(query, {1, 5, 10, 14, 2}, {0, 7, 0, 1, 3});
@@ -426,7 +414,7 @@ static void problems_name_operator_and_column(void **state)
     }
 }
 
-static void memory_that_cannot_be_had_makes_the_query_fail(void **state)
+TEST_WITH(memory_that_cannot_be_had_makes_the_query_fail, begin, end)
 {
     assert_null(gt_query_memory(*state, SIZE_MAX / 2, 16));
     assert_int_equal(gt_query_status(*state), -ENOMEM);
@@ -435,34 +423,4 @@ static void memory_that_cannot_be_had_makes_the_query_fail(void **state)
     gt_rows_add_wholes(&rows, "end");
     assert_int_equal(rows.count, 0);
     assert_int_equal(gt_rows_gaps(&rows, "", "start").count, 0);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(rows_are_sorted_by_several_columns),
-        TEST(sorted_rows_stay_where_they_are),
-        TEST(filtered_rows_keep_their_order),
-        TEST(groups_have_all_aggregates),
-        TEST(groups_agree_with_loops),
-        TEST(an_empty_list_of_keys_is_one_group),
-        TEST(shares_are_of_their_group),
-        TEST(differences_choose_rows),
-        TEST(a_value_chooses_rows),
-        TEST(sums_of_missing_values_are_missing),
-        TEST(a_join_finds_rows_by_their_keys),
-        TEST(pairs_that_are_not_there_are_completed),
-        TEST(a_union_has_each_key_once),
-        TEST(the_last_row_before_a_time_is_found),
-        TEST(intervals_that_touch_become_one),
-        TEST(gaps_lie_between_them),
-        TEST(overlaps_agree_with_counting),
-        TEST(inner_intervals_know_those_around_them),
-        TEST(a_column_that_is_not_there_makes_the_query_fail),
-        TEST(rows_without_a_column_are_none),
-        TEST(problems_name_operator_and_column),
-        TEST(memory_that_cannot_be_had_makes_the_query_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,12 @@
 /* gt_tracker_run: its ends, its hooks, and the children it waits for. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <errno.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "gpu_tracker.h"
-#include "support/figures.h"
+#include "support/test.h"
 
 struct listener {
     int samples, last_sample; /* how many, and the status of the last */
@@ -96,9 +88,8 @@ static double cpu_of_children(void)
 }
 
 /* A program of the caller's own gets what the command line has: totals by wait4, also of what the main process left behind. */
-static void test_children_are_waited_for(void **state)
+TEST(test_children_are_waited_for)
 {
-    (void)state;
     int gate[2];
     struct gt_tracker *tracker = NULL;
     struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
@@ -125,9 +116,8 @@ static void test_children_are_waited_for(void **state)
     close(gate[1]);
 }
 
-static void test_a_child_is_waited_for_without_a_tracker(void **state)
+TEST(test_a_child_is_waited_for_without_a_tracker)
 {
-    (void)state;
     pid_t pid = fork();
     if (pid == 0)
         _exit(5);
@@ -140,9 +130,8 @@ static void test_a_child_is_waited_for_without_a_tracker(void **state)
 }
 
 /* Of a process that somebody else waits for: its end is noticed at once, however far samples are apart. */
-static void test_a_process_that_ends(void **state)
+TEST(test_a_process_that_ends)
 {
-    (void)state;
     struct gt_tracker *tracker = NULL;
     struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
     struct listener listener = {.result = 0};
@@ -164,9 +153,8 @@ static void test_a_process_that_ends(void **state)
     }
 }
 
-static void test_hooks_end_a_run(void **state)
+TEST(test_hooks_end_a_run)
 {
-    (void)state;
     struct gt_tracker *tracker = NULL;
     struct listener listener = {.ready_fd = -1};
     struct gt_run_options run = hooked(&listener);
@@ -203,9 +191,8 @@ static void finish_it(void *context, int status, const struct gt_error *error)
     assert_int_equal(gt_tracker_finish(*(struct gt_tracker **)context, NULL), 0);
 }
 
-static void test_hooks_close_and_finish(void **state)
+TEST(test_hooks_close_and_finish)
 {
-    (void)state;
     struct gt_tracker *tracker = NULL;
     struct gt_run_options run = GT_INIT(struct gt_run_options);
     run.until = GT_UNTIL_ALL_END;
@@ -219,9 +206,8 @@ static void test_hooks_close_and_finish(void **state)
     assert_int_equal(gt_tracker_run(tracker, &run, NULL), -ECANCELED);
 }
 
-static void test_runs_that_cannot_be(void **state)
+TEST(test_runs_that_cannot_be)
 {
-    (void)state;
     struct gt_error error = {0};
     struct gt_run_options run = GT_INIT(struct gt_run_options);
     assert_int_equal(gt_tracker_run(NULL, &run, &error), -EINVAL);
@@ -233,13 +219,11 @@ static void test_runs_that_cannot_be(void **state)
     assert_string_equal(error.text, "a run takes at most 8 descriptors");
 }
 
-int main(void)
+static int limit_time(void **state)
 {
+    (void)state;
     alarm(60); /* a run without an end */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_children_are_waited_for), cmocka_unit_test(test_a_child_is_waited_for_without_a_tracker),
-        cmocka_unit_test(test_a_process_that_ends),     cmocka_unit_test(test_hooks_end_a_run),
-        cmocka_unit_test(test_hooks_close_and_finish),  cmocka_unit_test(test_runs_that_cannot_be),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+ALL_TESTS(limit_time, NULL)

@@ -1,14 +1,6 @@
 /* How figures grow with the size of what runs were given: lines, powers, odd runs, and what too few runs cannot tell. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "analyse/usage/scaling.h"
+#include "support/test.h"
 
 enum { RUNS = 8 };
 
@@ -18,9 +10,8 @@ static void is_near(double value, double expected, double share)
         fail_msg("%g is not near %g", value, expected);
 }
 
-static void test_line(void **state)
+TEST(test_line)
 {
-    (void)state;
     struct gt_scaling_point point[RUNS];
     struct gt_scaling scaling;
     for (int i = 0; i < RUNS; i++)
@@ -36,9 +27,8 @@ static void test_line(void **state)
     assert_true(far.high - far.low > near.high - near.low);
 }
 
-static void test_power(void **state)
+TEST(test_power)
 {
-    (void)state;
     struct gt_scaling_point point[RUNS];
     struct gt_scaling scaling;
     for (int i = 0; i < RUNS; i++)
@@ -50,9 +40,8 @@ static void test_power(void **state)
 }
 
 /* Every run lies in the interval at its own size. */
-static void test_interval_holds_the_runs(void **state)
+TEST(test_interval_holds_the_runs)
 {
-    (void)state;
     struct gt_scaling_point point[RUNS];
     struct gt_scaling scaling;
     for (int i = 0; i < RUNS; i++)
@@ -64,9 +53,8 @@ static void test_interval_holds_the_runs(void **state)
     }
 }
 
-static void test_too_few(void **state)
+TEST(test_too_few)
 {
-    (void)state;
     static const struct gt_scaling_point point[] = {{1, 1}, {2, 2}, {1, 1}, {2, 2}, {3, 3}};
     struct gt_scaling scaling;
     assert_int_equal(gt_scaling_fit(&scaling, point, 0), -EDOM);
@@ -74,15 +62,4 @@ static void test_too_few(void **state)
     assert_int_equal(gt_scaling_fit(&scaling, point + 2, 3), -EDOM);
     assert_int_equal(gt_scaling_fit(&scaling, point, 5), 0);
     is_near(gt_scaling_at(&scaling, 10).best, 10, 1e-9);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line),
-        cmocka_unit_test(test_power),
-        cmocka_unit_test(test_interval_holds_the_runs),
-        cmocka_unit_test(test_too_few),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* When what is due, by a clock that is a number. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "sample/schedule.h"
+#include "support/test.h"
 
 #define MS INT64_C(1000000)
 
@@ -19,9 +11,8 @@ static void run(struct gt_schedule *schedule, int64_t end, int count[GT_DUE_SAMP
         count[gt_schedule_take(schedule, now)]++;
 }
 
-static void a_sample_each_period_and_a_reading_each_second(void **state)
+TEST(a_sample_each_period_and_a_reading_each_second)
 {
-    (void)state;
     struct gt_schedule schedule;
     int count[GT_DUE_SAMPLE + 1] = {0};
     gt_schedule_start(&schedule, 0, 10000 * MS, true);
@@ -33,9 +24,8 @@ static void a_sample_each_period_and_a_reading_each_second(void **state)
     assert_int_equal(schedule.missed, 0);
 }
 
-static void a_birth_brings_one_look_at_once(void **state)
+TEST(a_birth_brings_one_look_at_once)
 {
-    (void)state;
     struct gt_schedule schedule;
     int count[GT_DUE_SAMPLE + 1] = {0};
     gt_schedule_start(&schedule, 0, 1000 * MS, true);
@@ -57,9 +47,8 @@ static void a_birth_brings_one_look_at_once(void **state)
     assert_int_equal(gt_schedule_next(&schedule), 500 * MS + (MS / 5 + 51 * MS) * 200 - 10000 * MS);
 }
 
-static void births_without_end_keep_to_the_budget(void **state)
+TEST(births_without_end_keep_to_the_budget)
 {
-    (void)state;
     struct gt_schedule schedule;
     int count[GT_DUE_SAMPLE + 1] = {0};
     gt_schedule_start(&schedule, 0, 1000 * MS, true);
@@ -73,9 +62,8 @@ static void births_without_end_keep_to_the_budget(void **state)
     assert_int_equal(count[GT_DUE_LOOK] + count[GT_DUE_READING] + count[GT_DUE_SAMPLE], 500 + 250);
 }
 
-static void a_look_that_costs_nothing_is_not_repeated_at_once(void **state)
+TEST(a_look_that_costs_nothing_is_not_repeated_at_once)
 {
-    (void)state;
     struct gt_schedule schedule;
     gt_schedule_start(&schedule, 0, 1000 * MS, true);
     assert_int_equal(gt_schedule_take(&schedule, 0), GT_DUE_SAMPLE);
@@ -84,9 +72,8 @@ static void a_look_that_costs_nothing_is_not_repeated_at_once(void **state)
     assert_int_equal(gt_schedule_next(&schedule), 2 * MS);
 }
 
-static void a_single_process_brings_no_looks(void **state)
+TEST(a_single_process_brings_no_looks)
 {
-    (void)state;
     struct gt_schedule schedule;
     int count[GT_DUE_SAMPLE + 1] = {0};
     gt_schedule_start(&schedule, 0, 1000 * MS, true);
@@ -112,9 +99,8 @@ static void run_several(int64_t period_ns, int64_t end, bool has_group, int64_t 
     }
 }
 
-static void several_processes_are_looked_at_every_50_ms(void **state)
+TEST(several_processes_are_looked_at_every_50_ms)
 {
-    (void)state;
     for (int has_group = 0; has_group < 2; has_group++) {
         int count[GT_DUE_SAMPLE + 1] = {0};
         run_several(10000 * MS, 1000 * MS, has_group, MS / 5, count);
@@ -125,9 +111,8 @@ static void several_processes_are_looked_at_every_50_ms(void **state)
 }
 
 /* A look of 1 ms is made every 200 ms, and 50 looks at the beginning are saved from 10 s before. */
-static void looks_that_cost_more_are_rarer_and_the_group_is_polled_meanwhile(void **state)
+TEST(looks_that_cost_more_are_rarer_and_the_group_is_polled_meanwhile)
 {
-    (void)state;
     for (int has_group = 0; has_group < 2; has_group++) {
         int count[GT_DUE_SAMPLE + 1] = {0};
         run_several(10000 * MS, 20000 * MS, has_group, MS, count);
@@ -136,9 +121,8 @@ static void looks_that_cost_more_are_rarer_and_the_group_is_polled_meanwhile(voi
     }
 }
 
-static void samples_that_are_close_enough_need_no_looks(void **state)
+TEST(samples_that_are_close_enough_need_no_looks)
 {
-    (void)state;
     int count[GT_DUE_SAMPLE + 1] = {0};
     run_several(50 * MS, 1000 * MS, true, 0, count);
     assert_int_equal(count[GT_DUE_SAMPLE], 20);
@@ -146,9 +130,8 @@ static void samples_that_are_close_enough_need_no_looks(void **state)
     assert_int_equal(count[GT_DUE_POLL], 0);
 }
 
-static void births_that_are_not_reported_are_searched_for(void **state)
+TEST(births_that_are_not_reported_are_searched_for)
 {
-    (void)state;
     struct gt_schedule schedule;
     int count[GT_DUE_SAMPLE + 1] = {0};
     gt_schedule_start(&schedule, 0, 1000 * MS, false);
@@ -160,9 +143,8 @@ static void births_that_are_not_reported_are_searched_for(void **state)
     assert_int_equal(count[GT_DUE_LOOK], 0); /* samples are looks enough */
 }
 
-static void missed_samples_are_counted_and_not_made_up_for(void **state)
+TEST(missed_samples_are_counted_and_not_made_up_for)
 {
-    (void)state;
     struct gt_schedule schedule;
     gt_schedule_start(&schedule, 0, 100 * MS, true);
     assert_int_equal(gt_schedule_take(&schedule, 0), GT_DUE_SAMPLE);
@@ -171,21 +153,4 @@ static void missed_samples_are_counted_and_not_made_up_for(void **state)
     assert_int_equal(schedule.sample_ns, 500 * MS);
     assert_int_equal(gt_schedule_take(&schedule, 590 * MS), GT_DUE_SAMPLE); /* in the place of the one at 600 */
     assert_int_equal(schedule.sample_ns, 700 * MS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sample_each_period_and_a_reading_each_second),
-        cmocka_unit_test(a_birth_brings_one_look_at_once),
-        cmocka_unit_test(births_without_end_keep_to_the_budget),
-        cmocka_unit_test(a_look_that_costs_nothing_is_not_repeated_at_once),
-        cmocka_unit_test(a_single_process_brings_no_looks),
-        cmocka_unit_test(several_processes_are_looked_at_every_50_ms),
-        cmocka_unit_test(looks_that_cost_more_are_rarer_and_the_group_is_polled_meanwhile),
-        cmocka_unit_test(samples_that_are_close_enough_need_no_looks),
-        cmocka_unit_test(births_that_are_not_reported_are_searched_for),
-        cmocka_unit_test(missed_samples_are_counted_and_not_made_up_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,5 @@
 /* Events of known shapes are read as others are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "trace/shapes.h"
 
 static const char *const events[] = {
@@ -73,11 +64,10 @@ static size_t change(char *text, size_t length, unsigned *seed)
     return length;
 }
 
-static void known_shapes_are_read_as_others_are(void **state)
+TEST(known_shapes_are_read_as_others_are)
 {
     struct gt_shapes *shapes;
     unsigned seed = 3;
-    (void)state;
     assert_int_equal(gt_shapes_open(&shapes), 0);
     for (int round = 0; round < 60000; round++) {
         const char *event = events[round % EVENTS];
@@ -95,11 +85,10 @@ static void known_shapes_are_read_as_others_are(void **state)
 }
 
 /* One shape too many, one text too long and one level too deep are read all the same. */
-static void not_all_shapes_are_learnt(void **state)
+TEST(not_all_shapes_are_learnt)
 {
     struct gt_shapes *shapes;
     char text[3000];
-    (void)state;
     assert_int_equal(gt_shapes_open(&shapes), 0);
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < 3000; i++) {
@@ -113,12 +102,11 @@ static void not_all_shapes_are_learnt(void **state)
     gt_shapes_close(shapes);
 }
 
-static void values_end_where_a_plain_reading_says(void **state)
+TEST(values_end_where_a_plain_reading_says)
 {
     static const char letters[] = "\"\\ \1\x1f -+.0123456789eEx\x80\xff";
     char text[100 + GT_SCAN_PAD];
     unsigned seed = 5;
-    (void)state;
     for (int round = 0; round < 50000; round++) {
         size_t length = 1 + (size_t)rand_r(&seed) % 80;
         bool is_number = round % 2;
@@ -138,14 +126,4 @@ static void values_end_where_a_plain_reading_says(void **state)
         else if (is_number && status < 0)
             assert_null(end);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_shapes_are_read_as_others_are),
-        cmocka_unit_test(not_all_shapes_are_learnt),
-        cmocka_unit_test(values_end_where_a_plain_reading_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* The tasks of srun: found by the control groups of the job and the mark in their environment, and no others. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "collect/cgroup/slurm.h"
 #include "sample/job_finder.h"
 #include "support/fake_proc.h"
+#include "support/test.h"
 
 #define VERSION_1 "sys/fs/cgroup/freezer/slurm_node/uid_1000/job_7"
 #define VERSION_2 "sys/fs/cgroup/system.slice/node_slurmstepd.scope/job_7"
@@ -99,10 +91,9 @@ static void expect_tasks(const struct machine *machine, const char *mark, int co
     gt_slurm_close(slurm);
 }
 
-static void test_version_1(void **state)
+TEST(test_version_1)
 {
     struct machine machine;
-    (void)state;
     begin(&machine);
     list(&machine, VERSION_1, "100\n");
     list(&machine, VERSION_1 "/step_batch", "100\n");
@@ -114,10 +105,9 @@ static void test_version_1(void **state)
     end(&machine);
 }
 
-static void test_version_2(void **state)
+TEST(test_version_2)
 {
     struct machine machine;
-    (void)state;
     begin(&machine);
     list(&machine, VERSION_2 "/step_0/slurm", "200\n");
     list(&machine, VERSION_2 "/step_0/user/task_0", "201\n202\n");
@@ -127,12 +117,11 @@ static void test_version_2(void **state)
 }
 
 /* Slurm 26.05 names the groups of a job otherwise. */
-static void test_own_group(void **state)
+TEST(test_own_group)
 {
     struct machine machine;
     static const char own[] =
         "1:name=systemd:/x\n0::/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_batch/user/task_0\n";
-    (void)state;
     begin(&machine);
     write_file(machine.folder, "proc/self/cgroup", own, strlen(own));
     list(&machine, "sys/fs/cgroup/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0/user/task_0", "201\n202\n");
@@ -141,12 +130,11 @@ static void test_own_group(void **state)
     end(&machine);
 }
 
-static void test_no_groups(void **state)
+TEST(test_no_groups)
 {
     struct machine machine;
     struct gt_slurm *slurm;
     struct gt_error error = {0};
-    (void)state;
     begin(&machine);
     list(&machine, "sys/fs/cgroup/freezer/slurm_node/uid_1000/job_70", "100\n");
     assert_int_equal(gt_slurm_open(&slurm, &machine.root, "7", 1000, "m.1", &error), -ENOENT);
@@ -156,13 +144,12 @@ static void test_no_groups(void **state)
 }
 
 /* Tasks that begin later, and their children, are members from the next look on. */
-static void test_tasks_become_members(void **state)
+TEST(test_tasks_become_members)
 {
     struct machine machine;
     struct gt_job_finder finder;
     struct gt_tree tree;
     struct gt_account account;
-    (void)state;
     begin(&machine);
     list(&machine, VERSION_1 "/step_batch", "100\n");
     gt_account_init(&account, 0);
@@ -179,16 +166,4 @@ static void test_tasks_become_members(void **state)
     gt_tree_close(&tree);
     gt_job_finder_close(&finder);
     end(&machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_version_1),
-        cmocka_unit_test(test_version_2),
-        cmocka_unit_test(test_own_group),
-        cmocka_unit_test(test_no_groups),
-        cmocka_unit_test(test_tasks_become_members),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,10 @@
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "store/type.h"
 #include "support/folder.h"
 #include "support/recorder.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 
 static const char *const names[] = {"a.csv", "a.sqlite", "it's \"one\"; 100%?#x.csv", "it's \"one\"; 100%?#x.sqlite"};
 enum { NAMES = sizeof names / sizeof *names };
@@ -36,9 +24,8 @@ static const char original_columns[] =
     "cpu_descendants_hardware_utilization_percent,cpu_combined_sum_utilization_percent,"
     "cpu_combined_hardware_utilization_percent,timestamp,";
 
-static void the_columns_begin_as_the_originals_and_cover_every_metric(void **state)
+TEST(the_columns_begin_as_the_originals_and_cover_every_metric)
 {
-    (void)state;
     static struct gt_columns columns;
     gt_store_columns(&columns, NULL);
     char joined[2000] = "";
@@ -66,9 +53,8 @@ static double value_of(const char *name, const struct gt_sample *sample, const s
     return gt_store_column_value(&columns.column[index], sample);
 }
 
-static void values_are_in_the_units_of_the_file(void **state)
+TEST(values_are_in_the_units_of_the_file)
 {
-    (void)state;
     struct gt_row rows[GT_FIXED_ROWS];
     for (int i = 0; i < GT_FIXED_ROWS; i++)
         gt_values_clear(rows[i].value);
@@ -190,9 +176,8 @@ static void check_recording(const char *path, int count, bool detail)
     gt_recording_close(recording);
 }
 
-static void what_was_written_is_read_back(void **state)
+TEST_WITH(what_was_written_is_read_back, folder_make, folder_remove)
 {
-    (void)state;
     for (int i = 0; i < NAMES; i++) {
         const char *path = folder_path(names[i]);
         recorder_write(path, 150, false);
@@ -201,9 +186,8 @@ static void what_was_written_is_read_back(void **state)
     assert_int_equal(folder_count(), NAMES); /* one file each */
 }
 
-static void details_are_read_back(void **state)
+TEST_WITH(details_are_read_back, folder_make, folder_remove)
 {
-    (void)state;
     for (int i = 0; i < NAMES; i++) {
         const char *path = folder_path(names[i]);
         recorder_write(path, 50, true);
@@ -215,9 +199,8 @@ static void details_are_read_back(void **state)
     assert_int_equal(access(folder_path("a.processes.csv"), F_OK), 0);
 }
 
-static void a_recording_without_samples_is_one(void **state)
+TEST_WITH(a_recording_without_samples_is_one, folder_make, folder_remove)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const char *path = folder_path(names[i]);
         recorder_write(path, 0, false);
@@ -238,9 +221,8 @@ static int arrived(const char *path)
     return count;
 }
 
-static void samples_arrive_soon_and_before_the_end(void **state)
+TEST_WITH(samples_arrive_soon_and_before_the_end, folder_make, folder_remove)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct gt_store_options options = {.path = folder_path(names[i]), .overwrite = true};
         struct gt_store *store;
@@ -258,9 +240,8 @@ static void samples_arrive_soon_and_before_the_end(void **state)
     assert_int_equal(folder_count(), 2);
 }
 
-static void chosen_columns_alone_are_read(void **state)
+TEST_WITH(chosen_columns_alone_are_read, folder_make, folder_remove)
 {
-    (void)state;
     static const char *const wanted[] = {"combined_swap", "cpu_main_hardware_utilization_percent"};
     static const char *const unknown[] = {"combined_ram", "combined_rams"};
     for (int i = 0; i < 2; i++) {
@@ -310,9 +291,8 @@ static int count_samples(const char *path, const char *column)
     return count;
 }
 
-static void a_full_queue_drops_samples_and_says_how_many(void **state)
+TEST_WITH(a_full_queue_drops_samples_and_says_how_many, folder_make, folder_remove)
 {
-    (void)state;
     enum { BATCHES = 3 };
     const int written = 30000;
     for (int i = 0; i < 2; i++) {
@@ -371,9 +351,8 @@ static void write_directly(const char *path, int count)
 }
 
 /* A row is about 80 numbers. The limits are generous; exact figures are for the benchmarks. */
-static void a_hundred_thousand_rows_are_quick(void **state)
+TEST_WITH(a_hundred_thousand_rows_are_quick, folder_make, folder_remove)
 {
-    (void)state;
     enum { ROWS = FEWER(100000, 10000) };
     double unit = print_numbers();
     for (int i = 0; i < 2; i++) {
@@ -389,21 +368,4 @@ static void a_hundred_thousand_rows_are_quick(void **state)
             fail_msg("%.2f s of CPU to write, %.2f s to read; the unit is %.2f s", between - before, after - between,
                      unit);
     }
-}
-
-int main(void)
-{
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_columns_begin_as_the_originals_and_cover_every_metric),
-        cmocka_unit_test(values_are_in_the_units_of_the_file),
-        IN_FOLDER(what_was_written_is_read_back),
-        IN_FOLDER(details_are_read_back),
-        IN_FOLDER(a_recording_without_samples_is_one),
-        IN_FOLDER(samples_arrive_soon_and_before_the_end),
-        IN_FOLDER(chosen_columns_alone_are_read),
-        IN_FOLDER(a_full_queue_drops_samples_and_says_how_many),
-        IN_FOLDER(a_hundred_thousand_rows_are_quick),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,13 @@
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/rank.h"
 #include "support/folder.h"
 #include "support/recorder.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 
 static int clear_environment(void **state)
 {
@@ -69,9 +58,8 @@ static void check_refused(const char *pattern, const char *named)
     assert_string_equal(path, "untouched");
 }
 
-static void placeholders_are_filled_in(void **state)
+TEST_WITH(placeholders_are_filled_in, clear_environment, NULL)
 {
-    (void)state;
     char host[100] = "", expected[200];
     gethostname(host, sizeof host - 1);
     check_path("a.csv", "a.csv");
@@ -90,36 +78,7 @@ static void placeholders_are_filled_in(void **state)
     check_path("%j-%r.csv", "77-3.csv");
 }
 
-/* A batch script of Slurm sets its rank 0 for all that it starts. */
-static void the_nearest_launcher_tells_the_rank(void **state)
-{
-    clear_environment(state);
-    setenv("SLURM_PROCID", "0", 1);
-    check_path("%r.csv", "0.csv");
-    assert_false(gt_rank_has_others());
-    setenv("PMI_RANK", "4", 1);
-    check_path("%r.csv", "4.csv");
-    assert_true(gt_rank_has_others());
-    setenv("PMI_SIZE", "1", 1);
-    assert_false(gt_rank_has_others());
-    setenv("OMPI_COMM_WORLD_RANK", "0", 1);
-    setenv("OMPI_COMM_WORLD_SIZE", "3", 1);
-    check_path("%r.csv", "0.csv");
-    assert_true(gt_rank_has_others());
-    setenv("RANK", "7", 1); /* of a pod, perhaps: torchrun sets others as well */
-    check_path("%r.csv", "0.csv");
-    setenv("LOCAL_WORLD_SIZE", "2", 1);
-    check_path("%r.csv", "7.csv");
-    clear_environment(state);
-    setenv("SLURM_PROCID", "2", 1);
-    setenv("SLURM_STEP_ID", "1", 1);
-    setenv("SLURM_STEP_NUM_TASKS", "8", 1);
-    setenv("RANK", "0", 1);
-    check_path("%r.csv", "2.csv");
-    assert_true(gt_rank_has_others());
-}
-
-static void elements_of_an_array_are_jobs_of_their_own(void **state)
+TEST(elements_of_an_array_are_jobs_of_their_own)
 {
     clear_environment(state);
     setenv("LSB_JOBID", "12", 1);
@@ -137,9 +96,8 @@ static void elements_of_an_array_are_jobs_of_their_own(void **state)
     check_path("%j.csv", "mine_too.csv");
 }
 
-static void what_cannot_be_filled_in_is_named(void **state)
+TEST_WITH(what_cannot_be_filled_in_is_named, clear_environment, NULL)
 {
-    (void)state;
     check_refused("a-%x.csv", "%x");
     check_refused("a.csv%", "%");
     check_refused("a-%j.csv", "%j");
@@ -165,9 +123,8 @@ static int check(const char *name, bool overwrite, bool detail, const char *name
     return status;
 }
 
-static void places_are_checked_and_nothing_is_made(void **state)
+TEST_WITH(places_are_checked_and_nothing_is_made, folder_make, folder_remove)
 {
-    (void)state;
     assert_int_equal(check("a.csv", false, true, ""), 0);
     assert_int_equal(folder_count(), 0);
     recorder_put(folder_path("a.sqlite"), "old", 3);
@@ -187,9 +144,8 @@ static void places_are_checked_and_nothing_is_made(void **state)
 }
 
 /* Its permissions say that root may write there. */
-static void a_folder_that_takes_no_files_is_found(void **state)
+TEST(a_folder_that_takes_no_files_is_found)
 {
-    (void)state;
     struct gt_error error = {0};
     struct gt_store_options options = {.path = "/proc/x.csv"};
     assert_true(gt_store_check(&options, &error) < 0);
@@ -207,9 +163,8 @@ static int check_as(uid_t user, const char *path)
     return WEXITSTATUS(status);
 }
 
-static void another_user_s_file_in_a_shared_folder_stays(void **state)
+TEST_WITH(another_user_s_file_in_a_shared_folder_stays, folder_make, folder_remove)
 {
-    (void)state;
     if (geteuid() != 0)
         skip();
     const char *path = folder_path("a.csv");
@@ -222,9 +177,8 @@ static void another_user_s_file_in_a_shared_folder_stays(void **state)
     assert_int_equal(check_as(1234, path), 0);
 }
 
-static void an_old_file_is_replaced_at_the_start_and_not_before(void **state)
+TEST_WITH(an_old_file_is_replaced_at_the_start_and_not_before, folder_make, folder_remove)
 {
-    (void)state;
     struct gt_store_options options = {.path = folder_path("a.sqlite"), .overwrite = false};
     struct gt_store *store;
     recorder_put(options.path, "old", 3);
@@ -239,9 +193,8 @@ static void an_old_file_is_replaced_at_the_start_and_not_before(void **state)
     assert_int_equal(folder_count(), 1);
 }
 
-static void the_folder_is_made(void **state)
+TEST_WITH(the_folder_is_made, folder_make, folder_remove)
 {
-    (void)state;
     struct gt_store_options options = {.path = folder_path("run-7/a.sqlite")};
     struct gt_store *store;
     assert_int_equal(gt_store_open(&store, &options, recorder_machine(true), NULL), 0);
@@ -254,9 +207,8 @@ static void the_folder_is_made(void **state)
 }
 
 /* Somebody's files, which SQLite would take for a new recording's. */
-static void files_beside_a_new_name_are_left_alone(void **state)
+TEST_WITH(files_beside_a_new_name_are_left_alone, folder_make, folder_remove)
 {
-    (void)state;
     static const char *const beside[] = {"a.sqlite-wal", "a.sqlite-shm", "a.sqlite-journal"};
     char path[200];
     struct gt_store_options options = {.path = path};
@@ -296,9 +248,8 @@ static void *put_links(void *context)
     return NULL;
 }
 
-static void a_link_put_in_the_way_is_not_followed(void **state)
+TEST_WITH(a_link_put_in_the_way_is_not_followed, folder_make, folder_remove)
 {
-    (void)state;
     struct link link;
     struct gt_store_options options = {.path = link.path, .overwrite = true};
     snprintf(link.victim, sizeof link.victim, "%s", folder_path("victim"));
@@ -318,23 +269,4 @@ static void a_link_put_in_the_way_is_not_followed(void **state)
     is_over = true;
     pthread_join(other, NULL);
     assert_int_equal(facts.st_size, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(placeholders_are_filled_in, clear_environment),
-        cmocka_unit_test(the_nearest_launcher_tells_the_rank),
-        cmocka_unit_test(elements_of_an_array_are_jobs_of_their_own),
-        cmocka_unit_test_setup_teardown(the_folder_is_made, folder_make, folder_remove),
-        cmocka_unit_test_setup(what_cannot_be_filled_in_is_named, clear_environment),
-        cmocka_unit_test_setup_teardown(places_are_checked_and_nothing_is_made, folder_make, folder_remove),
-        cmocka_unit_test(a_folder_that_takes_no_files_is_found),
-        cmocka_unit_test_setup_teardown(another_user_s_file_in_a_shared_folder_stays, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(an_old_file_is_replaced_at_the_start_and_not_before, folder_make,
-                                        folder_remove),
-        cmocka_unit_test_setup_teardown(files_beside_a_new_name_are_left_alone, folder_make, folder_remove),
-        cmocka_unit_test_setup_teardown(a_link_put_in_the_way_is_not_followed, folder_make, folder_remove),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,8 @@
 /* The list of processes in recordings, and the table that reports make of it. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "store/type.h"
 #include "support/folder.h"
 #include "support/recorder.h"
+#include "support/test.h"
 
 static const char *const names[] = {"a.csv", "a.sqlite"};
 enum { NAMES = 2 };
@@ -84,9 +72,8 @@ static void check_record(const struct gt_process_record *read, const struct gt_p
     assert_int_equal(read->rank, written->rank);
 }
 
-static void a_finished_recording_has_each_process_once(void **state)
+TEST_WITH(a_finished_recording_has_each_process_once, folder_make, folder_remove)
 {
-    (void)state;
     for (int i = 0; i < NAMES; i++) {
         write_recording(folder_path(names[i]));
         struct gt_recording *recording = opened(folder_path(names[i]));
@@ -110,9 +97,8 @@ static void a_finished_recording_has_each_process_once(void **state)
 }
 
 /* The tracker was killed: what had been told until then is there, the last of each. */
-static void an_unfinished_recording_has_what_was_known(void **state)
+TEST_WITH(an_unfinished_recording_has_what_was_known, folder_make, folder_remove)
 {
-    (void)state;
     for (int i = 0; i < NAMES; i++) {
         struct gt_store *store = open_with(folder_path(names[i]), true);
         struct gt_sample sample = *recorder_sample(1);
@@ -131,9 +117,8 @@ static void an_unfinished_recording_has_what_was_known(void **state)
     }
 }
 
-static void without_detail_there_is_no_list(void **state)
+TEST_WITH(without_detail_there_is_no_list, folder_make, folder_remove)
 {
-    (void)state;
     for (int i = 0; i < NAMES; i++) {
         struct gt_outcome outcome = recorder_outcome(1);
         assert_int_equal(gt_store_close(open_with(folder_path(names[i]), false), &outcome, NULL), 0);
@@ -144,9 +129,8 @@ static void without_detail_there_is_no_list(void **state)
     assert_int_equal(folder_count(), 2);
 }
 
-static void an_old_list_is_kept_unless_told(void **state)
+TEST_WITH(an_old_list_is_kept_unless_told, folder_make, folder_remove)
 {
-    (void)state;
     struct gt_store_options options = {.path = folder_path("a.csv"), .detail = true};
     recorder_put(folder_path("a.process_list.csv"), "old", 3);
     assert_int_equal(gt_store_check(&options, NULL), -EEXIST);
@@ -167,9 +151,8 @@ static size_t records_in(const char *list, int expected)
 }
 
 /* As others may leave it, or a writer that was killed. */
-static void odd_lists(void **state)
+TEST_WITH(odd_lists, folder_make, folder_remove)
 {
-    (void)state;
     write_recording(folder_path("a.csv"));
     assert_int_equal(records_in("", 0), 0);
     assert_int_equal(records_in("number,pid\n", 0), 0);
@@ -198,9 +181,8 @@ static void check_report(const char *path, const char *format, const char *expec
     gt_report_free(report);
 }
 
-static void reports_list_them_in_order(void **state)
+TEST_WITH(reports_list_them_in_order, folder_make, folder_remove)
 {
-    (void)state;
     for (int i = 0; i < NAMES; i++) {
         const char *path = folder_path(names[i]);
         write_recording(path);
@@ -223,18 +205,4 @@ static void reports_list_them_in_order(void **state)
         check_report(path, "csv", "process_list.2.end,0.625,seconds\n");
         check_report(path, "csv", "process_list.1.end,,seconds\n");
     }
-}
-
-int main(void)
-{
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(a_finished_recording_has_each_process_once),
-        IN_FOLDER(an_unfinished_recording_has_what_was_known),
-        IN_FOLDER(without_detail_there_is_no_list),
-        IN_FOLDER(an_old_list_is_kept_unless_told),
-        IN_FOLDER(odd_lists),
-        IN_FOLDER(reports_list_them_in_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,25 +1,14 @@
 /* What becomes of a recording when its writer is killed, the disk is full, or folders may not be written. */
-#include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "support/folder.h"
 #include "support/recorder.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 
 static const char *const names[] = {"a.csv", "a.sqlite"};
 
@@ -116,9 +105,8 @@ static int late_of(int rounds)
 }
 
 /* A busy machine may keep the writer from running: one round of eight may be late, and eight others may be better. */
-static void a_killed_recorder_loses_a_second_at_most(void **state)
+TEST_WITH(a_killed_recorder_loses_a_second_at_most, folder_make, folder_remove)
 {
-    (void)state;
     srand(20);
     int late = late_of(8);
     for (int i = 0; i < 10 && late > 1; i++)
@@ -126,9 +114,8 @@ static void a_killed_recorder_loses_a_second_at_most(void **state)
     assert_in_range(late, 0, 1);
 }
 
-static void a_killed_recorder_leaves_what_can_be_read_at_any_moment(void **state)
+TEST_WITH(a_killed_recorder_leaves_what_can_be_read_at_any_moment, folder_make, folder_remove)
 {
-    (void)state;
     for (unsigned us = 0; us < 30000; us += FEWER(1500, 6000))
         for (int i = 0; i < 2; i++) {
             const char *path = folder_path(names[i]);
@@ -145,9 +132,8 @@ static void a_killed_recorder_leaves_what_can_be_read_at_any_moment(void **state
 }
 
 /* As root every folder may be written: then only the other halves of these tests mean something. */
-static void reading_creates_no_file(void **state)
+TEST_WITH(reading_creates_no_file, folder_make, folder_remove)
 {
-    (void)state;
     const char *path = folder_path("a.sqlite");
     char log[512], index[512];
     snprintf(log, sizeof log, "%s-wal", path);
@@ -182,9 +168,8 @@ static void reading_creates_no_file(void **state)
     assert_int_equal(folder_count(), files - 2);
 }
 
-static void a_live_recording_can_be_read(void **state)
+TEST_WITH(a_live_recording_can_be_read, folder_make, folder_remove)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const char *path = folder_path(names[i]);
         struct gt_store_options options = {.path = path, .overwrite = true};
@@ -245,9 +230,8 @@ static int run_until_full(const char *path, rlim_t limit)
     return WEXITSTATUS(status);
 }
 
-static void a_full_disk_ends_the_recording_and_nothing_else(void **state)
+TEST_WITH(a_full_disk_ends_the_recording_and_nothing_else, folder_make, folder_remove)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const char *path = folder_path(names[i]);
         assert_int_equal(run_until_full(path, 1000000), 0);
@@ -258,24 +242,9 @@ static void a_full_disk_ends_the_recording_and_nothing_else(void **state)
     assert_true(read_all(folder_path("a.csv")).has_outcome); /* its place was kept */
 }
 
-static void a_disk_that_is_full_already_is_told_before_the_first_sample(void **state)
+TEST_WITH(a_disk_that_is_full_already_is_told_before_the_first_sample, folder_make, folder_remove)
 {
-    (void)state;
     for (int i = 0; i < 2; i++)
         assert_int_equal(run_until_full(folder_path(names[i]), 1000), 40);
     assert_int_equal(folder_count(), 0);
-}
-
-int main(void)
-{
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(a_killed_recorder_loses_a_second_at_most),
-        IN_FOLDER(a_killed_recorder_leaves_what_can_be_read_at_any_moment),
-        IN_FOLDER(reading_creates_no_file),
-        IN_FOLDER(a_live_recording_can_be_read),
-        IN_FOLDER(a_full_disk_ends_the_recording_and_nothing_else),
-        IN_FOLDER(a_disk_that_is_full_already_is_told_before_the_first_sample),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,10 @@
 /* The summary as people see it: what it says, grids at several widths against golden files, and what gives way where it is narrow. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/utf8.h"
 #include "gpu_tracker.h"
 #include "report/brief.h"
 #include "support/reports.h"
+#include "support/test.h"
 
 static struct gt_brief_curve rising(double top)
 {
@@ -85,9 +75,8 @@ static void fits(const struct gt_report *report, size_t width)
     gt_buffer_release(&out);
 }
 
-static void test_widths(void **state)
+TEST(test_widths)
 {
-    (void)state;
     static const size_t widths[] = {40, 60, 80, 120};
     struct gt_report *report = training();
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
@@ -102,67 +91,9 @@ static void test_widths(void **state)
     gt_report_free(report);
 }
 
-static void test_only_warnings(void **state)
-{
-    (void)state;
-    struct gt_report *report = training();
-    gt_report_set_style(report, GT_STYLE_ONLY_WARNINGS);
-    assert_writes(report, "summary",
-                  "  ! gpu 1 was idle: below 5 % for 98 % of the time\n"
-                  "  ! the kernel killed python (pid 4711, 15.7 GB) at the limit of 16.0 GB\n"
-                  "    it grew by 0.4 GB a second at the end, in block \"load\"\n"
-                  "  ! 64 GB asked for, 13.9 GB used\n");
-    gt_report_free(report);
-}
-
-/* A quiet run prints only warnings about the job. */
-static void test_remarks_about_others(void **state)
-{
-    (void)state;
-    struct gt_report *report = report_of("resource_usage");
-    struct gt_node *brief = gt_brief_add(gt_report_root(report), "true", "exit 0", false);
-    gt_brief_remark(brief, "other programs used 1.00 of the 2 cores", NULL);
-    gt_brief_warning(brief, "it was killed", NULL);
-    assert_writes(report, "summary",
-                  "gpu-tracker  true                                                       exit 0\n\n"
-                  "  ! other programs used 1.00 of the 2 cores\n  ! it was killed\n");
-    gt_report_set_style(report, GT_STYLE_ONLY_WARNINGS);
-    assert_writes(report, "summary", "  ! it was killed\n");
-    gt_report_free(report);
-}
-
-static void test_short(void **state)
-{
-    (void)state;
-    struct gt_report *report = report_of("resource_usage");
-    gt_brief_add(gt_report_root(report), "true", "exit 0, 1 ms, 1.00 MB", false);
-    assert_writes(report, "summary", "gpu-tracker  true   exit 0, 1 ms, 1.00 MB\n");
-    gt_report_free(report);
-}
-
-/* Letters of East Asia take two columns, marks that join none. */
-static void test_wide_letters(void **state)
-{
-    (void)state;
-    struct gt_report *report = report_of("resource_usage");
-    struct gt_node *brief = gt_brief_add(gt_report_root(report), "日本語日本語日本語", "exit 0, 1 ms, 1.00 MB", false);
-    gt_brief_warning(brief, "日本語日本語日本語日本語日本語日本語", NULL);
-    gt_brief_warning(brief, "e\u0301e\u0301", NULL);
-    gt_report_set_width(report, 50);
-    assert_writes(report, "summary",
-                  "gpu-tracker  日本語日本語…   exit 0, 1 ms, 1.00 MB\n\n"
-                  "  ! 日本語日本語日本語日本語日本語日本語\n  ! e\u0301e\u0301\n");
-    gt_report_set_width(report, 30);
-    assert_writes(report, "summary",
-                  "gpu-tracker  日本語日本語日本…\n  exit 0, 1 ms, 1.00 MB\n\n"
-                  "  ! 日本語日本語日本語日本語日\n    本語日本語\n  ! e\u0301e\u0301\n");
-    gt_report_free(report);
-}
-
 /* Colour only says again what words say. */
-static void test_colour(void **state)
+TEST(test_colour)
 {
-    (void)state;
     struct gt_report *report = report_of("resource_usage");
     struct gt_node *brief = gt_brief_add(gt_report_root(report), "prep.py", "OUT OF MEMORY, killed at 41 s", true);
     gt_brief_warning(brief, "it was killed", NULL);
@@ -176,9 +107,8 @@ static void test_colour(void **state)
 }
 
 /* No name adds a line, moves the cursor or hides how it ended. */
-static void test_hostile_names(void **state)
+TEST(test_hostile_names)
 {
-    (void)state;
     struct gt_report *report = report_of("resource_usage");
     struct gt_node *brief = gt_brief_add(gt_report_root(report), "a\nexit 0\033[2J", "exit 1, 2 s", false);
     gt_brief_line(brief, &(struct gt_brief_line){.title = "biggest", .words = "x\n\033[31m 1 GB"});
@@ -188,49 +118,4 @@ static void test_hostile_names(void **state)
                   "  biggest   x\\n\\x1b[31m 1 GB\n\n"
                   "  ! killed evil\\r\\n  ! nothing\n");
     gt_report_free(report);
-}
-
-/* Markdown begins with it and folds the rest; data and text do not know of it. */
-static void test_other_formats(void **state)
-{
-    (void)state;
-    struct gt_report *report = report_of("resource_usage");
-    struct gt_node *root = gt_report_root(report), *brief = gt_brief_add(root, "a|b", "exit 0, 1.0 s", false);
-    gt_brief_line(brief, &(struct gt_brief_line){.title = "memory", .value = "1.00 MB", .words = "peak"});
-    gt_brief_warning(brief, "too many threads", "64 of 2");
-    gt_report_integer(root, "fact", "Fact", 1, NULL);
-    assert_writes(report, "markdown",
-                  "| | | |\n| --- | ---: | --- |\n| a\\|b |  | exit 0, 1.0 s |\n| memory | 1.00 MB | peak |\n\n"
-                  "- too many threads 64 of 2\n\n<details>\n<summary>All figures</summary>\n\n"
-                  "| | |\n| --- | ---: |\n| Fact | 1 |\n\n</details>\n");
-    assert_writes(report, "text", "Fact: 1\n");
-    assert_writes(report, "json", "{\n \"fact\": 1\n}\n");
-    assert_writes(report, "csv", "key,value,unit\nfact,1,\n");
-    gt_report_free(report);
-}
-
-/* A report without a brief is shown whole. */
-static void test_without(void **state)
-{
-    (void)state;
-    struct gt_report *report = report_of("schema");
-    gt_report_integer(gt_report_root(report), "fact", "Fact", 1, NULL);
-    assert_writes(report, "summary", "Fact: 1\n");
-    gt_report_free(report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths),
-        cmocka_unit_test(test_only_warnings),
-        cmocka_unit_test(test_remarks_about_others),
-        cmocka_unit_test(test_short),
-        cmocka_unit_test(test_wide_letters),
-        cmocka_unit_test(test_colour),
-        cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_other_formats),
-        cmocka_unit_test(test_without),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

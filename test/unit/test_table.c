@@ -1,15 +1,6 @@
 /* Tables held by columns, and their Arrow streams. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/arrow.h"
+#include "support/test.h"
 
 /* Ten rows, of which each has a missing cell. */
 static struct gt_table *sample(void)
@@ -37,9 +28,8 @@ static struct gt_table *sample(void)
     return table;
 }
 
-static void some_rows_are_kept(void **state)
+TEST(some_rows_are_kept)
 {
-    (void)state;
     static const bool wanted[10] = {[1] = true, [3] = true, [5] = true, [8] = true, [9] = true};
     static const char *const plain[] = {"bc", NULL, "", NULL, "a", "bc"};
     struct gt_table *table = sample();
@@ -66,9 +56,8 @@ static void some_rows_are_kept(void **state)
     gt_table_free(table);
 }
 
-static void cells_come_back(void **state)
+TEST(cells_come_back)
 {
-    (void)state;
     struct gt_table *table = sample();
     struct gt_buffer text = {0};
     assert_int_equal(gt_table_finish(&table, table, "sample", NULL), 0);
@@ -88,9 +77,8 @@ static void cells_come_back(void **state)
     gt_table_free(table);
 }
 
-static void cells_of_another_kind_fail(void **state)
+TEST(cells_of_another_kind_fail)
 {
-    (void)state;
     for (int way = 0; way < 5; way++) {
         struct gt_error error = {0};
         struct gt_table *table = gt_table_new(), *finished = NULL;
@@ -115,11 +103,10 @@ static void cells_of_another_kind_fail(void **state)
     assert_int_equal(gt_table_finish(&finished, NULL, "sample", NULL), -ENOMEM);
 }
 
-static void whole_numbers_become_integers(void **state)
+TEST(whole_numbers_become_integers)
 {
     static const struct gt_column_kind columns[] = {
         {"whole", GT_CELL_NUMBER, true}, {"part", GT_CELL_NUMBER, true}, {"missing", GT_CELL_NUMBER, true}};
-    (void)state;
     struct gt_table *table = gt_table_new();
     gt_table_add_columns(table, columns, 3);
     for (int row = 0; row < 3; row++) {
@@ -135,10 +122,9 @@ static void whole_numbers_become_integers(void **state)
     gt_table_free(table);
 }
 
-static void a_text_stands_once_in_its_dictionary(void **state)
+TEST(a_text_stands_once_in_its_dictionary)
 {
     static const char *const texts[] = {"a", "bc", "a", "", NULL, "bc", "d", ""};
-    (void)state;
     struct gt_table *table = gt_table_new();
     gt_table_column(table, "text", "Text", GT_CELL_TEXT, NULL);
     for (size_t i = 0; i < 8; i++)
@@ -155,9 +141,8 @@ static void a_text_stands_once_in_its_dictionary(void **state)
     gt_table_free(table);
 }
 
-static void columns_can_be_filled_one_by_one(void **state)
+TEST(columns_can_be_filled_one_by_one)
 {
-    (void)state;
     struct gt_table *table = gt_table_new();
     struct gt_buffer text = {0};
     gt_table_column(table, "number", "", GT_CELL_NUMBER, NULL);
@@ -183,9 +168,8 @@ static void columns_can_be_filled_one_by_one(void **state)
 }
 
 /* A stream outlives the table that it is of. */
-static void streams_are_of_arrow(void **state)
+TEST(streams_are_of_arrow)
 {
-    (void)state;
     struct gt_table *table = sample();
     struct ArrowArrayStream stream;
     struct ArrowSchema schema;
@@ -213,18 +197,4 @@ static void streams_are_of_arrow(void **state)
     assert_memory_equal((const char *)text->dictionary->buffers[2] + begin[choice[1]], "bc", 2);
     assert_int_equal(((const uint8_t *)text->buffers[0])[0], (uint8_t) ~(1u << 2 | 1u << 7));
     batch.release(&batch);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(some_rows_are_kept),
-        cmocka_unit_test(cells_come_back),
-        cmocka_unit_test(cells_of_another_kind_fail),
-        cmocka_unit_test(whole_numbers_become_integers),
-        cmocka_unit_test(a_text_stands_once_in_its_dictionary),
-        cmocka_unit_test(columns_can_be_filled_one_by_one),
-        cmocka_unit_test(streams_are_of_arrow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

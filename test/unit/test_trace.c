@@ -1,18 +1,9 @@
 /* Timelines of the Trace Event Format: what is read, paired, filtered, and what damage leaves. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "support/folder.h"
-#include "support/sanitized.h"
+#include "support/test.h"
 #include "support/trace_file.h"
 #include "support/valgrind.h"
 #include "trace/input/scan.h"
@@ -35,38 +26,7 @@ static const char kineto[] =
     "{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": 0, \"tid\": 7, \"args\": {\"name\": \"stream 7\"}}\n"
     "],\n \"traceName\": \"x.json\"\n}\n";
 
-static void kineto_is_read(void **state)
-{
-    static const char *const wanted[] = {"Total Allocated", "Input Dims", NULL};
-    struct gt_trace_options options = GT_TRACE_OPTIONS;
-    options.arguments = wanted;
-    struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", kineto), &options);
-    const struct gt_trace_events *events = &trace->events;
-    assert_int_equal(events->count, 5);
-    assert_string_equal(trace->file[0].format, "chrome");
-    assert_int_equal(trace->file[0].rank, 3);
-    assert_string_equal(gt_trace_text(trace, trace->file[0].node), "rank 3");
-    size_t mm = trace_event(trace, "aten::mm"), kernel = trace_event(trace, "gemm<4>");
-    assert_int_equal(events->start[mm], BASE + 1100123);
-    assert_int_equal(gt_trace_duration(events, mm), 7500);
-    assert_int_equal(gt_trace_duration(events, kernel), 1);
-    assert_int_equal(gt_trace_external(events, mm), gt_trace_external(events, kernel));
-    assert_int_equal(gt_trace_id(events, kernel), 77);
-    assert_int_equal(gt_trace_id(events, mm), GT_TRACE_NO_ID);
-    assert_int_equal(events->step[mm], 4);
-    assert_int_equal(events->step[trace_event(trace, "[memory]")], GT_TRACE_NO_STEP);
-    assert_int_equal(gt_trace_bytes(events, trace_event(trace, "[memory]")), 4096);
-    assert_true(gt_trace_argument(trace, trace_event(trace, "[memory]"), 0)->number == 8192);
-    assert_string_equal(gt_trace_text(trace, gt_trace_argument(trace, mm, 1)->text), "[[2, 3], [\"}\"]]");
-    assert_null(gt_trace_argument(trace, mm, 0));
-    assert_string_equal(gt_trace_text(trace, gt_trace_process_of(trace, mm)->name), "python");
-    assert_string_equal(gt_trace_text(trace, trace->track[events->track[kernel]].name), "stream 7");
-    assert_int_equal(trace->step_count, 1);
-    assert_int_equal(trace->step[0].end, BASE + 1500000);
-    gt_trace_close(trace);
-}
-
-static void a_base_behind_the_events_counts(void **state)
+TEST_WITH(a_base_behind_the_events_counts, folder_make, folder_remove)
 {
     const char *text = "{\"traceEvents\": [{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"ts\": 5, \"dur\": 1}],"
                        " \"baseTimeNanoseconds\": 1700000000000000000}";
@@ -78,7 +38,7 @@ static void a_base_behind_the_events_counts(void **state)
     gt_trace_close(trace);
 }
 
-static void times_are_exact(void **state)
+TEST_WITH(times_are_exact, folder_make, folder_remove)
 {
     const char *text = "[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1700000000000001.234,\"dur\":7007199254740993},"
                        "{\"ph\":\"X\",\"name\":\"b\",\"ts\":\"1.7e15\",\"dur\":0.0015},"
@@ -100,7 +60,7 @@ static void times_are_exact(void **state)
 }
 
 /* Two threads interleaved: pairs are per thread, and both arguments count. */
-static void pairs_are_by_process_and_thread(void **state)
+TEST_WITH(pairs_are_by_process_and_thread, folder_make, folder_remove)
 {
     const char *text = "[{\"ph\":\"B\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":0,\"args\":{\"x\":1,\"y\":2}},"
                        "{\"ph\":\"B\",\"name\":\"b\",\"pid\":1,\"tid\":2,\"ts\":5},"
@@ -131,7 +91,7 @@ static void pairs_are_by_process_and_thread(void **state)
     gt_trace_close(trace);
 }
 
-static void an_end_without_thread_closes_the_latest(void **state)
+TEST_WITH(an_end_without_thread_closes_the_latest, folder_make, folder_remove)
 {
     const char *text = "[{\"ph\":\"B\",\"name\":\"a\",\"pid\":1,\"tid\":4,\"ts\":0},{\"ph\":\"E\",\"pid\":1,\"ts\":9}]";
     struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", text), NULL);
@@ -140,7 +100,7 @@ static void an_end_without_thread_closes_the_latest(void **state)
     gt_trace_close(trace);
 }
 
-static void every_phase_is_kept(void **state)
+TEST_WITH(every_phase_is_kept, folder_make, folder_remove)
 {
     const char *text =
         "[{\"ph\":\"C\",\"name\":\"c\",\"pid\":1,\"ts\":1,\"id\":\"0x1f\",\"args\":{\"v\":1}},{\"ph\":\"b\",\"name\":\"n\",\"cat\":\"k\","
@@ -163,7 +123,7 @@ static void every_phase_is_kept(void **state)
 
 /* What is cut off at any byte gives the events that are whole, for every size of block, on one thread and on several.
  */
-static void whole_events_of_a_cut_file_are_kept(void **state)
+TEST_WITH(whole_events_of_a_cut_file_are_kept, folder_make, folder_remove)
 {
     for (size_t length = strlen(kineto); length > 400; length -= 7) {
         const char *path = trace_write(*state, "t.json", kineto, length), *at = kineto;
@@ -190,7 +150,7 @@ static void whole_events_of_a_cut_file_are_kept(void **state)
     }
 }
 
-static void damage_is_passed_over_and_counted(void **state)
+TEST_WITH(damage_is_passed_over_and_counted, folder_make, folder_remove)
 {
     const char *text =
         "[{\"ph\":\"X\",\"name\":\"one\",\"ts\":1},\n{\"ph\":\"X\",\"name\":\"qu\"ote\",\"ts\":2},\n"
@@ -214,7 +174,7 @@ static void damage_is_passed_over_and_counted(void **state)
 }
 
 /* Every twentieth event ends anywhere: each costs itself, whatever is read at a time. */
-static void a_torn_event_costs_itself(void **state)
+TEST_WITH(a_torn_event_costs_itself, folder_make, folder_remove)
 {
     enum { TORN_EVENTS = 2000, TORN = 20 };
     char *text = malloc(TORN_EVENTS * 200), event[200];
@@ -251,7 +211,7 @@ static void a_torn_event_costs_itself(void **state)
 }
 
 /* One event of five ends at each of its bytes. */
-static void an_event_may_be_torn_anywhere(void **state)
+TEST_WITH(an_event_may_be_torn_anywhere, folder_make, folder_remove)
 {
     static const char whole[] = "{\"ph\":\"X\",\"name\":\"op {1}\",\"pid\":1,\"tid\":2,\"ts\":1.5,\"dur\":3,"
                                 "\"args\":{\"dims\":[[1,2],[3]],\"k\":\"a\\\"b\",\"list\":[{\"a\":1},{\"b\":2}]}}";
@@ -276,7 +236,7 @@ static void an_event_may_be_torn_anywhere(void **state)
 }
 
 /* The brace that opens an event may become any byte: the event is lost and counted, and no other. */
-static void an_event_without_its_opening_brace_is_counted(void **state)
+TEST_WITH(an_event_without_its_opening_brace_is_counted, folder_make, folder_remove)
 {
     enum { EVENTS = 4, BLOCKS = 4, FORMS = 2, SHAPES = 2 };
     static const size_t blocks[BLOCKS] = {0, 16, 61, 300};
@@ -305,7 +265,7 @@ static void an_event_without_its_opening_brace_is_counted(void **state)
 }
 
 /* Nothing but torn events costs no more time than as much text that is whole. */
-static void salvage_is_linear(void **state)
+TEST_WITH(salvage_is_linear, folder_make, folder_remove)
 {
     enum { ALL = FEWER(400000, 40000) };
     char *text = malloc(ALL * 40);
@@ -326,7 +286,7 @@ static void salvage_is_linear(void **state)
 }
 
 /* One event a line, without a list around them; and what has no events at all. */
-static void lines_of_events_are_read_and_no_lists_refused(void **state)
+TEST_WITH(lines_of_events_are_read_and_no_lists_refused, folder_make, folder_remove)
 {
     struct gt_trace *trace = trace_load(
         trace_write_text(*state, "lines.json",
@@ -352,16 +312,7 @@ static void lines_of_events_are_read_and_no_lists_refused(void **state)
     }
 }
 
-static void gzip_is_read_member_after_member(void **state)
-{
-    struct gt_trace *trace = trace_load(trace_write_gzip(*state, "t.json.gz", kineto, 5), NULL);
-    assert_int_equal(trace->events.count, 5);
-    assert_false(trace->file[0].damage.cut_off);
-    assert_int_equal(trace->file[0].bytes, strlen(kineto));
-    gt_trace_close(trace);
-}
-
-static void cut_gzip_says_so(void **state)
+TEST_WITH(cut_gzip_says_so, folder_make, folder_remove)
 {
     char bytes[4096];
     FILE *file = fopen(trace_write_gzip(*state, "whole.json.gz", kineto, 1), "rb");
@@ -373,47 +324,8 @@ static void cut_gzip_says_so(void **state)
     gt_trace_close(trace);
 }
 
-static void filters_keep_what_they_say(void **state)
-{
-    const char *path = trace_write_text(*state, "t.json", kineto);
-    struct gt_trace_options options = GT_TRACE_OPTIONS;
-    options.start = BASE + 1107622; /* one nanosecond before aten::mm ends */
-    options.end = BASE + 1200000;
-    struct gt_trace *trace = trace_load(path, &options);
-    assert_int_equal(trace->events.count, 3); /* the step, mm and gemm */
-    assert_int_equal(trace->file[0].read, 5);
-    assert_int_equal(trace->file[0].kept, 3);
-    gt_trace_close(trace);
-    options = GT_TRACE_OPTIONS;
-    options.select = "^aten::|^ac2g$";
-    trace = trace_load(path, &options);
-    assert_int_equal(trace->events.count, 2);
-    gt_trace_close(trace);
-    options = GT_TRACE_OPTIONS;
-    options.by_step = true;
-    options.start_step = options.end_step = 4;
-    trace = trace_load(path, &options);
-    assert_int_equal(trace->events.count, 4); /* all but [memory], which lies behind the step */
-    gt_trace_close(trace);
-    options = GT_TRACE_OPTIONS;
-    options.from_first = true;
-    options.start = 500001;
-    trace = trace_load(path, &options);
-    assert_int_equal(trace->events.count, 1);
-    gt_trace_close(trace);
-    options = GT_TRACE_OPTIONS;
-    options.node = "3";
-    trace = trace_load(path, &options);
-    assert_int_equal(trace->events.count, 5);
-    gt_trace_close(trace);
-    options.node = "2";
-    trace = trace_load(path, &options);
-    assert_int_equal(trace->events.count, 0);
-    gt_trace_close(trace);
-}
-
 /* Each node's own windows, in two pieces; a node without steps follows those of the others. */
-static void steps_are_chosen_node_by_node(void **state)
+TEST_WITH(steps_are_chosen_node_by_node, folder_make, folder_remove)
 {
 #define NODE_STEP(number, ts) "{\"ph\":\"X\",\"name\":\"ProfilerStep#" number "\",\"ts\":" ts ",\"dur\":10},"
 #define AT(name, ts) "{\"ph\":\"i\",\"name\":\"" name "\",\"ts\":" ts "},"
@@ -435,35 +347,7 @@ static void steps_are_chosen_node_by_node(void **state)
     gt_trace_close(trace);
 }
 
-/* Each event finds its step by bisection: a walk over all steps for each would take minutes. */
-static void many_events_find_their_steps(void **state)
-{
-    SKIP_UNDER_VALGRIND();
-    enum { STEPS = 100000, EVENTS = 4 };
-    struct gt_buffer text = {0};
-    gt_buffer_text(&text, "[");
-    for (int i = 0; i < STEPS; i++) {
-        gt_buffer_printf(
-            &text,
-            "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%d\",\"pid\":1,\"ts\":%d,\"dur\":9},\n",
-            i, 10 * i);
-        for (int j = 0; j < EVENTS; j++)
-            gt_buffer_printf(&text, "{\"ph\":\"X\",\"name\":\"e\",\"pid\":1,\"ts\":%d,\"dur\":1},\n", 10 * i + 2 * j);
-    }
-    gt_buffer_text(&text, "{\"ph\":\"X\",\"name\":\"last\",\"pid\":1,\"ts\":-5,\"dur\":1}]");
-    const char *path = trace_write_text(*state, "steps.json", text.data);
-    clock_t begin = clock();
-    struct gt_trace *trace = trace_load(path, NULL);
-    assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 10);
-    assert_int_equal(trace->events.count, STEPS * (EVENTS + 1) + 1);
-    for (size_t i = 0; i + 1 < trace->events.count; i++)
-        assert_int_equal(trace->events.step[i], i / (EVENTS + 1));
-    assert_int_equal(trace->events.step[trace->events.count - 1], GT_TRACE_NO_STEP);
-    gt_trace_close(trace);
-    gt_buffer_release(&text);
-}
-
-static void what_is_no_trace_is_refused(void **state)
+TEST_WITH(what_is_no_trace_is_refused, folder_make, folder_remove)
 {
     struct gt_trace *trace = NULL;
     struct gt_trace_options options = GT_TRACE_OPTIONS;
@@ -483,9 +367,8 @@ static void what_is_no_trace_is_refused(void **state)
     assert_non_null(strstr(error.text, "regular expression"));
 }
 
-static void braces_end_where_a_plain_reading_says(void **state)
+TEST_WITH(braces_end_where_a_plain_reading_says, folder_make, folder_remove)
 {
-    (void)state;
     static const char letters[] = "{}\"\\ab{}\"[],: \n";
     char text[400 + GT_SCAN_PAD];
     unsigned seed = 7;
@@ -502,7 +385,7 @@ static void braces_end_where_a_plain_reading_says(void **state)
 }
 
 /* Ids beyond 32 bits, durations beyond 4 s and numbers of bytes lie beside the columns. */
-static void long_values_are_exact(void **state)
+TEST_WITH(long_values_are_exact, folder_make, folder_remove)
 {
     static const uint64_t ids[] = {7, 4294967293, 4294967294, 4294967295, 4294967296, 4611686018427387904, 8};
     enum { IDS = sizeof ids / sizeof *ids };
@@ -531,33 +414,4 @@ static void long_values_are_exact(void **state)
     gt_trace_events_cut(events, 3);
     assert_true(events->count == 3 && events->bytes.count == 2 && gt_trace_bytes(events, 3) == -1);
     gt_trace_close(trace);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
-    const struct CMUnitTest tests[] = {
-        TEST(kineto_is_read),
-        TEST(a_base_behind_the_events_counts),
-        TEST(times_are_exact),
-        TEST(pairs_are_by_process_and_thread),
-        TEST(an_end_without_thread_closes_the_latest),
-        TEST(every_phase_is_kept),
-        TEST(whole_events_of_a_cut_file_are_kept),
-        TEST(damage_is_passed_over_and_counted),
-        TEST(a_torn_event_costs_itself),
-        TEST(an_event_may_be_torn_anywhere),
-        TEST(an_event_without_its_opening_brace_is_counted),
-        TEST(salvage_is_linear),
-        TEST(lines_of_events_are_read_and_no_lists_refused),
-        TEST(gzip_is_read_member_after_member),
-        TEST(cut_gzip_says_so),
-        TEST(filters_keep_what_they_say),
-        TEST(steps_are_chosen_node_by_node),
-        TEST(many_events_find_their_steps),
-        TEST(what_is_no_trace_is_refused),
-        TEST(long_values_are_exact),
-        TEST(braces_end_where_a_plain_reading_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

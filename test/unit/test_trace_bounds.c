@@ -1,20 +1,10 @@
 /* What a reading costs and what it loses: memory for each event, memory under filters, files cut off at every byte. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "support/folder.h"
+#include "support/test.h"
 #include "support/trace_file.h"
-#include "support/sanitized.h"
 
 static const char *const events[] = {
     "{\"ph\":\"X\",\"name\":\"a }{\",\"pid\":1,\"tid\":2,\"ts\":1.5,\"dur\":2}",
@@ -23,7 +13,7 @@ static const char *const events[] = {
 enum { EVENTS = sizeof events / sizeof *events };
 
 /* All that was read and lost, at every place a file may end. */
-static void every_cut_of_an_array_is_told(void **state)
+TEST_WITH(every_cut_of_an_array_is_told, folder_make, folder_remove)
 {
     char text[600];
     size_t begin[EVENTS], end[EVENTS], length = 1;
@@ -51,7 +41,7 @@ static void every_cut_of_an_array_is_told(void **state)
     }
 }
 
-static void every_cut_of_lines_is_told(void **state)
+TEST_WITH(every_cut_of_lines_is_told, folder_make, folder_remove)
 {
     static const char line[] = "{\"Type\":\"gpu\",\"Name\":\"gpu0\",\"Dimension\":\"GPUUtilization\",\"Value\":5,"
                                "\"NodeId\":\"algo-1\",\"Timestamp\":1700000000.5}\n";
@@ -80,7 +70,7 @@ static size_t read_file(const char *path, char *text, size_t size)
 }
 
 /* Compressed text and dumps of cProfile: at every byte refused, or read as far as it goes and said to be cut off. */
-static void every_cut_of_bytes_is_told(void **state)
+TEST_WITH(every_cut_of_bytes_is_told, folder_make, folder_remove)
 {
     char text[600], bytes[2000];
     snprintf(text, sizeof text, "[%s,%s,%s]", events[0], events[1], events[2]);
@@ -147,7 +137,7 @@ static size_t peak_of(const char *path, const struct gt_trace_options *options, 
     return result[0];
 }
 
-static void memory_is_for_what_is_kept(void **state)
+TEST_WITH(memory_is_for_what_is_kept, folder_make, folder_remove)
 {
 #if SANITIZED
     (void)state, (void)peak_of, (void)write_many;
@@ -181,16 +171,4 @@ static void memory_is_for_what_is_kept(void **state)
         options.no_events = false;
     }
 #endif
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
-    const struct CMUnitTest tests[] = {
-        TEST(every_cut_of_an_array_is_told),
-        TEST(every_cut_of_lines_is_told),
-        TEST(every_cut_of_bytes_is_told),
-        TEST(memory_is_for_what_is_kept),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

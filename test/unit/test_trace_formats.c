@@ -1,51 +1,18 @@
 /* SMDebug's folders, Horovod's and TensorFlow's timelines, Python profiles and our own files, as small files that
  * imitate what the tools write. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "support/folder.h"
+#include "support/test.h"
 #include "support/trace_file.h"
 #include "support/traces.h"
-
-static void system_metrics_are_samples(void **state)
-{
-    /* Blanks or none, no name, a bad line in the middle, a last line that is cut off. */
-    const char *path = trace_write_text(
-        *state, "system/incremental/2020081805/1597730460.algo-1.json",
-        "{\"Type\": \"cpu\", \"Name\": \"cpu0\", \"Dimension\": \"CPUUtilization\", \"Value\": 12.5, \"NodeId\": \"algo-1\", "
-        "\"Timestamp\": 1597730460.1234567}\n"
-        "{\"Type\":\"gpu\",\"Name\":\"gpu0\",\"Dimension\":\"GPUMemoryUtilization\",\"Value\":3,\"NodeId\":\"algo-1\",\"Timestamp\":1597730461.0}\n"
-        "{\"Type\": \"gpu\", \"Na\n"
-        "{\"Type\":\"gpu\",\"Name\":\"gpu0\",\"Dimension\":\"GPUUtilization\",\"Value\":90,\"NodeId\":\"algo-1\",\"Timestamp\":1597730461.0}\n"
-        "{\"Type\":\"gpu\",\"Name\":\"gpu0\",\"Dimension\":\"GPUUtil");
-    struct gt_trace *trace = trace_load(path, NULL);
-    assert_string_equal(trace->file[0].format, "smdebug-system");
-    assert_int_equal(trace->samples.count, 3);
-    assert_int_equal(trace->series_count, 3);
-    assert_int_equal(trace->samples.time[0], INT64_C(1597730460123457000));
-    assert_true(trace->samples.value[0] == 12.5);
-    assert_string_equal(gt_trace_text(trace, trace->series[trace->samples.series[2]].dimension), "GPUUtilization");
-    assert_string_equal(gt_trace_text(trace, trace->series[0].node), "algo-1");
-    assert_int_equal(trace->file[0].damage.bad_samples, 2);
-    gt_trace_close(trace);
-}
 
 #define RECORD(base) \
     "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"start_time_since_epoch_in_micros\":" base "}},\n"
 #define PHASE(pid, name) "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":" pid ",\"args\":{\"name\":\"" name "\"}},\n"
 
 /* A pid's meaning and the base are a file's own: the second file has no base and other phases. */
-static void each_smdebug_file_stands_for_itself(void **state)
+TEST_WITH(each_smdebug_file_stands_for_itself, folder_make, folder_remove)
 {
     trace_write_text(
         *state, "framework/pevents/2020081805/1597730465000000_0-algo-1_model_timeline.json",
@@ -78,24 +45,7 @@ static void each_smdebug_file_stands_for_itself(void **state)
     gt_trace_close(trace);
 }
 
-static void horovod_is_paired_and_keeps_instants(void **state)
-{
-    const char *text = "[\n" PHASE(
-        "1",
-        "tensor.a") "{\"ph\":\"B\",\"name\":\"NEGOTIATE_ALLREDUCE\",\"pid\":1,\"ts\":5},\n"
-                    "{\"ph\":\"X\",\"name\":\"0\",\"ts\":6,\"pid\":1,\"dur\":0},\n{\"ph\":\"X\",\"name\":\"1\",\"ts\":7,\"pid\":1},\n"
-                    "{\"ph\":\"i\",\"name\":\"CYCLE_START\",\"ts\":8,\"s\":\"g\"},\n{\"ph\":\"E\",\"ts\":9,\"pid\":1},\n{\"ph\":\"E\",\"ts\":9,\"pid\":1},\n";
-    struct gt_trace *trace = trace_load(trace_write_text(*state, "timeline.json", text), NULL);
-    assert_string_equal(trace->file[0].format, "horovod");
-    assert_int_equal(trace->events.count, 4);
-    assert_int_equal(gt_trace_duration(&trace->events, trace_event(trace, "NEGOTIATE_ALLREDUCE")), 4000);
-    assert_int_equal(gt_trace_duration(&trace->events, trace_event(trace, "1")), 0);
-    assert_int_equal(trace->events.phase[trace_event(trace, "CYCLE_START")], 'i');
-    assert_int_equal(trace->file[0].damage.unopened, 1);
-    gt_trace_close(trace);
-}
-
-static void tensorflow_takes_its_base_from_a_name(void **state)
+TEST_WITH(tensorflow_takes_its_base_from_a_name, folder_make, folder_remove)
 {
     trace_write_text(
         *state,
@@ -126,7 +76,7 @@ static const unsigned char dump[] =
     "r\x06\x00\x00\x00r\x06\x00\x00\x00\xe7\x00\x00\x00\x00\x00\x00\xd0?\xe7\x00\x00\x00\x00\x00\x00\xe0?"
     "00";
 
-static void profiles_are_read(void **state)
+TEST_WITH(profiles_are_read, folder_make, folder_remove)
 {
     trace_write(*state,
                 "framework/pytorch/cprofile/0-algo-1/train-2-stepstart-1000000.5_train-*-end-2000000/python_stats",
@@ -155,7 +105,7 @@ static void profiles_are_read(void **state)
     gt_trace_close(trace);
 }
 
-static void hostile_profiles_are_bounded(void **state)
+TEST_WITH(hostile_profiles_are_bounded, folder_make, folder_remove)
 {
     static const char *const bytes[] = {"{)\xff", "{(\xff\xff\xff\x7f", "{\xa9\x03r\x09\x00\x00\x00",
                                         "{){{{{{{{{{{{{{{{{{{{{{{{{{{{"};
@@ -171,7 +121,7 @@ static void hostile_profiles_are_bounded(void **state)
 }
 
 /* A profile that contains what is asked for is wanted, too. */
-static void profiles_are_chosen_by_time(void **state)
+TEST_WITH(profiles_are_chosen_by_time, folder_make, folder_remove)
 {
     trace_write(*state, "cprofile/0-algo-1/train-1-start-1000000_train-1-end-2000000/python_stats", dump,
                 sizeof dump - 1);
@@ -188,24 +138,8 @@ static void profiles_are_chosen_by_time(void **state)
     gt_trace_close(trace);
 }
 
-static void blocks_are_slices(void **state)
-{
-    const char *path = trace_write_text(
-        *state, "blocks.csv",
-        "process_id,code_block_name,position,timestamp\r\n"
-        "12,load \\n,0,1700000000.25\r\n12,train,0,1700000001.0\r\n12,load \\n,1,1700000001.5\r\n");
-    struct gt_trace *trace = trace_load(path, NULL);
-    assert_string_equal(trace->file[0].format, "gpu-tracker");
-    assert_int_equal(trace->events.count, 2);
-    size_t load = trace_event(trace, "load \\n");
-    assert_int_equal(trace->events.start[load], INT64_C(1700000000250000000));
-    assert_int_equal(gt_trace_duration(&trace->events, load), 1250000000);
-    assert_int_equal(trace->events.flag[trace_event(trace, "train")] & GT_TRACE_UNCLOSED, GT_TRACE_UNCLOSED);
-    gt_trace_close(trace);
-}
-
 /* A function that calls itself counts once; its callers are those of the tree. */
-static void pyinstruments_tree_is_summed_up(void **state)
+TEST_WITH(pyinstruments_tree_is_summed_up, folder_make, folder_remove)
 {
     trace_write_text(*state, "pyinstrument/0-algo-1/train-1-start-1000000_train-1-end-2000000/python_stats.html",
                      "<html>");
@@ -239,7 +173,7 @@ static void pyinstruments_tree_is_summed_up(void **state)
 }
 
 /* The tables that Nsight Systems exports, with the columns that are read. */
-static void nsight_exports_are_read(void **state)
+TEST_WITH(nsight_exports_are_read, folder_make, folder_remove)
 {
     const char *path = trace_write(*state, "report.sqlite", "", 0);
     sqlite3 *database;
@@ -280,68 +214,6 @@ static void nsight_exports_are_read(void **state)
     gt_trace_close(trace);
 }
 
-/* Graphs, synchronization and calls of the operating system, and steps that NVTX names. */
-static void graphs_and_steps_of_nsight_are_read(void **state)
-{
-    const char *path = trace_write(*state, "report.sqlite", "", 0);
-    sqlite3 *database;
-    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-    assert_int_equal(
-        sqlite3_exec(
-            database,
-            "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
-            "INSERT INTO StringIds VALUES (1, 'cudaGraphLaunch'), (2, 'poll'), (3, 'step 8');"
-            "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INT, end INT, deviceId INT, streamId INT, correlationId INT, graphId INT);"
-            "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (100, 150, 0, 7, 33, 4);"
-            "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INT, end INT, deviceId INT, streamId INT, correlationId INT, syncType INT);"
-            "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (120, 160, 0, 7, 34, 3);"
-            "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, globalTid INT, correlationId INT, nameId INT);"
-            "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (50, 60, 83886085, 33, 1);"
-            "CREATE TABLE OSRT_API (start INT, end INT, globalTid INT, nameId INT);"
-            "INSERT INTO OSRT_API VALUES (70, 80, 83886085, 2);"
-            "CREATE TABLE NVTX_EVENTS (start INT, end INT, text TEXT, textId INT, globalTid INT);"
-            "INSERT INTO NVTX_EVENTS VALUES (2, 90, 'step 7', NULL, 83886085), (90, 200, NULL, 3, 83886085);",
-            NULL, NULL, NULL),
-        SQLITE_OK);
-    sqlite3_close(database);
-    struct gt_trace *trace = trace_load(path, NULL);
-    const struct gt_trace_events *events = &trace->events;
-    assert_int_equal(events->count, 6);
-    size_t graph = trace_event(trace, "CUDA graph 4"), wait = trace_event(trace, "Stream synchronization"),
-           call = trace_event(trace, "poll");
-    assert_string_equal(gt_trace_text(trace, events->category[graph]), "kernel");
-    assert_int_equal(gt_trace_id(events, graph), gt_trace_id(events, trace_event(trace, "cudaGraphLaunch")));
-    assert_string_equal(gt_trace_text(trace, events->category[wait]), "cuda_sync");
-    assert_int_equal(gt_trace_duration(events, wait), 40);
-    assert_string_equal(gt_trace_text(trace, events->category[call]), "osrt");
-    assert_int_equal(trace->step_count, 2);
-    assert_int_equal(trace->step[1].step, 8);
-    assert_int_equal(events->step[graph], 8);
-    assert_int_equal(events->step[call], 7);
-    gt_trace_close(trace);
-}
-
-/* Names of ranges that end in a number: those of steps are, others are not. */
-static void ranges_of_programs_are_steps(void **state)
-{
-#define RANGE(category, name, time) \
-    "{\"ph\":\"X\",\"cat\":\"" category "\",\"name\":\"" name "\",\"pid\":1,\"tid\":1,\"ts\":" #time ",\"dur\":10}"
-    static const char *const modes[] = {"step", "train_step", "Iteration"};
-    const char *path = trace_write_text(
-        *state, "ranges.json",
-        "[" RANGE("user_annotation", "step 3", 0) "," RANGE("user_annotation", "train_step_4", 20) "," RANGE(
-            "user_annotation", "Iteration: 5", 40) "," RANGE("user_annotation", "layer 6",
-                                                             60) "," RANGE("gpu_user_annotation", "step 7",
-                                                                           80) "," RANGE("cpu_op", "step 8", 90) "]");
-    struct gt_trace *trace = trace_load(path, NULL);
-    assert_int_equal(trace->step_count, 3);
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(trace->step[i].step, 3 + (int)i);
-        assert_string_equal(gt_trace_text(trace, trace->step[i].mode), modes[i]);
-    }
-    gt_trace_close(trace);
-}
-
 #define HOROVOD                                                                                                             \
     "[{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"start_time_since_epoch_in_micros\":1597730460000000}}," \
     "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"gradient\"}},"                                  \
@@ -352,7 +224,7 @@ static void ranges_of_programs_are_steps(void **state)
                                           ",\"dur\":500,\"args\":{\"step_num\":\"3\"}}]"
 
 /* Horovod's timeline names the host, or another process of it: its events lie in the steps of that host. */
-static void horovod_lies_in_the_steps_of_its_host(void **state)
+TEST_WITH(horovod_lies_in_the_steps_of_its_host, folder_make, folder_remove)
 {
     static const struct {
         const char *horovod, *node;
@@ -387,31 +259,8 @@ static void horovod_lies_in_the_steps_of_its_host(void **state)
     }
 }
 
-/* Beside traces of ranks, a timeline of Horovod alone is rank 0's. */
-static void horovod_of_no_node_is_that_of_rank_0(void **state)
-{
-    trace_write_text(
-        *state, "rank1.json",
-        "{\"distributedInfo\":{\"rank\":1},\"traceEvents\":[{\"ph\":\"X\",\"name\":\"ProfilerStep#4\",\"pid\":1,"
-        "\"ts\":1597730460000000,\"dur\":9000}]}");
-    trace_write_text(
-        *state, "rank0.json",
-        "{\"distributedInfo\":{\"rank\":0},\"traceEvents\":[{\"ph\":\"X\",\"name\":\"ProfilerStep#5\",\"pid\":1,"
-        "\"ts\":1597730460000000,\"dur\":9000}]}");
-    trace_write_text(
-        *state, "timeline.json",
-        "[{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"start_time_since_epoch_in_micros\":1597730460000000}},"
-        "{\"ph\":\"B\",\"name\":\"NEGOTIATE_ALLREDUCE\",\"pid\":1,\"ts\":10},{\"ph\":\"E\",\"pid\":1,\"ts\":30}]");
-    struct gt_trace *trace = trace_load(*state, NULL);
-    size_t event = trace_event(trace, "NEGOTIATE_ALLREDUCE");
-    assert_string_equal(gt_trace_file_of(trace, event)->format, "horovod");
-    assert_string_equal(gt_trace_text(trace, gt_trace_file_of(trace, event)->node), "rank 0");
-    assert_int_equal(trace->events.step[event], 5);
-    gt_trace_close(trace);
-}
-
 /* Up to the last time of its thread, which the arguments of its events name. */
-static void what_never_ends_lasts_as_long_as_its_thread(void **state)
+TEST_WITH(what_never_ends_lasts_as_long_as_its_thread, folder_make, folder_remove)
 {
     const char *path = trace_write_text(
         *state, "framework/pevents/2020081805/1597730465000000_0-algo-1_model_timeline.json",
@@ -429,7 +278,7 @@ static void what_never_ends_lasts_as_long_as_its_thread(void **state)
 }
 
 /* The node stands before the first "_"; what stands between it and the suffix is no part of it. */
-static void names_with_more_parts_are_read(void **state)
+TEST_WITH(names_with_more_parts_are_read, folder_make, folder_remove)
 {
     const char *path = trace_write_text(
         *state, "framework/pevents/2020081805/1597730465000000_4487_0000_pythontimeline.json", STEPS("1"));
@@ -437,28 +286,4 @@ static void names_with_more_parts_are_read(void **state)
     assert_string_equal(trace->file[0].format, "smdebug");
     assert_string_equal(gt_trace_text(trace, trace->file[0].node), "4487");
     gt_trace_close(trace);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
-    const struct CMUnitTest tests[] = {
-        TEST(system_metrics_are_samples),
-        TEST(each_smdebug_file_stands_for_itself),
-        TEST(horovod_is_paired_and_keeps_instants),
-        TEST(tensorflow_takes_its_base_from_a_name),
-        TEST(profiles_are_read),
-        TEST(hostile_profiles_are_bounded),
-        TEST(profiles_are_chosen_by_time),
-        TEST(blocks_are_slices),
-        TEST(pyinstruments_tree_is_summed_up),
-        TEST(nsight_exports_are_read),
-        TEST(graphs_and_steps_of_nsight_are_read),
-        TEST(ranges_of_programs_are_steps),
-        TEST(horovod_lies_in_the_steps_of_its_host),
-        TEST(names_with_more_parts_are_read),
-        TEST(what_never_ends_lasts_as_long_as_its_thread),
-        TEST(horovod_of_no_node_is_that_of_rank_0),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

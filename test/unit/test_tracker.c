@@ -1,26 +1,16 @@
 /* What the caller of a tracker may do, and what it is told. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "gpu_tracker.h"
+#include "support/test.h"
 
 struct listener {
     struct gt_tracker *tracker;
@@ -72,9 +62,8 @@ static void wait_for(struct listener *listener)
     assert_true(listener->ram > 1e5);
 }
 
-static void test_a_callback_asks(void **state)
+TEST(test_a_callback_asks)
 {
-    (void)state;
     struct listener listener = {.what = ASKS};
     open_tracker(&listener);
     assert_int_equal(gt_tracker_sample(listener.tracker, NULL), 1);
@@ -87,9 +76,8 @@ static void test_a_callback_asks(void **state)
     gt_tracker_close(listener.tracker);
 }
 
-static void test_a_callback_on_the_sampling_thread(void **state)
+TEST(test_a_callback_on_the_sampling_thread)
 {
-    (void)state;
     for (int what = ASKS; what <= FINISHES; what++) {
         struct listener listener = {.what = what};
         open_tracker(&listener);
@@ -99,9 +87,8 @@ static void test_a_callback_on_the_sampling_thread(void **state)
     }
 }
 
-static void test_a_callback_closes(void **state)
+TEST(test_a_callback_closes)
 {
-    (void)state;
     struct listener listener = {.what = CLOSES};
     open_tracker(&listener);
     assert_int_equal(gt_tracker_sample(listener.tracker, NULL), -ECANCELED);
@@ -112,9 +99,8 @@ static void test_a_callback_closes(void **state)
     wait_for(&listener);
 }
 
-static void test_a_thread_after_a_stop(void **state)
+TEST(test_a_thread_after_a_stop)
 {
-    (void)state;
     struct listener listener = {.what = STOPS};
     open_tracker(&listener);
     assert_int_equal(gt_tracker_start(listener.tracker, NULL), 0);
@@ -148,9 +134,8 @@ static double cpu_seconds(void)
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-static void test_a_thread_that_may_not_wait_for_several_sleeps(void **state)
+TEST(test_a_thread_that_may_not_wait_for_several_sleeps)
 {
-    (void)state;
     pid_t child = fork();
     if (!child) {
         struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
@@ -173,9 +158,8 @@ static void test_a_thread_that_may_not_wait_for_several_sleeps(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void test_a_process_that_has_ended(void **state)
+TEST(test_a_process_that_has_ended)
 {
-    (void)state;
     struct gt_tracker *tracker = NULL;
     struct gt_error error = {0};
     siginfo_t info;
@@ -188,16 +172,11 @@ static void test_a_process_that_has_ended(void **state)
     waitpid(pid, NULL, 0);
 }
 
-int main(void)
+static int limit_time(void **state)
 {
+    (void)state;
     alarm(60); /* a lock that is never free */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_callback_asks),
-        cmocka_unit_test(test_a_callback_on_the_sampling_thread),
-        cmocka_unit_test(test_a_callback_closes),
-        cmocka_unit_test(test_a_thread_after_a_stop),
-        cmocka_unit_test(test_a_thread_that_may_not_wait_for_several_sleeps),
-        cmocka_unit_test(test_a_process_that_has_ended),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+ALL_TESTS(limit_time, NULL)

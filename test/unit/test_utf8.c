@@ -1,16 +1,8 @@
 /* Texts from outside: as people see them, and as programs get them, in every format. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/csv.h"
 #include "base/utf8.h"
 #include "support/reports.h"
+#include "support/test.h"
 
 #define EVIL "a\nExit: 0\r\t\x1b[2J\a\x7f\xff\xc3\xa9\xe2\x80\xae\xc2\x9b|<"
 #define SHOWN "a\\nExit: 0\\r\\t\\x1b[2J\\x07\\x7f\\xff\xc3\xa9\\u202e\\u009b|<"
@@ -25,9 +17,8 @@ static void check_shown(const char *text, const char *expected, size_t columns)
     gt_buffer_release(&out);
 }
 
-static void what_acts_on_a_terminal_is_escaped(void **state)
+TEST(what_acts_on_a_terminal_is_escaped)
 {
-    (void)state;
     check_shown("", "", 0);
     check_shown("plain 'text' C:\\new", "plain 'text' C:\\new", 19);
     check_shown(EVIL, SHOWN, strlen(SHOWN) - 1);
@@ -39,9 +30,8 @@ static void what_acts_on_a_terminal_is_escaped(void **state)
     check_shown("cut \xe2\x82", "cut \\xe2\\x82", 12);
 }
 
-static void columns_are_those_of_unicode(void **state)
+TEST(columns_are_those_of_unicode)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t columns;
@@ -64,9 +54,8 @@ static void columns_are_those_of_unicode(void **state)
 }
 
 /* No byte that a terminal takes as a command is left, whatever two bytes stand beside each other. */
-static void nothing_that_acts_is_left(void **state)
+TEST(nothing_that_acts_is_left)
 {
-    (void)state;
     for (int first = 1; first < 256; first++)
         for (int second = 1; second < 256; second++) {
             struct gt_buffer out = {0};
@@ -79,9 +68,8 @@ static void nothing_that_acts_is_left(void **state)
         }
 }
 
-static void programs_get_valid_text(void **state)
+TEST(programs_get_valid_text)
 {
-    (void)state;
     struct gt_buffer out = {0};
     assert_true(gt_utf8_is_valid("\xc3\xa9\n\x1b"));
     assert_false(gt_utf8_is_valid("a\xff"));
@@ -97,9 +85,8 @@ static void programs_get_valid_text(void **state)
     gt_buffer_release(&out);
 }
 
-static void bytes_are_valid_text(void **state)
+TEST(bytes_are_valid_text)
 {
-    (void)state;
     struct gt_buffer out = {0};
     static const char bytes[] = "1234567890\0abcdefgh\xc3\xa9ijklmnopqrst\xe2\x82";
     assert_true(gt_utf8_are_valid(bytes, sizeof bytes - 3));
@@ -111,9 +98,8 @@ static void bytes_are_valid_text(void **state)
     gt_buffer_release(&out);
 }
 
-static void spreadsheets_compute_no_text(void **state)
+TEST(spreadsheets_compute_no_text)
 {
-    (void)state;
     static const char *const cells[][2] = {{"=1+1", "'=1+1"},
                                            {"+1", "'+1"},
                                            {"-1", "'-1"},
@@ -154,9 +140,8 @@ static struct gt_report *evil_report(void)
     return report;
 }
 
-static void every_format_for_people_shows_it(void **state)
+TEST(every_format_for_people_shows_it)
 {
-    (void)state;
     struct gt_report *report = evil_report();
     assert_writes(report, "text",
                   "F\\nF: x\\ny\n"
@@ -181,9 +166,8 @@ static void every_format_for_people_shows_it(void **state)
     gt_report_free(report);
 }
 
-static void every_format_for_programs_keeps_it(void **state)
+TEST(every_format_for_programs_keeps_it)
 {
-    (void)state;
     struct gt_report *report = evil_report();
     assert_writes(report, "json",
                   "{\n \"fact\": \"x\\ny\",\n \"section\": {\n  \"price\": 1.0\n },\n \"table\": [\n"
@@ -199,19 +183,4 @@ static void every_format_for_programs_keeps_it(void **state)
     assert_non_null(memmem(pickle.data, pickle.length, text, sizeof text - 1));
     gt_buffer_release(&pickle);
     gt_report_free(report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_acts_on_a_terminal_is_escaped),
-        cmocka_unit_test(columns_are_those_of_unicode),
-        cmocka_unit_test(nothing_that_acts_is_left),
-        cmocka_unit_test(programs_get_valid_text),
-        cmocka_unit_test(bytes_are_valid_text),
-        cmocka_unit_test(spreadsheets_compute_no_text),
-        cmocka_unit_test(every_format_for_people_shows_it),
-        cmocka_unit_test(every_format_for_programs_keeps_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,6 @@
 /* The picture of a job: grids compared with files of test/fixture/view, which GOLDEN=1 writes anew. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "support/test.h"
 #include "view/view_draw.h"
 
 enum { ROWS = 40 };
@@ -166,9 +156,8 @@ static void expect(const char *name, char *text)
     free(text);
 }
 
-static void test_widths(void **state)
+TEST(test_widths)
 {
-    (void)state;
     struct gt_view_model *model = training(2);
     char name[40];
     for (size_t i = 0; i < 5; i++) {
@@ -181,9 +170,8 @@ static void test_widths(void **state)
     model_free(model);
 }
 
-static void test_no_line_is_wider_than_the_screen(void **state)
+TEST(test_no_line_is_wider_than_the_screen)
 {
-    (void)state;
     struct gt_view_model *model = training(9), *before = training(0);
     for (int columns = 1; columns < 300; columns += columns < 130 ? 1 : 17)
         for (int rows = 1; rows < 60; rows += 7) {
@@ -202,9 +190,8 @@ static void test_no_line_is_wider_than_the_screen(void **state)
     model_free(before);
 }
 
-static void test_choices(void **state)
+TEST(test_choices)
 {
-    (void)state;
     struct gt_view_model *model = training(2), *before = training(0);
     expect("flat",
            picture(model, NULL, (struct gt_view_choice){.is_flat = true, .sort = GT_VIEW_BY_CPU, .is_backwards = true},
@@ -241,9 +228,8 @@ static void test_choices(void **state)
 }
 
 /* A row that is chosen, one alone, a block that is followed, other units: at each width. */
-static void test_chosen(void **state)
+TEST(test_chosen)
 {
-    (void)state;
     struct gt_view_model *model = training(2);
     const struct gt_view_item block = {GT_VIEW_BLOCK, "train", 0}, process = {GT_VIEW_PROCESS, "", 4711},
                               last = {GT_VIEW_PROCESS, "", 4711 + 20 + 16}, gone = {GT_VIEW_PROCESS, "", 7};
@@ -291,9 +277,8 @@ static void test_chosen(void **state)
 }
 
 /* Each row tells what it is about, where it is. */
-static void test_places(void **state)
+TEST(test_places)
 {
-    (void)state;
     struct gt_view_model *model = training(0);
     struct gt_view_places places = {.count = 5};
     for (int columns = 80; columns <= 120; columns += 40) {
@@ -315,9 +300,8 @@ static void test_places(void **state)
     model_free(model);
 }
 
-static void test_states(void **state)
+TEST(test_states)
 {
-    (void)state;
     struct gt_view_model *model = training(0), empty = {.state = GT_VIEW_WAITING};
     model->ram = 63e9;
     model->swap = 1e9;
@@ -341,18 +325,16 @@ static void test_states(void **state)
     model_free(model);
 }
 
-static void test_many_gpus(void **state)
+TEST(test_many_gpus)
 {
-    (void)state;
     struct gt_view_model *model = training(20);
     expect("gpus", picture(model, NULL, (struct gt_view_choice){.hides_processes = true}, 100, 24, false));
     model_free(model);
 }
 
 /* What a terminal would obey, characters of two columns and of none, and bytes that are none. */
-static void test_hostile_names(void **state)
+TEST(test_hostile_names)
 {
-    (void)state;
     struct gt_view_model *model = model_new(0);
     strcpy(model->command,
            "a\nb\x1b[31m\x1b]0;title\x07\xe2\x80\xae\xff \xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97 %s%n");
@@ -381,9 +363,8 @@ static void add_status(struct gt_buffer *all, const struct gt_view_model *model,
     free(grid.cell);
 }
 
-static void test_status(void **state)
+TEST(test_status)
 {
-    (void)state;
     struct gt_buffer all = {0};
     struct gt_view_model *model = training(2), *many = training(9), *plain = model_new(0);
     model->progress = (struct gt_progress){"epoch", 9, 20, 2280};
@@ -406,16 +387,4 @@ static void test_status(void **state)
     model_free(model);
     model_free(many);
     model_free(plain);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths),    cmocka_unit_test(test_no_line_is_wider_than_the_screen),
-        cmocka_unit_test(test_choices),   cmocka_unit_test(test_states),
-        cmocka_unit_test(test_many_gpus), cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_chosen),    cmocka_unit_test(test_places),
-        cmocka_unit_test(test_status),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,6 @@
 /* Warnings: each rule on one side of its limit and on the other. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "analyse/usage/usage.h"
+#include "support/test.h"
 
 enum { GPUS = 2, ROWS = GT_FIXED_ROWS + GPUS };
 
@@ -76,9 +67,8 @@ static void end(struct run *run)
     gt_summary_release(&run->summary);
 }
 
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
-    (void)state;
     struct run run;
     struct gt_warning warning[GT_WARNINGS];
     begin(&run);
@@ -88,9 +78,8 @@ static void test_nothing(void **state)
     end(&run);
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     struct run run;
     begin(&run);
     run.machine.limit[GT_LIMIT_GROUP_MEMORY].value = 16e9;
@@ -130,9 +119,8 @@ static void test_out_of_memory(void **state)
     end(&run);
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     struct run run;
     begin(&run);
     run.machine.limit[GT_LIMIT_MEMORY].value = 64e9;
@@ -154,9 +142,8 @@ static void test_memory(void **state)
     end(&run);
 }
 
-static void test_time_limit(void **state)
+TEST(test_time_limit)
 {
-    (void)state;
     struct run run;
     begin(&run);
     run.machine.limit[GT_LIMIT_TIME].value = 130;
@@ -171,9 +158,8 @@ static void test_time_limit(void **state)
     end(&run);
 }
 
-static void test_cores(void **state)
+TEST(test_cores)
 {
-    (void)state;
     struct run run;
     begin(&run);
     run.machine.limit[GT_LIMIT_CORES].value = 4;
@@ -190,9 +176,8 @@ static void test_cores(void **state)
     end(&run);
 }
 
-static void test_threads_and_others(void **state)
+TEST(test_threads_and_others)
 {
-    (void)state;
     struct run run;
     begin(&run);
     run.outcome.value[GT_SCOPE_COMBINED][GT_INVOLUNTARY_SWITCHES] = 500000;
@@ -215,9 +200,8 @@ static void test_threads_and_others(void **state)
     end(&run);
 }
 
-static void test_gpus(void **state)
+TEST(test_gpus)
 {
-    (void)state;
     struct run run;
     begin(&run);
     double *first = run.row[GT_FIXED_ROWS].value, *second = run.row[GT_FIXED_ROWS + 1].value;
@@ -238,9 +222,8 @@ static void test_gpus(void **state)
     end(&run);
 }
 
-static void test_gpu_failed(void **state)
+TEST(test_gpu_failed)
 {
-    (void)state;
     struct run run;
     begin(&run);
     double *first = run.row[GT_FIXED_ROWS].value, *second = run.row[GT_FIXED_ROWS + 1].value;
@@ -272,9 +255,8 @@ static void test_gpu_failed(void **state)
 }
 
 /* Programs cause some XIDs: the GPU has not failed. */
-static void test_gpu_program_error(void **state)
+TEST(test_gpu_program_error)
 {
-    (void)state;
     struct run run;
     begin(&run);
     double *first = run.row[GT_FIXED_ROWS].value, *second = run.row[GT_FIXED_ROWS + 1].value;
@@ -300,9 +282,8 @@ static void test_gpu_program_error(void **state)
     end(&run);
 }
 
-static void test_incomplete(void **state)
+TEST(test_incomplete)
 {
-    (void)state;
     struct run run;
     begin(&run);
     run.outcome.samples = 100;
@@ -314,21 +295,4 @@ static void test_incomplete(void **state)
     assert_string_equal(said(&run, "incomplete"),
                         "the recording lost 9 samples: its disk was too slow, or its spool full");
     end(&run);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_time_limit),
-        cmocka_unit_test(test_cores),
-        cmocka_unit_test(test_threads_and_others),
-        cmocka_unit_test(test_gpus),
-        cmocka_unit_test(test_gpu_failed),
-        cmocka_unit_test(test_gpu_program_error),
-        cmocka_unit_test(test_incomplete),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
