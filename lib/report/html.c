@@ -8,6 +8,7 @@
 #include "report/human_text.h"
 #include "report/page/chart.h"
 #include "base/digest.h"
+#include "base/json.h"
 #include "report/page/page.h"
 
 enum { MOST_CHARTS = 200, TITLE_LETTERS = 100, CURVE_WIDTH = 160, CURVE_HEIGHT = 24 };

@@ -54,7 +54,7 @@ static const struct gt_rows_column *column_of(const struct gt_job *job, const st
                                               const struct gt_job_column *column)
 {
     const char *name = column->from ? column->from : column->key;
-    return job->launches < 2 && !strcmp(column->key, "job") ? NULL : gt_rows_need(rows, name, strlen(name));
+    return job->launches < 2 && !strcmp(column->key, "job") ? NULL : gt_rows_need(rows, __func__, name, strlen(name));
 }
 
 void gt_job_put_rows(struct gt_table *table, const struct gt_job *job, const struct gt_rows *rows,

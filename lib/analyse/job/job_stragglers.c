@@ -32,7 +32,7 @@ static struct gt_rows find_off(const struct gt_rows *scored, const char *name, c
     const struct gt_rows_column *block = NULL;
     if (!name) {
         gt_rows_rename(&found, "name", "block");
-        block = gt_rows_need(&found, "block", strlen("block"));
+        block = gt_rows_need(&found, __func__, "block", strlen("block"));
     }
     const char **names = gt_job_add_texts(&found, "name"), **shown = gt_job_add_texts(&found, "words"),
                **units = gt_job_add_texts(&found, "unit");
@@ -134,7 +134,7 @@ static void add_steps(struct gt_node *root, const struct gt_job *job, const stru
                                             {"steps", "Of steps", NULL, 0, NULL},
                                             {"lost", "Longest less shortest, together", "seconds", 0, NULL},
                                             {NULL, NULL, NULL, 0, NULL}};
-    const struct gt_rows_column *name = gt_rows_need(steps, "name", strlen("name"));
+    const struct gt_rows_column *name = gt_rows_need(steps, __func__, "name", strlen("name"));
     bool *is_wanted = gt_query_memory(job->query, steps->count, sizeof *is_wanted);
     for (size_t i = 0; i < steps->count && is_wanted; i++)
         is_wanted[i] = is_meeting(name->words[name->key[i]]) == is_last;
@@ -177,7 +177,7 @@ static const char *none_off(const struct gt_job *job)
 /* Leave out blocks whose names do not match. */
 static void select_names(struct gt_rows *rows, const regex_t *select)
 {
-    const struct gt_rows_column *name = gt_rows_need(rows, "name", strlen("name"));
+    const struct gt_rows_column *name = gt_rows_need(rows, __func__, "name", strlen("name"));
     bool *is_wanted = gt_query_memory(rows->query, rows->count, sizeof *is_wanted);
     for (size_t i = 0; i < rows->count && is_wanted; i++)
         is_wanted[i] = i && name->key[i] == name->key[i - 1] ? is_wanted[i - 1]
