@@ -142,10 +142,9 @@ enum gt_out_of_memory gt_usage_out_of_memory(const struct gt_usage *usage)
 
 static void say_where(const struct gt_usage *usage, char *text, size_t size)
 {
-    char bytes[GT_HUMAN_SIZE];
     double limit = gt_usage_memory_limit_met(usage), used = usage->summary->of[GT_SCOPE_SYSTEM][GT_RAM].max;
     if (limit > 0)
-        snprintf(text, size, "at the limit of %s", gt_human_bytes(bytes, limit));
+        snprintf(text, size, "at the limit of %s", GT_HUMAN(bytes, limit));
     else if (used >= NEARLY_FULL * usage->machine->ram_capacity)
         snprintf(text, size, "when the machine had no memory left");
     else
@@ -171,13 +170,12 @@ static void name_victim(const struct gt_usage *usage, char *text, size_t size)
 {
     const struct gt_kernel_events *events = &usage->outcome->events;
     double limit = gt_usage_memory_limit_met(usage), whole = isnan(limit) ? gt_usage_peak(usage) : limit;
-    char ram[GT_HUMAN_SIZE];
     double peak = victim_peak(usage);
     if (!events->largest_pid || !events->largest_is_gone || !(peak > whole / 2))
         snprintf(text, size, "a process");
     else
         snprintf(text, size, "%s (pid %d, %s)", *events->largest_name ? events->largest_name : "a process",
-                 (int)events->largest_pid, gt_human_bytes(ram, peak));
+                 (int)events->largest_pid, GT_HUMAN(bytes, peak));
 }
 
 static size_t largest_point(const struct gt_sample_course *course, int line)
@@ -208,7 +206,7 @@ static double growth_at_end(const struct gt_usage *usage)
 static bool out_of_memory(const struct gt_usage *usage, struct gt_warning *warning)
 {
     enum gt_out_of_memory what = gt_usage_out_of_memory(usage);
-    char victim[128], bytes[GT_HUMAN_SIZE], where[80];
+    char victim[128], where[80];
     double limit = gt_usage_memory_limit_met(usage), growth = growth_at_end(usage);
     struct gt_block_brief blocks;
     if (what == GT_MEMORY_SUFFICED)
@@ -218,7 +216,7 @@ static bool out_of_memory(const struct gt_usage *usage, struct gt_warning *warni
     say(warning, "the kernel %skilled %s %s", what == GT_MEMORY_RAN_OUT ? "" : "probably ", victim, where);
     gt_block_brief(&blocks, usage);
     if (growth > LITTLE)
-        add(warning, "memory grew by %s a second at the end%s%s%s", gt_human_bytes(bytes, growth),
+        add(warning, "memory grew by %s a second at the end%s%s%s", GT_HUMAN(bytes, growth),
             *blocks.unfinished ? ", in block \"" : "", blocks.unfinished, *blocks.unfinished ? "\"" : "");
     else if (*blocks.unfinished)
         add(warning, "in block \"%s\"", blocks.unfinished);
@@ -228,7 +226,6 @@ static bool out_of_memory(const struct gt_usage *usage, struct gt_warning *warni
 
 static bool swapped(const struct gt_usage *usage, struct gt_warning *warning)
 {
-    char bytes[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE];
     double swap = usage->summary->of[GT_SCOPE_COMBINED][GT_SWAP].max;
     double waited = gt_usage_share(usage, GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY);
     bool waits = waited > 0.05 && usage->outcome->elapsed >= LEAST_SECONDS;
@@ -236,23 +233,22 @@ static bool swapped(const struct gt_usage *usage, struct gt_warning *warning)
         return false;
     warning->value = swap > LITTLE ? swap : waited;
     if (swap > LITTLE && waits)
-        say(warning, "%s were swapped out, %s of the time something waited for memory", gt_human_bytes(bytes, swap),
-            gt_human_percent(percent, waited));
+        say(warning, "%s were swapped out, %s of the time something waited for memory", GT_HUMAN(bytes, swap),
+            GT_HUMAN(percent, waited));
     else if (swap > LITTLE)
-        say(warning, "%s were swapped out: memory was short", gt_human_bytes(bytes, swap));
+        say(warning, "%s were swapped out: memory was short", GT_HUMAN(bytes, swap));
     else
-        say(warning, "something waited for memory for %s of the time", gt_human_percent(percent, waited));
+        say(warning, "something waited for memory for %s of the time", GT_HUMAN(percent, waited));
     return true;
 }
 
 static bool memory_unused(const struct gt_usage *usage, struct gt_warning *warning)
 {
-    char given[GT_HUMAN_SIZE], used[GT_HUMAN_SIZE];
     double asked = gt_usage_given(usage, GT_LIMIT_MEMORY), peak = gt_usage_peak(usage) + gt_usage_unmapped(usage);
     if (!(peak < 0.5 * asked) || !(asked - peak > UNUSED))
         return false;
     warning->value = peak / asked;
-    say(warning, "%s asked for, %s used", gt_human_round_bytes(given, asked), gt_human_bytes(used, peak));
+    say(warning, "%s asked for, %s used", GT_HUMAN(round_bytes, asked), GT_HUMAN(bytes, peak));
     return true;
 }
 
@@ -262,13 +258,12 @@ static bool time_limit(const struct gt_usage *usage, struct gt_warning *warning)
 {
     double given = gt_usage_given(usage, GT_LIMIT_TIME), left = given - usage->outcome->elapsed;
     int status = usage->outcome->exit_status;
-    char text[GT_HUMAN_SIZE];
     if ((status != 128 + SIGTERM && status != 128 + SIGKILL && status != 128 + SIGXCPU) || !(left < 60))
         return false;
     warning->value = left;
     if (left > 0)
         say(warning, "the job was probably ended for its time: %s of the allocation were left",
-            gt_human_seconds(text, left));
+            GT_HUMAN(seconds, left));
     else
         say(warning, "the job was probably ended for its time: the allocation was over");
     return true;
@@ -279,15 +274,14 @@ static bool time_limit(const struct gt_usage *usage, struct gt_warning *warning)
 static bool throttled(const struct gt_usage *usage, struct gt_warning *warning)
 {
     double share = usage->outcome->events.throttled_periods, cores = gt_usage_given(usage, GT_LIMIT_CORES);
-    char percent[GT_HUMAN_SIZE], number[GT_HUMAN_SIZE];
     if (!(share > GT_THROTTLED_SHARE))
         return false;
     warning->value = share;
     if (isnan(cores))
-        say(warning, "the CPU was throttled in %s of the periods of a quota", gt_human_percent(percent, share));
+        say(warning, "the CPU was throttled in %s of the periods of a quota", GT_HUMAN(percent, share));
     else
-        say(warning, "the CPU was throttled in %s of the periods: the quota is %s cores",
-            gt_human_percent(percent, share), gt_human_round_number(number, cores));
+        say(warning, "the CPU was throttled in %s of the periods: the quota is %s cores", GT_HUMAN(percent, share),
+            GT_HUMAN(round_number, cores));
     return true;
 }
 
@@ -295,12 +289,11 @@ static bool cores_unused(const struct gt_usage *usage, struct gt_warning *warnin
 {
     double given = gt_usage_given(usage, GT_LIMIT_CORES);
     double used = gt_utilization_cores(&usage->summary->utilization, 0.95);
-    char asked[GT_HUMAN_SIZE], busy[GT_HUMAN_SIZE];
     if (!(given > 1) || !(used < 0.6 * given) || usage->outcome->elapsed < LEAST_TO_ADVISE)
         return false;
     warning->value = used;
-    say(warning, "%s cores asked for, at most %s busy for 95 %% of the time", gt_human_round_number(asked, given),
-        gt_human_number(busy, used));
+    say(warning, "%s cores asked for, at most %s busy for 95 %% of the time", GT_HUMAN(round_number, given),
+        GT_HUMAN(number, used));
     return true;
 }
 
@@ -309,13 +302,12 @@ static bool too_many_threads(const struct gt_usage *usage, struct gt_warning *wa
     double cores = gt_usage_cores_given(usage),
            threads = gt_summary_mean(usage->summary, GT_SCOPE_COMBINED, GT_THREADS);
     double rate = gt_usage_share(usage, GT_SCOPE_COMBINED, GT_INVOLUNTARY_SWITCHES);
-    char number[GT_HUMAN_SIZE];
     bool is_busy = gt_usage_cores(usage, GT_SCOPE_COMBINED) > 0.8 * cores;
     if (!(threads > 2 * cores) || !(rate > 1000) || !is_busy || usage->outcome->elapsed < LEAST_SECONDS)
         return false;
     warning->value = threads;
     say(warning, "%.0f threads on %s cores: they took turns %.0f times a second", threads,
-        gt_human_round_number(number, cores), rate);
+        GT_HUMAN(round_number, cores), rate);
     return true;
 }
 
@@ -333,12 +325,11 @@ double gt_usage_others(const struct gt_usage *usage)
 static bool disturbed(const struct gt_usage *usage, struct gt_warning *warning)
 {
     double others = gt_usage_others(usage);
-    char number[GT_HUMAN_SIZE];
     if (isnan(others))
         return false;
     warning->value = others;
     warning->is_of_others = true;
-    say(warning, "other programs used %s of the %d cores: do not compare these times", gt_human_number(number, others),
+    say(warning, "other programs used %s of the %d cores: do not compare these times", GT_HUMAN(number, others),
         usage->machine->core_count);
     return true;
 }
@@ -348,11 +339,10 @@ static bool waited_for_disk(const struct gt_usage *usage, struct gt_warning *war
     double share = gt_usage_share(usage, GT_SCOPE_SYSTEM, GT_PRESSURE_IO);
     double bytes = fmax(gt_usage_final(usage, GT_SCOPE_COMBINED, GT_READ_BYTES),
                         gt_usage_final(usage, GT_SCOPE_COMBINED, GT_WRITTEN_BYTES));
-    char percent[GT_HUMAN_SIZE];
     if (!(share > 0.1) || !(bytes >= LITTLE) || usage->outcome->elapsed < LEAST_SECONDS)
         return false;
     warning->value = share;
-    say(warning, "something waited for the disk for %s of the time", gt_human_percent(percent, share));
+    say(warning, "something waited for the disk for %s of the time", GT_HUMAN(percent, share));
     return true;
 }
 
@@ -537,39 +527,39 @@ static bool gpu_silent(const struct gt_usage *usage, struct gt_warning *warning)
 static bool gpu_idle(const struct gt_usage *usage, struct gt_warning *warning)
 {
     size_t worst = 0;
-    char names[180], percent[GT_HUMAN_SIZE];
+    char names[180];
     double share = name_gpus(usage, (struct gpu_rule){idle_share, 0.5}, names, sizeof names, &worst);
     if (isnan(share) || !uses_gpus(usage) || usage->outcome->elapsed < LEAST_SECONDS)
         return false;
     warning->value = share;
     say(warning, "%s %s idle: below 5 %% for %s of the time", names, strchr(names, ',') ? "were" : "was",
-        gt_human_percent(percent, share));
+        GT_HUMAN(percent, share));
     return true;
 }
 
 static bool gpu_starved(const struct gt_usage *usage, struct gt_warning *warning)
 {
     size_t worst = 0;
-    char names[180], time[GT_HUMAN_SIZE];
+    char names[180];
     double share = name_gpus(usage, (struct gpu_rule){starved_share, 0.1}, names, sizeof names, &worst);
     if (isnan(share) || !uses_gpus(usage) || usage->outcome->elapsed < LEAST_SECONDS)
         return false;
     warning->value = share;
     say(warning, "%s starved for %s: below 30 %% while the job kept a core busy", names,
-        gt_human_seconds(time, usage->summary->utilization.gpu[worst].starved));
+        GT_HUMAN(seconds, usage->summary->utilization.gpu[worst].starved));
     return true;
 }
 
 static bool gpu_slowed(const struct gt_usage *usage, struct gt_warning *warning)
 {
     size_t worst = 0;
-    char names[180], percent[GT_HUMAN_SIZE];
+    char names[180];
     double share = name_gpus(usage, (struct gpu_rule){slowed_share, 0.05}, names, sizeof names, &worst);
     if (isnan(share) || !uses_gpus(usage))
         return false;
     const struct gt_gpu_use_time *time = &usage->summary->utilization.gpu[worst];
     warning->value = share;
-    say(warning, "%s slowed down for %s of the time, by %s", names, gt_human_percent(percent, share),
+    say(warning, "%s slowed down for %s of the time, by %s", names, GT_HUMAN(percent, share),
         time->hot > time->powered_down ? "heat"
         : time->powered_down > 0       ? "the power limit"
                                        : "the hardware");
