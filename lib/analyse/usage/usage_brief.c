@@ -66,50 +66,26 @@ static void describe_outcome(const struct gt_usage *usage, char *text, size_t si
 
 /* ---- Courses ----------------------------------------------------------------------------------------------------- */
 
-static void put_into(struct gt_brief_curve *curve, double count[GT_BRIEF_CELLS], int cell, double value, bool is_size)
-{
-    double *at = &curve->cell[cell];
-    *at = isnan(*at) ? value : is_size ? fmax(*at, value) : *at + value;
-    count[cell]++;
-}
-
-/* Where no sample tells of it, a value stays as it was before. */
-static void fill(struct gt_brief_curve *curve)
-{
-    for (int i = 1; i < GT_BRIEF_CELLS; i++)
-        if (isnan(curve->cell[i]))
-            curve->cell[i] = curve->cell[i - 1];
-    for (int i = GT_BRIEF_CELLS - 1; i > 0; i--)
-        if (isnan(curve->cell[i - 1]))
-            curve->cell[i - 1] = curve->cell[i];
-}
-
-/* `device` is that of a GPU or -1. `scale` is the top; NaN: the largest cell is. False: too little is known. */
+/* Where no sample tells of it, a value stays as it was before. `device` is that of a GPU or -1. `scale` is the top; NaN: the largest cell
+ * is. False: too little is known. */
 static bool draw(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric, int device, double scale,
                  struct gt_brief_curve *ret)
 {
     const struct gt_sample_course *course = &usage->summary->course;
     int line = gt_sample_course_find(course, scope, metric, device);
-    bool is_size = gt_metrics[metric].unit == GT_BYTES;
-    size_t known = 0, points = line < 0 ? 0 : gt_sample_course_points(course);
-    double count[GT_BRIEF_CELLS] = {0}, top = scale;
-    for (int i = 0; i < GT_BRIEF_CELLS; i++)
-        ret->cell[i] = NAN;
-    for (size_t i = 0; i < points; i++) {
-        double value = gt_sample_course_point(course, line, i);
-        if (isnan(value))
-            continue;
-        known++;
-        put_into(ret, count, (int)(i * GT_BRIEF_CELLS / points), value, is_size);
-    }
-    for (int i = 0; i < GT_BRIEF_CELLS; i++) {
-        ret->cell[i] /= is_size || !count[i] ? 1 : count[i];
-        if (isnan(scale))
-            top = fmax(top, ret->cell[i]);
+    size_t known = 0, spans = line < 0 ? 0 : course->course->spans;
+    double top = scale, *cell = ret->cell;
+    for (size_t i = 0; i < GT_BRIEF_CELLS; i++) {
+        size_t from = (i * spans + GT_BRIEF_CELLS - 1) / GT_BRIEF_CELLS,
+               to = ((i + 1) * spans + GT_BRIEF_CELLS - 1) / GT_BRIEF_CELLS;
+        cell[i] = from < to ? gt_sample_course_value(course, line, from, to) : NAN;
+        known += !isnan(cell[i]);
+        top = isnan(scale) ? fmax(top, cell[i]) : scale;
     }
     for (int i = 0; i < GT_BRIEF_CELLS; i++)
-        ret->cell[i] = isnan(ret->cell[i]) ? NAN : fmin(top > 0 ? ret->cell[i] / top : ret->cell[i], 1);
-    fill(ret);
+        cell[i] = isnan(cell[i]) ? i ? cell[i - 1] : NAN : fmin(top > 0 ? cell[i] / top : cell[i], 1);
+    for (int i = GT_BRIEF_CELLS - 1; i > 0; i--)
+        cell[i - 1] = isnan(cell[i - 1]) ? cell[i] : cell[i - 1];
     return known >= LEAST_SPANS;
 }
 
