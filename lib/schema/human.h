@@ -27,6 +27,8 @@ char *gt_human_number(char ret[GT_HUMAN_SIZE], double value);
 /* These write as people ask for it: without zeros behind the point ("64 GB"). */
 char *gt_human_round_bytes(char ret[GT_HUMAN_SIZE], double bytes);
 char *gt_human_round_number(char ret[GT_HUMAN_SIZE], double value);
+/* GT_HUMAN(bytes, value) is such a text as an argument: it lives as long as the block around it. */
+#define GT_HUMAN(kind, ...) gt_human_##kind((char[GT_HUMAN_SIZE]){""}, __VA_ARGS__)
 /* An exit status, 128 + n for signal n: "exit 3", "exit 137 (SIGKILL)". A process that is known to have ended by itself
  * had no such signal; a shell makes the same of one that its last command had. */
 char *gt_human_status(char ret[GT_HUMAN_STATUS_SIZE], int status, bool is_by_itself);

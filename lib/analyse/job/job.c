@@ -545,3 +545,21 @@ const struct gt_job_bucket *gt_job_bucket(const struct gt_job_question *question
 {
     return &series->bucket[subject * question->buckets + bucket];
 }
+
+struct gt_job_bucket gt_job_whole(const struct gt_job_question *question, const struct gt_job_series *series,
+                                  size_t subject)
+{
+    struct gt_job_bucket ret = {0, 0, NAN, NAN, NAN, NAN};
+    for (size_t i = 0; i < question->buckets; i++) {
+        const struct gt_job_bucket *bucket = gt_job_bucket(question, series, subject, i);
+        if (!bucket->count)
+            continue;
+        ret.first = ret.count ? ret.first : bucket->first;
+        ret.count += bucket->count;
+        ret.sum += bucket->sum;
+        ret.least = fmin(ret.least, bucket->least);
+        ret.most = fmax(ret.most, bucket->most);
+        ret.last = bucket->last;
+    }
+    return ret;
+}

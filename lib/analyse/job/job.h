@@ -96,6 +96,9 @@ void gt_job_ask(struct gt_job_question *question, struct gt_job_subject subject)
 /* Returns bucket number `bucket` of subject number `subject`. */
 const struct gt_job_bucket *gt_job_bucket(const struct gt_job_question *question, const struct gt_job_series *series,
                                           size_t subject, size_t bucket);
+/* Returns all buckets of a subject as one. Without samples, members are NaN but for count and sum. */
+struct gt_job_bucket gt_job_whole(const struct gt_job_question *question, const struct gt_job_series *series,
+                                  size_t subject);
 
 /* Names of jobs: "[cluster:]id[.step][+restart]". Steps and restarts are parts of one job. */
 
@@ -122,6 +125,7 @@ struct gt_job_rank {
     enum gt_ending ending;
     double begin, end;               /* seconds since the epoch */
     double clock_shift;              /* seconds added to its times to correct its clock */
+    size_t tracker;                  /* number by which its source knows it */
     double samples, missed;          /* taken; missed ticks of the schedule */
     double dropped;                  /* samples taken but not recorded */
     double own[GT_METRIC_COUNT];     /* final values of its process tree */

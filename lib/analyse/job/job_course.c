@@ -41,25 +41,16 @@ static int find_seen(const struct gt_job *job, bool of[GT_METRIC_COUNT])
     return status;
 }
 
-static bool has_word(const char *words, const char *word, size_t length)
-{
-    for (size_t size; *words; words += size + (words[size] != '\0')) {
-        size = strcspn(words, "_ ");
-        if (size == length && !strncasecmp(words, word, size))
-            return true;
-    }
-    return false;
-}
-
 /* Returns how many words of `name` are in the name of a metric, or in its words. */
 static int likeness(const char *name, enum gt_metric_id metric)
 {
-    char words[GT_JOB_WORDS];
+    char words[GT_JOB_WORDS], word[GT_JOB_WORDS];
     int count = 0;
     gt_job_metric_words(words, metric);
     for (size_t size; *name; name += size + (name[size] != '\0')) {
         size = strcspn(name, "_ ");
-        count += has_word(gt_metrics[metric].name, name, size) || has_word(words, name, size);
+        snprintf(word, sizeof word, "%.*s", (int)size, name);
+        count += strcasestr(gt_metrics[metric].name, word) || strcasestr(words, word);
     }
     return count;
 }
@@ -397,9 +388,8 @@ static void add_bands(struct gt_node *series, const struct gt_job_course *course
 {
     double begin = course->begin - course->job->begin;
     for (size_t i = 0; i < course->columns; i++) {
-        char time[GT_HUMAN_SIZE];
         double from = begin + (double)i * course->width;
-        gt_series_band(series, gt_human_seconds(time, fmax(from, 0)), from, from + course->width);
+        gt_series_band(series, GT_HUMAN(seconds, fmax(from, 0)), from, from + course->width);
     }
 }
 
@@ -454,13 +444,12 @@ static const char *draw(const struct gt_job_course *course, const double *column
 
 static void put_value(struct gt_buffer *out, double value, const char *unit)
 {
-    char text[GT_HUMAN_SIZE];
     if (!strncmp(unit, "bytes", 5))
-        gt_buffer_printf(out, "%s%s", gt_human_bytes(text, value), unit + 5); /* also of bytes/s */
+        gt_buffer_printf(out, "%s%s", GT_HUMAN(bytes, value), unit + 5); /* also of bytes/s */
     else if (!strcmp(unit, "watts"))
-        gt_buffer_text(out, gt_human_power(text, value));
+        gt_buffer_text(out, GT_HUMAN(power, value));
     else if (!strcmp(unit, "joules"))
-        gt_buffer_text(out, gt_human_energy(text, value));
+        gt_buffer_text(out, GT_HUMAN(energy, value));
     else
         gt_buffer_printf(out, "%.4g%s%s", value, *unit ? " " : "", unit);
 }

@@ -84,16 +84,6 @@ struct health {
 
 /* ---- Values ---- */
 
-static double share_of(const struct gt_job_bucket *bucket, size_t count)
-{
-    double sum = 0, samples = 0;
-    for (size_t i = 0; i < count; i++) {
-        sum += bucket[i].count ? bucket[i].sum : 0;
-        samples += bucket[i].count;
-    }
-    return samples ? sum / samples : NAN;
-}
-
 static double mean_while_busy(const struct gt_job_bucket *bucket, const struct gt_job_bucket *use, size_t count)
 {
     double sum = 0, samples = 0;
@@ -105,44 +95,32 @@ static double mean_while_busy(const struct gt_job_bucket *bucket, const struct g
     return samples ? sum / samples : NAN;
 }
 
-/* Returns the increase from the first sample to the last one, or to the value `final` (NaN: unknown) at the end of the
- * run. */
-static double rise_of(const struct gt_job_bucket *bucket, size_t count, double width, bool is_rate, double final)
+/* Returns the seconds from the first to the last bucket with samples. */
+static double time_of(const struct gt_job_bucket *bucket, const struct gt_job_question *question)
 {
-    size_t first = count, last = 0;
-    for (size_t i = 0; i < count; i++)
-        if (bucket[i].count) {
-            first = first == count ? i : first;
-            last = i;
-        }
-    if (first == count)
-        return NAN;
-    double rise = fmax(bucket[last].last, final) - bucket[first].first;
-    return is_rate ? rise / ((double)(last - first + 1) * width) : rise;
+    size_t first = 0, last = question->buckets - 1;
+    while (first < last && !bucket[first].count)
+        first++;
+    while (last > first && !bucket[last].count)
+        last--;
+    return (double)(last - first + 1) * question->width;
 }
 
-static double most_of(const struct gt_job_question *question, const struct gt_job_series *series, size_t subject)
-{
-    double most = NAN;
-    for (size_t i = 0; i < question->buckets; i++) {
-        const struct gt_job_bucket *bucket = gt_job_bucket(question, series, subject, i);
-        most = bucket->count ? fmax(most, bucket->most) : most;
-    }
-    return most;
-}
-
+/* The value at the end of the run counts like the last sample. */
 static double value_of(const struct health *health, const struct gt_job_series *series, size_t number)
 {
     const struct gt_job_question *question = &health->question;
-    const struct gt_job_bucket *bucket = gt_job_bucket(question, series, (size_t)health->subject[number], 0);
+    size_t subject = (size_t)health->subject[number];
+    const struct gt_job_bucket *bucket = gt_job_bucket(question, series, subject, 0);
+    const struct gt_job_bucket whole = gt_job_whole(question, series, subject);
     double final = !health->of_gpus ? health->job->rank[series->rank].system[checks[number].metric] : NAN;
     switch (checks[number].rule) {
-    case SHARE: return share_of(bucket, question->buckets);
+    case SHARE: return whole.count ? whole.sum / whole.count : NAN;
     case LOW:
         return mean_while_busy(bucket, gt_job_bucket(question, series, (size_t)health->use, 0), question->buckets);
-    case BESIDE: return rise_of(bucket, question->buckets, question->width, true, NAN);
-    case RISES: return rise_of(bucket, question->buckets, question->width, false, final);
-    case ABOVE: return fmax(most_of(question, series, (size_t)health->subject[number]), final);
+    case BESIDE: return (whole.last - whole.first) / time_of(bucket, question);
+    case RISES: return fmax(whole.last, final) - whole.first;
+    case ABOVE: return fmax(whole.most, final);
     case TRACKER: break;
     }
     return NAN;
@@ -190,7 +168,7 @@ static int take_series(void *context, const struct gt_job_series *series)
     *place = (struct place){
         .node = health->job->rank[series->rank].node, .rank = series->rank, .device = series->part, .temperature = NAN};
     if (health->temperature >= 0)
-        place->temperature = most_of(&health->question, series, (size_t)health->temperature);
+        place->temperature = gt_job_whole(&health->question, series, (size_t)health->temperature).most;
     for (size_t i = 0; i < CHECKS; i++)
         place->value[i] = health->subject[i] >= 0               ? value_of(health, series, i)
                           : checks[i].metric != GT_METRIC_COUNT ? NAN

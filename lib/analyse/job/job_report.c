@@ -395,24 +395,22 @@ int gt_job_request(struct gt_buffer *out, const struct gt_job *job, const char *
 
 void gt_job_request_reasons(struct gt_buffer *out, const struct gt_job *job)
 {
-    char text[GT_HUMAN_SIZE], used[GT_HUMAN_SIZE];
     struct need need;
     find_need(&need, job);
     double cores = need.asked[GT_LIMIT_CORES], time = need.asked[GT_LIMIT_TIME];
     if (need.asked[GT_LIMIT_MEMORY] > 0)
-        gt_buffer_printf(out, "of %s of memory ", gt_human_bytes(text, need.asked[GT_LIMIT_MEMORY]));
-    gt_buffer_printf(out, "a node used %s, at most %s", gt_human_bytes(used, need.memory_least),
-                     gt_human_bytes(text, need.memory_most));
+        gt_buffer_printf(out, "of %s of memory ", GT_HUMAN(bytes, need.asked[GT_LIMIT_MEMORY]));
+    gt_buffer_printf(out, "a node used %s, at most %s", GT_HUMAN(bytes, need.memory_least),
+                     GT_HUMAN(bytes, need.memory_most));
     if (cores > 0)
-        gt_buffer_printf(out, "; of %s %s the busiest rank %s", gt_human_round_number(text, cores),
-                         cores == 1 ? "core" : "cores", gt_human_number(used, need.cores));
+        gt_buffer_printf(out, "; of %s %s the busiest rank %s", GT_HUMAN(round_number, cores),
+                         cores == 1 ? "core" : "cores", GT_HUMAN(number, need.cores));
     else
-        gt_buffer_printf(out, "; the busiest rank %s cores", gt_human_number(used, need.cores));
+        gt_buffer_printf(out, "; the busiest rank %s cores", GT_HUMAN(number, need.cores));
     if (job->gpus && !isnan(job->gpus_used))
         gt_buffer_printf(out, "; of %zu GPUs %.0f never worked", job->gpus, (double)job->gpus - job->gpus_used);
     if (time > 0)
-        gt_buffer_printf(out, "; of %s it ran %s", gt_human_seconds(text, time),
-                         gt_human_seconds(used, job->end - job->begin));
+        gt_buffer_printf(out, "; of %s it ran %s", GT_HUMAN(seconds, time), GT_HUMAN(seconds, job->end - job->begin));
 }
 
 static void add_next_time(struct gt_node *root, const struct gt_job *job)
@@ -474,7 +472,7 @@ static void put_count(struct gt_buffer *out, size_t count, const char *one, cons
 static void add_brief_head(struct gt_node **ret, struct gt_node *root, const struct gt_job *job)
 {
     struct gt_buffer outcome = {0};
-    char title[2 * TEXT], time[GT_HUMAN_SIZE];
+    char title[2 * TEXT];
     size_t failed = count_failed(job, false), unfinished = count_failed(job, true);
     struct gt_buffer names = {0};
     size_t steps = job->steps, ranks = (size_t)job->ranks;
@@ -492,56 +490,54 @@ static void add_brief_head(struct gt_node **ret, struct gt_node *root, const str
         put_count(&outcome, failed, "failed", "failed");
     if (unfinished)
         put_count(&outcome, unfinished, "not finished", "not finished");
-    gt_buffer_printf(&outcome, ", %s", gt_human_seconds(time, job->end - job->begin));
+    gt_buffer_printf(&outcome, ", %s", GT_HUMAN(seconds, job->end - job->begin));
     *ret = gt_brief_add(root, title, outcome.data, failed > 0);
     gt_buffer_release(&outcome);
 }
 
 static void add_bounds_line(struct gt_node *brief, const char *title, const struct gt_job_bounds *bounds)
 {
-    char least[GT_HUMAN_SIZE], most[GT_HUMAN_SIZE], words[TEXT];
+    char words[TEXT];
     if (isnan(bounds->least) || !(bounds->most > 0))
         return;
-    snprintf(words, sizeof words, "peak of all ranks, at least; at most %s", gt_human_bytes(most, bounds->most));
-    gt_brief_line(brief, &(struct gt_brief_line){title, gt_human_bytes(least, bounds->least), NULL, words});
+    snprintf(words, sizeof words, "peak of all ranks, at least; at most %s", GT_HUMAN(bytes, bounds->most));
+    gt_brief_line(brief, &(struct gt_brief_line){title, GT_HUMAN(bytes, bounds->least), NULL, words});
 }
 
 static void add_cpu(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
-    char value[GT_HUMAN_SIZE], time[GT_HUMAN_SIZE], least[GT_HUMAN_SIZE], most[GT_HUMAN_SIZE];
     struct gt_buffer words = {0};
     double cpu_time = gt_job_sum(job, GT_CPU_TIME);
     if (isnan(cpu_time))
         return;
-    gt_buffer_printf(&words, "cores busy, %s of CPU time; %s to %s of a rank", gt_human_seconds(time, cpu_time),
-                     gt_human_number(least, cores_of_ranks(outliers, "least")),
-                     gt_human_number(most, cores_of_ranks(outliers, "most")));
+    gt_buffer_printf(&words, "cores busy, %s of CPU time; %s to %s of a rank", GT_HUMAN(seconds, cpu_time),
+                     GT_HUMAN(number, cores_of_ranks(outliers, "least")),
+                     GT_HUMAN(number, cores_of_ranks(outliers, "most")));
     if (outliers->uneven != GT_NO_KEY && job->launches > 1) {
         gt_job_put_launch(&words, job, outliers->uneven);
         gt_buffer_text(&words, ", the most uneven step");
     }
-    gt_brief_line(brief, &(struct gt_brief_line){"cpu", gt_human_number(value, cpu_time / (job->end - job->begin)),
-                                                 NULL, words.failed ? "" : words.data});
+    gt_brief_line(brief, &(struct gt_brief_line){"cpu", GT_HUMAN(number, cpu_time / (job->end - job->begin)), NULL,
+                                                 words.failed ? "" : words.data});
     gt_buffer_release(&words);
 }
 
 static void add_gpus(struct gt_node *brief, const struct gt_job *job)
 {
-    char value[GT_HUMAN_SIZE], words[TEXT];
+    char words[TEXT];
     double busy = NAN;
     for (size_t i = 0; i < job->count; i++)
         gt_add_known(&busy, job->rank[i].gpu_use);
     if (!job->gpus)
         return;
     snprintf(words, sizeof words, "busy of %zu, each counted once", job->gpus);
-    gt_brief_line(brief,
-                  &(struct gt_brief_line){"gpus", isnan(busy) ? "n/a" : gt_human_number(value, busy), NULL, words});
+    gt_brief_line(brief, &(struct gt_brief_line){"gpus", isnan(busy) ? "n/a" : GT_HUMAN(number, busy), NULL, words});
     add_bounds_line(brief, "gpu memory", &job->gpu_ram);
 }
 
 static void add_energy_line(struct gt_node *brief, const struct gt_job *job)
 {
-    char amount[GT_HUMAN_SIZE], least[GT_HUMAN_SIZE], drawn[GT_HUMAN_SIZE], words[TEXT];
+    char words[TEXT];
     double most_sum = 0, least_sum = 0, drawn_sum = 0;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
         struct gt_job_energy energy;
@@ -553,11 +549,11 @@ static void add_energy_line(struct gt_node *brief, const struct gt_job *job)
     if (!(most_sum > 0))
         return;
     if (most_sum > 1.01 * least_sum)
-        snprintf(words, sizeof words, "at most, and at least %s, of %s drawn", gt_human_energy(least, least_sum),
-                 gt_human_energy(drawn, drawn_sum));
+        snprintf(words, sizeof words, "at most, and at least %s, of %s drawn", GT_HUMAN(energy, least_sum),
+                 GT_HUMAN(energy, drawn_sum));
     else
-        snprintf(words, sizeof words, "of %s drawn, each node counted once", gt_human_energy(drawn, drawn_sum));
-    gt_brief_line(brief, &(struct gt_brief_line){"energy", gt_human_energy(amount, most_sum), NULL, words});
+        snprintf(words, sizeof words, "of %s drawn, each node counted once", GT_HUMAN(energy, drawn_sum));
+    gt_brief_line(brief, &(struct gt_brief_line){"energy", GT_HUMAN(energy, most_sum), NULL, words});
 }
 
 /* ---- What is remarkable ---- */
@@ -587,7 +583,7 @@ static void warn_of_dropped(struct gt_node *brief, const struct gt_job *job)
 /* Name the node with the largest clock offset. */
 static void warn_of_clocks(struct gt_node *brief, const struct gt_job *job)
 {
-    char sentence[TEXT], amount[GT_HUMAN_SIZE];
+    char sentence[TEXT];
     const struct gt_job_node *worst = NULL;
     double shift = 0;
     size_t count = 0;
@@ -602,7 +598,7 @@ static void warn_of_clocks(struct gt_node *brief, const struct gt_job *job)
     if (!worst)
         return;
     int length = snprintf(sentence, sizeof sentence, "the clock of %.128s is %s %s that of the server", worst->name,
-                          gt_human_seconds(amount, fabs(shift)), shift > 0 ? "behind" : "ahead of");
+                          GT_HUMAN(seconds, fabs(shift)), shift > 0 ? "behind" : "ahead of");
     if (count > 1)
         snprintf(sentence + length, sizeof sentence - (size_t)length, ", and %zu more are off", count - 1);
     gt_brief_warning(brief, sentence, "its times are corrected by that here");

@@ -36,7 +36,6 @@ struct server_job {
     struct gt_answer columns;
     struct tracker *tracker; /* by job, then by source */
     size_t count, capacity;
-    const struct tracker **of_rank; /* after place_ranks */
     /* Calls. One question asks for those of consecutive ranks. */
     uint64_t *rows;                 /* of each rank on the server */
     struct gt_calls_of_rank *calls; /* of each rank; moved to the reader */
@@ -302,31 +301,28 @@ static int read_ranks(void *context, struct gt_job *job, struct gt_error *error)
             status = gt_job_leave_out(job, tracker->recording, "its tracker has sent no figures yet");
         if (status < 0)
             gt_error_system(error, -status, "%s", state->name);
-        else if (job->count > before)
+        else if (job->count > before) {
             job->rank[before].clock_shift = tracker->clock_shift;
+            job->rank[before].tracker = i;
+        }
     }
     if (status >= 0 && !job->count)
         status = gt_error_set(error, ENODATA, "%s: no tracker has sent figures yet", state->name);
     return status;
 }
 
-/* Find out which tracker each rank was made of. */
-static int place_ranks(struct server_job *state, const struct gt_job *job, struct gt_error *error)
+static const struct tracker *tracker_of(const struct server_job *state, const struct gt_job *job, size_t rank)
 {
-    free(state->of_rank);
-    if (!(state->of_rank = calloc(job->count + 1, sizeof *state->of_rank)))
-        return gt_error_system(error, ENOMEM, "%s", state->name);
-    for (size_t i = 0; i < state->count; i++) {
-        struct tracker *tracker = &state->tracker[i];
-        const struct gt_machine *machine = &tracker->recorded.machine;
-        tracker->rank = SIZE_MAX;
-        for (size_t k = 0; k < job->count && tracker->rank == SIZE_MAX; k++)
-            if (!state->of_rank[k] && machine->pid == job->rank[k].machine.pid &&
-                machine->start_real_ns == job->rank[k].machine.start_real_ns &&
-                strcmp(tracker->recording, job->rank[k].path) == 0)
-                state->of_rank[tracker->rank = k] = tracker;
-    }
-    return 0;
+    return &state->tracker[job->rank[rank].tracker];
+}
+
+/* Tell each tracker its rank. */
+static void place_ranks(struct server_job *state, const struct gt_job *job)
+{
+    for (size_t i = 0; i < state->count; i++)
+        state->tracker[i].rank = SIZE_MAX;
+    for (size_t i = 0; i < job->count; i++)
+        state->tracker[job->rank[i].tracker].rank = i;
 }
 
 /* ---- Series ---- */
@@ -336,12 +332,11 @@ struct answer {
     const struct gt_job *job;
     const struct gt_job_question *question;
     size_t first, count;
-    const struct tracker *const *tracker; /* [count] */
-    double clock_shift;                   /* of the ranks in this question */
-    size_t *place;                        /* [count + 1]: the first range of each rank */
-    bool *is_asked;                       /* [count] */
-    struct gt_job_bucket *bucket;         /* [ranges][subjects][buckets] */
-    bool *is_there;                       /* [ranges] */
+    double clock_shift;           /* of the ranks in this question */
+    size_t *place;                /* [count + 1]: the first range of each rank */
+    bool *is_asked;               /* [count] */
+    struct gt_job_bucket *bucket; /* [ranges][subjects][buckets] */
+    bool *is_there;               /* [ranges] */
 };
 
 /* Returns the column that names the parts of a rank; NULL: it is not divided. */
@@ -386,7 +381,7 @@ static void add_rows(struct gt_buffer *sql, const struct server_job *state, cons
     gt_buffer_printf(sql, " FROM %s WHERE job IN (%s)", table, state->jobs);
     for (size_t i = 0; i < answer->count; i++)
         if (answer->is_asked[i]) {
-            gt_buffer_printf(sql, "%s%u", separator, answer->tracker[i]->source);
+            gt_buffer_printf(sql, "%s%u", separator, tracker_of(state, answer->job, answer->first + i)->source);
             separator = ", ";
         }
     gt_buffer_char(sql, ')');
@@ -447,7 +442,7 @@ static void add_samples(struct gt_buffer *sql, const struct server_job *state, c
 static int find_part(const struct answer *answer, size_t index, const char *name)
 {
     const struct gt_job_rank *rank = &answer->job->rank[answer->first + index];
-    const struct gt_machine *machine = &answer->tracker[index]->recorded.machine;
+    const struct gt_machine *machine = &rank->machine;
     const char *colon = strrchr(name, ':');
     if (answer->question->subject[0].scope == GT_SCOPE_PROCESS) {
         for (size_t i = 0; i < rank->below_count; i++)
@@ -508,9 +503,9 @@ static int ask_rows(struct server_job *state, struct answer *answer,
     return status;
 }
 
-static bool is_same_clock(const struct answer *answer, size_t one, size_t other)
+static double shift_of(const struct answer *answer, size_t index)
 {
-    return fabs(answer->tracker[one]->clock_shift - answer->tracker[other]->clock_shift) <= 0;
+    return answer->job->rank[answer->first + index].clock_shift;
 }
 
 /* Ask for the marked ranks, with one question for all with the same clock shift. */
@@ -521,14 +516,13 @@ static int ask_marked(struct server_job *state, struct answer *answer, const boo
     int status = 0;
     for (size_t first = 0; first < answer->count && status >= 0; first++) {
         bool is_met = !is_marked[first];
-        for (size_t i = 0; i < first && !is_met; i++)
-            is_met = is_marked[i] && is_same_clock(answer, i, first);
-        if (is_met)
-            continue;
-        answer->clock_shift = answer->tracker[first]->clock_shift;
-        for (size_t i = 0; i < answer->count; i++)
-            answer->is_asked[i] = is_marked[i] && is_same_clock(answer, i, first);
-        status = ask_rows(state, answer, add, error);
+        answer->clock_shift = shift_of(answer, first);
+        for (size_t i = 0; i < answer->count; i++) {
+            answer->is_asked[i] = is_marked[i] && fabs(shift_of(answer, i) - answer->clock_shift) <= 0;
+            is_met |= answer->is_asked[i] && i < first;
+        }
+        if (!is_met)
+            status = ask_rows(state, answer, add, error);
     }
     return status;
 }
@@ -540,12 +534,10 @@ static int ask_some(struct server_job *state, struct answer *answer, struct gt_e
     if (!is_marked)
         return gt_error_system(error, ENOMEM, "%s", state->name);
     for (size_t i = 0; i < answer->count; i++)
-        is_marked[i] = answer->tracker[i] &&
-                       gt_job_minutes_answer(answer->question, &answer->job->rank[answer->first + i]);
+        is_marked[i] = gt_job_minutes_answer(answer->question, &answer->job->rank[answer->first + i]);
     int status = ask_marked(state, answer, is_marked, add_minutes, error);
     for (size_t i = 0; i < answer->count; i++)
-        is_marked[i] = answer->tracker[i] && answer->place[i] < answer->place[i + 1] &&
-                       !(is_marked[i] && answer->is_there[answer->place[i]]);
+        is_marked[i] = answer->place[i] < answer->place[i + 1] && !(is_marked[i] && answer->is_there[answer->place[i]]);
     if (status >= 0)
         status = ask_marked(state, answer, is_marked, add_samples, error);
     free(is_marked);
@@ -589,11 +581,10 @@ static int read_series(void *state, const struct gt_job *job, const struct gt_jo
     size_t each = question->subjects * question->buckets;
     answer.place = calloc(job->count + 2, sizeof *answer.place);
     answer.is_asked = calloc(job->count + 1, 1);
-    int status = answer.place && answer.is_asked ? place_ranks(server, job, error)
-                                                 : gt_error_system(error, ENOMEM, "%s", server->name);
+    int status = answer.place && answer.is_asked ? 0 : gt_error_system(error, ENOMEM, "%s", server->name);
+    place_ranks(server, job);
     for (answer.first = 0; status >= 0 && answer.first < job->count; answer.first += answer.count) {
         answer.count = 0;
-        answer.tracker = server->of_rank + answer.first;
         while (answer.first + answer.count < job->count && answer.count < RANKS_AT_ONCE &&
                (!answer.count || answer.place[answer.count] * each < BUCKETS_AT_ONCE)) {
             const struct gt_job_rank *rank = &job->rank[answer.first + answer.count];
@@ -651,15 +642,13 @@ static int count_calls(struct server_job *state, const struct gt_job *job, struc
     struct gt_answer answer;
     char *field[3];
     release_calls(state);
-    int status = place_ranks(state, job, error);
+    place_ranks(state, job);
     state->rows = calloc(job->count + 1, sizeof *state->rows);
     state->calls = calloc(job->count + 1, sizeof *state->calls);
-    if (status >= 0 && !(state->rows && state->calls))
-        status = gt_error_system(error, ENOMEM, "%s", state->name);
-    if (status < 0)
-        return status;
+    if (!state->rows || !state->calls)
+        return gt_error_system(error, ENOMEM, "%s", state->name);
     state->ranks = job->count;
-    status = ask(state, "SELECT job, source, count() FROM calls", "GROUP BY job, source", &answer, error);
+    int status = ask(state, "SELECT job, source, count() FROM calls", "GROUP BY job, source", &answer, error);
     while (gt_answer_next(&answer, field, 3)) {
         const struct tracker *tracker = field[2] ? find_tracker(state, field) : NULL;
         if (tracker && tracker->rank < job->count)
@@ -670,7 +659,7 @@ static int count_calls(struct server_job *state, const struct gt_job *job, struc
 }
 
 /* Ask for ranks from `first` on. Steps of a job have the same sources, so the answer may have rows of other batches. */
-static int ask_calls(struct server_job *state, size_t first, struct gt_error *error)
+static int ask_calls(struct server_job *state, const struct gt_job *job, size_t first, struct gt_error *error)
 {
     struct gt_buffer sql = {0};
     struct gt_answer answer;
@@ -686,7 +675,7 @@ static int ask_calls(struct server_job *state, size_t first, struct gt_error *er
             break;
         rows += state->rows[state->asked];
         if (state->rows[state->asked])
-            gt_buffer_printf(&sql, "%s%u", ranks++ ? ", " : "", state->of_rank[state->asked]->source);
+            gt_buffer_printf(&sql, "%s%u", ranks++ ? ", " : "", tracker_of(state, job, state->asked)->source);
     }
     gt_buffer_text(&sql, ") ORDER BY job, source, number");
     int status = gt_server_query(state->server, &sql, &answer, error);
@@ -706,7 +695,7 @@ static int read_calls(void *context, const struct gt_job *job, size_t rank, stru
     struct server_job *state = context;
     int status = rank ? 0 : count_calls(state, job, error);
     if (status >= 0 && rank >= state->asked && state->rows[rank])
-        status = ask_calls(state, rank, error);
+        status = ask_calls(state, job, rank, error);
     if (status < 0)
         return status;
     *ret = state->calls[rank];
@@ -729,7 +718,6 @@ static void close_server(void *context)
     release_calls(state);
     gt_server_close(state->server);
     gt_answer_release(&state->columns);
-    free(state->of_rank);
     free(state->tracker);
     free(state->jobs);
     free(state->name);

@@ -364,20 +364,12 @@ static double cores_of(const struct gt_job_question *question, const struct gt_j
 
 static void take_peaks(struct gt_job_rank *rank, const struct memory *memory, const struct gt_job_series *series)
 {
-    const struct gt_job_question *question = &memory->question;
-    double sum = 0, count = 0;
-    for (size_t i = 0; i < question->buckets; i++) {
-        const struct gt_job_bucket *ram = gt_job_bucket(question, series, RAM, i);
-        const struct gt_job_bucket *gpu = gt_job_bucket(question, series, GPU_RAM, i);
-        const struct gt_job_bucket *use = gt_job_bucket(question, series, GPU_USE, i);
-        rank->ram.least = ram->count ? fmax(rank->ram.least, ram->most) : rank->ram.least;
-        rank->gpu_ram = gpu->count ? fmax(rank->gpu_ram, gpu->most) : rank->gpu_ram;
-        sum += use->count ? use->sum : 0;
-        count += use->count;
-    }
-    rank->cores_p95 = cores_of(question, series);
+    const struct gt_job_bucket use = gt_job_whole(&memory->question, series, GPU_USE);
+    rank->ram.least = fmax(rank->ram.least, gt_job_whole(&memory->question, series, RAM).most);
     rank->ram.most = fmax(rank->ram.most, rank->ram.least);
-    rank->gpu_use = count ? sum / count : NAN;
+    rank->gpu_ram = fmax(rank->gpu_ram, gt_job_whole(&memory->question, series, GPU_RAM).most);
+    rank->gpu_use = use.count ? use.sum / use.count : NAN;
+    rank->cores_p95 = cores_of(&memory->question, series);
 }
 
 /* The upper bound is the sum of peaks of ranks that ran at one moment. It is largest when one of them began. */

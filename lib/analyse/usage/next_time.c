@@ -282,14 +282,13 @@ int gt_next_time_request(struct gt_buffer *out, const struct gt_next_time *next,
 
 void gt_next_time_doubt(struct gt_buffer *out, const struct gt_next_time *next)
 {
-    char bytes[GT_HUMAN_SIZE], cores[GT_HUMAN_SIZE];
     size_t begin = out->length;
     if (!isnan(next->killed_at))
-        gt_buffer_printf(out, "more than %s; the limit ended %s before its peak",
-                         gt_human_bytes(bytes, next->killed_at), next->runs > 1 ? "a run" : "the run");
+        gt_buffer_printf(out, "more than %s; the limit ended %s before its peak", GT_HUMAN(bytes, next->killed_at),
+                         next->runs > 1 ? "a run" : "the run");
     if (!isnan(next->throttled_at))
         gt_buffer_printf(out, "%smore than %s cores; the limit slowed %s", out->length > begin ? "; " : "",
-                         gt_human_round_number(cores, next->throttled_at), next->runs > 1 ? "a run" : "the run");
+                         GT_HUMAN(round_number, next->throttled_at), next->runs > 1 ? "a run" : "the run");
     if (next->failed_with && isnan(next->killed_at))
         gt_buffer_printf(out, "%s%s failed with status %d: a whole run may need more", out->length > begin ? "; " : "",
                          next->runs > 1 ? "a run" : "this run", next->failed_with);
@@ -300,12 +299,11 @@ void gt_next_time_doubt(struct gt_buffer *out, const struct gt_next_time *next)
 
 void gt_next_time_try(struct gt_buffer *out, const struct gt_next_time *next)
 {
-    char amount[GT_HUMAN_SIZE];
     size_t begin = out->length;
     if (!isnan(next->killed_at))
         put_memory(out, JOINED, "", next->memory, "G", "M"); /* as schedulers take it */
     if (!isnan(next->throttled_at))
-        gt_buffer_printf(out, "%s%s cores", out->length > begin ? ", " : "", gt_human_number(amount, next->cores));
+        gt_buffer_printf(out, "%s%s cores", out->length > begin ? ", " : "", GT_HUMAN(number, next->cores));
 }
 
 void gt_next_time_requests(struct gt_node *section, const struct gt_next_time *next)

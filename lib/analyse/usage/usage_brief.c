@@ -46,7 +46,7 @@ static double silence_of(const struct gt_usage *usage)
 static void describe_outcome(const struct gt_usage *usage, char *text, size_t size)
 {
     const struct gt_outcome *outcome = usage->outcome;
-    char time[GT_HUMAN_SIZE], silence[GT_HUMAN_SIZE], status[GT_HUMAN_STATUS_SIZE];
+    char time[GT_HUMAN_SIZE], status[GT_HUMAN_STATUS_SIZE];
     enum gt_out_of_memory memory = gt_usage_out_of_memory(usage);
     gt_human_seconds(time, outcome->elapsed);
     gt_human_status(status, outcome->exit_status, outcome->ending == GT_ENDED_BY_ITSELF);
@@ -59,58 +59,33 @@ static void describe_outcome(const struct gt_usage *usage, char *text, size_t si
     else if (outcome->complete)
         snprintf(text, size, "followed for %s", time);
     else if (silence_of(usage) > gt_machine_overdue(usage->machine->period))
-        snprintf(text, size, "%s, no news for %s: the tracker is gone", time,
-                 gt_human_clock(silence, silence_of(usage)));
+        snprintf(text, size, "%s, no news for %s: the tracker is gone", time, GT_HUMAN(clock, silence_of(usage)));
     else
         snprintf(text, size, "%s so far", time);
 }
 
 /* ---- Courses ----------------------------------------------------------------------------------------------------- */
 
-static void put_into(struct gt_brief_curve *curve, double count[GT_BRIEF_CELLS], int cell, double value, bool is_size)
-{
-    double *at = &curve->cell[cell];
-    *at = isnan(*at) ? value : is_size ? fmax(*at, value) : *at + value;
-    count[cell]++;
-}
-
-/* Where no sample tells of it, a value stays as it was before. */
-static void fill(struct gt_brief_curve *curve)
-{
-    for (int i = 1; i < GT_BRIEF_CELLS; i++)
-        if (isnan(curve->cell[i]))
-            curve->cell[i] = curve->cell[i - 1];
-    for (int i = GT_BRIEF_CELLS - 1; i > 0; i--)
-        if (isnan(curve->cell[i - 1]))
-            curve->cell[i - 1] = curve->cell[i];
-}
-
-/* `device` is that of a GPU or -1. `scale` is the top; NaN: the largest cell is. False: too little is known. */
+/* Where no sample tells of it, a value stays as it was before. `device` is that of a GPU or -1. `scale` is the top; NaN: the largest cell
+ * is. False: too little is known. */
 static bool draw(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric, int device, double scale,
                  struct gt_brief_curve *ret)
 {
     const struct gt_sample_course *course = &usage->summary->course;
     int line = gt_sample_course_find(course, scope, metric, device);
-    bool is_size = gt_metrics[metric].unit == GT_BYTES;
-    size_t known = 0, points = line < 0 ? 0 : gt_sample_course_points(course);
-    double count[GT_BRIEF_CELLS] = {0}, top = scale;
-    for (int i = 0; i < GT_BRIEF_CELLS; i++)
-        ret->cell[i] = NAN;
-    for (size_t i = 0; i < points; i++) {
-        double value = gt_sample_course_point(course, line, i);
-        if (isnan(value))
-            continue;
-        known++;
-        put_into(ret, count, (int)(i * GT_BRIEF_CELLS / points), value, is_size);
-    }
-    for (int i = 0; i < GT_BRIEF_CELLS; i++) {
-        ret->cell[i] /= is_size || !count[i] ? 1 : count[i];
-        if (isnan(scale))
-            top = fmax(top, ret->cell[i]);
+    size_t known = 0, spans = line < 0 ? 0 : course->course->spans;
+    double top = scale, *cell = ret->cell;
+    for (size_t i = 0; i < GT_BRIEF_CELLS; i++) {
+        size_t from = (i * spans + GT_BRIEF_CELLS - 1) / GT_BRIEF_CELLS,
+               to = ((i + 1) * spans + GT_BRIEF_CELLS - 1) / GT_BRIEF_CELLS;
+        cell[i] = from < to ? gt_sample_course_value(course, line, from, to) : NAN;
+        known += !isnan(cell[i]);
+        top = isnan(scale) ? fmax(top, cell[i]) : scale;
     }
     for (int i = 0; i < GT_BRIEF_CELLS; i++)
-        ret->cell[i] = isnan(ret->cell[i]) ? NAN : fmin(top > 0 ? ret->cell[i] / top : ret->cell[i], 1);
-    fill(ret);
+        cell[i] = isnan(cell[i]) ? i ? cell[i - 1] : NAN : fmin(top > 0 ? cell[i] / top : cell[i], 1);
+    for (int i = GT_BRIEF_CELLS - 1; i > 0; i--)
+        cell[i - 1] = isnan(cell[i - 1]) ? cell[i] : cell[i - 1];
     return known >= LEAST_SPANS;
 }
 
@@ -123,9 +98,8 @@ static const double FILES_BESIDE = 1.01;
  * machine goes before it. */
 static void add_bound(char *words, size_t size, const char *most, double capacity)
 {
-    char whole[GT_HUMAN_SIZE];
     if (capacity > 0)
-        snprintf(words, size, "peak, at most %s (of %s here)", most, gt_human_round_bytes(whole, capacity));
+        snprintf(words, size, "peak, at most %s (of %s here)", most, GT_HUMAN(round_bytes, capacity));
     else
         append(words, size, " (at most %s)", most);
 }
@@ -133,18 +107,17 @@ static void add_bound(char *words, size_t size, const char *most, double capacit
 /* Says of what the peak is a share: of the limit that it met, of what was asked for, or of what there is. Returns true for the last. */
 static bool describe_memory(const struct gt_usage *usage, double peak, char *words, size_t size)
 {
-    char whole[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE];
     double limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY), asked = gt_usage_given(usage, GT_LIMIT_MEMORY);
     double capacity = usage->machine->ram_capacity, met = gt_usage_memory_limit_met(usage);
     bool is_at_limit = met > 0 && peak < LITTLE_ABOVE * met; /* a part of the job may have one of its own */
     if (gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED && is_at_limit)
-        snprintf(words, size, "peak, at the limit of %s%s", gt_human_round_bytes(whole, met),
+        snprintf(words, size, "peak, at the limit of %s%s", GT_HUMAN(round_bytes, met),
                  peak > FILES_BESIDE * met ? " (pages of shared files do not count)" : "");
     else if (asked > 0)
-        snprintf(words, size, "peak; %s of %s %s", gt_human_percent(percent, peak / asked),
-                 gt_human_round_bytes(whole, asked), asked == limit ? "limit" : "asked for");
+        snprintf(words, size, "peak; %s of %s %s", GT_HUMAN(percent, peak / asked), GT_HUMAN(round_bytes, asked),
+                 asked == limit ? "limit" : "asked for");
     else if (capacity > 0)
-        return snprintf(words, size, "peak, of %s here", gt_human_round_bytes(whole, capacity)) > 0;
+        return snprintf(words, size, "peak, of %s here", GT_HUMAN(round_bytes, capacity)) > 0;
     else
         snprintf(words, size, "peak");
     return false;
@@ -152,7 +125,7 @@ static bool describe_memory(const struct gt_usage *usage, double peak, char *wor
 
 static void add_memory(const struct gt_usage *usage, struct gt_node *brief)
 {
-    char value[GT_HUMAN_SIZE], words[TEXT], most[GT_HUMAN_SIZE];
+    char words[TEXT];
     struct gt_brief_curve curve;
     double peak = gt_usage_peak(usage), bound = gt_usage_peak_bound(usage);
     if (isnan(peak))
@@ -160,27 +133,24 @@ static void add_memory(const struct gt_usage *usage, struct gt_node *brief)
     bool has_curve = draw(usage, GT_SCOPE_COMBINED, GT_RAM, -1, peak, &curve);
     bool is_of_machine = describe_memory(usage, peak, words, sizeof words);
     if (bound > 1.25 * peak)
-        add_bound(words, sizeof words, gt_human_bytes(most, bound), is_of_machine ? usage->machine->ram_capacity : 0);
-    gt_brief_line(brief,
-                  &(struct gt_brief_line){"memory", gt_human_bytes(value, peak), has_curve ? &curve : NULL, words});
+        add_bound(words, sizeof words, GT_HUMAN(bytes, bound), is_of_machine ? usage->machine->ram_capacity : 0);
+    gt_brief_line(brief, &(struct gt_brief_line){"memory", GT_HUMAN(bytes, peak), has_curve ? &curve : NULL, words});
 }
 
 static void add_swap(const struct gt_usage *usage, struct gt_node *brief)
 {
-    char value[GT_HUMAN_SIZE];
     double swap = usage->summary->of[GT_SCOPE_COMBINED][GT_SWAP].max;
     if (swap > 0)
-        gt_brief_line(brief, &(struct gt_brief_line){"swap", gt_human_bytes(value, swap), NULL, "swapped out at most"});
+        gt_brief_line(brief, &(struct gt_brief_line){"swap", GT_HUMAN(bytes, swap), NULL, "swapped out at most"});
 }
 
 /* Shared memory that no process maps is in no process's memory, and still counts towards a limit. */
 static void add_unmapped(const struct gt_usage *usage, struct gt_node *brief)
 {
     static const double MUCH = 64e6;
-    char value[GT_HUMAN_SIZE];
     double bytes = gt_usage_unmapped(usage);
     if (bytes > MUCH)
-        gt_brief_line(brief, &(struct gt_brief_line){"tmpfs", gt_human_bytes(value, bytes), NULL,
+        gt_brief_line(brief, &(struct gt_brief_line){"tmpfs", GT_HUMAN(bytes, bytes), NULL,
                                                      "unmapped shared memory, which also counts towards limits"});
 }
 
@@ -188,7 +158,7 @@ static const double MORE_THAN_GIVEN = 1.05; /* of which less is exactness */
 
 static void add_cores(const struct gt_usage *usage, struct gt_node *brief)
 {
-    char value[GT_HUMAN_SIZE], whole[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE], words[TEXT];
+    char words[TEXT];
     struct gt_brief_curve curve;
     double cores = gt_usage_cores(usage, GT_SCOPE_COMBINED);
     if (isnan(cores))
@@ -198,20 +168,18 @@ static void add_cores(const struct gt_usage *usage, struct gt_node *brief)
     bool is_more_than_there_is = given > usage->machine->core_count && usage->machine->core_count > 0;
     double usable = is_more_than_there_is ? usage->machine->core_count : given;
     if (usable > 0 && cores > MORE_THAN_GIVEN * usable)
-        snprintf(words, sizeof words, "cores busy, more than the %s asked for", gt_human_round_number(whole, usable));
+        snprintf(words, sizeof words, "cores busy, more than the %s asked for", GT_HUMAN(round_number, usable));
     else if (is_more_than_there_is)
         snprintf(words, sizeof words, "cores busy: %s of the %d here (%s asked for)",
-                 gt_human_percent(percent, fmin(cores / usable, 1)), usage->machine->core_count,
-                 gt_human_round_number(whole, given));
+                 GT_HUMAN(percent, fmin(cores / usable, 1)), usage->machine->core_count, GT_HUMAN(round_number, given));
     else if (given > 0)
-        snprintf(words, sizeof words, "cores busy of %s: %s efficient", gt_human_round_number(whole, given),
-                 gt_human_percent(percent, fmin(cores / given, 1)));
+        snprintf(words, sizeof words, "cores busy of %s: %s efficient", GT_HUMAN(round_number, given),
+                 GT_HUMAN(percent, fmin(cores / given, 1)));
     else
         snprintf(words, sizeof words, "cores busy of %d", usage->machine->core_count);
     if (gt_usage_exactness(usage, GT_SCOPE_COMBINED, GT_CPU_TIME) == GT_AT_LEAST)
         strcat(words, ", at least");
-    gt_brief_line(brief,
-                  &(struct gt_brief_line){"cpu", gt_human_number(value, cores), has_curve ? &curve : NULL, words});
+    gt_brief_line(brief, &(struct gt_brief_line){"cpu", GT_HUMAN(number, cores), has_curve ? &curve : NULL, words});
 }
 
 /* ---- GPUs -------------------------------------------------------------------------------------------------------- */
@@ -224,14 +192,14 @@ static double mean(const struct gt_statistic *statistic)
 static void describe_gpu(const struct gt_usage *usage, const struct gt_statistic *of, double capacity, char *words,
                          size_t size)
 {
-    char memory[2 * GT_HUMAN_SIZE], power[GT_HUMAN_SIZE];
+    char memory[2 * GT_HUMAN_SIZE];
     double ram = of[GT_GPU_RAM].max, watts = mean(&of[GT_GPU_POWER]);
     const struct gt_gap *gap = &usage->outcome->counter[GT_ENERGY_GPU].gap;
     snprintf(words, size, "busy");
     if (!isnan(ram))
         append(words, size, "; %s", gt_human_part(memory, ram, capacity));
     if (!isnan(watts))
-        append(words, size, "; %s", gt_human_power(power, watts));
+        append(words, size, "; %s", GT_HUMAN(power, watts));
     if (gt_gap_is_silence(gap))
         append(words, size, "; until %.3g s", gap->began);
 }
@@ -240,7 +208,7 @@ static void add_gpu(const struct gt_usage *usage, struct gt_node *brief, size_t 
 {
     const struct gt_statistic *of = usage->summary->gpu[index];
     const struct gt_gpu *gpu = &usage->machine->gpu[index];
-    char title[32], value[GT_HUMAN_SIZE], words[TEXT];
+    char title[32], words[TEXT];
     struct gt_brief_curve curve;
     bool has_curve = draw(usage, GT_SCOPE_GPU, GT_GPU_UTILIZATION, (int)index, 1, &curve);
     double use = mean(&of[GT_GPU_UTILIZATION]);
@@ -248,15 +216,14 @@ static void add_gpu(const struct gt_usage *usage, struct gt_node *brief, size_t 
         return;
     snprintf(title, sizeof title, "gpu %zu", index);
     describe_gpu(usage, of, gpu->memory, words, sizeof words);
-    gt_brief_line(brief,
-                  &(struct gt_brief_line){title, gt_human_percent(value, use), has_curve ? &curve : NULL, words});
+    gt_brief_line(brief, &(struct gt_brief_line){title, GT_HUMAN(percent, use), has_curve ? &curve : NULL, words});
 }
 
 static void add_gpus_together(const struct gt_usage *usage, struct gt_node *brief)
 {
     const struct gt_statistic *of = usage->summary->of[GT_SCOPE_SYSTEM];
     const struct gt_machine *machine = usage->machine;
-    char title[24] = "gpu", value[GT_HUMAN_SIZE], words[TEXT];
+    char title[24] = "gpu", words[TEXT];
     struct gt_brief_curve curve;
     int count = machine->expected_gpus > 0 ? machine->expected_gpus : 1;
     bool has_curve = draw(usage, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, -1, count, &curve);
@@ -266,8 +233,7 @@ static void add_gpus_together(const struct gt_usage *usage, struct gt_node *brie
     if (count > 1)
         snprintf(title, sizeof title, "%d gpus", count);
     describe_gpu(usage, of, machine->gpu_ram_capacity > 0 ? machine->gpu_ram_capacity : NAN, words, sizeof words);
-    gt_brief_line(brief,
-                  &(struct gt_brief_line){title, gt_human_percent(value, use), has_curve ? &curve : NULL, words});
+    gt_brief_line(brief, &(struct gt_brief_line){title, GT_HUMAN(percent, use), has_curve ? &curve : NULL, words});
 }
 
 /* Recordings without detail tell of all GPUs together. */
@@ -292,25 +258,24 @@ static void add_gpus(const struct gt_usage *usage, struct gt_node *brief)
 
 static void add_storage(const struct gt_usage *usage, struct gt_node *brief)
 {
-    char amount[GT_HUMAN_SIZE], words[TEXT] = "";
+    char words[TEXT] = "";
     double read = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_READ_BYTES);
     double written = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_WRITTEN_BYTES);
     double waited = gt_usage_share(usage, GT_SCOPE_SYSTEM, GT_PRESSURE_IO);
     if (read >= LITTLE)
-        append(words, sizeof words, "%s read", gt_human_bytes(amount, read));
+        append(words, sizeof words, "%s read", GT_HUMAN(bytes, read));
     if (written >= LITTLE)
-        append(words, sizeof words, "%s%s written", *words ? ", " : "", gt_human_bytes(amount, written));
+        append(words, sizeof words, "%s%s written", *words ? ", " : "", GT_HUMAN(bytes, written));
     if (!*words)
         return;
     if (waited >= 0.01)
-        append(words, sizeof words, "; %s of the time waiting for it", gt_human_percent(amount, waited));
+        append(words, sizeof words, "; %s of the time waiting for it", GT_HUMAN(percent, waited));
     gt_brief_line(brief, &(struct gt_brief_line){.title = "disk", .words = words});
 }
 
 /* " ± 1.2" as the reports have it, or " for 48 % of the time", which has no error. */
 static void add_energy_error(const struct gt_usage *usage, double joules, char *words, size_t size)
 {
-    char amount[GT_HUMAN_SIZE];
     struct gt_energy_reading end;
     gt_usage_energy(usage, &end);
     const struct gt_energy_figures figures = {
@@ -319,7 +284,7 @@ static void add_energy_error(const struct gt_usage *usage, double joules, char *
     if (part < 1)
         append(words, size, " for %.3g %% of the time", 100 * part);
     else if (error >= 0.005 * joules)
-        append(words, size, " ± %s", gt_human_energy_part(amount, error, joules));
+        append(words, size, " ± %s", GT_HUMAN(energy_part, error, joules));
 }
 
 static void add_energy_parts(const struct gt_usage *usage, double whole, char *words, size_t size)
@@ -328,11 +293,10 @@ static void add_energy_parts(const struct gt_usage *usage, double whole, char *w
     size_t begin = strlen(words);
     int known = 0;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
-        char part[GT_HUMAN_SIZE];
         double joules = gt_usage_final(usage, GT_SCOPE_COMBINED, gt_energy_metrics[i]);
         if (!(joules > 0))
             continue;
-        append(words, size, "%s%s %s", known++ ? ", " : " (", names[i], gt_human_energy_part(part, joules, whole));
+        append(words, size, "%s%s %s", known++ ? ", " : " (", names[i], GT_HUMAN(energy_part, joules, whole));
     }
     if (known < 2)
         words[begin] = '\0';
@@ -343,9 +307,8 @@ static void add_energy_parts(const struct gt_usage *usage, double whole, char *w
 static void add_energy_cost(const struct gt_machine *machine, double joules, char *words, size_t size)
 {
     double kwh = joules / 3.6e6;
-    char amount[GT_HUMAN_SIZE];
     if (machine->carbon_intensity > 0)
-        append(words, size, "   %s CO2e", gt_human_mass(amount, kwh * machine->carbon_intensity));
+        append(words, size, "   %s CO2e", GT_HUMAN(mass, kwh * machine->carbon_intensity));
     double price = kwh * machine->price;
     if (price >= 0.005)
         append(words, size, "   %.2f %s", price, machine->currency);
@@ -355,7 +318,7 @@ static void add_energy_cost(const struct gt_machine *machine, double joules, cha
 
 static void add_energy(const struct gt_usage *usage, struct gt_node *brief)
 {
-    char words[TEXT] = "", value[GT_HUMAN_SIZE];
+    char words[TEXT] = "";
     double joules = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_ENERGY);
     if (!(joules > 0))
         return;
@@ -365,7 +328,7 @@ static void add_energy(const struct gt_usage *usage, struct gt_node *brief)
     add_energy_parts(usage, joules, words, sizeof words);
     add_energy_cost(usage->machine, joules, words, sizeof words);
     gt_brief_line(brief, &(struct gt_brief_line){.title = "energy",
-                                                 .value = gt_human_energy(value, joules),
+                                                 .value = GT_HUMAN(energy, joules),
                                                  .words = words + strspn(words, " ,")});
 }
 
@@ -400,9 +363,7 @@ static void name_largest(const struct gt_usage *usage, char *words, size_t size)
     const struct gt_process_record *named[NAMED];
     size_t count = 0;
     while (count < NAMED && (named[count] = next_largest(&usage->outcome->records, named, count))) {
-        char amount[GT_HUMAN_SIZE];
-        append(words, size, "%s%s %s", count ? ", " : "", named[count]->name,
-               gt_human_bytes(amount, named[count]->ram_peak));
+        append(words, size, "%s%s %s", count ? ", " : "", named[count]->name, GT_HUMAN(bytes, named[count]->ram_peak));
         count++;
     }
     if (count == NAMED && have_shared(usage, named[0], named[1]))
@@ -528,12 +489,12 @@ static void add_warnings(const struct gt_usage *usage, struct gt_node *brief)
 
 void gt_usage_brief(const struct gt_usage *usage, struct gt_node *root)
 {
-    char outcome[200], peak[GT_HUMAN_SIZE];
+    char outcome[200];
     const char *command = *usage->machine->command ? usage->machine->command : "(command not known)";
     bool is_short = usage->outcome->elapsed < GT_BRIEF_SHORTEST;
     describe_outcome(usage, outcome, sizeof outcome);
     if (is_short && !isnan(gt_usage_peak(usage)))
-        append(outcome, sizeof outcome, ", %s", gt_human_bytes(peak, gt_usage_peak(usage)));
+        append(outcome, sizeof outcome, ", %s", GT_HUMAN(bytes, gt_usage_peak(usage)));
     bool is_alarm = gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED;
     struct gt_node *brief = gt_brief_add(root, command, outcome, is_alarm);
     add_warnings(usage, brief);

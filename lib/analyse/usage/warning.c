@@ -18,12 +18,15 @@
 static const double LEAST_SECONDS = 1, LEAST_TO_ADVISE = 10;
 static const double LITTLE = 1e6, UNUSED = 4e9, AT_LIMIT = 0.97, NEARLY_FULL = 0.9;
 
-__attribute__((format(printf, 2, 3))) static void say(struct gt_warning *warning, const char *format, ...)
+/* Returns true, as a rule that applies. */
+__attribute__((format(printf, 3, 4))) static bool say(struct gt_warning *warning, double value, const char *format, ...)
 {
     va_list arguments;
+    warning->value = value;
     va_start(arguments, format);
     vsnprintf(warning->sentence, sizeof warning->sentence, format, arguments);
     va_end(arguments);
+    return true;
 }
 
 __attribute__((format(printf, 2, 3))) static void add(struct gt_warning *warning, const char *format, ...)
@@ -142,10 +145,9 @@ enum gt_out_of_memory gt_usage_out_of_memory(const struct gt_usage *usage)
 
 static void say_where(const struct gt_usage *usage, char *text, size_t size)
 {
-    char bytes[GT_HUMAN_SIZE];
     double limit = gt_usage_memory_limit_met(usage), used = usage->summary->of[GT_SCOPE_SYSTEM][GT_RAM].max;
     if (limit > 0)
-        snprintf(text, size, "at the limit of %s", gt_human_bytes(bytes, limit));
+        snprintf(text, size, "at the limit of %s", GT_HUMAN(bytes, limit));
     else if (used >= NEARLY_FULL * usage->machine->ram_capacity)
         snprintf(text, size, "when the machine had no memory left");
     else
@@ -171,13 +173,12 @@ static void name_victim(const struct gt_usage *usage, char *text, size_t size)
 {
     const struct gt_kernel_events *events = &usage->outcome->events;
     double limit = gt_usage_memory_limit_met(usage), whole = isnan(limit) ? gt_usage_peak(usage) : limit;
-    char ram[GT_HUMAN_SIZE];
     double peak = victim_peak(usage);
     if (!events->largest_pid || !events->largest_is_gone || !(peak > whole / 2))
         snprintf(text, size, "a process");
     else
         snprintf(text, size, "%s (pid %d, %s)", *events->largest_name ? events->largest_name : "a process",
-                 (int)events->largest_pid, gt_human_bytes(ram, peak));
+                 (int)events->largest_pid, GT_HUMAN(bytes, peak));
 }
 
 static size_t largest_point(const struct gt_sample_course *course, int line)
@@ -208,52 +209,45 @@ static double growth_at_end(const struct gt_usage *usage)
 static bool out_of_memory(const struct gt_usage *usage, struct gt_warning *warning)
 {
     enum gt_out_of_memory what = gt_usage_out_of_memory(usage);
-    char victim[128], bytes[GT_HUMAN_SIZE], where[80];
+    char victim[128], where[80];
     double limit = gt_usage_memory_limit_met(usage), growth = growth_at_end(usage);
     struct gt_block_brief blocks;
     if (what == GT_MEMORY_SUFFICED)
         return false;
     say_where(usage, where, sizeof where);
     name_victim(usage, victim, sizeof victim);
-    say(warning, "the kernel %skilled %s %s", what == GT_MEMORY_RAN_OUT ? "" : "probably ", victim, where);
+    say(warning, limit > 0 ? limit : gt_usage_peak(usage), "the kernel %skilled %s %s",
+        what == GT_MEMORY_RAN_OUT ? "" : "probably ", victim, where);
     gt_block_brief(&blocks, usage);
     if (growth > LITTLE)
-        add(warning, "memory grew by %s a second at the end%s%s%s", gt_human_bytes(bytes, growth),
+        add(warning, "memory grew by %s a second at the end%s%s%s", GT_HUMAN(bytes, growth),
             *blocks.unfinished ? ", in block \"" : "", blocks.unfinished, *blocks.unfinished ? "\"" : "");
     else if (*blocks.unfinished)
         add(warning, "in block \"%s\"", blocks.unfinished);
-    warning->value = limit > 0 ? limit : gt_usage_peak(usage);
     return true;
 }
 
 static bool swapped(const struct gt_usage *usage, struct gt_warning *warning)
 {
-    char bytes[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE];
     double swap = usage->summary->of[GT_SCOPE_COMBINED][GT_SWAP].max;
     double waited = gt_usage_share(usage, GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY);
     bool waits = waited > 0.05 && usage->outcome->elapsed >= LEAST_SECONDS;
     if (!(swap > LITTLE) && !waits)
         return false;
-    warning->value = swap > LITTLE ? swap : waited;
     if (swap > LITTLE && waits)
-        say(warning, "%s were swapped out, %s of the time something waited for memory", gt_human_bytes(bytes, swap),
-            gt_human_percent(percent, waited));
-    else if (swap > LITTLE)
-        say(warning, "%s were swapped out: memory was short", gt_human_bytes(bytes, swap));
-    else
-        say(warning, "something waited for memory for %s of the time", gt_human_percent(percent, waited));
-    return true;
+        return say(warning, swap, "%s were swapped out, %s of the time something waited for memory",
+                   GT_HUMAN(bytes, swap), GT_HUMAN(percent, waited));
+    if (swap > LITTLE)
+        return say(warning, swap, "%s were swapped out: memory was short", GT_HUMAN(bytes, swap));
+    return say(warning, waited, "something waited for memory for %s of the time", GT_HUMAN(percent, waited));
 }
 
 static bool memory_unused(const struct gt_usage *usage, struct gt_warning *warning)
 {
-    char given[GT_HUMAN_SIZE], used[GT_HUMAN_SIZE];
     double asked = gt_usage_given(usage, GT_LIMIT_MEMORY), peak = gt_usage_peak(usage) + gt_usage_unmapped(usage);
     if (!(peak < 0.5 * asked) || !(asked - peak > UNUSED))
         return false;
-    warning->value = peak / asked;
-    say(warning, "%s asked for, %s used", gt_human_round_bytes(given, asked), gt_human_bytes(used, peak));
-    return true;
+    return say(warning, peak / asked, "%s asked for, %s used", GT_HUMAN(round_bytes, asked), GT_HUMAN(bytes, peak));
 }
 
 /* ---- Time -------------------------------------------------------------------------------------------------------- */
@@ -262,16 +256,12 @@ static bool time_limit(const struct gt_usage *usage, struct gt_warning *warning)
 {
     double given = gt_usage_given(usage, GT_LIMIT_TIME), left = given - usage->outcome->elapsed;
     int status = usage->outcome->exit_status;
-    char text[GT_HUMAN_SIZE];
     if ((status != 128 + SIGTERM && status != 128 + SIGKILL && status != 128 + SIGXCPU) || !(left < 60))
         return false;
-    warning->value = left;
     if (left > 0)
-        say(warning, "the job was probably ended for its time: %s of the allocation were left",
-            gt_human_seconds(text, left));
-    else
-        say(warning, "the job was probably ended for its time: the allocation was over");
-    return true;
+        return say(warning, left, "the job was probably ended for its time: %s of the allocation were left",
+                   GT_HUMAN(seconds, left));
+    return say(warning, left, "the job was probably ended for its time: the allocation was over");
 }
 
 /* ---- Cores ------------------------------------------------------------------------------------------------------- */
@@ -279,29 +269,22 @@ static bool time_limit(const struct gt_usage *usage, struct gt_warning *warning)
 static bool throttled(const struct gt_usage *usage, struct gt_warning *warning)
 {
     double share = usage->outcome->events.throttled_periods, cores = gt_usage_given(usage, GT_LIMIT_CORES);
-    char percent[GT_HUMAN_SIZE], number[GT_HUMAN_SIZE];
     if (!(share > GT_THROTTLED_SHARE))
         return false;
-    warning->value = share;
     if (isnan(cores))
-        say(warning, "the CPU was throttled in %s of the periods of a quota", gt_human_percent(percent, share));
-    else
-        say(warning, "the CPU was throttled in %s of the periods: the quota is %s cores",
-            gt_human_percent(percent, share), gt_human_round_number(number, cores));
-    return true;
+        return say(warning, share, "the CPU was throttled in %s of the periods of a quota", GT_HUMAN(percent, share));
+    return say(warning, share, "the CPU was throttled in %s of the periods: the quota is %s cores",
+               GT_HUMAN(percent, share), GT_HUMAN(round_number, cores));
 }
 
 static bool cores_unused(const struct gt_usage *usage, struct gt_warning *warning)
 {
     double given = gt_usage_given(usage, GT_LIMIT_CORES);
     double used = gt_utilization_cores(&usage->summary->utilization, 0.95);
-    char asked[GT_HUMAN_SIZE], busy[GT_HUMAN_SIZE];
     if (!(given > 1) || !(used < 0.6 * given) || usage->outcome->elapsed < LEAST_TO_ADVISE)
         return false;
-    warning->value = used;
-    say(warning, "%s cores asked for, at most %s busy for 95 %% of the time", gt_human_round_number(asked, given),
-        gt_human_number(busy, used));
-    return true;
+    return say(warning, used, "%s cores asked for, at most %s busy for 95 %% of the time",
+               GT_HUMAN(round_number, given), GT_HUMAN(number, used));
 }
 
 static bool too_many_threads(const struct gt_usage *usage, struct gt_warning *warning)
@@ -309,14 +292,11 @@ static bool too_many_threads(const struct gt_usage *usage, struct gt_warning *wa
     double cores = gt_usage_cores_given(usage),
            threads = gt_summary_mean(usage->summary, GT_SCOPE_COMBINED, GT_THREADS);
     double rate = gt_usage_share(usage, GT_SCOPE_COMBINED, GT_INVOLUNTARY_SWITCHES);
-    char number[GT_HUMAN_SIZE];
     bool is_busy = gt_usage_cores(usage, GT_SCOPE_COMBINED) > 0.8 * cores;
     if (!(threads > 2 * cores) || !(rate > 1000) || !is_busy || usage->outcome->elapsed < LEAST_SECONDS)
         return false;
-    warning->value = threads;
-    say(warning, "%.0f threads on %s cores: they took turns %.0f times a second", threads,
-        gt_human_round_number(number, cores), rate);
-    return true;
+    return say(warning, threads, "%.0f threads on %s cores: they took turns %.0f times a second", threads,
+               GT_HUMAN(round_number, cores), rate);
 }
 
 /* On a part of a machine others are no disturbance, nor are the other ranks of a job, which nothing here tells from strangers. */
@@ -333,14 +313,11 @@ double gt_usage_others(const struct gt_usage *usage)
 static bool disturbed(const struct gt_usage *usage, struct gt_warning *warning)
 {
     double others = gt_usage_others(usage);
-    char number[GT_HUMAN_SIZE];
     if (isnan(others))
         return false;
-    warning->value = others;
     warning->is_of_others = true;
-    say(warning, "other programs used %s of the %d cores: do not compare these times", gt_human_number(number, others),
-        usage->machine->core_count);
-    return true;
+    return say(warning, others, "other programs used %s of the %d cores: do not compare these times",
+               GT_HUMAN(number, others), usage->machine->core_count);
 }
 
 static bool waited_for_disk(const struct gt_usage *usage, struct gt_warning *warning)
@@ -348,12 +325,9 @@ static bool waited_for_disk(const struct gt_usage *usage, struct gt_warning *war
     double share = gt_usage_share(usage, GT_SCOPE_SYSTEM, GT_PRESSURE_IO);
     double bytes = fmax(gt_usage_final(usage, GT_SCOPE_COMBINED, GT_READ_BYTES),
                         gt_usage_final(usage, GT_SCOPE_COMBINED, GT_WRITTEN_BYTES));
-    char percent[GT_HUMAN_SIZE];
     if (!(share > 0.1) || !(bytes >= LITTLE) || usage->outcome->elapsed < LEAST_SECONDS)
         return false;
-    warning->value = share;
-    say(warning, "something waited for the disk for %s of the time", gt_human_percent(percent, share));
-    return true;
+    return say(warning, share, "something waited for the disk for %s of the time", GT_HUMAN(percent, share));
 }
 
 /* ---- GPUs -------------------------------------------------------------------------------------------------------- */
@@ -372,12 +346,6 @@ static bool uses_gpus(const struct gt_usage *usage)
            usage->summary->of[GT_SCOPE_COMBINED][GT_GPU_UTILIZATION].max > 0;
 }
 
-/* A share of the time of a GPU that is remarkable above `least`. */
-struct gpu_rule {
-    double (*share)(const struct gt_gpu_use_time *time);
-    double least;
-};
-
 static double idle_share(const struct gt_gpu_use_time *time)
 {
     return time->idle / time->known;
@@ -393,27 +361,36 @@ static double slowed_share(const struct gt_gpu_use_time *time)
     return time->slowed / time->reported;
 }
 
-/* Names the GPUs to which a rule applies: "gpu 1", "gpus 1, 3"; returns the largest share, NaN: none. */
-static double name_gpus(const struct gt_usage *usage, struct gpu_rule rule, char *text, size_t size, size_t *worst)
+/* GPUs of which a share of the time is remarkable. */
+struct named_gpus {
+    char names[180]; /* "gpu 1", "gpus 1, 3" */
+    size_t count;
+    double share; /* the largest, of this GPU: */
+    const struct gt_gpu_use_time *worst;
+};
+
+/* Finds the GPUs of a job that uses some with a share above `least`. */
+static struct named_gpus name_gpus(const struct gt_usage *usage, double (*share_of)(const struct gt_gpu_use_time *),
+                                   double least)
 {
     const struct gt_utilization *utilization = &usage->summary->utilization;
-    double most = NAN;
-    size_t count = 0, length = 0;
+    struct named_gpus ret = {.share = NAN};
     char list[160] = "";
-    for (size_t i = 0; i < utilization->gpus; i++) {
-        double share = has_gpu(usage, i) ? rule.share(&utilization->gpu[i]) : NAN;
-        if (!(share > rule.least))
+    size_t length = 0;
+    for (size_t i = 0; i < utilization->gpus && uses_gpus(usage); i++) {
+        double share = has_gpu(usage, i) ? share_of(&utilization->gpu[i]) : NAN;
+        if (!(share > least))
             continue;
         if (length < sizeof list)
-            length += (size_t)snprintf(list + length, sizeof list - length, "%s%zu", count ? ", " : "", i);
-        count++;
-        if (!(share <= most)) {
-            most = share;
-            *worst = i;
+            length += (size_t)snprintf(list + length, sizeof list - length, "%s%zu", ret.count ? ", " : "", i);
+        ret.count++;
+        if (!(share <= ret.share)) {
+            ret.share = share;
+            ret.worst = &utilization->gpu[i];
         }
     }
-    snprintf(text, size, "gpu%s %s", count > 1 ? "s" : "", list);
-    return most;
+    snprintf(ret.names, sizeof ret.names, "gpu%s %s", ret.count > 1 ? "s" : "", list);
+    return ret;
 }
 
 /* Errors of a GPU, or of all together. */
@@ -485,14 +462,11 @@ static bool gpu_errors(const struct gt_usage *usage, bool of_program, struct gt_
             used += (size_t)snprintf(list + used, sizeof list - used, "%sgpu %zu: %s", used ? "; " : "", i, text);
     }
     bool has_errors = describe_errors(&all, false, text, sizeof text);
-    warning->value = fmax(fmax(all.lost, all.xids), fmax(all.ecc, 1));
+    double value = fmax(fmax(all.lost, all.xids), fmax(all.ecc, 1));
     if (used)
-        say(warning, "%s", list);
-    else if (!has_rows && has_errors && is_of_program(&all) == of_program)
-        say(warning, "errors of the GPUs: %s", text);
-    else
-        return false;
-    return true;
+        return say(warning, value, "%s", list);
+    return !has_rows && has_errors && is_of_program(&all) == of_program &&
+           say(warning, value, "errors of the GPUs: %s", text);
 }
 
 static bool gpu_failed(const struct gt_usage *usage, struct gt_warning *warning)
@@ -522,58 +496,37 @@ static bool gpu_silent(const struct gt_usage *usage, struct gt_warning *warning)
     const struct gt_gap *gap = &usage->outcome->counter[GT_ENERGY_GPU].gap;
     const char *source = usage->machine->energy_source[GT_ENERGY_GPU].name;
     source = *source ? source : "their driver";
-    if (gt_gap_is_silence(gap)) {
-        warning->value = gap->began;
-        say(warning, "the GPUs were not measured from %.3g s on: %s did not answer", gap->began, source);
-    } else if (is_never_measured(usage->outcome)) {
-        warning->value = 0;
-        say(warning, "the GPUs were not measured: %s did not answer in time", source);
-    } else {
-        return false;
-    }
-    return true;
+    if (gt_gap_is_silence(gap))
+        return say(warning, gap->began, "the GPUs were not measured from %.3g s on: %s did not answer", gap->began,
+                   source);
+    return is_never_measured(usage->outcome) &&
+           say(warning, 0, "the GPUs were not measured: %s did not answer in time", source);
 }
 
 static bool gpu_idle(const struct gt_usage *usage, struct gt_warning *warning)
 {
-    size_t worst = 0;
-    char names[180], percent[GT_HUMAN_SIZE];
-    double share = name_gpus(usage, (struct gpu_rule){idle_share, 0.5}, names, sizeof names, &worst);
-    if (isnan(share) || !uses_gpus(usage) || usage->outcome->elapsed < LEAST_SECONDS)
-        return false;
-    warning->value = share;
-    say(warning, "%s %s idle: below 5 %% for %s of the time", names, strchr(names, ',') ? "were" : "was",
-        gt_human_percent(percent, share));
-    return true;
+    struct named_gpus gpus = name_gpus(usage, idle_share, 0.5);
+    return gpus.count && usage->outcome->elapsed >= LEAST_SECONDS &&
+           say(warning, gpus.share, "%s %s idle: below 5 %% for %s of the time", gpus.names,
+               gpus.count > 1 ? "were" : "was", GT_HUMAN(percent, gpus.share));
 }
 
 static bool gpu_starved(const struct gt_usage *usage, struct gt_warning *warning)
 {
-    size_t worst = 0;
-    char names[180], time[GT_HUMAN_SIZE];
-    double share = name_gpus(usage, (struct gpu_rule){starved_share, 0.1}, names, sizeof names, &worst);
-    if (isnan(share) || !uses_gpus(usage) || usage->outcome->elapsed < LEAST_SECONDS)
-        return false;
-    warning->value = share;
-    say(warning, "%s starved for %s: below 30 %% while the job kept a core busy", names,
-        gt_human_seconds(time, usage->summary->utilization.gpu[worst].starved));
-    return true;
+    struct named_gpus gpus = name_gpus(usage, starved_share, 0.1);
+    return gpus.count && usage->outcome->elapsed >= LEAST_SECONDS &&
+           say(warning, gpus.share, "%s starved for %s: below 30 %% while the job kept a core busy", gpus.names,
+               GT_HUMAN(seconds, gpus.worst->starved));
 }
 
 static bool gpu_slowed(const struct gt_usage *usage, struct gt_warning *warning)
 {
-    size_t worst = 0;
-    char names[180], percent[GT_HUMAN_SIZE];
-    double share = name_gpus(usage, (struct gpu_rule){slowed_share, 0.05}, names, sizeof names, &worst);
-    if (isnan(share) || !uses_gpus(usage))
-        return false;
-    const struct gt_gpu_use_time *time = &usage->summary->utilization.gpu[worst];
-    warning->value = share;
-    say(warning, "%s slowed down for %s of the time, by %s", names, gt_human_percent(percent, share),
-        time->hot > time->powered_down ? "heat"
-        : time->powered_down > 0       ? "the power limit"
-                                       : "the hardware");
-    return true;
+    struct named_gpus gpus = name_gpus(usage, slowed_share, 0.05);
+    return gpus.count && say(warning, gpus.share, "%s slowed down for %s of the time, by %s", gpus.names,
+                             GT_HUMAN(percent, gpus.share),
+                             gpus.worst->hot > gpus.worst->powered_down ? "heat"
+                             : gpus.worst->powered_down > 0             ? "the power limit"
+                                                                        : "the hardware");
 }
 
 /* ---- The tracker itself ------------------------------------------------------------------------------------------ */
@@ -582,18 +535,13 @@ static bool incomplete(const struct gt_usage *usage, struct gt_warning *warning)
 {
     const struct gt_outcome *outcome = usage->outcome;
     double planned = (double)(outcome->samples + outcome->missed);
-    warning->value = (double)outcome->missed;
-    if (outcome->dropped) {
-        warning->value = (double)outcome->dropped;
-        say(warning, "the recording lost %llu samples: its disk was too slow, or its spool full",
-            (unsigned long long)outcome->dropped);
-    } else if (outcome->missed > 0.05 * planned && outcome->missed > 5) {
-        say(warning, "%llu of %.0f samples were missed: the machine had no time for them",
-            (unsigned long long)outcome->missed, planned);
-    } else {
-        return false;
-    }
-    return true;
+    if (outcome->dropped)
+        return say(warning, (double)outcome->dropped,
+                   "the recording lost %llu samples: its disk was too slow, or its spool full",
+                   (unsigned long long)outcome->dropped);
+    return outcome->missed > 0.05 * planned && outcome->missed > 5 &&
+           say(warning, (double)outcome->missed, "%llu of %.0f samples were missed: the machine had no time for them",
+               (unsigned long long)outcome->missed, planned);
 }
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */
