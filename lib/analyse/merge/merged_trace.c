@@ -504,15 +504,34 @@ static void write_rest(struct gt_merged_trace *merged, struct gt_buffer *out, co
     ADD(out, "}");
 }
 
+/* An event of a pair is read when it ends: one around others of the same time comes behind these. Writes it before them, as readers
+ * take the first of equal intervals for the outer one. */
+static void put_before(struct gt_buffer *out, size_t at, size_t begin)
+{
+    struct gt_buffer inner = {0};
+    gt_buffer_append(&inner, out->data + at, begin - at);
+    if (!inner.failed) {
+        memmove(out->data + at, out->data + begin, out->length - begin);
+        memcpy(out->data + at + out->length - begin, inner.data, begin - at);
+    }
+    out->failed = inner.failed;
+    gt_buffer_release(&inner);
+}
+
 int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error)
 {
     struct gt_buffer *out = &merged->out;
     const struct gt_merged_lane *lane = &merged->lane[event->track];
+    struct gt_merged_equal *equal = &merged->equal;
+    bool is_equal = event->flag & GT_TRACE_PAIRED && equal->track == event->track && equal->start == event->start &&
+                    equal->duration == event->duration && equal->events == merged->events;
+    int status = is_equal ? 0 : gt_merged_end(merged, error);
+    if (status < 0)
+        return status;
     tell_process(merged, merged->trace->track[event->track].process);
     tell_thread(merged, event->track);
-    ADD(out, ",\n");
     size_t begin = out->length;
-    ADD(out, "{\"name\": ");
+    ADD(out, ",\n{\"name\": ");
     write_label(merged, out, event->written);
     ADD(out, ", \"ph\": \"");
     add(out, &event->phase, 1);
@@ -529,9 +548,13 @@ int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event 
     }
     write_rest(merged, out, event);
     if (event->item->has & GT_RAW_EVENT_MENDED && !out->failed)
-        mend(out, begin);
+        mend(out, begin + strlen(",\n"));
+    if (is_equal && !out->failed)
+        put_before(out, equal->at, begin);
     merged->events++;
-    return gt_merged_end(merged, error);
+    *equal = (struct gt_merged_equal){event->track, event->start, event->duration, is_equal ? equal->at : begin,
+                                      merged->events};
+    return 0;
 }
 
 /* ---- samples: a counter for each, and marks where GPUs had little to do ---- */

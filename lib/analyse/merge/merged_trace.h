@@ -23,6 +23,14 @@ struct gt_merged_process {
     bool is_told;
 };
 
+/* The last event that was written, or the first of several of the same time. */
+struct gt_merged_equal {
+    uint32_t track;
+    int64_t start, duration;
+    size_t at;       /* in the text */
+    uint64_t events; /* that were written, with it */
+};
+
 struct gt_merged_trace {
     const struct gt_trace *trace;
     gzFile file; /* plain text or gzip, written beside its place and renamed when it is whole */
@@ -33,6 +41,7 @@ struct gt_merged_trace {
     int64_t base;           /* ns that the file's times count from; whole microseconds */
     size_t nodes;           /* ids of several nodes are kept apart */
     struct gt_buffer scratch;
+    struct gt_merged_equal equal;
     struct gt_merged_lane *lane;       /* of each track */
     struct gt_merged_process *process; /* of each process */
     uint64_t events, counters, marks;
