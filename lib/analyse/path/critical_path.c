@@ -434,7 +434,7 @@ int gt_critical_path_find(struct gt_critical_path *path, const struct gt_analysi
         return status;
     status = gt_path_graph_open(&path->graph, input, collectives, first);
     if (status >= 0)
-        status = gt_gpu_steps_find(input, &path->graph.hull, &path->graph.gpu, path->graph.call, &steps);
+        status = gt_gpu_steps_find(input, &path->graph.range, &path->graph.gpu, path->graph.call, &steps);
     if (status >= 0)
         status = add_steps(path, &steps, input->trace->events.count);
     if (status >= 0)
