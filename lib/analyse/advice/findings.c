@@ -323,7 +323,6 @@ void gt_findings_release(struct gt_findings *findings)
     free(findings->finding);
     gt_spans_release(&findings->awaited);
     free(findings->attributed);
-    free(findings->held);
     free(findings->rank);
 }
 

@@ -116,7 +116,7 @@ struct gt_findings {
     struct gt_attributed *attributed;
     size_t attributed_count, attributed_capacity;
     struct gt_held_steps *held;
-    size_t held_count, held_capacity;
+    size_t held_count;
     int status;               /* negative errno of what failed; rules do nothing then */
     size_t absent, absent_of; /* up to this number of ranks of a communicator of this size have no trace */
 };
