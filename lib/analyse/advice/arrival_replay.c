@@ -2,7 +2,6 @@
  * later collectives on it end later. */
 #include "analyse/advice/arrival_replay.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "analyse/gpu/gpu.h"
@@ -57,25 +56,21 @@ static int64_t end_of_launched(const struct gt_spans *ends, const uint32_t key[2
 }
 
 /* Parts that another on their stream blocked were ready earlier: when their call was made, and the work before it done. */
-static int find_ready(struct gt_replay *replay, const struct gt_analysis_input *input)
+static int find_ready(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_spans *work,
+                      const size_t *call)
 {
-    struct gt_spans work = {0}, ends = {0};
-    size_t *call = NULL;
-    int status = gt_gpu_all_spans(input, &work);
-    status = status < 0 ? status : gt_gpu_launches(input, &work, &call);
-    status = status < 0 ? status : list_ends(input, &work, call, &ends);
+    struct gt_spans ends = {0};
+    int status = list_ends(input, work, call, &ends);
     for (size_t i = 0; i < replay->parts && status >= 0; i++) {
         struct gt_replay_part *part = &replay->part[i];
         const struct gt_arrival *arrival = &replay->all->arrival[i];
-        size_t at = GT_SEARCH(0, work.count, middle, work.span[middle].event < arrival->event);
-        if (!part->is_blocked || at == work.count || work.span[at].event != arrival->event || call[at] == SIZE_MAX)
+        size_t at = GT_SEARCH(0, work->count, middle, work->span[middle].event < arrival->event);
+        if (!part->is_blocked || at == work->count || work->span[at].event != arrival->event || call[at] == SIZE_MAX)
             continue;
         int64_t begin = input->trace->events.start[arrival->event];
-        int64_t ready = end_of_launched(&ends, work.span[at].key, input->trace->events.start[call[at]]);
+        int64_t ready = end_of_launched(&ends, work->span[at].key, input->trace->events.start[call[at]]);
         part->ready -= ready < begin ? begin - ready : 0;
     }
-    free(call);
-    gt_spans_release(&work);
     gt_spans_release(&ends);
     return status;
 }
@@ -177,29 +172,24 @@ static int by_time(const void *a, const void *b, void *all)
     return GT_ORDER_BY(GT_ORDER(x->last, y->last), GT_ORDER(x->from, y->from));
 }
 
-int gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_collectives *all,
-                   const struct gt_spans *compute)
+void gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_collectives *all,
+                    const struct gt_spans *compute, const struct gt_spans *work, const size_t *call)
 {
     size_t parts = all->count ? all->collective[all->count - 1].to : 0;
     *replay = (struct gt_replay){.all = all,
                                  .parts = parts,
-                                 .part = calloc(parts + 1, sizeof *replay->part),
-                                 .order = calloc(all->count + 1, sizeof *replay->order),
-                                 .saved = calloc(all->ranks + 1, sizeof *replay->saved)};
-    if (!replay->part || !replay->order || !replay->saved)
-        return -ENOMEM;
+                                 .part = gt_query_memory(input->query, parts, sizeof *replay->part),
+                                 .order = gt_query_memory(input->query, all->count, sizeof *replay->order),
+                                 .saved = gt_query_memory(input->query, all->ranks, sizeof *replay->saved)};
+    if (!replay->saved)
+        return;
     for (size_t i = 0; i < all->count; i++)
         replay->order[i] = i;
     qsort_r(replay->order, all->count, sizeof *replay->order, by_time, (void *)(uintptr_t)all);
     int status = find_parts(replay, input, compute);
-    return status < 0 ? status : find_ready(replay, input);
-}
-
-void gt_replay_close(struct gt_replay *replay)
-{
-    free(replay->part);
-    free(replay->order);
-    free(replay->saved);
+    status = status < 0 ? status : find_ready(replay, input, work, call);
+    if (status < 0)
+        gt_query_fail(input->query, status);
 }
 
 /* ---- the replay ---- */

@@ -18,10 +18,10 @@ struct gt_replay {
     size_t parts;
 };
 
-/* `compute` has the computing kernels, united by node and device. Returns 0 or -ENOMEM; close it in both cases. */
-int gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_collectives *all,
-                   const struct gt_spans *compute);
-void gt_replay_close(struct gt_replay *replay);
+/* `compute` has the computing kernels, united by node and device; `call` is the event that launched each work, or SIZE_MAX. The query
+ * owns what is made, and fails without memory. */
+void gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_collectives *all,
+                    const struct gt_spans *compute, const struct gt_spans *work, const size_t *call);
 /* Returns the ns that each rank saves, valid until the next replay. `is_left_out` is by rank; NULL: none. */
 const double *gt_replay(struct gt_replay *replay, enum gt_replay_kind kind, const bool *is_left_out);
 
@@ -36,9 +36,8 @@ struct gt_late_ranks {
     bool *is_held; /* of each arrival: it is with the last, because the rank waited in another collective just before */
 };
 
-/* Returns 0 or -ENOMEM. */
-int gt_late_ranks_find(const struct gt_collectives *all, struct gt_late_ranks *ret);
-void gt_late_ranks_release(struct gt_late_ranks *late);
+/* The query owns them, and fails without memory. */
+struct gt_late_ranks gt_late_ranks_find(struct gt_query *query, const struct gt_collectives *all);
 
 static inline size_t gt_late_rank_of(const struct gt_collectives *all, const struct gt_arrival *arrival)
 {

@@ -1,8 +1,8 @@
 #include "analyse/advice/arrival_replay.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/number.h"
 
@@ -43,24 +43,21 @@ static int by_start(const void *a, const void *b)
     return GT_ORDER(*(const int64_t *)a, *(const int64_t *)b);
 }
 
-/* Who comes within the error of the clocks, or a tenth of what the first waits, comes together with the last. So do all behind a pause
- * between two arrivals that is at least half of what the first waits. */
-static int find_together(const struct search *search, const struct gt_collective *collective, int64_t *ret)
+/* Ranks that come within the error of the clocks, or a tenth of what the first waits, come together with the last. So do all behind a
+ * pause between two arrivals that is at least half of what the first waits. `start` has room for all arrivals. */
+static int64_t find_together(const struct gt_collectives *all, const struct gt_collective *collective, int64_t *start)
 {
     enum { HALF = 2 };
     size_t count = collective->to - collective->from;
-    int64_t *start = malloc(count * sizeof *start), wait = collective->last - collective->first;
-    *ret = collective->last - (int64_t)fmax(collective->error, 0.1 * (double)wait);
-    if (!start)
-        return -ENOMEM;
+    int64_t wait = collective->last - collective->first;
+    int64_t ret = collective->last - (int64_t)fmax(collective->error, 0.1 * (double)wait);
     for (size_t i = 0; i < count; i++)
-        start[i] = search->all->arrival[collective->from + i].start;
+        start[i] = all->arrival[collective->from + i].start;
     GT_SORT(start, count, by_start);
     for (size_t i = 1; i < count; i++)
-        if (HALF * (start[i] - start[i - 1]) >= wait && start[i] < *ret)
-            *ret = start[i];
-    free(start);
-    return 0;
+        if (HALF * (start[i] - start[i - 1]) >= wait && start[i] < ret)
+            ret = start[i];
+    return ret;
 }
 
 static void list_calls(struct search *search)
@@ -131,22 +128,20 @@ static void find_root(struct search *search, size_t number)
     search->late->root[number] = any || by == SIZE_MAX ? number : search->late->root[by];
 }
 
-static int find_roots(struct search *search)
+static void find_roots(struct search *search, struct gt_query *query, size_t arrivals)
 {
     size_t count = search->all->count;
-    struct call *order = calloc(count + 1, sizeof *order);
-    int status = order ? 0 : -ENOMEM;
-    for (size_t i = 0; i < count && status >= 0; i++) {
-        status = find_together(search, &search->all->collective[i], &search->together[i]);
+    struct call *order = gt_query_memory(query, count, sizeof *order);
+    int64_t *start = gt_query_memory(query, arrivals, sizeof *start);
+    for (size_t i = 0; i < count && start; i++) {
+        search->together[i] = find_together(search->all, &search->all->collective[i], start);
         order[i] = (struct call){.collective = i, .start = search->all->collective[i].last};
         search->late->root[i] = i;
     }
-    if (order)
+    if (start)
         GT_SORT(order, count, by_last);
-    for (size_t i = 0; i < count && status >= 0; i++)
+    for (size_t i = 0; i < count && start; i++)
         find_root(search, order[i].collective);
-    free(order);
-    return status;
 }
 
 /* ---- who comes last together ---- */
@@ -203,39 +198,30 @@ static void find_blamed(struct search *search)
     }
 }
 
-int gt_late_ranks_find(const struct gt_collectives *all, struct gt_late_ranks *ret)
+static void *zeroed(struct gt_query *query, size_t count, size_t size)
 {
-    size_t arrivals = all->count ? all->collective[all->count - 1].to : 0;
-    struct search search = {.all = all,
-                            .late = ret,
-                            .call = calloc(arrivals + 1, sizeof *search.call),
-                            .before = calloc(arrivals + 1, sizeof *search.before),
-                            .is_late = calloc(arrivals + 1, sizeof *search.is_late),
-                            .together = calloc(all->count + 1, sizeof *search.together),
-                            .vote = calloc(all->ranks + 1, sizeof *search.vote)};
-    *ret = (struct gt_late_ranks){calloc(all->count + 1, sizeof *ret->blamed),
-                                  calloc(all->count + 1, sizeof *ret->root), calloc(all->ranks + 1, sizeof *ret->first),
-                                  calloc(arrivals + 1, sizeof *ret->is_held)};
-    bool is_complete = search.call && search.before && search.is_late && search.together && search.vote;
-    int status = is_complete && ret->blamed && ret->root && ret->first && ret->is_held ? 0 : -ENOMEM;
-    if (status >= 0) {
-        list_calls(&search);
-        status = find_roots(&search);
-    }
-    if (status >= 0)
-        find_blamed(&search);
-    free(search.call);
-    free(search.before);
-    free(search.is_late);
-    free(search.together);
-    free(search.vote);
-    return status;
+    void *memory = gt_query_memory(query, count, size);
+    return memory ? memset(memory, 0, count * size) : NULL;
 }
 
-void gt_late_ranks_release(struct gt_late_ranks *late)
+struct gt_late_ranks gt_late_ranks_find(struct gt_query *query, const struct gt_collectives *all)
 {
-    free(late->blamed);
-    free(late->root);
-    free(late->first);
-    free(late->is_held);
+    size_t arrivals = all->count ? all->collective[all->count - 1].to : 0;
+    struct gt_late_ranks late = {
+        gt_query_memory(query, all->count, sizeof *late.blamed), gt_query_memory(query, all->count, sizeof *late.root),
+        gt_query_memory(query, all->ranks, sizeof *late.first), zeroed(query, arrivals, sizeof *late.is_held)};
+    struct search search = {.all = all,
+                            .late = &late,
+                            .call = gt_query_memory(query, arrivals, sizeof *search.call),
+                            .before = gt_query_memory(query, arrivals, sizeof *search.before),
+                            .is_late = zeroed(query, arrivals, sizeof *search.is_late),
+                            .together = gt_query_memory(query, all->count, sizeof *search.together),
+                            .vote = zeroed(query, all->ranks, sizeof *search.vote)};
+    if (!search.vote)
+        return late;
+    list_calls(&search);
+    find_roots(&search, query, arrivals);
+    if (gt_query_status(query) >= 0)
+        find_blamed(&search);
+    return late;
 }
