@@ -74,31 +74,45 @@ static void brief_share(const struct gt_job_brief *job, const char *title, enum 
     gt_brief_line(job->node, &(struct gt_brief_line){.title = title, .value = value, .words = text});
 }
 
-struct gt_brief_curve gt_job_brief_curve(const struct gt_numbers *lengths)
+struct gt_step_lengths gt_step_lengths(const struct gt_rows *rows, size_t from, size_t to)
 {
+    size_t count = to - from;
+    const int64_t *longest = gt_rows_wholes(rows, "longest");
+    double *all = gt_query_memory(rows->query, count, sizeof *all);
+    struct gt_numbers sorted = {.value = gt_query_memory(rows->query, count, sizeof *all), .count = count};
+    struct gt_step_lengths ret = {.longest = all, .count = sorted.value ? count : 0};
+    for (size_t i = 0; i < ret.count; i++)
+        all[i] = sorted.value[i] = (double)longest[from + i];
+    if (!ret.count)
+        return ret;
+    ret.median = gt_numbers_percentile(&sorted, 50); /* sorts them */
+    ret.min = sorted.value[0];
+    ret.max = sorted.value[count - 1];
+    ret.p95 = gt_numbers_percentile(&sorted, 95);
+    for (size_t i = 0; i < count; i++)
+        sorted.value[i] = fabs(all[i] - ret.median);
+    sorted.is_sorted = false;
+    ret.deviation = gt_numbers_percentile(&sorted, 50);
+    ret.outlier = fmax(1.1 * ret.median, ret.median + 3 * 1.4826 * ret.deviation);
+    return ret;
+}
+
+void gt_job_brief_step(const struct gt_job_brief *job, const char *mode, const struct gt_step_lengths *lengths,
+                       size_t outliers)
+{
+    char value[32], text[200], words[32];
     struct gt_brief_curve curve;
-    double most = 0;
     for (int i = 0; i < GT_BRIEF_CELLS; i++)
         curve.cell[i] = NAN;
     for (size_t i = 0; i < lengths->count; i++) {
         double *cell = &curve.cell[i * GT_BRIEF_CELLS / lengths->count];
-        *cell = fmax(isnan(*cell) ? 0 : *cell, lengths->value[i]);
-        most = fmax(most, lengths->value[i]);
+        *cell = fmax(isnan(*cell) ? 0 : *cell, lengths->longest[i] / lengths->max);
     }
-    for (int i = 0; i < GT_BRIEF_CELLS; i++)
-        curve.cell[i] /= most;
-    return curve;
-}
-
-void gt_job_brief_step(const struct gt_job_brief *job, const struct gt_job_step *step)
-{
-    char value[32], text[200], words[32];
-    snprintf(text, sizeof text, "%.60s: the median of %zu, 95 %% within %s, %zu outlier%s",
-             step->mode ? step->mode : "", step->count, gt_time_words(step->p95, words), step->outliers,
-             step->outliers == 1 ? "" : "s");
+    snprintf(text, sizeof text, "%.60s: the median of %zu, 95 %% within %s, %zu outlier%s", mode ? mode : "",
+             lengths->count, gt_time_words(lengths->p95, words), outliers, outliers == 1 ? "" : "s");
     gt_brief_line(job->node, &(struct gt_brief_line){.title = "step",
-                                                     .value = gt_time_words(step->median, value),
-                                                     .curve = step->count >= GT_BRIEF_CELLS ? step->curve : NULL,
+                                                     .value = gt_time_words(lengths->median, value),
+                                                     .curve = lengths->count >= GT_BRIEF_CELLS ? &curve : NULL,
                                                      .words = text});
 }
 

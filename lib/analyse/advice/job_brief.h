@@ -15,20 +15,21 @@ struct gt_job_brief {
     struct gt_node *node;
 };
 
-/* The steps of a mode; times in ns. */
-struct gt_job_step {
-    const char *mode;
-    const struct gt_brief_curve *curve;
-    size_t count, outliers;
-    double median, p95;
+/* Lengths of the steps of a mode on the slowest rank, in ns. */
+struct gt_step_lengths {
+    const double *longest; /* of each step */
+    size_t count;
+    double min, median, p95, max, deviation; /* deviation: the median absolute one */
+    double outlier; /* 10 % above the median, and beyond three deviations of a normal distribution */
 };
+/* Takes the column "longest" of rows from..to, which are in the order of steps. */
+struct gt_step_lengths gt_step_lengths(const struct gt_rows *rows, size_t from, size_t to);
 
 /* `job` is filled; the ranks are borrowed. */
 void gt_job_brief_begin(struct gt_job_brief *job, const struct gt_analysis_input *input, struct gt_node *root,
                         const struct gt_rank_figures *rank, size_t ranks);
-/* Returns the course of lengths, which are in the order of their steps. */
-struct gt_brief_curve gt_job_brief_curve(const struct gt_numbers *lengths);
-void gt_job_brief_step(const struct gt_job_brief *job, const struct gt_job_step *step);
+void gt_job_brief_step(const struct gt_job_brief *job, const char *mode, const struct gt_step_lengths *lengths,
+                       size_t outliers);
 /* Adds what steps and findings do not tell. */
 void gt_job_brief_end(const struct gt_job_brief *job);
 /* `see` names analyses that tell more, the first one first. */

@@ -13,7 +13,7 @@
 #include "analyse/display.h"
 #include "analyse/trace/inputs.h"
 #include "analyse/trace/ranks.h"
-#include "analyse/trace/step_spans.h"
+#include "analyse/views.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "schema/human.h"
@@ -253,79 +253,55 @@ static void add_ranks(const struct job *job)
 
 enum { SHOWN_OUTLIERS = 5 };
 
-/* The job's step is that of its slowest rank. */
-static int longest_of_steps(const struct gt_spans *steps, size_t from, size_t to, struct gt_numbers *lengths)
-{
-    int status = 0;
-    gt_numbers_clear(lengths);
-    for (size_t step = from, next; step < to && status >= 0; step = next) {
-        int64_t longest = 0;
-        next = gt_spans_run(steps, step, 2);
-        for (size_t i = step; i < next; i++)
-            longest = steps->span[i].end - steps->span[i].start > longest ? steps->span[i].end - steps->span[i].start
-                                                                          : longest;
-        status = gt_numbers_add(lengths, (double)longest);
-    }
-    return status;
-}
-
-/* Those that are 10 % longer than the median, and beyond three of their own deviations. */
-static size_t write_outliers(const struct job *job, const struct gt_spans *steps, size_t from, size_t to, double least,
+/* Writes the steps of rows from..to that are outliers; returns how many there are. */
+static size_t write_outliers(const struct job *job, const struct gt_rows *steps, size_t from, size_t to, double min,
                              struct gt_buffer *out)
 {
+    const int64_t *longest = gt_rows_wholes(steps, "longest");
     size_t count = 0;
-    gt_buffer_text(out, "");
-    for (size_t step = from, next; step < to; step = next) {
-        next = gt_spans_run(steps, step, 2);
-        struct gt_skew skew = gt_step_skew(steps, step, next);
-        char text[32];
-        int64_t longest = skew.shortest + skew.length;
-        if (!((double)longest > least) || ++count > SHOWN_OUTLIERS)
-            continue;
-        gt_buffer_printf(out, "%s%" PRIu32 " (%s, %s)", out->length ? "; " : "", steps->span[step].key[1],
-                         gt_analysis_text(job->input, skew.slowest), gt_time_words((double)longest, text));
-    }
+    for (size_t i = from; i < to; i++)
+        if ((double)longest[i] > min && ++count <= SHOWN_OUTLIERS)
+            gt_buffer_printf(out, "%s%" PRIu32 " (%s, %s)", out->length ? "; " : "", gt_rows_keys(steps, "step")[i],
+                             gt_analysis_text(job->input, gt_rows_keys(steps, "slowest")[i]),
+                             GT_TIME_WORDS((double)longest[i]));
     if (count > SHOWN_OUTLIERS)
         gt_buffer_printf(out, "; %zu more", count - SHOWN_OUTLIERS);
     return count;
 }
 
-static int add_mode(const struct job *job, struct gt_table *table, const struct gt_spans *steps, size_t from, size_t to)
+static void add_mode(const struct job *job, struct gt_table *table, const struct gt_rows *steps, size_t from, size_t to)
 {
-    struct gt_numbers lengths = {0};
     struct gt_buffer outliers = {0};
-    double deviation = NAN;
-    int status = longest_of_steps(steps, from, to, &lengths);
-    struct gt_brief_curve curve = gt_job_brief_curve(&lengths); /* in their order, for figures sort them */
-    status = status < 0 ? status : gt_numbers_deviation(&lengths, &deviation);
-    double median = gt_numbers_percentile(&lengths, 50);
-    size_t count = write_outliers(job, steps, from, to, fmax(1.1 * median, median + 3 * 1.4826 * deviation), &outliers);
-    gt_job_brief_step(&job->brief,
-                      &(struct gt_job_step){gt_analysis_text(job->input, steps->span[from].key[0]), &curve,
-                                            lengths.count, count, median, gt_numbers_percentile(&lengths, 95)});
-    GT_CELLS(table, gt_analysis_text(job->input, steps->span[from].key[0]), lengths.count);
-    time_cells(table, median);
-    time_cells(table, gt_numbers_percentile(&lengths, 95));
-    time_cells(table, gt_numbers_percentile(&lengths, 100));
-    time_cells(table, deviation);
+    const char *mode = gt_analysis_text(job->input, gt_rows_keys(steps, "mode")[from]);
+    struct gt_step_lengths lengths = gt_step_lengths(steps, from, to);
+    size_t count = write_outliers(job, steps, from, to, lengths.outlier, &outliers);
+    gt_job_brief_step(&job->brief, mode, &lengths, count);
+    GT_CELLS(table, mode, lengths.count);
+    time_cells(table, lengths.median);
+    time_cells(table, lengths.p95);
+    time_cells(table, lengths.max);
+    time_cells(table, lengths.deviation);
     GT_CELLS(table, count, outliers.length ? outliers.data : NULL);
-    gt_numbers_release(&lengths);
     gt_buffer_release(&outliers);
-    return status;
 }
 
-static void keep_shown(const struct job *job, struct gt_spans *steps)
+/* The job's step is that of its slowest rank. */
+static struct gt_rows shown_steps(const struct gt_analysis_input *input)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < steps->count; i++)
-        if (gt_analysis_shows(job->input, steps->span[i].key[2]))
-            steps->span[kept++] = steps->span[i];
-    steps->count = kept;
+    struct gt_rows steps = gt_view_steps(input);
+    const uint32_t *node = gt_rows_keys(&steps, "node");
+    bool *is_shown = gt_query_memory(steps.query, steps.count, sizeof *is_shown);
+    for (size_t i = 0; i < steps.count && is_shown; i++)
+        is_shown[i] = gt_analysis_shows(input, node[i]);
+    steps = gt_rows_filter(&steps, is_shown);
+    gt_rows_sort(&steps, "mode step node");
+    return gt_rows_group(&steps, "mode step",
+                         GT_AGGREGATES(GT_MAX("longest", "length"), GT_ARG_MAX("slowest", "length", "node")));
 }
 
-static int add_steps(const struct job *job)
+static void add_steps(const struct job *job)
 {
-    struct gt_spans steps = {0};
+    struct gt_rows steps = shown_steps(job->input);
     const char *shown = job->input->trace->shown_node;
     struct gt_table *table = gt_report_table(job->root, "steps", shown ? "Steps" : "Steps of the slowest rank");
     gt_top_left_out(table, 0);
@@ -338,14 +314,11 @@ static int add_steps(const struct job *job)
     gt_table_column(table, "outliers", "outliers", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "outlier_steps", "which", GT_CELL_TEXT, NULL);
     gt_table_flags(table, GT_PAGE_FIRST);
-    int status = gt_skewed_steps(job->input, &steps);
-    keep_shown(job, &steps);
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&steps, 1, &from, &to);) {
-        status = add_mode(job, table, &steps, from, to);
+    for (size_t from = 0, to; from < steps.count; from = to) {
+        to = gt_rows_run(&steps, "mode", from);
+        add_mode(job, table, &steps, from, to);
     }
     tell_empty(job, table, "reason_steps", "none: no ProfilerStep, no step numbers, and no range \"step N\"");
-    gt_spans_release(&steps);
-    return status;
 }
 
 /* ---- findings ---- */
@@ -635,7 +608,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
     if (status >= 0) {
         add_sources(&job);
         add_ranks(&job);
-        status = add_steps(&job);
+        add_steps(&job);
         gt_job_brief_end(&job.brief);
     }
     status = status < 0 ? status : gt_job_most(&job.brief);
