@@ -11,11 +11,6 @@ struct call {
     int64_t start;
 };
 
-/* The ranks with which one comes last are counted by the first of them: is one the first of more than half? */
-struct vote {
-    size_t first, lead, agreed, count;
-};
-
 struct search {
     const struct gt_collectives *all;
     struct gt_late_ranks *late;
@@ -23,7 +18,6 @@ struct search {
     size_t *before;    /* of each arrival: the call before it of the same rank; SIZE_MAX: none */
     bool *is_late;     /* each arrival: with the last, and not held */
     int64_t *together; /* of each collective: who comes from then on comes together with the last */
-    struct vote *vote; /* of each rank */
 };
 
 static int by_time(const void *a, const void *b)
@@ -159,42 +153,48 @@ static size_t first_late(const struct search *search, const struct gt_collective
     return HALF * count <= collective->to - collective->from ? first : SIZE_MAX;
 }
 
-static void vote(struct vote *vote, size_t first)
-{
-    if (!vote->lead)
-        vote->first = first;
-    vote->lead += vote->first == first ? 1 : (size_t)-1;
-    vote->count++;
-}
-
-static void count_votes(struct search *search, bool is_check)
+/* Counts with which first rank each comes last: rank first count, the most frequent first. */
+static struct gt_rows count_firsts(const struct search *search, struct gt_query *query, size_t arrivals)
 {
     const struct gt_collectives *all = search->all;
-    for (size_t i = 0; i < all->count; i++) {
+    struct gt_rows rows = gt_rows_new(query, arrivals);
+    uint32_t *rank = gt_rows_add_keys(&rows, "rank", NULL), *of = gt_rows_add_keys(&rows, "first", NULL);
+    size_t count = 0;
+    for (size_t i = 0; i < all->count && rows.count; i++) {
         size_t first = first_late(search, &all->collective[i]);
         for (size_t j = all->collective[i].from; j < all->collective[i].to && first != SIZE_MAX; j++) {
-            struct vote *of = &search->vote[gt_late_rank_of(all, &all->arrival[j])];
-            if (search->is_late[j] && is_check)
-                of->agreed += of->first == first;
-            else if (search->is_late[j])
-                vote(of, first);
+            if (!search->is_late[j])
+                continue;
+            rank[count] = (uint32_t)gt_late_rank_of(all, &all->arrival[j]);
+            of[count++] = (uint32_t)first;
         }
     }
+    rows.count = count;
+    rows = gt_rows_group(&rows, "rank first", GT_AGGREGATES(GT_COUNT("count")));
+    gt_rows_sort(&rows, "rank -count");
+    return rows;
 }
 
-static void find_blamed(struct search *search)
+/* A rank belongs to the first of those with which it comes last more than half of the time. */
+static void find_blamed(struct search *search, struct gt_query *query, size_t arrivals)
 {
     enum { HALF = 2 };
     struct gt_late_ranks *late = search->late;
-    count_votes(search, false);
-    count_votes(search, true);
-    for (size_t i = 0; i < search->all->ranks; i++) {
-        const struct vote *of = &search->vote[i];
-        late->first[i] = HALF * of->agreed > of->count && of->first < i ? late->first[of->first] : i;
+    struct gt_rows firsts = count_firsts(search, query, arrivals);
+    const uint32_t *rank = gt_rows_keys(&firsts, "rank"), *first = gt_rows_keys(&firsts, "first");
+    const int64_t *count = gt_rows_wholes(&firsts, "count");
+    for (size_t i = 0; i < search->all->ranks; i++)
+        late->first[i] = i;
+    for (size_t from = 0, to; from < firsts.count; from = to) {
+        int64_t all = 0;
+        for (to = from; to < firsts.count && rank[to] == rank[from]; to++)
+            all += count[to];
+        if (HALF * count[from] > all && first[from] < rank[from])
+            late->first[rank[from]] = late->first[first[from]];
     }
     for (size_t i = 0; i < search->all->count; i++) {
-        size_t first = first_late(search, &search->all->collective[late->root[i]]);
-        late->blamed[i] = first == SIZE_MAX ? SIZE_MAX : late->first[first];
+        size_t of = first_late(search, &search->all->collective[late->root[i]]);
+        late->blamed[i] = of == SIZE_MAX ? SIZE_MAX : late->first[of];
     }
 }
 
@@ -215,13 +215,12 @@ struct gt_late_ranks gt_late_ranks_find(struct gt_query *query, const struct gt_
                             .call = gt_query_memory(query, arrivals, sizeof *search.call),
                             .before = gt_query_memory(query, arrivals, sizeof *search.before),
                             .is_late = zeroed(query, arrivals, sizeof *search.is_late),
-                            .together = gt_query_memory(query, all->count, sizeof *search.together),
-                            .vote = zeroed(query, all->ranks, sizeof *search.vote)};
-    if (!search.vote)
+                            .together = gt_query_memory(query, all->count, sizeof *search.together)};
+    if (!search.together)
         return late;
     list_calls(&search);
     find_roots(&search, query, arrivals);
     if (gt_query_status(query) >= 0)
-        find_blamed(&search);
+        find_blamed(&search, query, arrivals);
     return late;
 }
