@@ -18,10 +18,13 @@ struct gt_replay {
     size_t parts;
 };
 
-/* `compute` has the computing kernels, united by node and device; `call` is the event that launched each work, or SIZE_MAX. The query
- * owns what is made, and fails without memory. */
+/* Returns the arrivals, in their order: node device stream part last start end met computed computed_wait. `start` and `end` are those of
+ * the event by its own clock, `met` when the last rank comes; `computed` is the part of start..end, and `computed_wait` that of
+ * start..met, in which the device computes. `device` is GT_NO_KEY on the host. */
+struct gt_rows gt_arrival_rows(const struct gt_analysis_input *input, const struct gt_collectives *all);
+/* `call` is the event that launched each work, or SIZE_MAX. The query owns what is made, and fails without memory. */
 void gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_collectives *all,
-                    const struct gt_spans *compute, const struct gt_spans *work, const size_t *call);
+                    const struct gt_rows *arrivals, const struct gt_spans *work, const size_t *call);
 /* Returns the ns that each rank saves, valid until the next replay. `is_left_out` is by rank; NULL: none. */
 const double *gt_replay(struct gt_replay *replay, enum gt_replay_kind kind, const bool *is_left_out);
 
@@ -52,7 +55,4 @@ static inline bool gt_is_waited_in(const struct gt_collective *collective)
 
 /* Returns the place of the device of an arrival; GT_TRACE_NONE: of the host. */
 uint32_t gt_arrival_device(const struct gt_analysis_input *input, const struct gt_arrival *arrival);
-/* Returns the part of from..to in which the device, keys node and device, computes. */
-int64_t gt_arrival_computed(const struct gt_spans *compute, const uint32_t *key, int64_t from, int64_t to);
-
 #endif

@@ -36,8 +36,7 @@ struct job {
     const struct gt_collectives *collectives;
     const struct gt_rank_figures *rank;
     size_t ranks;
-    struct gt_spans
-        compute; /* computing kernels, united; keys: node, device; of the host operators, without a device */
+    struct gt_rows arrivals; /* gt_arrival_rows */
     struct gt_late_ranks late;
     struct gt_replay replay;
     struct straggler
@@ -346,50 +345,6 @@ static bool write_host_cause(struct job *job, size_t rank, double whole, char *t
     return true;
 }
 
-/* ---- what waiting costs ---- */
-
-/* A collective of the host is hidden by operators. */
-static int add_operators(struct job *job)
-{
-    const struct gt_analysis_input *input = job->findings->input;
-    int status = 0;
-    for (size_t i = 0; i < input->trace->events.count && status >= 0; i++)
-        if (gt_analysis_work(input, i) == GT_WORK_OPERATOR && gt_trace_lasts(input->trace, i))
-            status = gt_spans_add_event(&job->compute, input->trace, i,
-                                        GT_SPAN_KEY(gt_analysis_node(input, i), GT_TRACE_NONE));
-    return status;
-}
-
-static int find_compute(struct job *job)
-{
-    size_t kept = 0;
-    int status = gt_gpu_all_spans(job->findings->input, &job->compute);
-    for (size_t i = 0; i < job->compute.count; i++) {
-        struct gt_keyed_span span = job->compute.span[i];
-        if (span.key[GT_GPU_USE] != GT_USE_COMPUTE)
-            continue;
-        span.key[GT_GPU_STREAM] = span.key[GT_GPU_USE] = 0;
-        job->compute.span[kept++] = span;
-    }
-    job->compute.count = kept;
-    status = status < 0 ? status : add_operators(job);
-    gt_spans_sort(&job->compute);
-    gt_spans_unite(&job->compute, 2);
-    return status;
-}
-
-/* A rank that computes meanwhile loses nothing by waiting. */
-static double exposed_wait(const struct job *job, const struct gt_collective *collective,
-                           const struct gt_arrival *arrival)
-{
-    int64_t wait = collective->last - arrival->start;
-    if (arrival->event == SIZE_MAX)
-        return (double)wait;
-    int64_t from = job->findings->input->trace->events.start[arrival->event];
-    const uint32_t key[] = {arrival->node, gt_arrival_device(job->findings->input, arrival)};
-    return (double)(wait - gt_arrival_computed(&job->compute, key, from, from + wait));
-}
-
 /* ---- how late a rank is in each step ---- */
 
 /* Compared with the median of the others; less than 0 where it is the one that waits. */
@@ -448,14 +403,16 @@ static void add_behind(struct job *job, size_t number)
     }
 }
 
+/* A rank that computes meanwhile loses nothing by waiting. */
 static void add_lateness(struct job *job, struct lateness *lateness, size_t number)
 {
     const struct gt_collective *collective = &job->collectives->collective[number];
+    const int64_t *computed = gt_rows_wholes(&job->arrivals, "computed_wait");
     size_t first = lateness->count;
     clear_values(job);
     for (size_t i = collective->from; i < collective->to; i++) {
         const struct gt_arrival *arrival = &job->collectives->arrival[i];
-        double wait = gt_is_waited_in(collective) ? exposed_wait(job, collective, arrival) : 0;
+        double wait = gt_is_waited_in(collective) ? (double)(collective->last - arrival->start - computed[i]) : 0;
         lateness->late[lateness->count++] = (struct late){gt_late_rank_of(job->collectives, arrival),
                                                           unit_of(job, arrival, number), wait};
         add_value(job, wait);
@@ -528,13 +485,13 @@ static void find_stragglers(struct job *job)
     const struct gt_analysis_input *input = job->findings->input;
     const struct gt_collectives *all = job->collectives;
     size_t arrivals = all->collective[all->count - 1].to;
-    int status = find_compute(job);
-    status = status < 0 ? status : gt_gpu_all_spans(input, &job->work);
+    int status = gt_gpu_all_spans(input, &job->work);
     status = status < 0 ? status : gt_gpu_launches(input, &job->work, &job->call);
     status = status < 0 ? status : gt_step_spans(input, &job->steps);
     if (status < 0)
         gt_query_fail(input->query, status);
     gt_spans_sort_by(&job->steps, by_start);
+    job->arrivals = gt_arrival_rows(input, all);
     struct lateness lateness = {.late = zeroed(job, arrivals, sizeof *lateness.late)};
     job->straggler = zeroed(job, all->ranks, sizeof *job->straggler);
     job->is_left_out = zeroed(job, all->ranks, sizeof *job->is_left_out);
@@ -549,7 +506,7 @@ static void find_stragglers(struct job *job)
         add_behind(job, i);
     }
     judge_lateness(job, &lateness);
-    gt_replay_open(&job->replay, input, all, &job->compute, &job->work, job->call);
+    gt_replay_open(&job->replay, input, all, &job->arrivals, &job->work, job->call);
     for (size_t i = 0; i < all->ranks && gt_query_status(input->query) >= 0; i++)
         if (job->straggler[i].last)
             job->straggler[i].cost = cost_of(job, i);
@@ -828,6 +785,5 @@ bool gt_rules_arrivals(struct gt_findings *findings, bool *any_in_common)
     free(job.call);
     gt_spans_release(&job.work);
     gt_spans_release(&job.steps);
-    gt_spans_release(&job.compute);
     return any;
 }
