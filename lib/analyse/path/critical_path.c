@@ -224,53 +224,40 @@ static void add_step(struct gt_critical_path *path, const struct gt_gpu_step *fr
     add_host_ends(path, step, from->host_start - ahead, from->host_end - ahead);
 }
 
-struct owned { /* work that a step launched */
-    size_t step;
-    uint32_t lane, point;
-};
-
-static int compare_owned(const void *a, const void *b)
+/* Returns the last work on each stream that a step launched, by these: step lane point. */
+static struct gt_rows find_owned(const struct gt_path_graph *graph, const struct gt_gpu_steps *steps, size_t events)
 {
-    const struct owned *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->step, y->step), GT_ORDER(x->lane, y->lane), GT_ORDER(y->point, x->point));
-}
-
-/* The last work on each stream that a step launched; by step and lane. */
-static struct owned *find_owned(const struct gt_path_graph *graph, const struct gt_gpu_steps *steps, size_t events,
-                                size_t *count)
-{
+    struct gt_rows rows = gt_rows_new(graph->query, graph->gpu.count);
+    uint32_t *step = gt_rows_add_keys(&rows, "step", NULL), *lane = gt_rows_add_keys(&rows, "lane", NULL);
+    uint32_t *point = gt_rows_add_keys(&rows, "point", NULL);
     uint32_t *end = gt_query_memory(graph->query, events, sizeof *end);
-    struct owned *owned = gt_query_memory(graph->query, graph->gpu.count, sizeof *owned);
-    size_t all = 0;
-    *count = 0;
-    if (!owned)
-        return NULL;
-    for (size_t i = 0; i < graph->work_count; i++)
+    size_t count = 0;
+    for (size_t i = 0; i < graph->work_count && end; i++)
         end[graph->work[i].event] = graph->work[i].end;
-    for (size_t i = 0; i < graph->gpu.count; i++) {
+    for (size_t i = 0; i < rows.count && end; i++) {
         if (steps->owner[i] == SIZE_MAX)
             continue;
-        uint32_t point = end[graph->gpu.span[i].event];
-        owned[all++] = (struct owned){steps->owner[i], gt_path_lane_of(graph, point), point};
+        step[count] = (uint32_t)steps->owner[i];
+        point[count] = end[graph->gpu.span[i].event];
+        lane[count] = gt_path_lane_of(graph, point[count]);
+        count++;
     }
-    GT_SORT(owned, all, compare_owned);
-    for (size_t i = 0; i < all; i++)
-        if (!i || owned[i].step != owned[i - 1].step || owned[i].lane != owned[i - 1].lane)
-            owned[(*count)++] = owned[i];
-    return owned;
+    rows.count = count;
+    return gt_rows_group(&rows, "step lane", GT_AGGREGATES(GT_MAX("point", "point")));
 }
 
 static void add_steps(struct gt_critical_path *path, const struct gt_gpu_steps *steps, size_t events)
 {
-    size_t count, at = 0;
-    struct owned *owned = find_owned(&path->graph, steps, events, &count);
+    struct gt_rows owned = find_owned(&path->graph, steps, events);
+    const uint32_t *owner = gt_rows_keys(&owned, "step"), *point = gt_rows_keys(&owned, "point");
+    size_t at = 0;
     path->step = gt_query_memory(path->graph.query, 2 * steps->count, sizeof *path->step);
     path->member = gt_query_memory(path->graph.query, steps->count, sizeof *path->member);
     for (size_t i = 0; i < steps->count && path->member; i++) {
         const struct gt_gpu_step *step = &steps->step[i];
         add_step(path, step, !i || step[-1].span.key[0] != step->span.key[0]);
-        for (; at < count && owned[at].step == i; at++)
-            add_anchor(path, (struct gt_path_anchor){owned[at].point, 0});
+        for (; at < owned.count && owner[at] == i; at++)
+            add_anchor(path, (struct gt_path_anchor){point[at], 0});
         path->step[i].end_end = path->anchor_count;
     }
     path->steps = path->ranks;

@@ -450,12 +450,6 @@ static void hold_synchronization(struct told *told, const struct gt_path_wait *w
     }
 }
 
-static int compare_waits(const void *a, const void *b)
-{
-    const struct gt_path_wait *x = a, *y = b;
-    return GT_ORDER(x->event, y->event);
-}
-
 /* A copy that ends before its call does was waited for: memory that is not pinned, or a call that is not asynchronous. */
 static void hold_copies(struct told *told)
 {
@@ -463,11 +457,12 @@ static void hold_copies(struct told *told)
     const struct gt_path_hosts *hosts = told->hosts;
     for (size_t i = 0; i < graph->work_count && hosts->count; i++) {
         const struct gt_path_work *work = &graph->work[i];
-        struct gt_path_wait wanted = {.event = work->call};
         if (work->call == GT_TRACE_NONE ||
             gt_path_call(hosts, hosts->input->trace->events.name[work->call]) != GT_PATH_COPIES_MEMORY)
             continue;
-        const struct gt_path_wait *wait = bsearch(&wanted, hosts->wait, hosts->count, sizeof wanted, compare_waits);
+        size_t at = GT_SEARCH(0, hosts->count, middle, hosts->wait[middle].event < work->call);
+        const struct gt_path_wait *wait = at < hosts->count && hosts->wait[at].event == work->call ? &hosts->wait[at]
+                                                                                                   : NULL;
         if (wait && graph->time[work->end] <= graph->time[wait->end] && graph->time[work->end] > wait->start)
             hold_call(told, wait, work->end);
     }

@@ -215,10 +215,10 @@ static int compare_members(const void *a, const void *b)
 static void add_meeting(struct builder *builder, size_t event, uint32_t start, int64_t end)
 {
     struct gt_path_graph *graph = builder->graph;
-    struct gt_path_meeting wanted = {.point = (uint32_t)event};
-    const struct gt_path_meeting *member = builder->members ? bsearch(&wanted, builder->member, builder->members,
-                                                                      sizeof wanted, compare_members)
-                                                            : NULL;
+    size_t at = GT_SEARCH(0, builder->members, middle, builder->member[middle].point < event);
+    const struct gt_path_meeting *member = at < builder->members && builder->member[at].point == event
+                                               ? &builder->member[at]
+                                               : NULL;
     int64_t ahead = graph->lane[graph->lanes - 1].ahead,
             last = member ? builder->collectives->collective[member->collective].last : 0;
     if (!member || last > end - ahead) /* the clocks are not so exact */
@@ -604,10 +604,7 @@ size_t gt_path_edges(const struct gt_path_graph *graph, uint32_t point)
 
 uint32_t gt_path_collective(const struct gt_path_graph *graph, uint32_t point)
 {
-    struct gt_path_meeting wanted = {.point = point};
-    const struct gt_path_meeting *found = bsearch(&wanted, graph->meeting, graph->meeting_count, sizeof wanted,
-                                                  compare_members);
-    return found->collective;
+    return graph->meeting[GT_SEARCH(0, graph->meeting_count, middle, graph->meeting[middle].point < point)].collective;
 }
 
 /* ---- edges ---- */
