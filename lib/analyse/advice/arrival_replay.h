@@ -28,7 +28,7 @@ void gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *in
 /* Returns the ns that each rank saves, valid until the next replay. `is_left_out` is by rank; NULL: none. */
 const double *gt_replay(struct gt_replay *replay, enum gt_replay_kind kind, const bool *is_left_out);
 
-/* For whom ranks wait at collectives. Some may come last together, and who comes last may itself have been held by another
+/* The ranks that others wait for at collectives. Some may come last together, and who comes last may itself have been held by another
  * collective just before: then it is who that one waited for. */
 
 /* Ranks are places in gt_collectives.rank. */

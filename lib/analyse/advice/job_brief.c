@@ -277,7 +277,7 @@ static struct gt_rows collect_functions(const struct gt_analysis_input *input, e
 
 /* ---- the tables ---- */
 
-/* Of those with one key the first that the files have is told. */
+/* Of several with one key, the first that the files have is shown. */
 static const struct source sources[] = {
     {"most_time", "Operators that take the most time themselves", "the time in operators", "number:self_us",
      "operators", NULL, "most time", false, GT_PROFILE_SECONDS},

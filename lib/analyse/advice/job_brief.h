@@ -30,13 +30,13 @@ void gt_job_brief_begin(struct gt_job_brief *job, const struct gt_analysis_input
                         const struct gt_rank_figures *rank, size_t ranks);
 void gt_job_brief_step(const struct gt_job_brief *job, const char *mode, const struct gt_step_lengths *lengths,
                        size_t outliers);
-/* Adds what steps and findings do not tell. */
+/* Adds lines beside those of steps and findings. */
 void gt_job_brief_end(const struct gt_job_brief *job);
-/* `see` names analyses that tell more, the first one first. */
+/* `see` names analyses with more of it, the first one first. */
 void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_saving cost, const char *sentence, const char *see);
 /* What is not among the findings, behind them. */
 void gt_job_brief_left_out(const struct gt_job_brief *job, const char *what);
-/* What the traces do not tell, or NULL. */
+/* `limits`: what the traces leave unknown, or NULL. */
 void gt_job_brief_limits(const struct gt_job_brief *job, const char *limits, size_t findings);
 
 /* The report of a job says what takes the most time of the host, and who holds the most memory, as far as operators and profiles tell. */

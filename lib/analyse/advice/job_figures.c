@@ -10,10 +10,10 @@
 #include "base/number.h"
 #include "schema/human.h"
 
-/* A picture has no more rows and columns than can be told apart; the note says what is left out, and what is taken together. */
+/* A picture has no more rows and columns than eyes can separate; the note says what is left out, and what is taken together. */
 enum { ROWS = 32, COLUMNS = 120, LENGTHS = 40, NAME = 120 };
-static const double NARROWEST = 0.05;  /* of the median: the range of lengths */
-static const double LEAST_TOLD = 0.05; /* of the time of a rank, as for findings */
+static const double NARROWEST = 0.05; /* of the median: the range of lengths */
+static const double MIN_SHARE = 0.05; /* of the time of a rank, as for findings */
 
 enum part { COMPUTE, COMMUNICATION, COPIES, LOADING, OTHER, HOST, PARTS };
 static const char *const part_title[PARTS] = {
@@ -262,13 +262,13 @@ static void put_waiting(struct gt_node *series, const char *name, const struct g
     gt_series_point(series, gt_series_line(series, name, "waiting for data"), 0, waiting);
 }
 
-/* A picture of ranks that only wait for data is worth its place where one of them waits as long as what is told of. */
+/* A picture of ranks that only wait for data is worth its place where one of them waits as long as a finding needs. */
 static bool has_time(const struct job *job, bool has_gpu)
 {
-    bool is_told = has_gpu;
+    bool is_shown = has_gpu;
     for (size_t i = 0; i < job->rows; i++)
-        is_told |= lost_of(&job->rank[job->row[i]]) >= LEAST_TOLD;
-    return job->rows && is_told;
+        is_shown |= lost_of(&job->rank[job->row[i]]) >= MIN_SHARE;
+    return job->rows && is_shown;
 }
 
 static void add_time_of_ranks(struct job *job)
@@ -529,8 +529,8 @@ static void choose_latest(struct arrivals *arrivals)
     job->rows = 0;
     for (size_t i = 0; i < job->ranks && job->rows < ROWS; i++) {
         const struct gt_rank_clock *clock = gt_collectives_rank(arrivals->all, job->rank[i].node);
-        bool is_told = clock && (clock->latest || job->ranks <= ROWS);
-        if (is_told && gt_analysis_shows(job->input, job->rank[i].node))
+        bool is_shown = clock && (clock->latest || job->ranks <= ROWS);
+        if (is_shown && gt_analysis_shows(job->input, job->rank[i].node))
             job->row[job->rows++] = i;
     }
 }

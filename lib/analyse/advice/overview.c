@@ -145,7 +145,7 @@ static const struct {
     [GT_RANK_KERNEL] = {NULL, NULL, NULL, "kernels"},
 };
 
-/* Is it of profiles alone, which tell of functions? */
+/* Is it of profiles alone, which have functions, and no ranks? */
 static bool is_profile(const struct job *job)
 {
     return !job->ranks && job->input->trace->profile_count;
@@ -494,7 +494,7 @@ static void add_left_out(const struct job *job, const struct gt_findings *findin
     gt_job_brief_left_out(&job->brief, text);
 }
 
-/* ---- what the traces cannot tell ---- */
+/* ---- what the traces leave unknown ---- */
 
 /* Categories of devices of which only the calls are known. */
 static const char *unknown_device(const struct gt_trace *trace)
@@ -523,7 +523,7 @@ static bool tells_time(const struct gt_trace *trace)
     return found;
 }
 
-/* Of a lone trace all is told of the one rank alone. */
+/* The whole report of a lone trace is of one rank. */
 static void write_absent(const struct job *job, const struct gt_findings *findings, struct gt_buffer *out)
 {
     struct gt_buffer numbers = {0};

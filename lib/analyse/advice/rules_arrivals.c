@@ -68,7 +68,7 @@ static double median(struct job *job)
     return gt_numbers_percentile(&job->values, 50);
 }
 
-/* What of a rank may make it late, and how it is told: as a ratio to the median of the others, or as shares of the time. */
+/* Possible causes of a late rank, and how to word each: as a ratio to the median of the others, or as shares of the time. */
 static const struct {
     enum gt_rank_figure figure;
     enum gt_cause loss;
@@ -80,7 +80,7 @@ static const struct {
     {GT_RANK_HOST, GT_CAUSE_HOST, "its GPU waits for the host for %.0f %% of the time%s, the others' for %.0f %%"},
 };
 
-static const double TELLING = 5; /* percent */
+static const double MIN_PERCENT = 5;
 
 /* Of values of a rank's steps those count that are at least a third of their mean, each weighted by itself. */
 struct least {
@@ -231,22 +231,22 @@ static const char *waits_in(const struct job *job, size_t rank, char *text, size
 
 /* The cause that is the most of a rank's whole time. `ranks` are those of the job, or with the kernels of some steps. */
 static bool write_greatest_cause(const struct job *job, const struct gt_rank_figures *ranks, size_t rank,
-                                 const char *when, char *text, size_t size, struct gt_attributed *blame)
+                                 const char *when, char *text, size_t size, struct gt_attributed *attributed)
 {
     bool found = false;
-    double most = TELLING, own, others;
+    double most = MIN_PERCENT, own, others;
     char words[320];
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         enum gt_rank_figure figure = causes[i].figure;
         double excess = excess_of(ranks, job->ranks, rank, figure, &own, &others), whole = ranks[rank].whole;
         double more = (own - others) * (double)ranks[rank].kernels;
         double share = figure == GT_RANK_KERNEL ? gt_percent(more, whole) : excess;
-        if (!(excess >= TELLING) || !(share >= most))
+        if (!(excess >= MIN_PERCENT) || !(share >= most))
             continue;
         most = share;
         found = true;
-        blame->cause = causes[i].loss;
-        blame->ns = (own - others) / (double)ranks[rank].gpus;
+        attributed->cause = causes[i].loss;
+        attributed->ns = (own - others) / (double)ranks[rank].gpus;
         if (figure == GT_RANK_KERNEL)
             snprintf(text, size, causes[i].sentence, when, excess, GT_TIME_WORDS(own), GT_TIME_WORDS(others));
         else if (figure == GT_RANK_HOST)
@@ -260,10 +260,10 @@ static bool write_greatest_cause(const struct job *job, const struct gt_rank_fig
 
 /* Kernels that are slow in some steps are compared in these steps. */
 static bool write_cause(const struct job *job, const struct straggler *straggler, size_t rank, char *text, size_t size,
-                        struct gt_attributed *blame)
+                        struct gt_attributed *attributed)
 {
     if (!straggler->has_steps || straggler->late == straggler->steps)
-        return write_greatest_cause(job, job->rank, rank, "", text, size, blame);
+        return write_greatest_cause(job, job->rank, rank, "", text, size, attributed);
     char when[80] = "";
     size_t slow;
     struct gt_rank_figures *ranks = in_slow_steps(job, job->rank[rank].node, &slow);
@@ -271,7 +271,7 @@ static bool write_cause(const struct job *job, const struct straggler *straggler
         snprintf(when, sizeof when, "in %zu of %zu steps ", slow, straggler->steps);
     else if (!is_in_each_step(straggler))
         snprintf(when, sizeof when, "in these steps ");
-    return ranks && write_greatest_cause(job, ranks, rank, when, text, size, blame);
+    return ranks && write_greatest_cause(job, ranks, rank, when, text, size, attributed);
 }
 
 /* ---- a rank without GPUs: which of the host's operators and ranges takes longer than on the others ---- */
@@ -318,7 +318,7 @@ static bool is_better(const struct host_work *work, const struct host_work *best
 }
 
 static bool write_host_cause(struct job *job, size_t rank, double whole, char *text, size_t size,
-                             struct gt_attributed *blame)
+                             struct gt_attributed *attributed)
 {
     const struct gt_analysis_input *input = job->findings->input;
     struct gt_rows spans = gt_rows_of_events(input, is_host_work);
@@ -334,14 +334,14 @@ static bool write_host_cause(struct job *job, size_t rank, double whole, char *t
         if (work.own > work.others && is_better(&work, &best))
             best = work;
     }
-    if (!(gt_percent(best.own - best.others, whole) >= TELLING))
+    if (!(gt_percent(best.own - best.others, whole) >= MIN_PERCENT))
         return false;
     snprintf(text, size, "%.100s takes %.0f %% of its time (%s), of the others' %.0f %%",
              gt_analysis_text(input, best.name), gt_percent(best.own, whole), GT_TIME_WORDS(best.own),
              gt_percent(best.others, whole));
     if (gt_loader_part(input, best.event) != GT_LOADER_BATCH)
-        blame->cause = GT_CAUSE_LOADING;
-    blame->ns = best.own - best.others;
+        attributed->cause = GT_CAUSE_LOADING;
+    attributed->ns = best.own - best.others;
     return true;
 }
 
@@ -535,14 +535,14 @@ static size_t figures_of(const struct job *job, size_t rank)
 
 /* Ranks that Horovod alone tells of have no figures of their own, those without GPUs none but of their steps. */
 static bool find_cause(struct job *job, size_t rank, double whole, const struct straggler *straggler, char *text,
-                       size_t size, struct gt_attributed *blame)
+                       size_t size, struct gt_attributed *attributed)
 {
     size_t at = figures_of(job, rank);
-    *blame = (struct gt_attributed){GT_CAUSE_OTHER, job->collectives->rank[rank].node, 0};
+    *attributed = (struct gt_attributed){GT_CAUSE_OTHER, job->collectives->rank[rank].node, 0};
     if (at == job->ranks || (!job->rank[at].has_gpu && !is_steady(straggler)))
         return false;
-    return job->rank[at].has_gpu ? write_cause(job, straggler, at, text, size, blame)
-                                 : write_host_cause(job, at, whole, text, size, blame);
+    return job->rank[at].has_gpu ? write_cause(job, straggler, at, text, size, attributed)
+                                 : write_host_cause(job, at, whole, text, size, attributed);
 }
 
 /* Returns true where the ranks that are late together are all ranks of one host, and there are others. */
@@ -589,19 +589,20 @@ static size_t write_late(const struct job *job, size_t first, bool is_rank, stru
 }
 
 /* Each of those that are late together is late for a reason of its own, though mostly the same. */
-static void put_blames(struct job *job, size_t first, double whole)
+static void attribute_late(struct job *job, size_t first, double whole)
 {
     char text[400];
-    struct gt_attributed blame;
+    struct gt_attributed attributed;
     for (size_t i = first; i < job->collectives->ranks; i++)
         if (job->late.first[i] == first) {
-            find_cause(job, i, whole, &job->straggler[first], text, sizeof text, &blame);
-            gt_attribute_time(job->findings, blame);
+            find_cause(job, i, whole, &job->straggler[first], text, sizeof text, &attributed);
+            gt_attribute_time(job->findings, attributed);
         }
 }
 
 /* The table of collectives counts those to which it comes last alone; the sentence is of as many. */
-static void tell(struct job *job, size_t first, double whole, bool has_steps, const char *cause, enum gt_cause kind)
+static void add_late_ranks(struct job *job, size_t first, double whole, bool has_steps, const char *cause,
+                           enum gt_cause kind)
 {
     struct straggler *straggler = &job->straggler[first];
     const struct gt_rank_clock *rank = &job->collectives->rank[first];
@@ -609,7 +610,7 @@ static void tell(struct job *job, size_t first, double whole, bool has_steps, co
     size_t at = figures_of(job, first), last = straggler->last;
     bool is_rank = at < job->ranks;
     double cost = straggler->cost, behind = straggler->behind;
-    struct gt_saving gain = is_rank ? gt_saving_on(job->findings, GT_TRACE_NONE, cost) : gt_saving_of(cost, whole);
+    struct gt_saving saving = is_rank ? gt_saving_on(job->findings, GT_TRACE_NONE, cost) : gt_saving_of(cost, whole);
     struct gt_buffer ranks = {0};
     size_t count = write_late(job, first, is_rank, &ranks);
     if (count == 1 && rank->latest) {
@@ -617,7 +618,7 @@ static void tell(struct job *job, size_t first, double whole, bool has_steps, co
         behind = rank->kept_waiting;
     }
     struct gt_finding *finding = gt_finding_add(
-        job->findings, GT_RULE_LATE_RANKS, GT_IN_JOB, gain,
+        job->findings, GT_RULE_LATE_RANKS, GT_IN_JOB, saving,
         "%s the others wait %.1f %% of %s: %s last to %zu of %zu collectives, there on average %s "
         "behind the median of the others; %s%s%s%s",
         ranks.data, gt_saving_of(cost, whole).percent, write_when(straggler, has_steps, when, sizeof when),
@@ -628,7 +629,7 @@ static void tell(struct job *job, size_t first, double whole, bool has_steps, co
     if (finding) {
         finding->cause = kind;
         finding->cause_node = rank->node;
-        put_blames(job, first, whole);
+        attribute_late(job, first, whole);
     }
     gt_buffer_release(&ranks);
 }
@@ -653,11 +654,11 @@ static void judge_rank(struct job *job, size_t number)
         return;
     bool has_steps = is_rank && job->rank[at].steps;
     double whole = has_steps ? job->rank[at].step_total : is_known ? job->rank[at].whole : job->whole;
-    struct gt_attributed blame;
-    bool is_told = find_cause(job, number, whole, straggler, cause, sizeof cause, &blame);
-    bool is_pooled = !is_steady(straggler) && !is_told;
+    struct gt_attributed attributed;
+    bool is_known_cause = find_cause(job, number, whole, straggler, cause, sizeof cause, &attributed);
+    bool is_pooled = !is_steady(straggler) && !is_known_cause;
     if (!is_pooled && stands_out(job, number))
-        tell(job, number, whole, has_steps, cause, blame.cause);
+        add_late_ranks(job, number, whole, has_steps, cause, attributed.cause);
     for (size_t i = number; i < job->collectives->ranks && is_pooled; i++)
         job->straggler[i].is_pooled |= job->late.first[i] == number;
 }
@@ -684,17 +685,18 @@ static void judge_pool(struct job *job)
     }
     if (count > SHOWN)
         gt_buffer_printf(&ranks, ", %zu other%s", count - SHOWN, count - SHOWN == 1 ? "" : "s");
-    struct gt_saving gain = job->ranks ? gt_saving_on(job->findings, GT_TRACE_NONE, cost)
-                                       : gt_saving_of(cost, job->whole);
-    bool told = count && HALF * few <= steps && ranks.data &&
-                gt_finding_add(
-                    job->findings, GT_RULE_POOLED_LATE, GT_IN_JOB, gain,
-                    "a few long steps: for %.0f %% of the time ranks wait for one that is late in few steps or "
-                    "collectives alone (mostly %s), and as early as the others in most: no rank is slow, look for what "
-                    "else ran on the hosts then",
-                    gain.percent, ranks.data);
+    struct gt_saving saving = job->ranks ? gt_saving_on(job->findings, GT_TRACE_NONE, cost)
+                                         : gt_saving_of(cost, job->whole);
+    bool is_named =
+        count && HALF * few <= steps && ranks.data &&
+        gt_finding_add(
+            job->findings, GT_RULE_POOLED_LATE, GT_IN_JOB, saving,
+            "a few long steps: for %.0f %% of the time ranks wait for one that is late in few steps or "
+            "collectives alone (mostly %s), and as early as the others in most: no rank is slow, look for what "
+            "else ran on the hosts then",
+            saving.percent, ranks.data);
     for (size_t i = 0; i < job->collectives->ranks; i++)
-        job->straggler[i].is_named |= told && job->straggler[i].is_pooled;
+        job->straggler[i].is_named |= is_named && job->straggler[i].is_pooled;
     gt_buffer_release(&ranks);
 }
 
@@ -736,13 +738,13 @@ static void judge_uneven(struct job *job)
         is_any_named |= is_named[i];
     }
     double saved = mean_saved(job, GT_REPLAY_EVEN, is_named) - mean_saved(job, GT_REPLAY_WITHOUT, is_named);
-    struct gt_saving gain = job->ranks ? gt_saving_on(job->findings, GT_TRACE_NONE, saved)
-                                       : gt_saving_of(saved, job->whole);
+    struct gt_saving saving = job->ranks ? gt_saving_on(job->findings, GT_TRACE_NONE, saved)
+                                         : gt_saving_of(saved, job->whole);
     gt_finding_add(
-        job->findings, GT_RULE_UNEVEN, GT_IN_JOB, gain,
+        job->findings, GT_RULE_UNEVEN, GT_IN_JOB, saving,
         "ranks wait in collectives for ranks that come later, and no %srank stands out: work that is shared out "
         "evenly in each step saves %.1f %% of the time (lengths of samples, sizes of batches)",
-        is_any_named ? "other " : "", gain.percent);
+        is_any_named ? "other " : "", saving.percent);
 }
 
 static double time_of(const struct gt_collectives *collectives)

@@ -176,7 +176,7 @@ void gt_rules_ends(struct gt_findings *findings)
     }
 }
 
-/* ---- What dumps of NCCL's flight recorder tell of a job that hangs ---- */
+/* ---- a job that hangs, in dumps of NCCL's flight recorder ---- */
 
 enum { MOST = 100 }; /* characters of a list of ranks */
 

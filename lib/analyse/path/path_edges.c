@@ -1,4 +1,4 @@
-/* Work of GPUs follows its call, and what its stream was told to wait for; calls follow the work that they wait for. */
+/* Work of GPUs follows its call, and what its stream was ordered to wait for; calls follow the work that they wait for. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ enum gt_path_call gt_path_call(const struct gt_path_hosts *hosts, uint32_t name)
     return (enum gt_path_call)(hosts->calls[name] - 1);
 }
 
-/* ---- what the trace tells of events and synchronization ---- */
+/* ---- events and synchronization in the trace ---- */
 
 struct record { /* a call that records an event, or makes a stream wait for one */
     uint64_t id;
@@ -44,7 +44,7 @@ struct wait { /* of a stream for another: points */
     uint32_t to, from;
 };
 
-struct told {
+struct known_waits {
     struct gt_path_graph *graph;
     const struct gt_path_hosts *hosts;
     struct record *record, *order; /* by file and id; by track and start */
@@ -80,32 +80,32 @@ static int compare_stream_waits(const void *a, const void *b)
     return GT_ORDER_BY(GT_ORDER(x->to, y->to), GT_ORDER(x->from, y->from));
 }
 
-static void collect_records(struct told *told)
+static void collect_records(struct known_waits *known)
 {
-    const struct gt_analysis_input *input = told->hosts->input;
+    const struct gt_analysis_input *input = known->hosts->input;
     const struct gt_trace_events *events = &input->trace->events;
     for (size_t i = 0; i < events->count; i++) {
-        uint32_t begin = told->hosts->begin[i];
+        uint32_t begin = known->hosts->begin[i];
         if (begin == GT_TRACE_NONE || gt_analysis_work(input, i) != GT_WORK_RUNTIME)
             continue;
-        enum gt_path_call call = gt_path_call(told->hosts, events->name[i]);
+        enum gt_path_call call = gt_path_call(known->hosts, events->name[i]);
         struct record record = {gt_trace_id(events, i), gt_trace_process_of(input->trace, i)->file, events->track[i],
-                                told->graph->time[begin]};
+                                known->graph->time[begin]};
         if (call == GT_PATH_RECORDS)
-            GT_PATH_APPEND(told->graph, told, record, record);
+            GT_PATH_APPEND(known->graph, known, record, record);
         else if (call == GT_PATH_ORDERS)
-            GT_PATH_APPEND(told->graph, told, order, record);
+            GT_PATH_APPEND(known->graph, known, order, record);
     }
-    GT_SORT(told->record, told->record_count, compare_records);
-    GT_SORT(told->order, told->order_count, compare_orders);
+    GT_SORT(known->record, known->record_count, compare_records);
+    GT_SORT(known->order, known->order_count, compare_orders);
 }
 
 /* The stream of this number on the device of a track. */
-static uint32_t find_stream(const struct told *told, uint32_t track, double number)
+static uint32_t find_stream(const struct known_waits *known, uint32_t track, double number)
 {
-    const struct gt_trace *trace = told->hosts->input->trace;
-    for (uint32_t i = 0; i < told->graph->lanes; i++) {
-        const struct gt_path_lane *lane = &told->graph->lane[i];
+    const struct gt_trace *trace = known->hosts->input->trace;
+    for (uint32_t i = 0; i < known->graph->lanes; i++) {
+        const struct gt_path_lane *lane = &known->graph->lane[i];
         const struct gt_trace_track *own = &trace->track[lane->track];
         double tid;
         if (lane->is_gpu && own->process == trace->track[track].process &&
@@ -115,10 +115,10 @@ static uint32_t find_stream(const struct told *told, uint32_t track, double numb
     return GT_TRACE_NONE;
 }
 
-static double number_of(const struct told *told, size_t event, uint32_t key)
+static double number_of(const struct known_waits *known, size_t event, uint32_t key)
 {
-    const struct gt_trace_argument *argument = gt_trace_argument(told->hosts->input->trace, event,
-                                                                 told->hosts->first + key);
+    const struct gt_trace_argument *argument = gt_trace_argument(known->hosts->input->trace, event,
+                                                                 known->hosts->first + key);
     return argument ? argument->number : NAN;
 }
 
@@ -134,55 +134,56 @@ static const struct gt_path_work *launched_by(const struct gt_path_graph *graph,
 }
 
 /* When the event was recorded that something waits for. */
-static bool find_record(const struct told *told, size_t event, int64_t *ret)
+static bool find_record(const struct known_waits *known, size_t event, int64_t *ret)
 {
-    double id = number_of(told, event, GT_PATH_WAIT_ON_RECORD);
-    if (!(id > 0 && id < 9e15) || !told->record_count)
+    double id = number_of(known, event, GT_PATH_WAIT_ON_RECORD);
+    if (!(id > 0 && id < 9e15) || !known->record_count)
         return false;
-    struct record wanted = {(uint64_t)id, gt_trace_process_of(told->hosts->input->trace, event)->file, 0, 0};
-    size_t low = GT_SEARCH(0, told->record_count, middle,
-                           told->record[middle].file != wanted.file ? told->record[middle].file < wanted.file
-                                                                    : told->record[middle].id < wanted.id);
-    bool found = low < told->record_count && told->record[low].file == wanted.file && told->record[low].id == wanted.id;
-    *ret = found ? told->record[low].start : 0;
+    struct record wanted = {(uint64_t)id, gt_trace_process_of(known->hosts->input->trace, event)->file, 0, 0};
+    size_t low = GT_SEARCH(0, known->record_count, middle,
+                           known->record[middle].file != wanted.file ? known->record[middle].file < wanted.file
+                                                                     : known->record[middle].id < wanted.id);
+    bool found = low < known->record_count && known->record[low].file == wanted.file &&
+                 known->record[low].id == wanted.id;
+    *ret = found ? known->record[low].start : 0;
     return found;
 }
 
-static void add_stream_wait(struct told *told, size_t event, int64_t called)
+static void add_stream_wait(struct known_waits *known, size_t event, int64_t called)
 {
-    const struct gt_trace *trace = told->hosts->input->trace;
-    uint32_t track = trace->events.track[event], to = told->hosts->lane_of[track];
-    uint32_t from = find_stream(told, track, number_of(told, event, GT_PATH_WAIT_ON_STREAM));
+    const struct gt_trace *trace = known->hosts->input->trace;
+    uint32_t track = trace->events.track[event], to = known->hosts->lane_of[track];
+    uint32_t from = find_stream(known, track, number_of(known, event, GT_PATH_WAIT_ON_STREAM));
     int64_t recorded;
-    if (to == GT_TRACE_NONE || from == GT_TRACE_NONE || to == from || !find_record(told, event, &recorded))
+    if (to == GT_TRACE_NONE || from == GT_TRACE_NONE || to == from || !find_record(known, event, &recorded))
         return;
-    const struct gt_path_work *before = launched_by(told->graph, from, recorded, false);
-    const struct gt_path_work *behind = launched_by(told->graph, to, called, true);
-    told->has_waits[told->graph->lane[to].file] = true;
+    const struct gt_path_work *before = launched_by(known->graph, from, recorded, false);
+    const struct gt_path_work *behind = launched_by(known->graph, to, called, true);
+    known->has_waits[known->graph->lane[to].file] = true;
     if (before && behind)
-        GT_PATH_APPEND(told->graph, told, wait, (struct wait){behind->start, before->end});
+        GT_PATH_APPEND(known->graph, known, wait, (struct wait){behind->start, before->end});
 }
 
-static void add_sync(struct told *told, size_t event, uint32_t call, const char *name)
+static void add_sync(struct known_waits *known, size_t event, uint32_t call, const char *name)
 {
-    const struct gt_trace *trace = told->hosts->input->trace;
+    const struct gt_trace *trace = known->hosts->input->trace;
     struct sync sync = {call, GT_TRACE_NONE, INT64_MAX};
     uint32_t track = trace->events.track[event];
     if (strncmp(name, "Event", 5) == 0) {
-        sync.lane = find_stream(told, track, number_of(told, event, GT_PATH_WAIT_ON_STREAM));
-        if (!find_record(told, event, &sync.until))
+        sync.lane = find_stream(known, track, number_of(known, event, GT_PATH_WAIT_ON_STREAM));
+        if (!find_record(known, event, &sync.until))
             sync.until = INT64_MAX;
     } else if (strncmp(name, "Stream", 6) == 0) {
-        sync.lane = told->hosts->lane_of[track];
-        sync.lane = sync.lane == GT_TRACE_NONE ? told->graph->lanes : sync.lane; /* nothing ran there */
+        sync.lane = known->hosts->lane_of[track];
+        sync.lane = sync.lane == GT_TRACE_NONE ? known->graph->lanes : sync.lane; /* nothing ran there */
     }
-    GT_PATH_APPEND(told->graph, told, sync, sync);
+    GT_PATH_APPEND(known->graph, known, sync, sync);
 }
 
 /* Kineto's and Nsight's records of synchronization, joined with their calls. */
-static void collect_syncs(struct told *told)
+static void collect_syncs(struct known_waits *known)
 {
-    const struct gt_trace *trace = told->hosts->input->trace;
+    const struct gt_trace *trace = known->hosts->input->trace;
     uint32_t category = gt_trace_find(trace, "cuda_sync");
     struct gt_spans spans = {0};
     size_t *call = NULL;
@@ -191,56 +192,57 @@ static void collect_syncs(struct told *told)
         if (trace->events.category[i] == category && gt_trace_lasts(trace, i))
             status = gt_spans_add_event(&spans, trace, i, GT_SPAN_KEY(0));
     if (status >= 0 && spans.count)
-        status = gt_gpu_launches(told->hosts->input, &spans, &call);
+        status = gt_gpu_launches(known->hosts->input, &spans, &call);
     if (status < 0)
-        gt_query_fail(told->graph->query, status);
+        gt_query_fail(known->graph->query, status);
     for (size_t i = 0; i < spans.count && call; i++) {
         const char *name = gt_trace_text(trace, trace->events.name[spans.span[i].event]);
-        uint32_t begin = call[i] == SIZE_MAX ? GT_TRACE_NONE : told->hosts->begin[call[i]];
+        uint32_t begin = call[i] == SIZE_MAX ? GT_TRACE_NONE : known->hosts->begin[call[i]];
         if (begin == GT_TRACE_NONE)
             continue;
         if (strncmp(name, "Stream Wait", 11) == 0 || strncmp(name, "Stream waits", 12) == 0)
-            add_stream_wait(told, spans.span[i].event, told->graph->time[begin]);
+            add_stream_wait(known, spans.span[i].event, known->graph->time[begin]);
         else
-            add_sync(told, spans.span[i].event, (uint32_t)call[i], name);
+            add_sync(known, spans.span[i].event, (uint32_t)call[i], name);
     }
-    GT_SORT(told->sync, told->sync_count, compare_syncs);
-    GT_SORT(told->wait, told->wait_count, compare_stream_waits);
+    GT_SORT(known->sync, known->sync_count, compare_syncs);
+    GT_SORT(known->wait, known->wait_count, compare_stream_waits);
     gt_spans_release(&spans);
     free(call);
 }
 
-static void close_told(struct told *told)
+static void release_known(struct known_waits *known)
 {
-    free(told->record);
-    free(told->order);
-    free(told->sync);
-    free(told->wait);
+    free(known->record);
+    free(known->order);
+    free(known->sync);
+    free(known->wait);
 }
 
 /* ---- streams ---- */
 
 /* Where waits of streams were not recorded, work that begins late may wait for another stream if the thread told some stream to
  * wait since it launched the work before on this one; kernels of one graph may always. */
-static bool may_wait(const struct told *told, const struct gt_path_lane *lane, const struct gt_path_work *work)
+static bool may_wait(const struct known_waits *known, const struct gt_path_lane *lane, const struct gt_path_work *work)
 {
-    const struct gt_trace *trace = told->hosts->input->trace;
-    if (told->has_waits[lane->file] || work->call == GT_TRACE_NONE)
+    const struct gt_trace *trace = known->hosts->input->trace;
+    if (known->has_waits[lane->file] || work->call == GT_TRACE_NONE)
         return false;
     if (strstr(gt_trace_text(trace, trace->events.name[work->call]), "GraphLaunch"))
         return true;
     struct record wanted = {.track = trace->events.track[work->call], .start = work->launched};
-    size_t low = GT_SEARCH(0, told->order_count, middle, compare_orders(&told->order[middle], &wanted) <= 0);
-    bool is_first = work == &told->graph->work[lane->work];
-    return low && told->order[low - 1].track == wanted.track &&
-           (is_first || told->order[low - 1].start > work[-1].launched);
+    size_t low = GT_SEARCH(0, known->order_count, middle, compare_orders(&known->order[middle], &wanted) <= 0);
+    bool is_first = work == &known->graph->work[lane->work];
+    return low && known->order[low - 1].track == wanted.track &&
+           (is_first || known->order[low - 1].start > work[-1].launched);
 }
 
 /* The work of another stream of the device that ended last before a point; GT_TRACE_NONE: none ended behind `after`. */
-static uint32_t find_last_end(const struct told *told, const struct gt_path_lane *lane, uint32_t point, int64_t after)
+static uint32_t find_last_end(const struct known_waits *known, const struct gt_path_lane *lane, uint32_t point,
+                              int64_t after)
 {
-    const struct gt_path_graph *graph = told->graph;
-    const struct gt_trace *trace = told->hosts->input->trace;
+    const struct gt_path_graph *graph = known->graph;
+    const struct gt_trace *trace = known->hosts->input->trace;
     uint32_t best = GT_TRACE_NONE;
     for (uint32_t i = 0; i < graph->lanes; i++) {
         const struct gt_path_lane *other = &graph->lane[i];
@@ -267,30 +269,30 @@ struct delay {
     int64_t from_begin, from_end; /* of the call; work that begins before the end has none from there */
 };
 
-static struct delay delay_of(const struct told *told, const struct gt_path_work *work)
+static struct delay delay_of(const struct known_waits *known, const struct gt_path_work *work)
 {
-    int64_t delay = work->launched == INT64_MIN ? -1 : told->graph->time[work->start] - work->launched;
+    int64_t delay = work->launched == INT64_MIN ? -1 : known->graph->time[work->start] - work->launched;
     if (delay < 0)
         return (struct delay){INT64_MAX, INT64_MAX};
-    int64_t rest = delay - gt_trace_duration(&told->hosts->input->trace->events, work->call);
+    int64_t rest = delay - gt_trace_duration(&known->hosts->input->trace->events, work->call);
     return (struct delay){delay, rest > 0 ? rest : 0};
 }
 
 /* What the shortest launches make of this call: no more than it took. */
-static int64_t least_weight(const struct told *told, const struct gt_path_work *work, const struct delay *least,
+static int64_t least_weight(const struct known_waits *known, const struct gt_path_work *work, const struct delay *least,
                             int64_t weight)
 {
-    int64_t through = gt_trace_duration(&told->hosts->input->trace->events, work->call) + least->from_end;
+    int64_t through = gt_trace_duration(&known->hosts->input->trace->events, work->call) + least->from_end;
     weight = weight < least->from_begin ? weight : least->from_begin;
     return weight < through ? weight : through;
 }
 
 /* The latest binds; the others hold it no longer than they must. */
-static void hold_start(struct told *told, const struct gt_path_work *work, struct holds holds,
+static void hold_start(struct known_waits *known, const struct gt_path_work *work, struct holds holds,
                        const struct delay *least)
 {
-    struct gt_path_graph *graph = told->graph;
-    const struct gt_trace_events *events = &told->hosts->input->trace->events;
+    struct gt_path_graph *graph = known->graph;
+    const struct gt_trace_events *events = &known->hosts->input->trace->events;
     uint32_t point = work->start, name = work->call == GT_TRACE_NONE ? GT_TRACE_NONE : events->name[work->call];
     int64_t before = holds.before == GT_TRACE_NONE ? INT64_MIN : graph->time[holds.before];
     int64_t called = holds.call == GT_TRACE_NONE ? INT64_MIN : graph->time[holds.call];
@@ -299,7 +301,7 @@ static void hold_start(struct told *told, const struct gt_path_work *work, struc
         gt_path_bind(graph, point, holds.call, name, GT_PATH_CALLS);
     else if (holds.call != GT_TRACE_NONE)
         gt_path_hold(graph, point, holds.call, name, GT_PATH_CALLS,
-                     least_weight(told, work, least, graph->time[point] - called));
+                     least_weight(known, work, least, graph->time[point] - called));
     if (holds.other != GT_TRACE_NONE && other > before && other >= called) {
         graph->inferred += holds.is_inferred;
         gt_path_bind(graph, point, holds.other, GT_TRACE_NONE, GT_PATH_GAPS);
@@ -311,17 +313,17 @@ static void hold_start(struct told *told, const struct gt_path_work *work, struc
 }
 
 /* For each process, which a device is. */
-static struct delay *least_delays(const struct told *told)
+static struct delay *least_delays(const struct known_waits *known)
 {
-    const struct gt_path_graph *graph = told->graph;
-    const struct gt_trace *trace = told->hosts->input->trace;
+    const struct gt_path_graph *graph = known->graph;
+    const struct gt_trace *trace = known->hosts->input->trace;
     struct delay *least = gt_query_memory(graph->query, trace->process_count, sizeof *least);
     for (size_t i = 0; least && i < trace->process_count; i++)
         least[i] = (struct delay){INT64_MAX, INT64_MAX};
     for (uint32_t i = 0; least && i < graph->lanes; i++)
         for (size_t j = graph->lane[i].work; j < graph->lane[i].work_end; j++) {
             struct delay *of = &least[trace->track[graph->lane[i].track].process];
-            struct delay delay = delay_of(told, &graph->work[j]);
+            struct delay delay = delay_of(known, &graph->work[j]);
             of->from_begin = delay.from_begin < of->from_begin ? delay.from_begin : of->from_begin;
             of->from_end = delay.from_end < of->from_end ? delay.from_end : of->from_end;
         }
@@ -330,49 +332,49 @@ static struct delay *least_delays(const struct told *told)
 
 /* Work that begins long after all that it is known to wait for, and right behind work of another stream, waited for that:
  * there was no room beside it, or the trace does not tell why. */
-static uint32_t find_room_maker(const struct told *told, const struct gt_path_lane *lane,
+static uint32_t find_room_maker(const struct known_waits *known, const struct gt_path_lane *lane,
                                 const struct gt_path_work *work, const struct holds *holds, const struct delay *least)
 {
     enum { LONG = 10000 };
-    const int64_t *time = told->graph->time;
+    const int64_t *time = known->graph->time;
     int64_t start = time[work->start], ready = INT64_MIN;
     if (holds->call != GT_TRACE_NONE)
-        ready = time[holds->call] + least_weight(told, work, least, INT64_MAX);
+        ready = time[holds->call] + least_weight(known, work, least, INT64_MAX);
     if (holds->before != GT_TRACE_NONE && time[holds->before] > ready)
         ready = time[holds->before];
     if (ready == INT64_MIN || start - ready < LONG)
         return GT_TRACE_NONE;
-    uint32_t end = find_last_end(told, lane, work->start, ready);
+    uint32_t end = find_last_end(known, lane, work->start, ready);
     return end != GT_TRACE_NONE && start - time[end] <= (start - ready) / 2 ? end : GT_TRACE_NONE;
 }
 
-static void hold_stream(struct told *told, uint32_t number, const struct delay *least, size_t *wait)
+static void hold_stream(struct known_waits *known, uint32_t number, const struct delay *least, size_t *wait)
 {
-    struct gt_path_graph *graph = told->graph;
+    struct gt_path_graph *graph = known->graph;
     const struct gt_path_lane *lane = &graph->lane[number];
     for (size_t i = lane->work; i < lane->work_end; i++) {
         const struct gt_path_work *work = &graph->work[i];
         struct holds holds = {i > lane->work ? work->start - 1 : GT_TRACE_NONE, GT_TRACE_NONE, GT_TRACE_NONE, false};
         int64_t start = graph->time[work->start];
         if (work->call != GT_TRACE_NONE && work->launched <= start)
-            holds.call = told->hosts->begin[work->call]; /* none where the call was left out */
+            holds.call = known->hosts->begin[work->call]; /* none where the call was left out */
         int64_t after = holds.call == GT_TRACE_NONE ? INT64_MIN : graph->time[holds.call];
         if (holds.before != GT_TRACE_NONE && graph->time[holds.before] > after)
             after = graph->time[holds.before];
-        for (; *wait < told->wait_count && told->wait[*wait].to <= work->start; ++*wait) {
-            uint32_t from = told->wait[*wait].from;
-            bool is_ours = told->wait[*wait].to == work->start && graph->time[from] <= start;
+        for (; *wait < known->wait_count && known->wait[*wait].to <= work->start; ++*wait) {
+            uint32_t from = known->wait[*wait].from;
+            bool is_ours = known->wait[*wait].to == work->start && graph->time[from] <= start;
             if (is_ours && (holds.other == GT_TRACE_NONE || graph->time[from] > graph->time[holds.other]))
                 holds.other = from;
         }
-        if (after < start && may_wait(told, lane, work)) {
-            holds.other = find_last_end(told, lane, work->start, after);
+        if (after < start && may_wait(known, lane, work)) {
+            holds.other = find_last_end(known, lane, work->start, after);
             holds.is_inferred = true;
         } else if (holds.other == GT_TRACE_NONE) {
-            holds.other = find_room_maker(told, lane, work, &holds, least);
+            holds.other = find_room_maker(known, lane, work, &holds, least);
             holds.is_inferred = true;
         }
-        hold_start(told, work, holds, least);
+        hold_start(known, work, holds, least);
     }
 }
 
@@ -392,11 +394,11 @@ static uint32_t last_in_call(const struct gt_path_graph *graph, const struct gt_
 
 /* The record of a synchronization tells its stream; without one, the work that ended last in the call may have been waited
  * for, whatever its stream. */
-static struct sync sync_of(const struct told *told, const struct gt_path_wait *wait)
+static struct sync sync_of(const struct known_waits *known, const struct gt_path_wait *wait)
 {
-    size_t low = GT_SEARCH(0, told->sync_count, middle, told->sync[middle].call < wait->event);
-    return low < told->sync_count && told->sync[low].call == wait->event
-               ? told->sync[low]
+    size_t low = GT_SEARCH(0, known->sync_count, middle, known->sync[middle].call < wait->event);
+    return low < known->sync_count && known->sync[low].call == wait->event
+               ? known->sync[low]
                : (struct sync){wait->event, GT_TRACE_NONE, INT64_MAX};
 }
 
@@ -406,10 +408,10 @@ static bool is_waited_for(const struct gt_path_graph *graph, uint32_t lane, uint
            (sync->lane == GT_TRACE_NONE || sync->lane == lane);
 }
 
-static uint32_t waited_for(const struct told *told, const struct gt_path_wait *wait, const struct sync *sync)
+static uint32_t waited_for(const struct known_waits *known, const struct gt_path_wait *wait, const struct sync *sync)
 {
-    const struct gt_path_graph *graph = told->graph;
-    uint32_t file = gt_trace_process_of(told->hosts->input->trace, wait->event)->file, best = GT_TRACE_NONE;
+    const struct gt_path_graph *graph = known->graph;
+    uint32_t file = gt_trace_process_of(known->hosts->input->trace, wait->event)->file, best = GT_TRACE_NONE;
     for (uint32_t i = 0; i < graph->lanes; i++) {
         uint32_t end = is_waited_for(graph, i, file, sync) ? last_in_call(graph, &graph->lane[i], wait, sync->until)
                                                            : GT_TRACE_NONE;
@@ -419,10 +421,10 @@ static uint32_t waited_for(const struct told *told, const struct gt_path_wait *w
     return best;
 }
 
-static void hold_call(struct told *told, const struct gt_path_wait *wait, uint32_t from)
+static void hold_call(struct known_waits *known, const struct gt_path_wait *wait, uint32_t from)
 {
-    struct gt_path_graph *graph = told->graph;
-    uint32_t name = told->hosts->input->trace->events.name[wait->event];
+    struct gt_path_graph *graph = known->graph;
+    uint32_t name = known->hosts->input->trace->events.name[wait->event];
     if (from == GT_TRACE_NONE || (graph->kind[wait->end] & GT_PATH_ALONE))
         return;
     gt_path_bind(graph, wait->end, from, name, GT_PATH_SYNCHRONIZATION);
@@ -430,14 +432,14 @@ static void hold_call(struct told *told, const struct gt_path_wait *wait, uint32
 }
 
 /* A call that waits for the whole device comes behind the work of all streams, not only of the latest. */
-static void hold_synchronization(struct told *told, const struct gt_path_wait *wait)
+static void hold_synchronization(struct known_waits *known, const struct gt_path_wait *wait)
 {
-    struct gt_path_graph *graph = told->graph;
-    const struct gt_trace *trace = told->hosts->input->trace;
-    struct sync sync = sync_of(told, wait);
+    struct gt_path_graph *graph = known->graph;
+    const struct gt_trace *trace = known->hosts->input->trace;
+    struct sync sync = sync_of(known, wait);
     uint32_t file = gt_trace_process_of(trace, wait->event)->file, name = trace->events.name[wait->event];
-    uint32_t latest = waited_for(told, wait, &sync);
-    hold_call(told, wait, latest);
+    uint32_t latest = waited_for(known, wait, &sync);
+    hold_call(known, wait, latest);
     if (latest == GT_TRACE_NONE || strstr(gt_trace_text(trace, name), "Stream") ||
         strstr(gt_trace_text(trace, name), "Event"))
         return;
@@ -451,10 +453,10 @@ static void hold_synchronization(struct told *told, const struct gt_path_wait *w
 }
 
 /* A copy that ends before its call does was waited for: memory that is not pinned, or a call that is not asynchronous. */
-static void hold_copies(struct told *told)
+static void hold_copies(struct known_waits *known)
 {
-    const struct gt_path_graph *graph = told->graph;
-    const struct gt_path_hosts *hosts = told->hosts;
+    const struct gt_path_graph *graph = known->graph;
+    const struct gt_path_hosts *hosts = known->hosts;
     for (size_t i = 0; i < graph->work_count && hosts->count; i++) {
         const struct gt_path_work *work = &graph->work[i];
         if (work->call == GT_TRACE_NONE ||
@@ -464,17 +466,17 @@ static void hold_copies(struct told *told)
         const struct gt_path_wait *wait = at < hosts->count && hosts->wait[at].event == work->call ? &hosts->wait[at]
                                                                                                    : NULL;
         if (wait && graph->time[work->end] <= graph->time[wait->end] && graph->time[work->end] > wait->start)
-            hold_call(told, wait, work->end);
+            hold_call(known, wait, work->end);
     }
 }
 
 /* ---- pauses of hosts ---- */
 
 /* The last work of GPUs, if the thread launched it before its pause and nobody launched more until the end of it. */
-static const struct gt_path_work *find_drain(const struct told *told, const struct gt_path_lane *host, uint32_t begin,
-                                             uint32_t end)
+static const struct gt_path_work *find_drain(const struct known_waits *known, const struct gt_path_lane *host,
+                                             uint32_t begin, uint32_t end)
 {
-    const struct gt_path_graph *graph = told->graph;
+    const struct gt_path_graph *graph = known->graph;
     const struct gt_path_work *best = NULL;
     for (uint32_t i = 0; i < graph->lanes; i++) {
         if (!graph->lane[i].is_gpu || graph->lane[i].file != host->file)
@@ -487,19 +489,19 @@ static const struct gt_path_work *find_drain(const struct told *told, const stru
         if (!best || graph->time[last->end] > graph->time[best->end])
             best = last;
     }
-    return best && told->hosts->input->trace->events.track[best->call] == host->track ? best : NULL;
+    return best && known->hosts->input->trace->events.track[best->call] == host->track ? best : NULL;
 }
 
 /* A pause from `begin` to `end` of a thread whose GPUs have nothing left to do in the end is taken as waiting for them as long
  * as they work: without the host's part no more can be won than they are idle. */
-static void hold_pause(struct told *told, const struct gt_path_lane *host, uint32_t begin, uint32_t end)
+static void hold_pause(struct known_waits *known, const struct gt_path_lane *host, uint32_t begin, uint32_t end)
 {
     enum { SHORT = 10000 };
-    struct gt_path_graph *graph = told->graph;
+    struct gt_path_graph *graph = known->graph;
     const int64_t *time = graph->time;
     if (time[end] - time[begin] < SHORT)
         return;
-    const struct gt_path_work *work = find_drain(told, host, begin, end);
+    const struct gt_path_work *work = find_drain(known, host, begin, end);
     if (!work || time[work->end] <= time[begin] || time[work->end] > time[end])
         return;
     uint32_t point = begin + 1;
@@ -510,10 +512,10 @@ static void hold_pause(struct told *told, const struct gt_path_lane *host, uint3
 }
 
 /* Where calls that wait were recorded, pauses are no waits. */
-static void hold_pauses(struct told *told)
+static void hold_pauses(struct known_waits *known)
 {
-    const struct gt_path_graph *graph = told->graph;
-    const struct gt_path_hosts *hosts = told->hosts;
+    const struct gt_path_graph *graph = known->graph;
+    const struct gt_path_hosts *hosts = known->hosts;
     const struct gt_trace *trace = hosts->input->trace;
     bool *has_calls = gt_path_flags(graph, trace->file_count);
     for (size_t i = 0; i < hosts->count && has_calls; i++)
@@ -528,7 +530,7 @@ static void hold_pauses(struct told *told)
             while (at < lane->to && (graph->kind[at] & GT_PATH_KIND) == GT_PATH_OTHER)
                 at++;
             if (at - 1 > begin)
-                hold_pause(told, lane, begin, at - 1);
+                hold_pause(known, lane, begin, at - 1);
         }
     }
 }
@@ -536,24 +538,24 @@ static void hold_pauses(struct told *told)
 void gt_path_hold_gpus(struct gt_path_graph *graph, const struct gt_path_hosts *hosts)
 {
     const struct gt_trace *trace = hosts->input->trace;
-    struct told told = {.graph = graph, .hosts = hosts, .has_waits = gt_path_flags(graph, trace->file_count)};
+    struct known_waits known = {.graph = graph, .hosts = hosts, .has_waits = gt_path_flags(graph, trace->file_count)};
     size_t wait = 0;
-    if (told.has_waits) {
-        collect_records(&told);
-        collect_syncs(&told);
+    if (known.has_waits) {
+        collect_records(&known);
+        collect_syncs(&known);
     }
-    struct delay *least = least_delays(&told);
+    struct delay *least = least_delays(&known);
     for (uint32_t i = 0; i < graph->lanes && least; i++)
         if (graph->lane[i].is_gpu)
-            hold_stream(&told, i, &least[trace->track[graph->lane[i].track].process], &wait);
+            hold_stream(&known, i, &least[trace->track[graph->lane[i].track].process], &wait);
     if (least) {
-        hold_copies(&told);
+        hold_copies(&known);
         for (size_t i = 0; i < hosts->count; i++)
             if (gt_path_call(hosts, trace->events.name[hosts->wait[i].event]) == GT_PATH_WAITS)
-                hold_synchronization(&told, &hosts->wait[i]);
-        hold_pauses(&told);
+                hold_synchronization(&known, &hosts->wait[i]);
+        hold_pauses(&known);
     }
-    close_told(&told);
+    release_known(&known);
 }
 
 /* ---- threads ----
