@@ -304,6 +304,8 @@ int gt_findings_find(struct gt_findings *findings)
     findings->time = gt_query_memory(query, findings->ranks, sizeof *findings->time);
     for (size_t i = 0; i < findings->ranks && findings->time; i++)
         findings->time[i] = time_of_rank(findings, &findings->rank[i]);
+    for (int i = 0; i < GT_RANK_FIGURES; i++)
+        findings->worst[i] = gt_ranks_worst(findings->rank, findings->ranks, (enum gt_rank_figure)i);
     find_parts(findings);
     for (size_t i = 0; i < sizeof searches / sizeof *searches && findings->status >= 0; i++) {
         findings->status = gt_query_status(query);

@@ -108,6 +108,7 @@ struct gt_findings {
     unsigned char *found; /* of each place of a node: bits for the parts of names that its events have */
     double *time;         /* of each rank: what its costs are shares of; NaN unknown */
     size_t ranks;
+    size_t worst[GT_RANK_FIGURES]; /* a rank, or SIZE_MAX, as of gt_ranks_worst */
     struct gt_finding *finding;
     size_t count, capacity;
     size_t minor;            /* findings below 5 %, which are left out */

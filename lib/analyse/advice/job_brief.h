@@ -56,7 +56,6 @@ int gt_job_most(const struct gt_job_brief *job);
 #define GT_JOB_LENGTHS "step_lengths"
 
 /* Adds those that the traces have figures for; the adviser has looked at them. Returns 0 or -ENOMEM. */
-int gt_job_figures(const struct gt_findings *findings, struct gt_node *root, const struct gt_rank_figures *rank,
-                   size_t ranks);
+int gt_job_figures(const struct gt_findings *findings, struct gt_node *root);
 
 #endif

@@ -78,7 +78,7 @@ static bool is_any_worst(const struct job *job, enum gt_rank_figure from, enum g
 {
     bool any = false;
     for (int figure = from; figure <= (int)to; figure++)
-        any |= gt_ranks_worst(job->rank, job->ranks, (enum gt_rank_figure)figure) != SIZE_MAX;
+        any |= job->findings->worst[figure] != SIZE_MAX;
     return any;
 }
 
@@ -88,7 +88,7 @@ static const char *marked_name(const struct job *job, size_t row, enum gt_rank_f
 {
     bool is_worst = false;
     for (int figure = from; figure <= (int)to; figure++)
-        is_worst |= gt_ranks_worst(job->rank, job->ranks, (enum gt_rank_figure)figure) == job->row[row];
+        is_worst |= job->findings->worst[figure] == job->row[row];
     snprintf(text, size, "%s%s", row_name(job, row), is_worst ? " *" : "");
     return text;
 }
@@ -587,10 +587,10 @@ static int add_collectives(struct job *job)
 
 /* ---- the whole ---- */
 
-int gt_job_figures(const struct gt_findings *findings, struct gt_node *root, const struct gt_rank_figures *rank,
-                   size_t ranks)
+int gt_job_figures(const struct gt_findings *findings, struct gt_node *root)
 {
-    struct job job = {.input = findings->input, .findings = findings, .root = root, .rank = rank, .ranks = ranks};
+    struct job job = {
+        .input = findings->input, .findings = findings, .root = root, .rank = findings->rank, .ranks = findings->ranks};
     struct steps steps = {0};
     find_steps(&job, &steps);
     if (steps.lengths.count)

@@ -40,7 +40,7 @@ struct stage {
 static int find_slowest(const struct gt_findings *findings, struct stage *ret)
 {
     struct gt_numbers others = {0};
-    size_t at = gt_ranks_worst(findings->rank, findings->ranks, GT_RANK_COMPUTE);
+    size_t at = findings->worst[GT_RANK_COMPUTE];
     int status = 0;
     for (size_t i = 0; i < findings->ranks && at != SIZE_MAX && status >= 0; i++) {
         const struct gt_rank_figures *rank = &findings->rank[i];
