@@ -347,29 +347,13 @@ static bool write_host_cause(struct job *job, size_t rank, double whole, char *t
 
 /* ---- how late a rank is in each step ---- */
 
-/* Compared with the median of the others; less than 0 where it is the one that waits. */
-struct late {
-    size_t rank, unit; /* unit: a step, or without steps a collective */
-    double ns;
-};
-
-struct lateness {
-    struct late *late;
-    size_t count;
-};
-
 static int by_start(const void *a, const void *b)
 {
     const struct gt_keyed_span *x = a, *y = b;
     return GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start));
 }
 
-static int by_unit(const void *a, const void *b)
-{
-    const struct late *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->rank, y->rank), GT_ORDER(x->unit, y->unit));
-}
-
+/* A step, or behind all steps a collective. */
 static size_t unit_of(const struct job *job, const struct gt_arrival *arrival, size_t collective)
 {
     const struct gt_spans *steps = &job->steps, *work = &job->work;
@@ -403,23 +387,22 @@ static void add_behind(struct job *job, size_t number)
     }
 }
 
-/* A rank that computes meanwhile loses nothing by waiting. */
-static void add_lateness(struct job *job, struct lateness *lateness, size_t number)
+/* How late each rank comes: less than 0 where it is the one that waits. A rank that computes meanwhile loses nothing by waiting. */
+static void add_lateness(struct job *job, size_t number, uint32_t *rank, uint32_t *unit, double *late)
 {
     const struct gt_collective *collective = &job->collectives->collective[number];
     const int64_t *computed = gt_rows_wholes(&job->arrivals, "computed_wait");
-    size_t first = lateness->count;
     clear_values(job);
     for (size_t i = collective->from; i < collective->to; i++) {
         const struct gt_arrival *arrival = &job->collectives->arrival[i];
-        double wait = gt_is_waited_in(collective) ? (double)(collective->last - arrival->start - computed[i]) : 0;
-        lateness->late[lateness->count++] = (struct late){gt_late_rank_of(job->collectives, arrival),
-                                                          unit_of(job, arrival, number), wait};
-        add_value(job, wait);
+        rank[i] = (uint32_t)gt_late_rank_of(job->collectives, arrival);
+        unit[i] = (uint32_t)unit_of(job, arrival, number);
+        late[i] = gt_is_waited_in(collective) ? (double)(collective->last - arrival->start - computed[i]) : 0;
+        add_value(job, late[i]);
     }
     median(job);
-    for (size_t i = first; i < lateness->count; i++)
-        lateness->late[i].ns = gt_median_of_others(&job->values, lateness->late[i].ns) - lateness->late[i].ns;
+    for (size_t i = collective->from; i < collective->to; i++)
+        late[i] = gt_median_of_others(&job->values, late[i]) - late[i];
 }
 
 /* The median of what the others save. */
@@ -436,40 +419,27 @@ static double cost_of(struct job *job, size_t first)
     return job->values.count ? median(job) : 0;
 }
 
-/* Makes one lateness for each rank and unit. */
-static void sum_units(struct lateness *lateness)
+/* Finds in which steps, or without steps in which collectives, each rank is late. */
+static void judge_lateness(struct job *job)
 {
-    size_t kept = 0;
-    GT_SORT(lateness->late, lateness->count, by_unit);
-    for (size_t i = 0; i < lateness->count; i++)
-        if (kept && by_unit(&lateness->late[kept - 1], &lateness->late[i]) == 0)
-            lateness->late[kept - 1].ns += lateness->late[i].ns;
-        else
-            lateness->late[kept++] = lateness->late[i];
-    lateness->count = kept;
-}
-
-static void judge_lateness(struct job *job, struct lateness *lateness)
-{
-    sum_units(lateness);
-    for (size_t from = 0, to; from < lateness->count; from = to) {
-        size_t rank = lateness->late[from].rank;
-        struct straggler *straggler = &job->straggler[rank];
-        for (to = from; to < lateness->count && lateness->late[to].rank == rank;)
-            to++;
+    struct gt_rows units = gt_rows_group(&job->arrivals, "rank unit", GT_AGGREGATES(GT_SUM("late", "late")));
+    const uint32_t *rank = gt_rows_keys(&units, "rank"), *unit = gt_rows_keys(&units, "unit");
+    const double *late = gt_rows_reals(&units, "late");
+    for (size_t from = 0, to; from < units.count; from = to) {
+        struct straggler *straggler = &job->straggler[rank[from]];
         struct least of_rank = {0};
+        to = gt_rows_run(&units, "rank", from);
         for (size_t i = from; i < to; i++)
-            least_add(&of_rank, lateness->late[i].ns);
+            least_add(&of_rank, late[i]);
         double least = least_of(&of_rank);
         straggler->steps = to - from;
         for (size_t i = from; i < to; i++) {
-            size_t unit = lateness->late[i].unit;
-            bool is_late = lateness->late[i].ns >= least;
+            bool is_late = late[i] >= least;
             straggler->late += is_late;
-            straggler->has_steps |= unit <= job->steps.count;
-            if (unit && unit <= job->steps.count &&
-                job->steps.span[unit - 1].key[0] == job->collectives->rank[rank].node)
-                job->is_late[unit - 1] = is_late;
+            straggler->has_steps |= unit[i] <= job->steps.count;
+            if (unit[i] && unit[i] <= job->steps.count &&
+                job->steps.span[unit[i] - 1].key[0] == job->collectives->rank[rank[i]].node)
+                job->is_late[unit[i] - 1] = is_late;
         }
     }
 }
@@ -492,7 +462,9 @@ static void find_stragglers(struct job *job)
         gt_query_fail(input->query, status);
     gt_spans_sort_by(&job->steps, by_start);
     job->arrivals = gt_arrival_rows(input, all);
-    struct lateness lateness = {.late = zeroed(job, arrivals, sizeof *lateness.late)};
+    uint32_t *rank = gt_rows_add_keys(&job->arrivals, "rank", NULL),
+             *unit = gt_rows_add_keys(&job->arrivals, "unit", NULL);
+    double *late = gt_rows_add_reals(&job->arrivals, "late");
     job->straggler = zeroed(job, all->ranks, sizeof *job->straggler);
     job->is_left_out = zeroed(job, all->ranks, sizeof *job->is_left_out);
     job->is_late = zeroed(job, job->steps.count, sizeof *job->is_late);
@@ -502,10 +474,10 @@ static void find_stragglers(struct job *job)
         return;
     measure_kernels(job);
     for (size_t i = 0; i < all->count; i++) {
-        add_lateness(job, &lateness, i);
+        add_lateness(job, i, rank, unit, late);
         add_behind(job, i);
     }
-    judge_lateness(job, &lateness);
+    judge_lateness(job);
     gt_replay_open(&job->replay, input, all, &job->arrivals, &job->work, job->call);
     for (size_t i = 0; i < all->ranks && gt_query_status(input->query) >= 0; i++)
         if (job->straggler[i].last)
