@@ -412,7 +412,7 @@ static void judge_cpus(struct gt_findings *findings, const struct summaries *all
             gpus++;
         }
     }
-    double whole = (double)(end - begin);
+    double whole = cpus ? (double)(end - begin) : 0;
     if (cpus && gpus && cpu / (double)cpus >= 90 && lowest < 80)
         gt_finding_add(
             findings, GT_RULE_BUSY_CPUS, GT_ON_NODE(node), gt_saving_of((100 - lowest) / 100 * whole, whole),
