@@ -1,5 +1,5 @@
-/* Replays collectives with earlier arrivals. Computation hides a wait only for a while: the stream of communication stays behind, and
- * later collectives on it end later. */
+/* Replays collectives with earlier arrivals. Computation hides a wait only for a while: the stream of communication
+ * stays behind, and later collectives on it end later. */
 #include "analyse/advice/arrival_replay.h"
 
 #include <stdlib.h>
@@ -46,7 +46,8 @@ static int list_ends(const struct gt_analysis_input *input, const struct gt_span
     return status;
 }
 
-/* The time when the device has ended all computing kernels that were launched before `time`; `time` itself without any. */
+/* The time when the device has ended all computing kernels that were launched before `time`; `time` itself without
+ * any. */
 static int64_t end_of_launched(const struct gt_spans *ends, const uint32_t key[2], int64_t time)
 {
     size_t behind = GT_SEARCH(
@@ -56,7 +57,8 @@ static int64_t end_of_launched(const struct gt_spans *ends, const uint32_t key[2
     return is_known && ends->span[behind - 1].end > time ? ends->span[behind - 1].end : time;
 }
 
-/* Parts that another on their stream blocked were ready earlier: when their call was made, and the work before it done. */
+/* Parts that another on their stream blocked were ready earlier: when their call was made, and the work before it
+ * done. */
 static int find_ready(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_spans *work,
                       const size_t *call)
 {

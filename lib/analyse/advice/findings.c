@@ -233,8 +233,8 @@ static bool is_of_same(const struct gt_finding *x, const struct gt_finding *y)
            (x->cause_node == y->cause_node || x->cause_node == GT_TRACE_NONE || y->cause_node == GT_TRACE_NONE);
 }
 
-/* Returns what findings with more detail have of a cause, in percent: of a rank the greatest, of the job the mean over ranks. What a rank
- * makes the others wait is of all of them, and has been taken out of what its devices lose. */
+/* Returns what findings with more detail have of a cause, in percent: of a rank the greatest, of the job the mean over
+ * ranks. What a rank makes the others wait is of all of them, and has been taken out of what its devices lose. */
 static double reported_in_detail(const struct gt_findings *findings, const struct gt_finding *finding)
 {
     double max = 0, sum = 0;

@@ -40,7 +40,8 @@ void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_saving cost,
     gt_brief_finding(job->node, sentence, detail, part_of(job, see));
 }
 
-/* The mean over the ranks that have the figure, in percent of the time of their GPUs; *most is the rank with the most of it. */
+/* The mean over the ranks that have the figure, in percent of the time of their GPUs; *most is the rank with the most
+ * of it. */
 static double mean_share(const struct gt_job_brief *job, enum gt_rank_figure figure, size_t *most)
 {
     double sum = 0, greatest = -1;

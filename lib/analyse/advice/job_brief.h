@@ -1,5 +1,5 @@
-/* What the page of a job begins with, and all of it as a summary: how much of the time its GPUs compute, a line for each kind of time,
- * and the findings, each with the part of the page that shows it. */
+/* What the page of a job begins with, and all of it as a summary: how much of the time its GPUs compute, a line for
+ * each kind of time, and the findings, each with the part of the page that shows it. */
 #ifndef GT_ANALYSE_ADVICE_JOB_BRIEF_H
 #define GT_ANALYSE_ADVICE_JOB_BRIEF_H
 
@@ -39,12 +39,15 @@ void gt_job_brief_left_out(const struct gt_job_brief *job, const char *what);
 /* `limits`: what the traces leave unknown, or NULL. */
 void gt_job_brief_limits(const struct gt_job_brief *job, const char *limits, size_t findings);
 
-/* The report of a job says what takes the most time of the host, and who holds the most memory, as far as operators and profiles tell. */
+/* The report of a job says what takes the most time of the host, and who holds the most memory, as far as operators and
+ * profiles tell. */
 
-/* Adds the tables "most_time", unless GPUs are at work, and "most_memory"; what nothing tells has none. Returns 0 or a negative errno. */
+/* Adds the tables "most_time", unless GPUs are at work, and "most_memory"; what nothing tells has none. Returns 0 or a
+ * negative errno. */
 int gt_job_most(const struct gt_job_brief *job);
 
-/* The pictures of a job's page: steps of its ranks, what each rank's time goes into, idle times and collectives over time. */
+/* The pictures of a job's page: steps of its ranks, what each rank's time goes into, idle times and collectives over
+ * time. */
 
 /* Keys of the pictures, to which findings lead. */
 #define GT_JOB_STEPS "ranks_and_steps"

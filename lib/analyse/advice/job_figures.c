@@ -10,7 +10,8 @@
 #include "base/number.h"
 #include "schema/human.h"
 
-/* A picture has no more rows and columns than eyes can separate; the note says what is left out, and what is taken together. */
+/* A picture has no more rows and columns than eyes can separate; the note says what is left out, and what is taken
+ * together. */
 enum { ROWS = 32, COLUMNS = 120, LENGTHS = 40, NAME = 120 };
 static const double NARROWEST = 0.05; /* of the median: the range of lengths */
 static const double MIN_SHARE = 0.05; /* of the time of a rank, as for findings */
@@ -208,7 +209,8 @@ static void add_ranks_and_steps(struct job *job, const struct steps *steps)
 
 /* ---- the lengths of steps ---- */
 
-/* The last column has all that is far above the others. Steps that differ by less than a twentieth are in few columns. */
+/* The last column has all that is far above the others. Steps that differ by less than a twentieth are in few
+ * columns. */
 static void add_lengths(const struct job *job, const struct steps *steps)
 {
     const struct gt_step_lengths *of = &steps->lengths;

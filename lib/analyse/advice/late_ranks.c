@@ -37,8 +37,9 @@ static int by_start(const void *a, const void *b)
     return GT_ORDER(*(const int64_t *)a, *(const int64_t *)b);
 }
 
-/* Ranks that come within the error of the clocks, or a tenth of what the first waits, come together with the last. So do all behind a
- * pause between two arrivals that is at least half of what the first waits. `start` has room for all arrivals. */
+/* Ranks that come within the error of the clocks, or a tenth of what the first waits, come together with the last. So
+ * do all behind a pause between two arrivals that is at least half of what the first waits. `start` has room for all
+ * arrivals. */
 static int64_t find_together(const struct gt_collectives *all, const struct gt_collective *collective, int64_t *start)
 {
     enum { HALF = 2 };
@@ -85,8 +86,8 @@ static uint32_t earliest(const struct gt_collectives *all, const struct gt_colle
     return all->arrival[i].node;
 }
 
-/* Returns the collective that a late rank waited in just before for most of what it is late; SIZE_MAX: none. Those that the same
- * one released together are late by themselves. */
+/* Returns the collective that a late rank waited in just before for most of what it is late; SIZE_MAX: none. Those that
+ * the same one released together are late by themselves. */
 static size_t held_by(const struct search *search, const struct gt_collective *collective, size_t arrival,
                       uint32_t earliest_node)
 {

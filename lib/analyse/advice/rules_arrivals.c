@@ -68,7 +68,8 @@ static double median(struct job *job)
     return gt_numbers_percentile(&job->values, 50);
 }
 
-/* Possible causes of a late rank, and how to word each: as a ratio to the median of the others, or as shares of the time. */
+/* Possible causes of a late rank, and how to word each: as a ratio to the median of the others, or as shares of the
+ * time. */
 static const struct {
     enum gt_rank_figure figure;
     enum gt_cause loss;
@@ -229,7 +230,8 @@ static const char *waits_in(const struct job *job, size_t rank, char *text, size
     return text;
 }
 
-/* The cause that is the most of a rank's whole time. `ranks` are those of the job, or with the kernels of some steps. */
+/* The cause that is the most of a rank's whole time. `ranks` are those of the job, or with the kernels of some
+ * steps. */
 static bool write_greatest_cause(const struct job *job, const struct gt_rank_figures *ranks, size_t rank,
                                  const char *when, char *text, size_t size, struct gt_attributed *attributed)
 {
@@ -308,7 +310,8 @@ static struct host_work compare_work(struct job *job, const struct gt_rows *sums
     return ret;
 }
 
-/* What contains most of the difference is less telling than what it contains: the shortest that has nearly all of it counts. */
+/* What contains most of the difference is less telling than what it contains: the shortest that has nearly all of it
+ * counts. */
 static bool is_better(const struct host_work *work, const struct host_work *best)
 {
     const double nearly = 0.8;
@@ -387,7 +390,8 @@ static void add_behind(struct job *job, size_t number)
     }
 }
 
-/* How late each rank comes: less than 0 where it is the one that waits. A rank that computes meanwhile loses nothing by waiting. */
+/* How late each rank comes: less than 0 where it is the one that waits. A rank that computes meanwhile loses nothing by
+ * waiting. */
 static void add_lateness(struct job *job, size_t number, uint32_t *rank, uint32_t *unit, double *late)
 {
     const struct gt_collective *collective = &job->collectives->collective[number];
@@ -606,7 +610,8 @@ static void add_late_ranks(struct job *job, size_t first, double whole, bool has
     gt_buffer_release(&ranks);
 }
 
-/* Ranks that come last together stand out if they cost at least 1.5 times what a rank that is not one of them mostly does. */
+/* Ranks that come last together stand out if they cost at least 1.5 times what a rank that is not one of them mostly
+ * does. */
 static bool stands_out(struct job *job, size_t first)
 {
     clear_values(job);
@@ -635,8 +640,8 @@ static void judge_rank(struct job *job, size_t number)
         job->straggler[i].is_pooled |= job->late.first[i] == number;
 }
 
-/* Ranks that are late in a few steps, for no known reason, are one matter. If one of them is late in most steps, they take turns:
- * the work is uneven. */
+/* Ranks that are late in a few steps, for no known reason, are one matter. If one of them is late in most steps, they
+ * take turns: the work is uneven. */
 static void judge_pool(struct job *job)
 {
     enum { SHOWN = 3, HALF = 2 };

@@ -345,8 +345,8 @@ double gt_median_of_others(const struct gt_numbers *sorted, double own)
     return (sorted->value[low + (sorted->value[low] >= own)] + sorted->value[high + (sorted->value[high] >= own)]) / 2;
 }
 
-/* Adds how late each rank is in a step, in ns over the median of the others, and which is the slowest: columns late slowest of rows by mode
- * and step. Returns the length of all steps of several ranks, and their number. */
+/* Adds how late each rank is in a step, in ns over the median of the others, and which is the slowest: columns late
+ * slowest of rows by mode and step. Returns the length of all steps of several ranks, and their number. */
 static double compare_steps(struct gt_rows *steps, size_t *count)
 {
     double *late = gt_rows_add_reals(steps, "late"), whole = 0;

@@ -17,7 +17,8 @@
 
 /* ---- data loaders ---- */
 
-/* Returns how many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1 unknown. */
+/* Returns how many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1
+ * unknown. */
 static int workers_of(const struct gt_analysis_input *input, size_t event)
 {
     const struct gt_trace_argument *argument = gt_trace_argument(input->trace, event, GT_RULE_NUM_WORKERS);

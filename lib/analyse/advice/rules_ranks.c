@@ -1,5 +1,5 @@
-/* Rules over ranks: stages of a pipeline, traces that end early, and collectives that hang. Stages exchange data by sends and receives;
- * the one that computes longest sets the pace of all. */
+/* Rules over ranks: stages of a pipeline, traces that end early, and collectives that hang. Stages exchange data by
+ * sends and receives; the one that computes longest sets the pace of all. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,7 +74,8 @@ static void write_cause(const struct gt_findings *findings, const struct gt_rank
                  (double)all / (double)(others ? others : 1));
 }
 
-/* What the others wait for it is no loss of their own: first what they wait in communication, then what they stand still. */
+/* What the others wait for it is no loss of their own: first what they wait in communication, then what they stand
+ * still. */
 static void attribute_waits(struct gt_findings *findings, const struct stage *slowest)
 {
     struct gt_rows work = gt_view_work(findings->input);

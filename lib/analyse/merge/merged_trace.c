@@ -505,8 +505,8 @@ static void write_rest(struct gt_merged_trace *merged, struct gt_buffer *out, co
     ADD(out, "}");
 }
 
-/* An event of a pair is read when it ends: one around others of the same time comes behind these. Writes it before them, as readers
- * take the first of equal intervals for the outer one. */
+/* An event of a pair is read when it ends: one around others of the same time comes behind these. Writes it before
+ * them, as readers take the first of equal intervals for the outer one. */
 static void put_before(struct gt_buffer *out, size_t at, size_t begin)
 {
     struct gt_buffer inner = {0};

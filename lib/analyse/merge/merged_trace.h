@@ -64,11 +64,11 @@ int gt_merged_write(struct gt_merged_trace *merged, struct gt_error *error);
 void gt_merged_time(struct gt_buffer *out, int64_t ns);
 void gt_merged_release(struct gt_merged_trace *merged);
 
-/* The critical path as tracks of a merged timeline: a process for each node and one for the job, whose slices are the pieces of
- * the path, and arrows between the threads and streams on which it lies. */
+/* The critical path as tracks of a merged timeline: a process for each node and one for the job, whose slices are the
+ * pieces of the path, and arrows between the threads and streams on which it lies. */
 
-/* Reads the files once more, into memory. Pieces that lie outside of `start` to `end` are left out; `shift` is by how many
- * ns each file is moved. */
+/* Reads the files once more, into memory. Pieces that lie outside of `start` to `end` are left out; `shift` is by how
+ * many ns each file is moved. */
 int gt_merged_critical_path(struct gt_merged_trace *merged, const char *const paths[], size_t count,
                             const struct gt_trace_options *options, const int64_t *shift, struct gt_error *error);
 

@@ -462,8 +462,8 @@ void gt_critical_path_close(struct gt_critical_path *path)
     *path = (struct gt_critical_path){0};
 }
 
-/* ---- the report ----
- * What holds each step: shares of its critical path, the names that hold most of it, and what a step would take without them. */
+/* ---- the report ---- What holds each step: shares of its critical path, the names that hold most of it, and what a
+ * step would take without them. */
 
 static const char *const arguments[] = {GT_PATH_ARGUMENTS, NULL};
 
@@ -610,8 +610,8 @@ static void try_what(const struct tables *tables, const struct gt_path_what *wha
     }
 }
 
-/* Returns the names that hold most of the paths of all ranks, or of the job, and no less than 1 % of them, each with its owners:
- * name owner time, in any order of names. */
+/* Returns the names that hold most of the paths of all ranks, or of the job, and no less than 1 % of them, each with
+ * its owners: name owner time, in any order of names. */
 static struct gt_rows most_names(const struct tables *tables, const struct gt_rows *names, bool of_job)
 {
     const uint32_t *owner = gt_rows_keys(names, "owner");

@@ -1,6 +1,6 @@
-/* The critical path of each step: from its end back to its begin, at each point to what it waited for in the end. The pieces of a
- * path sum to the step. Of each rank, where waiting for other ranks is a piece of its own; and of the job, which goes on at the rank
- * that came last. Times are ns by the clock of the first rank. */
+/* The critical path of each step: from its end back to its begin, at each point to what it waited for in the end. The
+ * pieces of a path sum to the step. Of each rank, where waiting for other ranks is a piece of its own; and of the job,
+ * which goes on at the rank that came last. Times are ns by the clock of the first rank. */
 #ifndef GT_ANALYSE_PATH_CRITICAL_PATH_H
 #define GT_ANALYSE_PATH_CRITICAL_PATH_H
 
@@ -60,8 +60,9 @@ struct gt_path_what {
     enum gt_path_kind kind;
     uint32_t name;
 };
-/* Finds how long the steps of each owner would be in all: the longest way through the whole graph is sought anew, from the begin of the
- * trace on. `length` has path->owners places; those of ranks are found, or (`of_job`) that of the job. */
+/* Finds how long the steps of each owner would be in all: the longest way through the whole graph is sought anew, from
+ * the begin of the trace on. `length` has path->owners places; those of ranks are found, or (`of_job`) that of the
+ * job. */
 void gt_critical_path_what_if(const struct gt_critical_path *path, const struct gt_path_what *what, bool of_job,
                               int64_t *length);
 

@@ -1,4 +1,5 @@
-/* Work of GPUs follows its call, and what its stream was ordered to wait for; calls follow the work that they wait for. */
+/* Work of GPUs follows its call, and what its stream was ordered to wait for; calls follow the work that they wait
+ * for. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,8 +222,8 @@ static void release_known(struct known_waits *known)
 
 /* ---- streams ---- */
 
-/* Where waits of streams were not recorded, work that begins late may wait for another stream if the thread told some stream to
- * wait since it launched the work before on this one; kernels of one graph may always. */
+/* Where waits of streams were not recorded, work that begins late may wait for another stream if the thread told some
+ * stream to wait since it launched the work before on this one; kernels of one graph may always. */
 static bool may_wait(const struct known_waits *known, const struct gt_path_lane *lane, const struct gt_path_work *work)
 {
     const struct gt_trace *trace = known->hosts->input->trace;
@@ -330,8 +331,8 @@ static struct delay *least_delays(const struct known_waits *known)
     return least;
 }
 
-/* Work that begins long after all that it is known to wait for, and right behind work of another stream, waited for that:
- * there was no room beside it, or the trace does not tell why. */
+/* Work that begins long after all that it is known to wait for, and right behind work of another stream, waited for
+ * that: there was no room beside it, or the trace does not tell why. */
 static uint32_t find_room_maker(const struct known_waits *known, const struct gt_path_lane *lane,
                                 const struct gt_path_work *work, const struct holds *holds, const struct delay *least)
 {
@@ -392,8 +393,8 @@ static uint32_t last_in_call(const struct gt_path_graph *graph, const struct gt_
     return GT_TRACE_NONE;
 }
 
-/* The record of a synchronization tells its stream; without one, the work that ended last in the call may have been waited
- * for, whatever its stream. */
+/* The record of a synchronization tells its stream; without one, the work that ended last in the call may have been
+ * waited for, whatever its stream. */
 static struct sync sync_of(const struct known_waits *known, const struct gt_path_wait *wait)
 {
     size_t low = GT_SEARCH(0, known->sync_count, middle, known->sync[middle].call < wait->event);
@@ -452,7 +453,8 @@ static void hold_synchronization(struct known_waits *known, const struct gt_path
     }
 }
 
-/* A copy that ends before its call does was waited for: memory that is not pinned, or a call that is not asynchronous. */
+/* A copy that ends before its call does was waited for: memory that is not pinned, or a call that is not
+ * asynchronous. */
 static void hold_copies(struct known_waits *known)
 {
     const struct gt_path_graph *graph = known->graph;
@@ -492,8 +494,8 @@ static const struct gt_path_work *find_drain(const struct known_waits *known, co
     return best && known->hosts->input->trace->events.track[best->call] == host->track ? best : NULL;
 }
 
-/* A pause from `begin` to `end` of a thread whose GPUs have nothing left to do in the end is taken as waiting for them as long
- * as they work: without the host's part no more can be won than they are idle. */
+/* A pause from `begin` to `end` of a thread whose GPUs have nothing left to do in the end is taken as waiting for them
+ * as long as they work: without the host's part no more can be won than they are idle. */
 static void hold_pause(struct known_waits *known, const struct gt_path_lane *host, uint32_t begin, uint32_t end)
 {
     enum { SHORT = 10000 };
@@ -558,10 +560,10 @@ void gt_path_hold_gpus(struct gt_path_graph *graph, const struct gt_path_hosts *
     release_known(&known);
 }
 
-/* ---- threads ----
- * Threads of the host that go on where another stops. A run is a stretch in which a thread is in operators or calls. Where a
- * thread begins a run, and another ended one meanwhile, which had begun after the first had stopped, and stays
- * idle for the run, it handed over: backward() to the engine's thread, and the engine's thread back. */
+/* ---- threads ---- Threads of the host that go on where another stops. A run is a stretch in which a thread is in
+ * operators or calls. Where a thread begins a run, and another ended one meanwhile, which had begun after the first had
+ * stopped, and stays idle for the run, it handed over: backward() to the engine's thread, and the engine's thread
+ * back. */
 
 struct thread {
     uint32_t next;             /* point */
@@ -714,8 +716,8 @@ static void collect_flows(const struct gt_path_graph *graph, const struct gt_ana
     GT_SORT(ends->end, ends->end_count, compare_ends);
 }
 
-/* A backward operator comes behind its forward one; where its thread was idle until then, and nobody handed over, it goes on
- * where the thread of that one was. */
+/* A backward operator comes behind its forward one; where its thread was idle until then, and nobody handed over, it
+ * goes on where the thread of that one was. */
 static void hold_backward(struct gt_path_graph *graph, uint32_t to, uint32_t from)
 {
     uint32_t lane = gt_path_lane_of(graph, to), forward = gt_path_lane_of(graph, from);

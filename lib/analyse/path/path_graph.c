@@ -40,8 +40,8 @@ struct builder {
     size_t open_count, open_capacity;
 };
 
-/* What stands on tracks beside what it tells of: annotations of streams, synchronization, the profiler itself; and waits in
- * the C library, which lie in everything. */
+/* What stands on tracks beside what it tells of: annotations of streams, synchronization, the profiler itself; and
+ * waits in the C library, which lie in everything. */
 static const char *const left_out[] = {
     "gpu_user_annotation", "cuda_sync", "cuda_event", "Trace", "overhead", "osrt", "ac2g", "critical_path"};
 
@@ -196,8 +196,8 @@ static bool is_inside(const struct span *span, int64_t end)
     return end > span->start && (beyond <= 0 || (beyond <= ROUNDING && beyond <= end - span->start));
 }
 
-/* All that begins in a data loader is loading until that ends. A stack of Python's may end a little behind it, as profilers take the
- * times of functions and of ranges apart from each other: most of such a span must lie inside. */
+/* All that begins in a data loader is loading until that ends. A stack of Python's may end a little behind it, as
+ * profilers take the times of functions and of ranges apart from each other: most of such a span must lie inside. */
 static bool is_in_loader(const struct builder *builder, const struct span *span)
 {
     const struct open *top = &builder->open[builder->open_count - 1];
@@ -490,7 +490,8 @@ static int by_end(const void *a, const void *b)
                        GT_ORDER(x->kind, y->kind));
 }
 
-/* Leaves out edges that run against the order, which clocks that differ a little may make, and tells points of theirs. */
+/* Leaves out edges that run against the order, which clocks that differ a little may make, and tells points of
+ * theirs. */
 static void settle_edges(struct gt_path_graph *graph)
 {
     uint32_t *next = gt_query_memory(graph->query, graph->lanes, sizeof *next);

@@ -1,6 +1,6 @@
-/* What must happen before what: points in time on lanes (threads of hosts, streams of GPUs), each held by the point before it on
- * its lane and by edges from points of others. A binding edge tells what a point waited for in the end: its time is exactly
- * that of its origin and the weight. Times are ns by the clock of the first rank. */
+/* What must happen before what: points in time on lanes (threads of hosts, streams of GPUs), each held by the point
+ * before it on its lane and by edges from points of others. A binding edge tells what a point waited for in the end:
+ * its time is exactly that of its origin and the weight. Times are ns by the clock of the first rank. */
 #ifndef GT_ANALYSE_PATH_PATH_GRAPH_H
 #define GT_ANALYSE_PATH_PATH_GRAPH_H
 
@@ -86,8 +86,8 @@ struct gt_path_graph {
     struct gt_spans range; /* the time of each node */
 };
 
-/* The reader keeps GT_PATH_ARGUMENTS, the first of which has number `first`. The query fails with -ENOMEM or -EOVERFLOW, and
- * gt_path_graph_open returns that. */
+/* The reader keeps GT_PATH_ARGUMENTS, the first of which has number `first`. The query fails with -ENOMEM or
+ * -EOVERFLOW, and gt_path_graph_open returns that. */
 #define GT_PATH_ARGUMENTS GT_COLLECTIVE_ARGUMENTS, "wait_on_stream", "wait_on_cuda_event_record_corr_id"
 enum { GT_PATH_WAIT_ON_STREAM = 9, GT_PATH_WAIT_ON_RECORD };
 int gt_path_graph_open(struct gt_path_graph *graph, const struct gt_analysis_input *input,
@@ -106,8 +106,8 @@ uint32_t gt_path_collective(const struct gt_path_graph *graph, uint32_t point);
 #define GT_PATH_APPEND(graph, owner, list, ...) \
     (GT_APPEND_TO(owner, list, __VA_ARGS__) < 0 ? gt_query_fail((graph)->query, -ENOMEM) : (void)0)
 
-/* Add an edge that binds, which replaces the hold of the point before on the lane; one that holds by a weight; and, unless another
- * binds the point, one that binds where a thread goes on that another lane has kept waiting. */
+/* Add an edge that binds, which replaces the hold of the point before on the lane; one that holds by a weight; and,
+ * unless another binds the point, one that binds where a thread goes on that another lane has kept waiting. */
 void gt_path_bind(struct gt_path_graph *graph, uint32_t to, uint32_t from, uint32_t name, unsigned kind);
 void gt_path_hold(struct gt_path_graph *graph, uint32_t to, uint32_t from, uint32_t name, unsigned kind,
                   int64_t weight);
