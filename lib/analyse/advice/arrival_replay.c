@@ -1,11 +1,11 @@
-/* Replays collectives with earlier arrivals. Computation hides a wait only for a while: the stream of communication stays behind, and
- * later collectives on it end later. */
+/* Replays collectives with earlier arrivals. Computation hides a wait only for a while: the stream of communication
+ * stays behind, and later collectives on it end later. */
 #include "analyse/advice/arrival_replay.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "analyse/gpu/gpu.h"
+#include "analyse/views.h"
 #include "base/number.h"
 
 enum { BLOCKED = 10000 }; /* ns; a collective that begins this soon after the one before it was blocked by it */
@@ -46,7 +46,8 @@ static int list_ends(const struct gt_analysis_input *input, const struct gt_span
     return status;
 }
 
-/* The time when the device has ended all computing kernels that were launched before `time`; `time` itself without any. */
+/* The time when the device has ended all computing kernels that were launched before `time`; `time` itself without
+ * any. */
 static int64_t end_of_launched(const struct gt_spans *ends, const uint32_t key[2], int64_t time)
 {
     size_t behind = GT_SEARCH(
@@ -56,26 +57,23 @@ static int64_t end_of_launched(const struct gt_spans *ends, const uint32_t key[2
     return is_known && ends->span[behind - 1].end > time ? ends->span[behind - 1].end : time;
 }
 
-/* Parts that another on their stream blocked were ready earlier: when their call was made, and the work before it done. */
-static int find_ready(struct gt_replay *replay, const struct gt_analysis_input *input)
+/* Parts that another on their stream blocked were ready earlier: when their call was made, and the work before it
+ * done. */
+static int find_ready(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_spans *work,
+                      const size_t *call)
 {
-    struct gt_spans work = {0}, ends = {0};
-    size_t *call = NULL;
-    int status = gt_gpu_all_spans(input, &work);
-    status = status < 0 ? status : gt_gpu_launches(input, &work, &call);
-    status = status < 0 ? status : list_ends(input, &work, call, &ends);
+    struct gt_spans ends = {0};
+    int status = list_ends(input, work, call, &ends);
     for (size_t i = 0; i < replay->parts && status >= 0; i++) {
         struct gt_replay_part *part = &replay->part[i];
         const struct gt_arrival *arrival = &replay->all->arrival[i];
-        size_t at = GT_SEARCH(0, work.count, middle, work.span[middle].event < arrival->event);
-        if (!part->is_blocked || at == work.count || work.span[at].event != arrival->event || call[at] == SIZE_MAX)
+        size_t at = GT_SEARCH(0, work->count, middle, work->span[middle].event < arrival->event);
+        if (!part->is_blocked || at == work->count || work->span[at].event != arrival->event || call[at] == SIZE_MAX)
             continue;
         int64_t begin = input->trace->events.start[arrival->event];
-        int64_t ready = end_of_launched(&ends, work.span[at].key, input->trace->events.start[call[at]]);
+        int64_t ready = end_of_launched(&ends, work->span[at].key, input->trace->events.start[call[at]]);
         part->ready -= ready < begin ? begin - ready : 0;
     }
-    free(call);
-    gt_spans_release(&work);
     gt_spans_release(&ends);
     return status;
 }
@@ -88,86 +86,89 @@ uint32_t gt_arrival_device(const struct gt_analysis_input *input, const struct g
     return is_of_gpu ? gt_analysis_place(input, gt_trace_process_of(input->trace, arrival->event)->own) : GT_TRACE_NONE;
 }
 
-int64_t gt_arrival_computed(const struct gt_spans *compute, const uint32_t *key, int64_t from, int64_t to)
+/* What computes: kernels of a device; operators on the host, as these hide a collective of hosts. */
+static bool is_computing(const struct gt_analysis_input *input, size_t event)
 {
-    size_t low = GT_SEARCH(
-        0, compute->count, middle,
-        GT_ORDER_BY(gt_order_lists(compute->span[middle].key, key, 2), compute->span[middle].end <= from ? -1 : 1) < 0);
-    int64_t sum = 0;
-    for (; low < compute->count && gt_order_lists(compute->span[low].key, key, 2) == 0; low++) {
-        const struct gt_keyed_span *span = &compute->span[low];
-        if (span->start >= to)
-            break;
-        sum += (span->end < to ? span->end : to) - (span->start > from ? span->start : from);
-    }
-    return sum;
+    enum gt_work work = gt_analysis_work(input, event);
+    bool is_gpu = work == GT_WORK_KERNEL || work == GT_WORK_COPY || work == GT_WORK_SET;
+    return (work == GT_WORK_OPERATOR || (is_gpu && gt_gpu_use(input, event) == GT_USE_COMPUTE)) &&
+           gt_trace_lasts(input->trace, event);
 }
 
-/* Tensors of Horovod do not block each other. */
-static uint32_t stream_of(const struct gt_analysis_input *input, const struct gt_arrival *arrival)
+static struct gt_rows find_computing(const struct gt_analysis_input *input)
 {
-    return arrival->event == SIZE_MAX ? GT_TRACE_NONE : input->trace->events.track[arrival->event];
+    struct gt_rows rows = gt_rows_of_events(input, is_computing);
+    const uint32_t *event = gt_rows_keys(&rows, "event");
+    uint32_t *device = gt_rows_add_keys(&rows, "device", NULL);
+    for (size_t i = 0; i < rows.count; i++)
+        device[i] = gt_analysis_work(input, event[i]) == GT_WORK_OPERATOR
+                        ? GT_NO_KEY
+                        : gt_analysis_place(input, gt_trace_process_of(input->trace, event[i])->own);
+    return gt_rows_unite(&rows, "node device");
 }
 
-/* Keys: node, device, stream; `event` is the arrival, start is the last arrival of its collective. */
-static int list_parts(struct gt_replay *replay, const struct gt_analysis_input *input, struct gt_spans *parts)
+struct gt_rows gt_arrival_rows(const struct gt_analysis_input *input, const struct gt_collectives *all)
 {
-    int status = 0;
-    for (size_t i = 0; i < replay->all->count; i++)
-        for (size_t j = replay->all->collective[i].from; j < replay->all->collective[i].to && status >= 0; j++) {
-            const struct gt_arrival *arrival = &replay->all->arrival[j];
-            uint32_t key[] = {arrival->node, gt_arrival_device(input, arrival), stream_of(input, arrival)};
-            status = gt_spans_add(
-                parts,
-                (struct gt_keyed_span){{key[0], key[1], key[2]}, replay->all->collective[i].last, arrival->end, j});
+    struct gt_rows computing = find_computing(input);
+    struct gt_rows rows = gt_rows_new(input->query, all->count ? all->collective[all->count - 1].to : 0);
+    uint32_t *node = gt_rows_add_keys(&rows, "node", NULL), *device = gt_rows_add_keys(&rows, "device", NULL);
+    uint32_t *stream = gt_rows_add_keys(&rows, "stream", NULL), *part = gt_rows_add_keys(&rows, "part", NULL);
+    int64_t *last = gt_rows_add_wholes(&rows, "last"), *start = gt_rows_add_wholes(&rows, "start");
+    int64_t *end = gt_rows_add_wholes(&rows, "end"), *met = gt_rows_add_wholes(&rows, "met");
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t j = all->collective[i].from; j < all->collective[i].to && rows.count; j++) {
+            const struct gt_arrival *arrival = &all->arrival[j];
+            bool is_event = arrival->event != SIZE_MAX; /* of Horovod it is none: its tensors do not block each other */
+            int64_t length = arrival->end > arrival->start ? arrival->end - arrival->start : 0;
+            node[j] = arrival->node;
+            device[j] = gt_arrival_device(input, arrival);
+            stream[j] = is_event ? input->trace->events.track[arrival->event] : GT_NO_KEY;
+            part[j] = (uint32_t)j;
+            last[j] = all->collective[i].last;
+            start[j] = is_event ? input->trace->events.start[arrival->event] : 0;
+            end[j] = is_event ? start[j] + length : 0;
+            met[j] = is_event ? start[j] + last[j] - arrival->start : 0;
         }
-    return status;
+    gt_rows_overlap(&rows, "computed", "start", "end", &computing, "node device");
+    gt_rows_overlap(&rows, "computed_wait", "start", "met", &computing, "node device");
+    return rows;
 }
 
-static int by_last(const void *a, const void *b)
+/* Rows are sorted by keys, and in the order of collectives. */
+static void link_parts(struct gt_replay *replay, const struct gt_rows *rows, bool is_stream)
 {
-    const struct gt_keyed_span *x = a, *y = b;
-    return GT_ORDER_BY(gt_order_lists(x->key, y->key, 2), GT_ORDER(x->start, y->start), GT_ORDER(x->event, y->event));
-}
-
-static void link_parts(struct gt_replay *replay, const struct gt_spans *parts, bool is_stream)
-{
-    for (size_t i = 0; i < parts->count; i++) {
-        const struct gt_keyed_span *span = &parts->span[i];
-        struct gt_replay_part *part = &replay->part[span->event];
-        bool follows = i && gt_order_lists(span[-1].key, span->key, is_stream ? 3 : 2) == 0;
-        size_t before = follows ? span[-1].event : SIZE_MAX;
-        if (!is_stream) {
-            part->before = before;
-            continue;
+    const uint32_t *number = gt_rows_keys(rows, "part");
+    for (size_t from = 0, to; from < rows->count; from = to) {
+        to = gt_rows_run(rows, is_stream ? "node device stream" : "node device", from);
+        for (size_t i = from; i < to; i++) {
+            size_t before = i > from ? number[i - 1] : SIZE_MAX;
+            struct gt_replay_part *part = &replay->part[number[i]];
+            const struct gt_arrival *arrival = &replay->all->arrival[number[i]];
+            if (!is_stream) {
+                part->before = before;
+                continue;
+            }
+            part->on_stream = arrival->event == SIZE_MAX ? SIZE_MAX : before;
+            part->is_blocked = part->on_stream != SIZE_MAX &&
+                               arrival->start - replay->all->arrival[before].end < BLOCKED;
         }
-        const struct gt_arrival *arrival = &replay->all->arrival[span->event];
-        part->on_stream = arrival->event == SIZE_MAX ? SIZE_MAX : before;
-        part->is_blocked = part->on_stream != SIZE_MAX && arrival->start - replay->all->arrival[before].end < BLOCKED;
     }
 }
 
-static int find_parts(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_spans *compute)
+static void find_parts(struct gt_replay *replay, struct gt_rows rows)
 {
-    struct gt_spans parts = {0};
-    int status = list_parts(replay, input, &parts);
-    gt_spans_sort(&parts);
-    link_parts(replay, &parts, true);
-    gt_spans_sort_by(&parts, by_last);
-    link_parts(replay, &parts, false);
-    for (size_t i = 0; i < parts.count && status >= 0; i++) {
-        const struct gt_keyed_span *span = &parts.span[i];
-        const struct gt_arrival *arrival = &replay->all->arrival[span->event];
-        struct gt_replay_part *part = &replay->part[span->event];
+    const int64_t *computed = gt_rows_wholes(&rows, "computed");
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gt_arrival *arrival = &replay->all->arrival[i];
         int64_t length = arrival->end > arrival->start ? arrival->end - arrival->start : 0;
-        int64_t from = arrival->event == SIZE_MAX ? 0 : input->trace->events.start[arrival->event];
-        part->ready = arrival->start;
-        part->rank = (uint32_t)gt_late_rank_of(replay->all, arrival);
-        part->exposed = length -
-                        (arrival->event == SIZE_MAX ? 0 : gt_arrival_computed(compute, span->key, from, from + length));
+        replay->part[i].ready = arrival->start;
+        replay->part[i].rank = (uint32_t)gt_late_rank_of(replay->all, arrival);
+        replay->part[i].exposed = length - computed[i];
     }
-    gt_spans_release(&parts);
-    return status;
+    gt_rows_sort(&rows, "node device stream last part");
+    link_parts(replay, &rows, true);
+    gt_rows_sort(&rows, "node device last part");
+    link_parts(replay, &rows, false);
 }
 
 static int by_time(const void *a, const void *b, void *all)
@@ -177,29 +178,24 @@ static int by_time(const void *a, const void *b, void *all)
     return GT_ORDER_BY(GT_ORDER(x->last, y->last), GT_ORDER(x->from, y->from));
 }
 
-int gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_collectives *all,
-                   const struct gt_spans *compute)
+void gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_collectives *all,
+                    const struct gt_rows *arrivals, const struct gt_spans *work, const size_t *call)
 {
     size_t parts = all->count ? all->collective[all->count - 1].to : 0;
     *replay = (struct gt_replay){.all = all,
                                  .parts = parts,
-                                 .part = calloc(parts + 1, sizeof *replay->part),
-                                 .order = calloc(all->count + 1, sizeof *replay->order),
-                                 .saved = calloc(all->ranks + 1, sizeof *replay->saved)};
-    if (!replay->part || !replay->order || !replay->saved)
-        return -ENOMEM;
+                                 .part = gt_query_memory(input->query, parts, sizeof *replay->part),
+                                 .order = gt_query_memory(input->query, all->count, sizeof *replay->order),
+                                 .saved = gt_query_memory(input->query, all->ranks, sizeof *replay->saved)};
+    if (!replay->saved)
+        return;
     for (size_t i = 0; i < all->count; i++)
         replay->order[i] = i;
     qsort_r(replay->order, all->count, sizeof *replay->order, by_time, (void *)(uintptr_t)all);
-    int status = find_parts(replay, input, compute);
-    return status < 0 ? status : find_ready(replay, input);
-}
-
-void gt_replay_close(struct gt_replay *replay)
-{
-    free(replay->part);
-    free(replay->order);
-    free(replay->saved);
+    find_parts(replay, *arrivals);
+    int status = find_ready(replay, input, work, call);
+    if (status < 0)
+        gt_query_fail(input->query, status);
 }
 
 /* ---- the replay ---- */

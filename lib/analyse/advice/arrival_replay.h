@@ -18,15 +18,18 @@ struct gt_replay {
     size_t parts;
 };
 
-/* `compute` has the computing kernels, united by node and device. Returns 0 or -ENOMEM; close it in both cases. */
-int gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_collectives *all,
-                   const struct gt_spans *compute);
-void gt_replay_close(struct gt_replay *replay);
+/* Returns the arrivals, in their order: node device stream part last start end met computed computed_wait. `start` and
+ * `end` are those of the event by its own clock, `met` when the last rank comes; `computed` is the part of start..end,
+ * and `computed_wait` that of start..met, in which the device computes. `device` is GT_NO_KEY on the host. */
+struct gt_rows gt_arrival_rows(const struct gt_analysis_input *input, const struct gt_collectives *all);
+/* `call` is the event that launched each work, or SIZE_MAX. The query owns what is made, and fails without memory. */
+void gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_collectives *all,
+                    const struct gt_rows *arrivals, const struct gt_spans *work, const size_t *call);
 /* Returns the ns that each rank saves, valid until the next replay. `is_left_out` is by rank; NULL: none. */
 const double *gt_replay(struct gt_replay *replay, enum gt_replay_kind kind, const bool *is_left_out);
 
-/* For whom ranks wait at collectives. Some may come last together, and who comes last may itself have been held by another
- * collective just before: then it is who that one waited for. */
+/* The ranks that others wait for at collectives. Some may come last together, and who comes last may itself have been
+ * held by another collective just before: then it is who that one waited for. */
 
 /* Ranks are places in gt_collectives.rank. */
 struct gt_late_ranks {
@@ -36,9 +39,8 @@ struct gt_late_ranks {
     bool *is_held; /* of each arrival: it is with the last, because the rank waited in another collective just before */
 };
 
-/* Returns 0 or -ENOMEM. */
-int gt_late_ranks_find(const struct gt_collectives *all, struct gt_late_ranks *ret);
-void gt_late_ranks_release(struct gt_late_ranks *late);
+/* The query owns them, and fails without memory. */
+struct gt_late_ranks gt_late_ranks_find(struct gt_query *query, const struct gt_collectives *all);
 
 static inline size_t gt_late_rank_of(const struct gt_collectives *all, const struct gt_arrival *arrival)
 {
@@ -53,7 +55,4 @@ static inline bool gt_is_waited_in(const struct gt_collective *collective)
 
 /* Returns the place of the device of an arrival; GT_TRACE_NONE: of the host. */
 uint32_t gt_arrival_device(const struct gt_analysis_input *input, const struct gt_arrival *arrival);
-/* Returns the part of from..to in which the device, keys node and device, computes. */
-int64_t gt_arrival_computed(const struct gt_spans *compute, const uint32_t *key, int64_t from, int64_t to);
-
 #endif

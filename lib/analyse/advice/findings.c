@@ -233,8 +233,8 @@ static bool is_of_same(const struct gt_finding *x, const struct gt_finding *y)
            (x->cause_node == y->cause_node || x->cause_node == GT_TRACE_NONE || y->cause_node == GT_TRACE_NONE);
 }
 
-/* Returns what findings with more detail have of a cause, in percent: of a rank the greatest, of the job the mean over ranks. What a rank
- * makes the others wait is of all of them, and has been taken out of what its devices lose. */
+/* Returns what findings with more detail have of a cause, in percent: of a rank the greatest, of the job the mean over
+ * ranks. What a rank makes the others wait is of all of them, and has been taken out of what its devices lose. */
 static double reported_in_detail(const struct gt_findings *findings, const struct gt_finding *finding)
 {
     double max = 0, sum = 0;
@@ -304,6 +304,8 @@ int gt_findings_find(struct gt_findings *findings)
     findings->time = gt_query_memory(query, findings->ranks, sizeof *findings->time);
     for (size_t i = 0; i < findings->ranks && findings->time; i++)
         findings->time[i] = time_of_rank(findings, &findings->rank[i]);
+    for (int i = 0; i < GT_RANK_FIGURES; i++)
+        findings->worst[i] = gt_ranks_worst(findings->rank, findings->ranks, (enum gt_rank_figure)i);
     find_parts(findings);
     for (size_t i = 0; i < sizeof searches / sizeof *searches && findings->status >= 0; i++) {
         findings->status = gt_query_status(query);
@@ -323,7 +325,6 @@ void gt_findings_release(struct gt_findings *findings)
     free(findings->finding);
     gt_spans_release(&findings->awaited);
     free(findings->attributed);
-    free(findings->held);
     free(findings->rank);
 }
 

@@ -1,5 +1,5 @@
-/* Findings: what costs time, or is wrong, on a node, on one of its devices or in the whole job. A rule looks at one subject and adds a
- * finding only where it is at least 5 % of the time. */
+/* Findings: what costs time, or is wrong, on a node, on one of its devices or in the whole job. A rule looks at one
+ * subject and adds a finding only where it is at least 5 % of the time. */
 #ifndef GT_ANALYSE_ADVICE_FINDINGS_H
 #define GT_ANALYSE_ADVICE_FINDINGS_H
 
@@ -108,6 +108,7 @@ struct gt_findings {
     unsigned char *found; /* of each place of a node: bits for the parts of names that its events have */
     double *time;         /* of each rank: what its costs are shares of; NaN unknown */
     size_t ranks;
+    size_t worst[GT_RANK_FIGURES]; /* a rank, or SIZE_MAX, as of gt_ranks_worst */
     struct gt_finding *finding;
     size_t count, capacity;
     size_t minor;            /* findings below 5 %, which are left out */
@@ -116,13 +117,13 @@ struct gt_findings {
     struct gt_attributed *attributed;
     size_t attributed_count, attributed_capacity;
     struct gt_held_steps *held;
-    size_t held_count, held_capacity;
+    size_t held_count;
     int status;               /* negative errno of what failed; rules do nothing then */
     size_t absent, absent_of; /* up to this number of ranks of a communicator of this size have no trace */
 };
 
-/* Finds the ranks, runs all rules, and sorts the findings: the greatest saving first, those without a time last. Returns 0 or a
- * negative errno. */
+/* Finds the ranks, runs all rules, and sorts the findings: the greatest saving first, those without a time last.
+ * Returns 0 or a negative errno. */
 int gt_findings_find(struct gt_findings *findings);
 void gt_findings_release(struct gt_findings *findings);
 /* Writes what costs are a share of: "% of the time of GPUs". */
@@ -130,15 +131,15 @@ const char *gt_findings_base(const struct gt_findings *findings, char text[160])
 /* Returns the analyses that show the numbers of a rule, "idle, operators". */
 const char *gt_rule_see(enum gt_rule rule);
 
-/* Adds a finding unless its saving is below 5 %: then, and after a failure, NULL. The sentence goes on behind "node: " or
- * "node: GPU 0". The result is valid until the next call. */
+/* Adds a finding unless its saving is below 5 %: then, and after a failure, NULL. The sentence goes on behind "node: "
+ * or "node: GPU 0". The result is valid until the next call. */
 __attribute__((format(printf, 5, 6))) struct gt_finding *gt_finding_add(struct gt_findings *findings, enum gt_rule rule,
                                                                         struct gt_where where, struct gt_saving saving,
                                                                         const char *format, ...);
 struct gt_saving gt_saving_of(double part, double whole); /* of ns; at most the whole */
-/* Returns the saving of `part` ns. The time of a rank is that of its GPUs, from their first work to their last, or of its steps where
- * that is longer, and all that was recorded where it has no GPU; of a node GT_TRACE_NONE, that of the rank with the longest: another's
- * trace may be cut. */
+/* Returns the saving of `part` ns. The time of a rank is that of its GPUs, from their first work to their last, or of
+ * its steps where that is longer, and all that was recorded where it has no GPU; of a node GT_TRACE_NONE, that of the
+ * rank with the longest: another's trace may be cut. */
 struct gt_saving gt_saving_on(const struct gt_findings *findings, uint32_t node, double part);
 
 /* Returns the time of a device in findings->awaited; 0: none. */
@@ -153,8 +154,8 @@ static inline bool gt_is_worth_naming(double part, double whole)
 /* Returns the words for time of a straggler that another sentence leaves out. */
 const char *gt_words_apart(const struct gt_findings *findings);
 double gt_median_of_others(const struct gt_numbers *sorted, double own);
-/* Writes " (41 % of that in aten::item within checkpoint, in 2 of 20 steps)", of the time in which the GPUs of a node wait for the
- * host; nothing where they do not. */
+/* Writes " (41 % of that in aten::item within checkpoint, in 2 of 20 steps)", of the time in which the GPUs of a node
+ * wait for the host; nothing where they do not. */
 void gt_write_host_wait(const struct gt_findings *findings, uint32_t node, char *text, size_t size);
 /* Returns true where an event of the node has a name with `part` in it: what is there is not recommended. */
 bool gt_findings_has_name(const struct gt_findings *findings, uint32_t node, const char *part);
@@ -182,8 +183,8 @@ void gt_rules_stragglers(struct gt_findings *findings);
 void gt_rules_ends(struct gt_findings *findings);  /* traces that end before those of the other ranks */
 void gt_rules_hangs(struct gt_findings *findings); /* collectives that not all ranks have finished, or called alike */
 void gt_rules_path(struct gt_findings *findings);
-/* Finds stragglers by who comes last to collectives. Returns false where these do not show it; steps do then if ranks have no
- * collectives in common. */
+/* Finds stragglers by who comes last to collectives. Returns false where these do not show it; steps do then if ranks
+ * have no collectives in common. */
 bool gt_rules_arrivals(struct gt_findings *findings, bool *any_in_common);
 /* Finds the slowest stage of a pipeline, by sends and receives. Returns false where there is no pipeline. */
 bool gt_rules_pipeline(struct gt_findings *findings);

@@ -40,7 +40,8 @@ void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_saving cost,
     gt_brief_finding(job->node, sentence, detail, part_of(job, see));
 }
 
-/* The mean over the ranks that have the figure, in percent of the time of their GPUs; *most is the rank with the most of it. */
+/* The mean over the ranks that have the figure, in percent of the time of their GPUs; *most is the rank with the most
+ * of it. */
 static double mean_share(const struct gt_job_brief *job, enum gt_rank_figure figure, size_t *most)
 {
     double sum = 0, greatest = -1;
@@ -74,31 +75,45 @@ static void brief_share(const struct gt_job_brief *job, const char *title, enum 
     gt_brief_line(job->node, &(struct gt_brief_line){.title = title, .value = value, .words = text});
 }
 
-struct gt_brief_curve gt_job_brief_curve(const struct gt_numbers *lengths)
+struct gt_step_lengths gt_step_lengths(const struct gt_rows *rows, size_t from, size_t to)
 {
+    size_t count = to - from;
+    const int64_t *longest = gt_rows_wholes(rows, "longest");
+    double *all = gt_query_memory(rows->query, count, sizeof *all);
+    struct gt_numbers sorted = {.value = gt_query_memory(rows->query, count, sizeof *all), .count = count};
+    struct gt_step_lengths ret = {.longest = all, .count = sorted.value ? count : 0};
+    for (size_t i = 0; i < ret.count; i++)
+        all[i] = sorted.value[i] = (double)longest[from + i];
+    if (!ret.count)
+        return ret;
+    ret.median = gt_numbers_percentile(&sorted, 50); /* sorts them */
+    ret.min = sorted.value[0];
+    ret.max = sorted.value[count - 1];
+    ret.p95 = gt_numbers_percentile(&sorted, 95);
+    for (size_t i = 0; i < count; i++)
+        sorted.value[i] = fabs(all[i] - ret.median);
+    sorted.is_sorted = false;
+    ret.deviation = gt_numbers_percentile(&sorted, 50);
+    ret.outlier = fmax(1.1 * ret.median, ret.median + 3 * 1.4826 * ret.deviation);
+    return ret;
+}
+
+void gt_job_brief_step(const struct gt_job_brief *job, const char *mode, const struct gt_step_lengths *lengths,
+                       size_t outliers)
+{
+    char value[32], text[200], words[32];
     struct gt_brief_curve curve;
-    double most = 0;
     for (int i = 0; i < GT_BRIEF_CELLS; i++)
         curve.cell[i] = NAN;
     for (size_t i = 0; i < lengths->count; i++) {
         double *cell = &curve.cell[i * GT_BRIEF_CELLS / lengths->count];
-        *cell = fmax(isnan(*cell) ? 0 : *cell, lengths->value[i]);
-        most = fmax(most, lengths->value[i]);
+        *cell = fmax(isnan(*cell) ? 0 : *cell, lengths->longest[i] / lengths->max);
     }
-    for (int i = 0; i < GT_BRIEF_CELLS; i++)
-        curve.cell[i] /= most;
-    return curve;
-}
-
-void gt_job_brief_step(const struct gt_job_brief *job, const struct gt_job_step *step)
-{
-    char value[32], text[200], words[32];
-    snprintf(text, sizeof text, "%.60s: the median of %zu, 95 %% within %s, %zu outlier%s",
-             step->mode ? step->mode : "", step->count, gt_time_words(step->p95, words), step->outliers,
-             step->outliers == 1 ? "" : "s");
+    snprintf(text, sizeof text, "%.60s: the median of %zu, 95 %% within %s, %zu outlier%s", mode ? mode : "",
+             lengths->count, gt_time_words(lengths->p95, words), outliers, outliers == 1 ? "" : "s");
     gt_brief_line(job->node, &(struct gt_brief_line){.title = "step",
-                                                     .value = gt_time_words(step->median, value),
-                                                     .curve = step->count >= GT_BRIEF_CELLS ? step->curve : NULL,
+                                                     .value = gt_time_words(lengths->median, value),
+                                                     .curve = lengths->count >= GT_BRIEF_CELLS ? &curve : NULL,
                                                      .words = text});
 }
 
@@ -202,98 +217,79 @@ void gt_job_brief_limits(const struct gt_job_brief *job, const char *limits, siz
 
 enum { SHOWN = 5 };
 
-/* Something with its own part of the time or memory. */
-struct item {
-    uint32_t name;                     /* operators: a place */
-    const struct gt_function_sum *sum; /* functions */
-    double self, whole;                /* whole: of all items like it */
-};
-
-struct items {
-    struct item *item;
-    size_t count, capacity;
-    struct gt_function_sums sums;
-};
-
 struct source {
     const char *key, *what, *of; /* "Functions that ...", "the time profiled" */
     const char *column;
     const char *see, *see_stacks; /* analyses that tell more; see_stacks: of profiles with stacks, NULL: the same */
     const char *title;            /* of the line of the summary */
-    int (*collect)(const struct gt_analysis_input *input, const struct source *source, struct items *items);
+    bool of_functions;
     enum gt_profile_unit unit;
 };
 
 /* ---- operators ---- */
 
-/* Sums by place, in ns, which are those of the column "self" of the analysis of operators. Returns that of all. */
-static double sum_operators(const struct gt_analysis_input *input, const struct gt_call_tree *tree, int64_t *sum)
+static bool is_shown_operator(const struct gt_analysis_input *input, size_t event)
 {
-    double whole = 0;
-    for (size_t i = 0; i < tree->spans.count; i++) {
-        size_t event = tree->spans.span[i].event;
-        uint32_t name = gt_analysis_place(input, input->trace->events.name[event]);
-        if (gt_analysis_work(input, event) != GT_WORK_OPERATOR || !gt_trace_is_slice(input->trace, event) ||
-            name == GT_TRACE_NONE || !gt_analysis_shows(input, gt_analysis_node(input, event)))
-            continue;
-        sum[name] += tree->self[i];
-        whole += (double)tree->self[i];
-    }
-    return whole;
+    return gt_analysis_work(input, event) == GT_WORK_OPERATOR && gt_trace_is_slice(input->trace, event) &&
+           input->trace->events.name[event] != GT_TRACE_NONE &&
+           gt_analysis_shows(input, gt_analysis_node(input, event));
 }
 
-static int collect_operators(const struct gt_analysis_input *input, const struct source *source, struct items *items)
+/* Self times in ns as in the analysis of operators: item (a place) all self. */
+static struct gt_rows collect_operators(const struct gt_analysis_input *input)
 {
     struct gt_call_tree tree;
-    uint32_t places = input->trace->strings.count;
-    int64_t *sum = calloc(places + (size_t)1, sizeof *sum);
     int status = gt_call_tree_open(&tree, input);
-    (void)source;
-    status = status >= 0 && !sum ? -ENOMEM : status;
-    double whole = status < 0 ? NAN : sum_operators(input, &tree, sum);
-    for (uint32_t i = 0; i < places && status >= 0; i++)
-        if (sum[i] > 0)
-            status = GT_APPEND(items, item,
-                               (struct item){.name = i, .self = (double)sum[i] / 1e3, .whole = whole / 1e3});
+    if (status < 0)
+        gt_query_fail(input->query, status);
+    struct gt_rows rows = gt_rows_new(input->query, status < 0 ? 0 : tree.spans.count);
+    uint32_t *item = gt_rows_add_keys(&rows, "item", NULL), *all = gt_rows_add_keys(&rows, "all", NULL);
+    double *self = gt_rows_add_reals(&rows, "self");
+    for (size_t i = 0; i < rows.count; i++) {
+        size_t event = tree.spans.span[i].event;
+        bool is_shown = is_shown_operator(input, event);
+        item[i] = is_shown ? gt_analysis_place(input, input->trace->events.name[event]) : GT_NO_KEY;
+        self[i] = (double)tree.self[i];
+        all[i] = 0;
+    }
     gt_call_tree_close(&tree);
-    free(sum);
-    return status;
+    return gt_rows_above(&rows, "item", -INFINITY);
 }
 
 /* ---- functions ---- */
 
-/* Shares are of what the same profiler measured. */
-static int collect_functions(const struct gt_analysis_input *input, const struct source *source, struct items *items)
+/* Shares are of what the same profiler (`all`) measured: item (a number of a sum) all self. */
+static struct gt_rows collect_functions(const struct gt_analysis_input *input, enum gt_profile_unit unit,
+                                        struct gt_function_sums *sums)
 {
-    double whole[GT_PROFILERS] = {0}, unit = source->unit == GT_PROFILE_SECONDS ? 1e6 : 1;
-    int status = gt_functions_sum(input, GT_DUMPS_ALL, source->unit, NULL, &items->sums);
-    for (size_t i = 0; i < items->sums.count && status >= 0; i++) {
-        const struct gt_function_sum *sum = &items->sums.sum[i];
-        double self = sum->figure[GT_TOTAL_TIME] * unit;
-        if (!(self > 0))
-            continue;
-        whole[sum->key[1]] += self;
-        status = GT_APPEND(items, item, (struct item){.sum = sum, .self = self});
+    int status = gt_functions_sum(input, GT_DUMPS_ALL, unit, NULL, sums);
+    if (status < 0)
+        gt_query_fail(input->query, status);
+    struct gt_rows rows = gt_rows_new(input->query, sums->count);
+    uint32_t *item = gt_rows_add_keys(&rows, "item", NULL), *all = gt_rows_add_keys(&rows, "all", NULL);
+    double *self = gt_rows_add_reals(&rows, "self");
+    for (size_t i = 0; i < rows.count; i++) {
+        item[i] = (uint32_t)i;
+        all[i] = sums->sum[i].key[1];
+        self[i] = sums->sum[i].figure[GT_TOTAL_TIME] * (unit == GT_PROFILE_SECONDS ? 1e6 : 1);
     }
-    for (size_t i = 0; i < items->count; i++)
-        items->item[i].whole = whole[items->item[i].sum->key[1]];
-    return status;
+    return gt_rows_above(&rows, "self", 0);
 }
 
 /* ---- the tables ---- */
 
-/* Of those with one key the first that the files have is told. */
+/* Of several with one key, the first that the files have is shown. */
 static const struct source sources[] = {
     {"most_time", "Operators that take the most time themselves", "the time in operators", "number:self_us",
-     "operators", NULL, "most time", collect_operators, GT_PROFILE_SECONDS},
+     "operators", NULL, "most time", false, GT_PROFILE_SECONDS},
     {"most_time", "Functions that take the most time themselves", "the time profiled", "number:self_us", "functions",
-     NULL, "most time", collect_functions, GT_PROFILE_SECONDS},
+     NULL, "most time", true, GT_PROFILE_SECONDS},
     {"most_time", "Functions with the most samples of their own", "the samples", "integer:self_samples", "functions",
-     NULL, "most time", collect_functions, GT_PROFILE_SAMPLES},
+     NULL, "most time", true, GT_PROFILE_SAMPLES},
     {"most_memory", "Functions that hold the most memory at the peak", "the peak", "number:self_bytes", "functions",
-     "allocations, functions", "peak held", collect_functions, GT_PROFILE_HELD},
+     "allocations, functions", "peak held", true, GT_PROFILE_HELD},
     {"most_memory", "Functions with the most memory", "the memory in the profile", "number:self_bytes", "functions",
-     "allocations, functions", "memory", collect_functions, GT_PROFILE_BYTES},
+     "allocations, functions", "memory", true, GT_PROFILE_BYTES},
 };
 
 static bool has_stacks(const struct gt_trace *trace, enum gt_profile_unit unit)
@@ -309,25 +305,46 @@ static const char *see_of(const struct gt_trace *trace, const struct source *sou
     return source->see_stacks && has_stacks(trace, source->unit) ? source->see_stacks : source->see;
 }
 
-static const char *name_of(const struct gt_analysis_input *input, const struct item *item, struct gt_buffer *text)
+/* Items with their part of the time or memory, the greatest first: item self share. */
+struct items {
+    struct gt_rows rows;
+    const uint32_t *item;
+    const double *share;
+    double *self;
+    struct gt_function_sums sums;
+};
+
+static void find_items(const struct gt_analysis_input *input, const struct source *source, struct items *items)
 {
-    return item->sum ? gt_function_title(input, item->sum, text) : gt_analysis_text(input, item->name);
+    struct gt_rows rows = source->of_functions ? collect_functions(input, source->unit, &items->sums)
+                                               : collect_operators(input);
+    rows = gt_rows_group(&rows, "item all", GT_AGGREGATES(GT_SUM("self", "self")));
+    rows = gt_rows_above(&rows, "self", 0);
+    gt_rows_share(&rows, "share", "self", "all");
+    gt_rows_sort(&rows, "-self item");
+    items->rows = rows;
+    items->item = gt_rows_keys(&rows, "item");
+    items->self = gt_rows_reals(&rows, "self");
+    items->share = gt_rows_reals(&rows, "share");
+    for (size_t i = 0; i < rows.count && !source->of_functions; i++)
+        items->self[i] /= 1e3;
 }
 
-static int by_self(const void *a, const void *b)
+static const char *name_of(const struct gt_analysis_input *input, const struct source *source,
+                           const struct items *items, size_t row, struct gt_buffer *text)
 {
-    const struct item *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(y->self, x->self), GT_ORDER(x->name, y->name), GT_ORDER(x->sum, y->sum));
+    return source->of_functions ? gt_function_title(input, &items->sums.sum[items->item[row]], text)
+                                : gt_analysis_text(input, items->item[row]);
 }
 
-static void brief(const struct gt_job_brief *job, const struct source *source, const struct item *first)
+static void brief(const struct gt_job_brief *job, const struct source *source, const struct items *items)
 {
     const char *see = see_of(job->input->trace, source);
     struct gt_buffer name = {0};
     char value[32], words[400];
-    snprintf(value, sizeof value, "%.1f %%", gt_percent(first->self, first->whole));
+    snprintf(value, sizeof value, "%.1f %%", items->share[0]);
     snprintf(words, sizeof words, "of %s: %.200s itself; more: gpu-tracker profile %.*s PATH...", source->of,
-             name_of(job->input, first, &name), (int)strcspn(see, ","), see);
+             name_of(job->input, source, items, 0, &name), (int)strcspn(see, ","), see);
     gt_brief_line(job->node, &(struct gt_brief_line){.title = source->title, .value = value, .words = words});
     gt_buffer_release(&name);
 }
@@ -344,13 +361,12 @@ static void add_table(const struct gt_job_brief *job, const struct source *sourc
     gt_analysis_columns(table, "text:see", GT_COLUMN_ONLY_DATA);
     gt_table_flags(table, GT_PAGE_FIRST);
     gt_top_left_out(table, 0);
-    for (size_t i = 0; i < items->count && i < most; i++) {
-        const struct item *item = &items->item[i];
+    for (size_t i = 0; i < items->rows.count && i < most; i++) {
         if (source->unit == GT_PROFILE_SAMPLES)
-            gt_list_whole(table, item->self);
+            gt_list_whole(table, items->self[i]);
         else
-            gt_table_number(table, item->self);
-        GT_CELLS(table, gt_percent(item->self, item->whole), name_of(job->input, item, &name), see);
+            gt_table_number(table, items->self[i]);
+        GT_CELLS(table, items->share[i], name_of(job->input, source, items, i, &name), see);
     }
     gt_buffer_release(&name);
 }
@@ -365,22 +381,19 @@ static bool has_gpu(const struct gt_job_brief *job)
 
 int gt_job_most(const struct gt_job_brief *job)
 {
-    const char *told = has_gpu(job) ? sources->key : "";
-    int status = 0;
-    for (size_t i = 0; i < sizeof sources / sizeof *sources && status >= 0; i++) {
+    const char *done = has_gpu(job) ? sources->key : "";
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         const struct source *source = &sources[i];
         struct items items = {0};
-        if (strcmp(source->key, told) == 0)
+        if (strcmp(source->key, done) == 0)
             continue;
-        status = source->collect(job->input, source, &items);
-        GT_SORT(items.item, items.count, by_self);
-        if (status >= 0 && items.count && items.item->self > 0) {
-            told = source->key;
+        find_items(job->input, source, &items);
+        if (items.rows.count) {
+            done = source->key;
             add_table(job, source, &items);
-            brief(job, source, items.item);
+            brief(job, source, &items);
         }
         gt_functions_release(&items.sums);
-        free(items.item);
     }
-    return status;
+    return gt_query_status(job->input->query);
 }

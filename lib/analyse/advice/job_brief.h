@@ -1,5 +1,5 @@
-/* What the page of a job begins with, and all of it as a summary: how much of the time its GPUs compute, a line for each kind of time,
- * and the findings, each with the part of the page that shows it. */
+/* What the page of a job begins with, and all of it as a summary: how much of the time its GPUs compute, a line for
+ * each kind of time, and the findings, each with the part of the page that shows it. */
 #ifndef GT_ANALYSE_ADVICE_JOB_BRIEF_H
 #define GT_ANALYSE_ADVICE_JOB_BRIEF_H
 
@@ -15,35 +15,39 @@ struct gt_job_brief {
     struct gt_node *node;
 };
 
-/* The steps of a mode; times in ns. */
-struct gt_job_step {
-    const char *mode;
-    const struct gt_brief_curve *curve;
-    size_t count, outliers;
-    double median, p95;
+/* Lengths of the steps of a mode on the slowest rank, in ns. */
+struct gt_step_lengths {
+    const double *longest; /* of each step */
+    size_t count;
+    double min, median, p95, max, deviation; /* deviation: the median absolute one */
+    double outlier; /* 10 % above the median, and beyond three deviations of a normal distribution */
 };
+/* Takes the column "longest" of rows from..to, which are in the order of steps. */
+struct gt_step_lengths gt_step_lengths(const struct gt_rows *rows, size_t from, size_t to);
 
 /* `job` is filled; the ranks are borrowed. */
 void gt_job_brief_begin(struct gt_job_brief *job, const struct gt_analysis_input *input, struct gt_node *root,
                         const struct gt_rank_figures *rank, size_t ranks);
-/* Returns the course of lengths, which are in the order of their steps. */
-struct gt_brief_curve gt_job_brief_curve(const struct gt_numbers *lengths);
-void gt_job_brief_step(const struct gt_job_brief *job, const struct gt_job_step *step);
-/* Adds what steps and findings do not tell. */
+void gt_job_brief_step(const struct gt_job_brief *job, const char *mode, const struct gt_step_lengths *lengths,
+                       size_t outliers);
+/* Adds lines beside those of steps and findings. */
 void gt_job_brief_end(const struct gt_job_brief *job);
-/* `see` names analyses that tell more, the first one first. */
+/* `see` names analyses with more of it, the first one first. */
 void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_saving cost, const char *sentence, const char *see);
 /* What is not among the findings, behind them. */
 void gt_job_brief_left_out(const struct gt_job_brief *job, const char *what);
-/* What the traces do not tell, or NULL. */
+/* `limits`: what the traces leave unknown, or NULL. */
 void gt_job_brief_limits(const struct gt_job_brief *job, const char *limits, size_t findings);
 
-/* The report of a job says what takes the most time of the host, and who holds the most memory, as far as operators and profiles tell. */
+/* The report of a job says what takes the most time of the host, and who holds the most memory, as far as operators and
+ * profiles tell. */
 
-/* Adds the tables "most_time", unless GPUs are at work, and "most_memory"; what nothing tells has none. Returns 0 or a negative errno. */
+/* Adds the tables "most_time", unless GPUs are at work, and "most_memory"; what nothing tells has none. Returns 0 or a
+ * negative errno. */
 int gt_job_most(const struct gt_job_brief *job);
 
-/* The pictures of a job's page: steps of its ranks, what each rank's time goes into, idle times and collectives over time. */
+/* The pictures of a job's page: steps of its ranks, what each rank's time goes into, idle times and collectives over
+ * time. */
 
 /* Keys of the pictures, to which findings lead. */
 #define GT_JOB_STEPS "ranks_and_steps"
@@ -55,7 +59,6 @@ int gt_job_most(const struct gt_job_brief *job);
 #define GT_JOB_LENGTHS "step_lengths"
 
 /* Adds those that the traces have figures for; the adviser has looked at them. Returns 0 or -ENOMEM. */
-int gt_job_figures(const struct gt_findings *findings, struct gt_node *root, const struct gt_rank_figures *rank,
-                   size_t ranks);
+int gt_job_figures(const struct gt_findings *findings, struct gt_node *root);
 
 #endif

@@ -1,20 +1,20 @@
 #include "analyse/advice/job_brief.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyse/gpu/gpu.h"
 #include "analyse/views.h"
-#include "analyse/trace/step_spans.h"
 #include "base/number.h"
 #include "schema/human.h"
 
-/* A picture has no more rows and columns than can be told apart; the note says what is left out, and what is taken together. */
+/* A picture has no more rows and columns than eyes can separate; the note says what is left out, and what is taken
+ * together. */
 enum { ROWS = 32, COLUMNS = 120, LENGTHS = 40, NAME = 120 };
-static const double NARROWEST = 0.05;  /* of the median: the range of lengths */
-static const double LEAST_TOLD = 0.05; /* of the time of a rank, as for findings */
+static const double NARROWEST = 0.05; /* of the median: the range of lengths */
+static const double MIN_SHARE = 0.05; /* of the time of a rank, as for findings */
 
 enum part { COMPUTE, COMMUNICATION, COPIES, LOADING, OTHER, HOST, PARTS };
 static const char *const part_title[PARTS] = {
@@ -43,34 +43,23 @@ static double lost_of(const struct gt_rank_figures *rank)
                          : rank->figure[GT_RANK_LOADING] / rank->whole;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    return GT_ORDER(*(const size_t *)a, *(const size_t *)b);
-}
-
-/* Takes the place of the least of those shown, if it costs more. */
-static void replace_least(struct job *job, size_t rank, double (*cost)(const struct gt_rank_figures *))
-{
-    size_t least = 0;
-    for (size_t i = 1; i < ROWS; i++)
-        if (cost(&job->rank[job->row[i]]) < cost(&job->rank[job->row[least]]))
-            least = i;
-    if (cost(&job->rank[rank]) > cost(&job->rank[job->row[least]]))
-        job->row[least] = rank;
-}
-
+/* Takes the ranks with the greatest cost, in their order. */
 static void choose_rows(struct job *job, double (*cost)(const struct gt_rank_figures *))
 {
-    job->rows = 0;
-    for (size_t i = 0; i < job->ranks; i++) {
-        if (isnan(cost(&job->rank[i])) || !gt_analysis_shows(job->input, job->rank[i].node))
-            continue;
-        if (job->rows < ROWS)
-            job->row[job->rows++] = i;
-        else
-            replace_least(job, i, cost);
+    struct gt_rows ranks = gt_rows_new(job->input->query, job->ranks);
+    uint32_t *rank = gt_rows_add_keys(&ranks, "rank", NULL);
+    double *of = gt_rows_add_reals(&ranks, "cost");
+    for (size_t i = 0; i < ranks.count; i++) {
+        rank[i] = (uint32_t)i;
+        of[i] = gt_analysis_shows(job->input, job->rank[i].node) ? cost(&job->rank[i]) : NAN;
     }
-    GT_SORT(job->row, job->rows, by_number);
+    ranks = gt_rows_above(&ranks, "cost", -INFINITY);
+    gt_rows_sort(&ranks, "-cost rank");
+    ranks.count = ranks.count < ROWS ? ranks.count : ROWS;
+    gt_rows_sort(&ranks, "rank");
+    job->rows = ranks.count;
+    for (size_t i = 0; i < ranks.count; i++)
+        job->row[i] = gt_rows_keys(&ranks, "rank")[i];
 }
 
 static size_t row_of(const struct job *job, uint32_t node)
@@ -90,7 +79,7 @@ static bool is_any_worst(const struct job *job, enum gt_rank_figure from, enum g
 {
     bool any = false;
     for (int figure = from; figure <= (int)to; figure++)
-        any |= gt_ranks_worst(job->rank, job->ranks, (enum gt_rank_figure)figure) != SIZE_MAX;
+        any |= job->findings->worst[figure] != SIZE_MAX;
     return any;
 }
 
@@ -100,7 +89,7 @@ static const char *marked_name(const struct job *job, size_t row, enum gt_rank_f
 {
     bool is_worst = false;
     for (int figure = from; figure <= (int)to; figure++)
-        is_worst |= gt_ranks_worst(job->rank, job->ranks, (enum gt_rank_figure)figure) == job->row[row];
+        is_worst |= job->findings->worst[figure] == job->row[row];
     snprintf(text, size, "%s%s", row_name(job, row), is_worst ? " *" : "");
     return text;
 }
@@ -113,6 +102,15 @@ static void write_rows(const struct job *job, const char *which, char *text, siz
         snprintf(text, size, "; the %zu of %zu ranks %s", job->rows, job->ranks, which);
 }
 
+/* Returns the cells of a picture, all 0, with a row more than there are; NULL: the query has failed. */
+static double (*new_cells(const struct job *job))[COLUMNS]
+{
+    double(*cell)[COLUMNS] = gt_query_memory(job->input->query, ROWS + 1, sizeof *cell);
+    if (cell)
+        memset(cell, 0, (ROWS + 1) * sizeof *cell);
+    return cell;
+}
+
 static struct gt_node *picture(const struct job *job, const char *key, const char *title, const char *x_unit,
                                const char *unit, unsigned flags)
 {
@@ -123,120 +121,75 @@ static struct gt_node *picture(const struct job *job, const char *key, const cha
 
 /* ---- ranks and steps ---- */
 
-/* The steps of one mode, the same ones of all ranks beside each other. */
+/* The steps of the mode with the most of them. */
 struct steps {
-    struct gt_spans spans; /* keys: mode, number, node */
-    size_t from, to;       /* the mode with most of them */
-    size_t numbers, others;
-    double *longest; /* of each number: the slowest rank's */
-    size_t per;      /* numbers in a column */
-    bool is_dense;   /* numbers follow each other, so that the axis can have them */
-    double outlier;
+    struct gt_rows spans; /* by number: mode step node start end length */
+    const uint32_t *number;
+    struct gt_step_lengths lengths; /* of each number: the slowest rank's */
+    size_t others;                  /* steps of other modes */
+    size_t per;                     /* numbers in a column */
+    bool is_dense;                  /* numbers follow each other, so that the axis can have them */
 };
 
-static void choose_mode(struct steps *steps)
+static void find_steps(const struct job *job, struct steps *steps)
 {
-    for (size_t from = 0, to = 0; gt_spans_next(&steps->spans, 1, &from, &to);) {
-        if (to - from <= steps->to - steps->from)
-            continue;
-        steps->from = from;
-        steps->to = to;
-    }
-    steps->others = steps->spans.count - (steps->to - steps->from);
-    for (size_t i = steps->from; i < steps->to; i = gt_spans_run(&steps->spans, i, 2))
-        steps->numbers++;
-}
-
-static double length_of(const struct gt_keyed_span *span)
-{
-    return (double)(span->end - span->start);
-}
-
-static int measure_longest(struct steps *steps)
-{
-    struct gt_numbers lengths = {0};
-    size_t number = 0;
-    double deviation = NAN;
-    int status = 0;
-    steps->longest = calloc(steps->numbers + 1, sizeof *steps->longest);
-    for (size_t i = steps->from, to; i < steps->to && steps->longest && status >= 0; i = to, number++) {
-        to = gt_spans_run(&steps->spans, i, 2);
-        for (size_t k = i; k < to; k++)
-            steps->longest[number] = fmax(steps->longest[number], length_of(&steps->spans.span[k]));
-        status = gt_numbers_add(&lengths, steps->longest[number]);
-    }
-    status = status < 0 ? status : gt_numbers_deviation(&lengths, &deviation);
-    double median = gt_numbers_percentile(&lengths, 50);
-    steps->outlier = fmax(1.1 * median, median + 3 * 1.4826 * deviation);
-    gt_numbers_release(&lengths);
-    return steps->longest ? status : -ENOMEM;
-}
-
-static int find_steps(const struct job *job, struct steps *steps)
-{
-    int status = gt_step_spans(job->input, &steps->spans);
-    for (size_t i = 0; i < steps->spans.count; i++) {
-        uint32_t *key = steps->spans.span[i].key, node = key[0];
-        key[0] = key[1];
-        key[1] = key[2];
-        key[2] = node;
-    }
-    gt_spans_sort(&steps->spans);
-    choose_mode(steps);
-    steps->per = (steps->numbers + COLUMNS - 1) / COLUMNS;
-    if (steps->numbers)
-        steps->is_dense = steps->spans.span[steps->to - 1].key[1] - steps->spans.span[steps->from].key[1] <
-                          2 * steps->numbers;
-    return status < 0 ? status : measure_longest(steps);
+    struct gt_rows all = gt_rows_of_steps(job->input);
+    struct gt_rows modes = gt_rows_group(&all, "mode", GT_AGGREGATES(GT_COUNT("count")));
+    bool *is_wanted = gt_query_memory(all.query, all.count, sizeof *is_wanted);
+    const uint32_t *mode = gt_rows_keys(&all, "mode");
+    gt_rows_sort(&modes, "-count mode");
+    for (size_t i = 0; i < all.count && is_wanted; i++)
+        is_wanted[i] = mode[i] == gt_rows_keys(&modes, "mode")[0];
+    steps->spans = gt_rows_filter(&all, is_wanted);
+    steps->others = all.count - steps->spans.count;
+    gt_rows_sort(&steps->spans, "step node");
+    struct gt_rows numbers = gt_rows_group(&steps->spans, "step", GT_AGGREGATES(GT_MAX("longest", "length")));
+    steps->number = gt_rows_keys(&numbers, "step");
+    steps->lengths = gt_step_lengths(&numbers, 0, numbers.count);
+    steps->per = (numbers.count + COLUMNS - 1) / COLUMNS;
+    if (numbers.count)
+        steps->is_dense = steps->number[numbers.count - 1] - steps->number[0] < 2 * numbers.count;
 }
 
 /* Columns are steps, or some that follow each other. */
 static void add_step_columns(const struct steps *steps, struct gt_node *series)
 {
-    size_t number = 0;
-    for (size_t i = steps->from, to; i < steps->to; i = to, number += steps->per) {
-        uint32_t first = steps->spans.span[i].key[1], last = first;
+    size_t count = steps->lengths.count;
+    for (size_t from = 0; from < count; from += steps->per) {
+        size_t to = from + steps->per < count ? from + steps->per : count;
+        uint32_t first = steps->number[from], last = steps->number[to - 1];
         char title[48];
-        to = i;
-        for (size_t k = 0; k < steps->per && to < steps->to; k++) {
-            last = steps->spans.span[to].key[1];
-            to = gt_spans_run(&steps->spans, to, 2);
-        }
         snprintf(title, sizeof title, first == last ? "step %" PRIu32 : "steps %" PRIu32 " to %" PRIu32, first, last);
-        double begin = steps->is_dense ? first : (double)number;
-        double next = to < steps->to ? steps->spans.span[to].key[1] : last + 1.0;
+        double begin = steps->is_dense ? first : (double)from, next = to < count ? steps->number[to] : last + 1.0;
         gt_series_band(series, title, begin, steps->is_dense ? next : begin + (double)steps->per);
     }
 }
 
-static int add_step_cells(const struct job *job, const struct steps *steps, struct gt_node *series, double unit)
+static void add_step_cells(const struct job *job, const struct steps *steps, struct gt_node *series, double unit)
 {
-    size_t columns = (steps->numbers + steps->per - 1) / steps->per, number = 0;
-    double *cell = calloc(ROWS * columns + 1, sizeof *cell);
+    const uint32_t *number = gt_rows_keys(&steps->spans, "step"), *node = gt_rows_keys(&steps->spans, "node");
+    const int64_t *length = gt_rows_wholes(&steps->spans, "length");
+    double(*cell)[COLUMNS] = new_cells(job);
     char name[NAME];
-    for (size_t i = steps->from, to; i < steps->to && cell; i = to, number++) {
-        to = gt_spans_run(&steps->spans, i, 2);
-        for (size_t k = i; k < to; k++) {
-            size_t row = row_of(job, steps->spans.span[k].key[2]);
-            double *of = &cell[row * columns + number / steps->per];
-            if (row < job->rows)
-                *of = fmax(*of, length_of(&steps->spans.span[k]));
-        }
+    for (size_t i = 0, at = 0; i < steps->spans.count && cell; i++) {
+        size_t row = row_of(job, node[i]);
+        at += number[i] != steps->number[at];
+        double *of = &cell[row][at / steps->per];
+        if (row < job->rows)
+            *of = fmax(*of, (double)length[i]);
     }
     for (size_t row = 0; row < job->rows && cell; row++) {
         int line = gt_series_line(series, "", marked_name(job, row, GT_RANK_STEP, GT_RANK_STEP, name, sizeof name));
-        for (size_t column = 0; column < columns; column++)
-            if (cell[row * columns + column] > 0)
-                gt_series_point(series, line, (double)column, cell[row * columns + column] / unit);
+        for (size_t column = 0; column < COLUMNS; column++)
+            if (cell[row][column] > 0)
+                gt_series_point(series, line, (double)column, cell[row][column] / unit);
     }
-    free(cell);
-    return cell ? 0 : -ENOMEM;
 }
 
-static int add_ranks_and_steps(struct job *job, const struct steps *steps)
+static void add_ranks_and_steps(struct job *job, const struct steps *steps)
 {
     char note[300], which[80], bins[60] = "one step of a rank", others[60] = "";
-    struct gt_time_unit unit = gt_time_unit_of(steps->outlier);
+    struct gt_time_unit unit = gt_time_unit_of(steps->lengths.outlier);
     choose_rows(job, step_of);
     write_rows(job, "with the longest steps", which, sizeof which);
     if (steps->per > 1)
@@ -249,49 +202,42 @@ static int add_ranks_and_steps(struct job *job, const struct steps *steps)
     struct gt_node *series = picture(job, GT_JOB_STEPS, "Ranks and steps", steps->is_dense ? "step" : "th step",
                                      unit.name, GT_HEAT);
     gt_series_note(series, note);
-    gt_series_limit(series, "outlier", steps->outlier / unit.ns);
+    gt_series_limit(series, "outlier", steps->lengths.outlier / unit.ns);
     add_step_columns(steps, series);
-    return add_step_cells(job, steps, series, unit.ns);
+    add_step_cells(job, steps, series, unit.ns);
 }
 
 /* ---- the lengths of steps ---- */
 
-/* The last column has all that is far above the others. Steps that differ by less than a twentieth stand in few columns. */
-static int add_lengths(const struct job *job, const struct steps *steps)
+/* The last column has all that is far above the others. Steps that differ by less than a twentieth are in few
+ * columns. */
+static void add_lengths(const struct job *job, const struct steps *steps)
 {
-    struct gt_numbers lengths = {0};
+    const struct gt_step_lengths *of = &steps->lengths;
     size_t count[LENGTHS] = {0};
-    int status = 0;
-    for (size_t i = 0; i < steps->numbers && status >= 0; i++)
-        status = gt_numbers_add(&lengths, steps->longest[i]);
-    double least = gt_numbers_percentile(&lengths, 0), most = gt_numbers_percentile(&lengths, 100);
-    double middle = gt_numbers_percentile(&lengths, 50), high = gt_numbers_percentile(&lengths, 95);
-    double end = high > middle ? fmin(most, middle + 4 * (high - middle)) : most;
-    double missing = fmax(NARROWEST * middle - (end - least), 0);
-    least -= missing / 2;
-    double width = (end + missing / 2 - least) / (LENGTHS - 1);
+    double end = of->p95 > of->median ? fmin(of->max, of->median + 4 * (of->p95 - of->median)) : of->max;
+    double missing = fmax(NARROWEST * of->median - (end - of->min), 0), min = of->min - missing / 2;
+    double width = (end + missing / 2 - min) / (LENGTHS - 1);
     char note[200], words[3][32], title[80];
-    struct gt_time_unit unit = gt_time_unit_of(middle);
-    gt_numbers_release(&lengths);
-    if (status < 0 || !(width > 0))
-        return status;
-    for (size_t i = 0; i < steps->numbers; i++)
-        count[(size_t)fmin((steps->longest[i] - least) / width, LENGTHS - 1)]++;
+    struct gt_time_unit unit = gt_time_unit_of(of->median);
+    if (!(width > 0))
+        return;
+    for (size_t i = 0; i < of->count; i++)
+        count[(size_t)fmin((of->longest[i] - min) / width, LENGTHS - 1)]++;
     struct gt_node *series = picture(job, GT_JOB_LENGTHS, "Lengths of steps", unit.name, "steps", GT_STACKS);
     snprintf(note, sizeof note,
              "Steps by their duration on the slowest rank: median %s, 95 %% within %s, the longest %s%s.",
-             gt_time_words(middle, words[0]), gt_time_words(high, words[1]), gt_time_words(most, words[2]),
-             most > end ? "; the last column has all that are longer" : "");
+             gt_time_words(of->median, words[0]), gt_time_words(of->p95, words[1]), gt_time_words(of->max, words[2]),
+             of->max > end ? "; the last column has all that are longer" : "");
     gt_series_note(series, note);
     int line = gt_series_line(series, "", "by the slowest rank");
     for (size_t i = 0; i < LENGTHS; i++) {
-        double from = least + (double)i * width;
+        double from = min + (double)i * width;
         snprintf(title, sizeof title, i + 1 < LENGTHS ? "%s to %s" : "%s and more", gt_time_words(from, words[0]),
                  gt_time_words(from + width, words[1]));
         gt_series_band(series, title, from / unit.ns, (from + width) / unit.ns);
         gt_series_point(series, line, (double)i, (double)count[i]);
     }
-    return 0;
 }
 
 /* ---- what each rank's time goes into ---- */
@@ -318,13 +264,13 @@ static void put_waiting(struct gt_node *series, const char *name, const struct g
     gt_series_point(series, gt_series_line(series, name, "waiting for data"), 0, waiting);
 }
 
-/* A picture of ranks that only wait for data is worth its place where one of them waits as long as what is told of. */
+/* A picture of ranks that only wait for data is worth its place where one of them waits as long as a finding needs. */
 static bool has_time(const struct job *job, bool has_gpu)
 {
-    bool is_told = has_gpu;
+    bool is_shown = has_gpu;
     for (size_t i = 0; i < job->rows; i++)
-        is_told |= lost_of(&job->rank[job->row[i]]) >= LEAST_TOLD;
-    return job->rows && is_told;
+        is_shown |= lost_of(&job->rank[job->row[i]]) >= MIN_SHARE;
+    return job->rows && is_shown;
 }
 
 static void add_time_of_ranks(struct job *job)
@@ -517,13 +463,13 @@ static int add_course(struct job *job)
     int status = find_course(&course);
     if (status < 0 || course.first >= course.last)
         return status;
-    course.time = calloc(ROWS, sizeof *course.time);
-    if (!course.time)
-        return -ENOMEM;
-    add_pieces(&course);
-    add_gaps(&course);
-    draw_course(&course);
-    free(course.time);
+    course.time = gt_query_memory(job->input->query, ROWS, sizeof *course.time);
+    if (course.time) {
+        memset(course.time, 0, ROWS * sizeof *course.time);
+        add_pieces(&course);
+        add_gaps(&course);
+        draw_course(&course);
+    }
     return gt_query_status(job->input->query);
 }
 
@@ -579,67 +525,48 @@ static void add_skew(struct arrivals *arrivals)
         gt_series_point(series, line, (double)i, most[i] / unit.ns);
 }
 
-/* How long it came behind the one before it, each in its column of time. */
-static void measure_last(const struct arrivals *arrivals, double (*kept)[COLUMNS])
-{
-    for (size_t i = 0; i < arrivals->all->count; i++) {
-        const struct gt_collective *collective = &arrivals->all->collective[i];
-        size_t row = row_of(arrivals->job, collective->latest);
-        if (row < arrivals->job->rows)
-            kept[row][column_of(arrivals, collective->last)] += (double)(collective->last - collective->next);
-    }
-}
-
-static double greatest_in(double (*kept)[COLUMNS], size_t rows)
-{
-    double most = 0;
-    for (size_t row = 0; row < rows; row++)
-        for (size_t column = 0; column < COLUMNS; column++)
-            most = fmax(most, kept[row][column]);
-    return most;
-}
-
 static void choose_latest(struct arrivals *arrivals)
 {
     struct job *job = arrivals->job;
     job->rows = 0;
     for (size_t i = 0; i < job->ranks && job->rows < ROWS; i++) {
         const struct gt_rank_clock *clock = gt_collectives_rank(arrivals->all, job->rank[i].node);
-        bool is_told = clock && (clock->latest || job->ranks <= ROWS);
-        if (is_told && gt_analysis_shows(job->input, job->rank[i].node))
+        bool is_shown = clock && (clock->latest || job->ranks <= ROWS);
+        if (is_shown && gt_analysis_shows(job->input, job->rank[i].node))
             job->row[job->rows++] = i;
     }
 }
 
-static int add_last(struct arrivals *arrivals)
+/* How long each came behind the one before it, in columns of time. */
+static void add_last(struct arrivals *arrivals)
 {
     struct job *job = arrivals->job;
-    double(*kept)[COLUMNS] = calloc(ROWS, sizeof *kept);
-    if (!kept)
-        return -ENOMEM;
+    double(*kept)[COLUMNS] = new_cells(job), most = 0;
     choose_latest(arrivals);
-    measure_last(arrivals, kept);
-    double most = greatest_in(kept, job->rows);
+    for (size_t i = 0; i < arrivals->all->count && kept; i++) {
+        const struct gt_collective *collective = &arrivals->all->collective[i];
+        size_t row = row_of(job, collective->latest);
+        double *of = &kept[row][column_of(arrivals, collective->last)];
+        *of += (double)(collective->last - collective->next);
+        most = row < job->rows ? fmax(most, *of) : most;
+    }
+    if (!(most > 0))
+        return;
     struct gt_time_unit x_unit = gt_time_unit_of((double)(arrivals->last - job->input->origin)),
                         unit = gt_time_unit_of(most);
     char note[240], words[32];
-    if (most > 0) {
-        struct gt_node *series = picture(job, GT_JOB_LAST, "Who comes last to collectives", x_unit.name, unit.name,
-                                         GT_HEAT | GT_WHOLE_SCALE);
-        snprintf(
-            note, sizeof note,
-            "How long all others wait for a rank after the last of them has come; a column is %s, %zu of %zu ranks.",
-            gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), job->rows, job->ranks);
-        gt_series_note(series, note);
-        add_time_columns(job, series, arrivals->first, arrivals->last, x_unit);
-        for (size_t row = 0; row < job->rows; row++) {
-            int line = gt_series_line(series, "", row_name(job, row));
-            for (size_t column = 0; column < COLUMNS; column++)
-                gt_series_point(series, line, (double)column, kept[row][column] / unit.ns);
-        }
+    struct gt_node *series = picture(job, GT_JOB_LAST, "Who comes last to collectives", x_unit.name, unit.name,
+                                     GT_HEAT | GT_WHOLE_SCALE);
+    snprintf(note, sizeof note,
+             "How long all others wait for a rank after the last of them has come; a column is %s, %zu of %zu ranks.",
+             gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), job->rows, job->ranks);
+    gt_series_note(series, note);
+    add_time_columns(job, series, arrivals->first, arrivals->last, x_unit);
+    for (size_t row = 0; row < job->rows; row++) {
+        int line = gt_series_line(series, "", row_name(job, row));
+        for (size_t column = 0; column < COLUMNS; column++)
+            gt_series_point(series, line, (double)column, kept[row][column] / unit.ns);
     }
-    free(kept);
-    return 0;
 }
 
 static int add_collectives(struct job *job)
@@ -647,38 +574,34 @@ static int add_collectives(struct job *job)
     struct arrivals arrivals = {.job = job};
     int status = gt_collectives_find(job->input, GT_RULE_COLLECTIVES, &arrivals.all);
     find_bounds(&arrivals);
-    if (status >= 0 && arrivals.all->count > 1 && arrivals.first < arrivals.last) {
-        if (arrivals.most > 0) {
-            add_skew(&arrivals);
-        } else {
-            char text[80];
-            snprintf(text, sizeof text, "none: all ranks come to each of %zu collectives at once", arrivals.all->count);
-            gt_node_flags(gt_report_text(job->root, GT_JOB_SKEW, "Skew of collectives", text), GT_ONLY_PEOPLE);
-        }
-        status = add_last(&arrivals);
+    if (status < 0 || arrivals.all->count < 2 || arrivals.first >= arrivals.last)
+        return status;
+    if (arrivals.most > 0) {
+        add_skew(&arrivals);
+    } else {
+        char text[80];
+        snprintf(text, sizeof text, "none: all ranks come to each of %zu collectives at once", arrivals.all->count);
+        gt_node_flags(gt_report_text(job->root, GT_JOB_SKEW, "Skew of collectives", text), GT_ONLY_PEOPLE);
     }
-    return status;
+    add_last(&arrivals);
+    return 0;
 }
 
 /* ---- the whole ---- */
 
-int gt_job_figures(const struct gt_findings *findings, struct gt_node *root, const struct gt_rank_figures *rank,
-                   size_t ranks)
+int gt_job_figures(const struct gt_findings *findings, struct gt_node *root)
 {
-    struct job job = {.input = findings->input, .findings = findings, .root = root, .rank = rank, .ranks = ranks};
+    struct job job = {
+        .input = findings->input, .findings = findings, .root = root, .rank = findings->rank, .ranks = findings->ranks};
     struct steps steps = {0};
-    int status = find_steps(&job, &steps);
-    if (status >= 0 && steps.numbers)
-        status = add_ranks_and_steps(&job, &steps);
-    if (status >= 0) {
-        add_time_of_ranks(&job);
-        add_held_steps(&job);
-        status = add_course(&job);
-    }
+    find_steps(&job, &steps);
+    if (steps.lengths.count)
+        add_ranks_and_steps(&job, &steps);
+    add_time_of_ranks(&job);
+    add_held_steps(&job);
+    int status = add_course(&job);
     status = status < 0 ? status : add_collectives(&job);
-    if (status >= 0 && steps.numbers > 1)
-        status = add_lengths(&job, &steps);
-    free(steps.longest);
-    gt_spans_release(&steps.spans);
-    return status;
+    if (status >= 0 && steps.lengths.count > 1)
+        add_lengths(&job, &steps);
+    return status < 0 ? status : gt_query_status(job.input->query);
 }

@@ -1,19 +1,14 @@
 #include "analyse/advice/arrival_replay.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/number.h"
 
 struct call {
     size_t rank, arrival, collective;
     int64_t start;
-};
-
-/* The ranks with which one comes last are counted by the first of them: is one the first of more than half? */
-struct vote {
-    size_t first, lead, agreed, count;
 };
 
 struct search {
@@ -23,7 +18,6 @@ struct search {
     size_t *before;    /* of each arrival: the call before it of the same rank; SIZE_MAX: none */
     bool *is_late;     /* each arrival: with the last, and not held */
     int64_t *together; /* of each collective: who comes from then on comes together with the last */
-    struct vote *vote; /* of each rank */
 };
 
 static int by_time(const void *a, const void *b)
@@ -43,24 +37,22 @@ static int by_start(const void *a, const void *b)
     return GT_ORDER(*(const int64_t *)a, *(const int64_t *)b);
 }
 
-/* Who comes within the error of the clocks, or a tenth of what the first waits, comes together with the last. So do all behind a pause
- * between two arrivals that is at least half of what the first waits. */
-static int find_together(const struct search *search, const struct gt_collective *collective, int64_t *ret)
+/* Ranks that come within the error of the clocks, or a tenth of what the first waits, come together with the last. So
+ * do all behind a pause between two arrivals that is at least half of what the first waits. `start` has room for all
+ * arrivals. */
+static int64_t find_together(const struct gt_collectives *all, const struct gt_collective *collective, int64_t *start)
 {
     enum { HALF = 2 };
     size_t count = collective->to - collective->from;
-    int64_t *start = malloc(count * sizeof *start), wait = collective->last - collective->first;
-    *ret = collective->last - (int64_t)fmax(collective->error, 0.1 * (double)wait);
-    if (!start)
-        return -ENOMEM;
+    int64_t wait = collective->last - collective->first;
+    int64_t ret = collective->last - (int64_t)fmax(collective->error, 0.1 * (double)wait);
     for (size_t i = 0; i < count; i++)
-        start[i] = search->all->arrival[collective->from + i].start;
+        start[i] = all->arrival[collective->from + i].start;
     GT_SORT(start, count, by_start);
     for (size_t i = 1; i < count; i++)
-        if (HALF * (start[i] - start[i - 1]) >= wait && start[i] < *ret)
-            *ret = start[i];
-    free(start);
-    return 0;
+        if (HALF * (start[i] - start[i - 1]) >= wait && start[i] < ret)
+            ret = start[i];
+    return ret;
 }
 
 static void list_calls(struct search *search)
@@ -94,8 +86,8 @@ static uint32_t earliest(const struct gt_collectives *all, const struct gt_colle
     return all->arrival[i].node;
 }
 
-/* Returns the collective that a late rank waited in just before for most of what it is late; SIZE_MAX: none. Those that the same
- * one released together are late by themselves. */
+/* Returns the collective that a late rank waited in just before for most of what it is late; SIZE_MAX: none. Those that
+ * the same one released together are late by themselves. */
 static size_t held_by(const struct search *search, const struct gt_collective *collective, size_t arrival,
                       uint32_t earliest_node)
 {
@@ -131,22 +123,20 @@ static void find_root(struct search *search, size_t number)
     search->late->root[number] = any || by == SIZE_MAX ? number : search->late->root[by];
 }
 
-static int find_roots(struct search *search)
+static void find_roots(struct search *search, struct gt_query *query, size_t arrivals)
 {
     size_t count = search->all->count;
-    struct call *order = calloc(count + 1, sizeof *order);
-    int status = order ? 0 : -ENOMEM;
-    for (size_t i = 0; i < count && status >= 0; i++) {
-        status = find_together(search, &search->all->collective[i], &search->together[i]);
+    struct call *order = gt_query_memory(query, count, sizeof *order);
+    int64_t *start = gt_query_memory(query, arrivals, sizeof *start);
+    for (size_t i = 0; i < count && start; i++) {
+        search->together[i] = find_together(search->all, &search->all->collective[i], start);
         order[i] = (struct call){.collective = i, .start = search->all->collective[i].last};
         search->late->root[i] = i;
     }
-    if (order)
+    if (start)
         GT_SORT(order, count, by_last);
-    for (size_t i = 0; i < count && status >= 0; i++)
+    for (size_t i = 0; i < count && start; i++)
         find_root(search, order[i].collective);
-    free(order);
-    return status;
 }
 
 /* ---- who comes last together ---- */
@@ -164,78 +154,74 @@ static size_t first_late(const struct search *search, const struct gt_collective
     return HALF * count <= collective->to - collective->from ? first : SIZE_MAX;
 }
 
-static void vote(struct vote *vote, size_t first)
-{
-    if (!vote->lead)
-        vote->first = first;
-    vote->lead += vote->first == first ? 1 : (size_t)-1;
-    vote->count++;
-}
-
-static void count_votes(struct search *search, bool is_check)
+/* Counts with which first rank each comes last: rank first count, the most frequent first. */
+static struct gt_rows count_firsts(const struct search *search, struct gt_query *query, size_t arrivals)
 {
     const struct gt_collectives *all = search->all;
-    for (size_t i = 0; i < all->count; i++) {
+    struct gt_rows rows = gt_rows_new(query, arrivals);
+    uint32_t *rank = gt_rows_add_keys(&rows, "rank", NULL), *of = gt_rows_add_keys(&rows, "first", NULL);
+    size_t count = 0;
+    for (size_t i = 0; i < all->count && rows.count; i++) {
         size_t first = first_late(search, &all->collective[i]);
         for (size_t j = all->collective[i].from; j < all->collective[i].to && first != SIZE_MAX; j++) {
-            struct vote *of = &search->vote[gt_late_rank_of(all, &all->arrival[j])];
-            if (search->is_late[j] && is_check)
-                of->agreed += of->first == first;
-            else if (search->is_late[j])
-                vote(of, first);
+            if (!search->is_late[j])
+                continue;
+            rank[count] = (uint32_t)gt_late_rank_of(all, &all->arrival[j]);
+            of[count++] = (uint32_t)first;
         }
     }
+    rows.count = count;
+    rows = gt_rows_group(&rows, "rank first", GT_AGGREGATES(GT_COUNT("count")));
+    gt_rows_sort(&rows, "rank -count");
+    return rows;
 }
 
-static void find_blamed(struct search *search)
+/* A rank belongs to the first of those with which it comes last more than half of the time. */
+static void find_blamed(struct search *search, struct gt_query *query, size_t arrivals)
 {
     enum { HALF = 2 };
     struct gt_late_ranks *late = search->late;
-    count_votes(search, false);
-    count_votes(search, true);
-    for (size_t i = 0; i < search->all->ranks; i++) {
-        const struct vote *of = &search->vote[i];
-        late->first[i] = HALF * of->agreed > of->count && of->first < i ? late->first[of->first] : i;
+    struct gt_rows firsts = count_firsts(search, query, arrivals);
+    const uint32_t *rank = gt_rows_keys(&firsts, "rank"), *first = gt_rows_keys(&firsts, "first");
+    const int64_t *count = gt_rows_wholes(&firsts, "count");
+    for (size_t i = 0; i < search->all->ranks; i++)
+        late->first[i] = i;
+    for (size_t from = 0, to; from < firsts.count; from = to) {
+        int64_t all = 0;
+        for (to = from; to < firsts.count && rank[to] == rank[from]; to++)
+            all += count[to];
+        if (HALF * count[from] > all && first[from] < rank[from])
+            late->first[rank[from]] = late->first[first[from]];
     }
     for (size_t i = 0; i < search->all->count; i++) {
-        size_t first = first_late(search, &search->all->collective[late->root[i]]);
-        late->blamed[i] = first == SIZE_MAX ? SIZE_MAX : late->first[first];
+        size_t of = first_late(search, &search->all->collective[late->root[i]]);
+        late->blamed[i] = of == SIZE_MAX ? SIZE_MAX : late->first[of];
     }
 }
 
-int gt_late_ranks_find(const struct gt_collectives *all, struct gt_late_ranks *ret)
+static void *zeroed(struct gt_query *query, size_t count, size_t size)
+{
+    void *memory = gt_query_memory(query, count, size);
+    return memory ? memset(memory, 0, count * size) : NULL;
+}
+
+struct gt_late_ranks gt_late_ranks_find(struct gt_query *query, const struct gt_collectives *all)
 {
     size_t arrivals = all->count ? all->collective[all->count - 1].to : 0;
+    struct gt_late_ranks late = {
+        gt_query_memory(query, all->count, sizeof *late.blamed), gt_query_memory(query, all->count, sizeof *late.root),
+        gt_query_memory(query, all->ranks, sizeof *late.first), zeroed(query, arrivals, sizeof *late.is_held)};
     struct search search = {.all = all,
-                            .late = ret,
-                            .call = calloc(arrivals + 1, sizeof *search.call),
-                            .before = calloc(arrivals + 1, sizeof *search.before),
-                            .is_late = calloc(arrivals + 1, sizeof *search.is_late),
-                            .together = calloc(all->count + 1, sizeof *search.together),
-                            .vote = calloc(all->ranks + 1, sizeof *search.vote)};
-    *ret = (struct gt_late_ranks){calloc(all->count + 1, sizeof *ret->blamed),
-                                  calloc(all->count + 1, sizeof *ret->root), calloc(all->ranks + 1, sizeof *ret->first),
-                                  calloc(arrivals + 1, sizeof *ret->is_held)};
-    bool is_complete = search.call && search.before && search.is_late && search.together && search.vote;
-    int status = is_complete && ret->blamed && ret->root && ret->first && ret->is_held ? 0 : -ENOMEM;
-    if (status >= 0) {
-        list_calls(&search);
-        status = find_roots(&search);
-    }
-    if (status >= 0)
-        find_blamed(&search);
-    free(search.call);
-    free(search.before);
-    free(search.is_late);
-    free(search.together);
-    free(search.vote);
-    return status;
-}
-
-void gt_late_ranks_release(struct gt_late_ranks *late)
-{
-    free(late->blamed);
-    free(late->root);
-    free(late->first);
-    free(late->is_held);
+                            .late = &late,
+                            .call = gt_query_memory(query, arrivals, sizeof *search.call),
+                            .before = gt_query_memory(query, arrivals, sizeof *search.before),
+                            .is_late = zeroed(query, arrivals, sizeof *search.is_late),
+                            .together = gt_query_memory(query, all->count, sizeof *search.together)};
+    if (!search.together)
+        return late;
+    list_calls(&search);
+    find_roots(&search, query, arrivals);
+    if (gt_query_status(query) >= 0)
+        find_blamed(&search, query, arrivals);
+    return late;
 }

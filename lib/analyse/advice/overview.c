@@ -13,7 +13,7 @@
 #include "analyse/display.h"
 #include "analyse/trace/inputs.h"
 #include "analyse/trace/ranks.h"
-#include "analyse/trace/step_spans.h"
+#include "analyse/views.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "schema/human.h"
@@ -21,18 +21,18 @@
 struct job {
     const struct gt_analysis_input *input;
     struct gt_node *root;
-    const struct gt_rank_figures *all;
+    const struct gt_findings *findings;
     struct gt_rank_figures *rank; /* that are shown */
-    size_t all_ranks, ranks;
+    size_t ranks;
     struct gt_job_brief brief;
 };
 
 static void choose_ranks(struct job *job)
 {
-    job->rank = gt_query_memory(job->input->query, job->all_ranks, sizeof *job->rank);
-    for (size_t i = 0; job->rank && i < job->all_ranks; i++)
-        if (gt_analysis_shows(job->input, job->all[i].node))
-            job->rank[job->ranks++] = job->all[i];
+    job->rank = gt_query_memory(job->input->query, job->findings->ranks, sizeof *job->rank);
+    for (size_t i = 0; job->rank && i < job->findings->ranks; i++)
+        if (gt_analysis_shows(job->input, job->findings->rank[i].node))
+            job->rank[job->ranks++] = job->findings->rank[i];
 }
 
 /* ---- tables of which people see times in words ---- */
@@ -56,25 +56,24 @@ static void data_column(struct gt_table *table, const char *key, enum gt_cell_ki
 
 /* ---- sources ---- */
 
+#define ADD_WORDS(out, separator, ...) \
+    (gt_buffer_text(out, (out)->length ? (separator) : ""), gt_buffer_printf(out, __VA_ARGS__))
+
 /* An unknown clock matters beside other files alone. */
-static const char *trouble_of(const struct gt_trace_file *file, bool is_one_of_many, char *text, size_t size)
+static void write_trouble(const struct gt_trace_file *file, bool is_one_of_many, struct gt_buffer *out)
 {
     const struct gt_trace_damage *damage = &file->damage;
     uint64_t lost = damage->bad_events + damage->bad_samples + damage->unopened;
-    *text = '\0';
     if (lost)
-        snprintf(text, size, "%" PRIu64 " %s lost", lost, lost == 1 ? "event or sample" : "events or samples");
+        ADD_WORDS(out, ", ", "%" PRIu64 " %s lost", lost, lost == 1 ? "event or sample" : "events or samples");
     if (damage->cut_off)
-        snprintf(text + strlen(text), size - strlen(text), "%scut off", *text ? ", " : "");
+        ADD_WORDS(out, ", ", "cut off");
     if (damage->unclosed)
-        snprintf(text + strlen(text), size - strlen(text), "%s%" PRIu64 " never end", *text ? ", " : "",
-                 damage->unclosed);
+        ADD_WORDS(out, ", ", "%" PRIu64 " never end", damage->unclosed);
     if (file->clock == GT_CLOCK_UNKNOWN && is_one_of_many && file->first <= file->last)
-        snprintf(text + strlen(text), size - strlen(text), "%sclock unknown", *text ? ", " : "");
+        ADD_WORDS(out, ", ", "clock unknown");
     if (!lost && !damage->cut_off && damage->lost_bytes)
-        snprintf(text + strlen(text), size - strlen(text), "%s%" PRIu64 " bytes lost", *text ? ", " : "",
-                 damage->lost_bytes);
-    return *text ? text : NULL;
+        ADD_WORDS(out, ", ", "%" PRIu64 " bytes lost", damage->lost_bytes);
 }
 
 /* Of a merged file all may be in its parts. */
@@ -119,8 +118,10 @@ static void add_sources(const struct job *job)
         GT_CELLS(table, file->path, file->node == GT_TRACE_NONE ? NULL : gt_trace_text(trace, file->node), file->read,
                  file->kept, file->samples, file->format);
         time_cells(table, file->first <= file->last ? (double)(file->last - file->first) : NAN);
-        const char *trouble = trouble_of(file, trace->file_count > 1, text, sizeof text);
-        gt_table_text(table, trouble || gt_inputs_has_content(trace, file) ? trouble : "no events");
+        struct gt_buffer trouble = {0};
+        write_trouble(file, trace->file_count > 1, &trouble);
+        gt_table_text(table, trouble.length ? trouble.data : gt_inputs_has_content(trace, file) ? NULL : "no events");
+        gt_buffer_release(&trouble);
     }
     if (trace->ignored) {
         snprintf(text, sizeof text,
@@ -145,7 +146,7 @@ static const struct {
     [GT_RANK_KERNEL] = {NULL, NULL, NULL, "kernels"},
 };
 
-/* Is it of profiles alone, which tell of functions? */
+/* Is it of profiles alone, which have functions, and no ranks? */
 static bool is_profile(const struct job *job)
 {
     return !job->ranks && job->input->trace->profile_count;
@@ -177,8 +178,8 @@ static struct gt_table *make_rank_table(const struct job *job)
     char title[80] = "Ranks";
     bool any_worst = false;
     for (int figure = 0; figure < GT_RANK_FIGURES; figure++) {
-        size_t worst = gt_ranks_worst(job->all, job->all_ranks, (enum gt_rank_figure)figure);
-        any_worst |= worst != SIZE_MAX && gt_analysis_shows(job->input, job->all[worst].node);
+        size_t worst = job->findings->worst[figure];
+        any_worst |= worst != SIZE_MAX && gt_analysis_shows(job->input, job->findings->rank[worst].node);
     }
     if (job->ranks)
         snprintf(title, sizeof title, "Ranks (%% of %s%s)", has_gpu ? "the time of their GPUs" : "their time",
@@ -200,7 +201,7 @@ static struct gt_table *make_rank_table(const struct job *job)
     return table;
 }
 
-static void write_worst(const size_t worst[GT_RANK_FIGURES], size_t rank, struct gt_buffer *out)
+static void write_worst(const size_t *worst, size_t rank, struct gt_buffer *out)
 {
     gt_buffer_text(out, "");
     for (int i = 0; i < GT_RANK_FIGURES; i++)
@@ -229,11 +230,9 @@ static void add_step(struct gt_table *table, double ns, bool is_worst)
 static void add_ranks(const struct job *job)
 {
     struct gt_table *table = make_rank_table(job);
-    size_t worst[GT_RANK_FIGURES];
-    for (int i = 0; i < GT_RANK_FIGURES; i++)
-        worst[i] = gt_ranks_worst(job->all, job->all_ranks, (enum gt_rank_figure)i);
-    for (size_t i = 0; i < job->all_ranks; i++) {
-        const struct gt_rank_figures *rank = &job->all[i];
+    const size_t *worst = job->findings->worst;
+    for (size_t i = 0; i < job->findings->ranks; i++) {
+        const struct gt_rank_figures *rank = &job->findings->rank[i];
         struct gt_buffer words = {0};
         write_worst(worst, i, &words);
         GT_CELLS(table, gt_analysis_text(job->input, rank->node), rank->steps);
@@ -253,79 +252,55 @@ static void add_ranks(const struct job *job)
 
 enum { SHOWN_OUTLIERS = 5 };
 
-/* The job's step is that of its slowest rank. */
-static int longest_of_steps(const struct gt_spans *steps, size_t from, size_t to, struct gt_numbers *lengths)
-{
-    int status = 0;
-    gt_numbers_clear(lengths);
-    for (size_t step = from, next; step < to && status >= 0; step = next) {
-        int64_t longest = 0;
-        next = gt_spans_run(steps, step, 2);
-        for (size_t i = step; i < next; i++)
-            longest = steps->span[i].end - steps->span[i].start > longest ? steps->span[i].end - steps->span[i].start
-                                                                          : longest;
-        status = gt_numbers_add(lengths, (double)longest);
-    }
-    return status;
-}
-
-/* Those that are 10 % longer than the median, and beyond three of their own deviations. */
-static size_t write_outliers(const struct job *job, const struct gt_spans *steps, size_t from, size_t to, double least,
+/* Writes the steps of rows from..to that are outliers; returns how many there are. */
+static size_t write_outliers(const struct job *job, const struct gt_rows *steps, size_t from, size_t to, double min,
                              struct gt_buffer *out)
 {
+    const int64_t *longest = gt_rows_wholes(steps, "longest");
     size_t count = 0;
-    gt_buffer_text(out, "");
-    for (size_t step = from, next; step < to; step = next) {
-        next = gt_spans_run(steps, step, 2);
-        struct gt_skew skew = gt_step_skew(steps, step, next);
-        char text[32];
-        int64_t longest = skew.shortest + skew.length;
-        if (!((double)longest > least) || ++count > SHOWN_OUTLIERS)
-            continue;
-        gt_buffer_printf(out, "%s%" PRIu32 " (%s, %s)", out->length ? "; " : "", steps->span[step].key[1],
-                         gt_analysis_text(job->input, skew.slowest), gt_time_words((double)longest, text));
-    }
+    for (size_t i = from; i < to; i++)
+        if ((double)longest[i] > min && ++count <= SHOWN_OUTLIERS)
+            gt_buffer_printf(out, "%s%" PRIu32 " (%s, %s)", out->length ? "; " : "", gt_rows_keys(steps, "step")[i],
+                             gt_analysis_text(job->input, gt_rows_keys(steps, "slowest")[i]),
+                             GT_TIME_WORDS((double)longest[i]));
     if (count > SHOWN_OUTLIERS)
         gt_buffer_printf(out, "; %zu more", count - SHOWN_OUTLIERS);
     return count;
 }
 
-static int add_mode(const struct job *job, struct gt_table *table, const struct gt_spans *steps, size_t from, size_t to)
+static void add_mode(const struct job *job, struct gt_table *table, const struct gt_rows *steps, size_t from, size_t to)
 {
-    struct gt_numbers lengths = {0};
     struct gt_buffer outliers = {0};
-    double deviation = NAN;
-    int status = longest_of_steps(steps, from, to, &lengths);
-    struct gt_brief_curve curve = gt_job_brief_curve(&lengths); /* in their order, for figures sort them */
-    status = status < 0 ? status : gt_numbers_deviation(&lengths, &deviation);
-    double median = gt_numbers_percentile(&lengths, 50);
-    size_t count = write_outliers(job, steps, from, to, fmax(1.1 * median, median + 3 * 1.4826 * deviation), &outliers);
-    gt_job_brief_step(&job->brief,
-                      &(struct gt_job_step){gt_analysis_text(job->input, steps->span[from].key[0]), &curve,
-                                            lengths.count, count, median, gt_numbers_percentile(&lengths, 95)});
-    GT_CELLS(table, gt_analysis_text(job->input, steps->span[from].key[0]), lengths.count);
-    time_cells(table, median);
-    time_cells(table, gt_numbers_percentile(&lengths, 95));
-    time_cells(table, gt_numbers_percentile(&lengths, 100));
-    time_cells(table, deviation);
+    const char *mode = gt_analysis_text(job->input, gt_rows_keys(steps, "mode")[from]);
+    struct gt_step_lengths lengths = gt_step_lengths(steps, from, to);
+    size_t count = write_outliers(job, steps, from, to, lengths.outlier, &outliers);
+    gt_job_brief_step(&job->brief, mode, &lengths, count);
+    GT_CELLS(table, mode, lengths.count);
+    time_cells(table, lengths.median);
+    time_cells(table, lengths.p95);
+    time_cells(table, lengths.max);
+    time_cells(table, lengths.deviation);
     GT_CELLS(table, count, outliers.length ? outliers.data : NULL);
-    gt_numbers_release(&lengths);
     gt_buffer_release(&outliers);
-    return status;
 }
 
-static void keep_shown(const struct job *job, struct gt_spans *steps)
+/* The job's step is that of its slowest rank. */
+static struct gt_rows shown_steps(const struct gt_analysis_input *input)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < steps->count; i++)
-        if (gt_analysis_shows(job->input, steps->span[i].key[2]))
-            steps->span[kept++] = steps->span[i];
-    steps->count = kept;
+    struct gt_rows steps = gt_view_steps(input);
+    const uint32_t *node = gt_rows_keys(&steps, "node");
+    bool *is_shown = gt_query_memory(steps.query, steps.count, sizeof *is_shown);
+    for (size_t i = 0; i < steps.count && is_shown; i++)
+        is_shown[i] = gt_analysis_shows(input, node[i]);
+    steps = gt_rows_filter(&steps, is_shown);
+    gt_rows_sort(&steps, "mode step node");
+    return gt_rows_group(&steps, "mode step",
+                         GT_AGGREGATES(GT_MAX("longest", "length"), GT_ARG_MAX("slowest", "length", "node")));
 }
 
-static int add_steps(const struct job *job)
+static void add_steps(const struct job *job)
 {
-    struct gt_spans steps = {0};
+    struct gt_rows steps = shown_steps(job->input);
     const char *shown = job->input->trace->shown_node;
     struct gt_table *table = gt_report_table(job->root, "steps", shown ? "Steps" : "Steps of the slowest rank");
     gt_top_left_out(table, 0);
@@ -338,14 +313,11 @@ static int add_steps(const struct job *job)
     gt_table_column(table, "outliers", "outliers", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "outlier_steps", "which", GT_CELL_TEXT, NULL);
     gt_table_flags(table, GT_PAGE_FIRST);
-    int status = gt_skewed_steps(job->input, &steps);
-    keep_shown(job, &steps);
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&steps, 1, &from, &to);) {
-        status = add_mode(job, table, &steps, from, to);
+    for (size_t from = 0, to; from < steps.count; from = to) {
+        to = gt_rows_run(&steps, "mode", from);
+        add_mode(job, table, &steps, from, to);
     }
     tell_empty(job, table, "reason_steps", "none: no ProfilerStep, no step numbers, and no range \"step N\"");
-    gt_spans_release(&steps);
-    return status;
 }
 
 /* ---- findings ---- */
@@ -378,14 +350,13 @@ static const struct gt_rank_figures *rank_of(const struct job *job, uint32_t nod
 }
 
 /* Returns the saving of a rule on a node: the greatest, or of several GPUs all of them, of the time of all. */
-static struct gt_saving saving_on_node(const struct job *job, const struct gt_findings *findings, size_t first,
-                                       size_t *gpus)
+static struct gt_saving saving_on_node(const struct job *job, size_t first, size_t *gpus)
 {
-    const struct gt_finding *finding = findings->finding, *of = &finding[first];
+    const struct gt_finding *finding = job->findings->finding, *of = &finding[first];
     const struct gt_rank_figures *rank = of->where.device != GT_TRACE_NONE ? rank_of(job, of->where.node) : NULL;
     double us = 0;
     *gpus = 0;
-    for (size_t i = first; i < findings->count; i++) {
+    for (size_t i = first; i < job->findings->count; i++) {
         bool is_new = is_alike(&finding[i], of);
         for (size_t j = first; j < i && is_new; j++)
             is_new = !is_alike(&finding[j], of) || finding[j].where.device != finding[i].where.device;
@@ -394,16 +365,16 @@ static struct gt_saving saving_on_node(const struct job *job, const struct gt_fi
     }
     if (!rank || rank->gpus < 2)
         return of->saving;
-    return gt_saving_on(findings, rank->node, us * 1e3 / (double)rank->gpus);
+    return gt_saving_on(job->findings, rank->node, us * 1e3 / (double)rank->gpus);
 }
 
 /* Findings are sorted, the greatest first: the first of a node is its worst, the first of all is the worst. */
-static struct group gather(const struct job *job, const struct gt_findings *findings, size_t first, bool *is_taken)
+static struct group gather(const struct job *job, size_t first, bool *is_taken)
 {
-    const struct gt_finding *finding = findings->finding, *of = &finding[first];
+    const struct gt_finding *finding = job->findings->finding, *of = &finding[first];
     struct group group = {.worst = first, .first = first, .is_of_job = of->where.node == GT_TRACE_NONE};
     group.min = INFINITY;
-    for (size_t i = first; i < (group.is_of_job ? first + 1 : findings->count); i++) {
+    for (size_t i = first; i < (group.is_of_job ? first + 1 : job->findings->count); i++) {
         size_t gpus, before = first;
         bool is_of_job = finding[i].where.node == GT_TRACE_NONE;
         if (is_taken[i] || finding[i].rule != of->rule || is_of_job != group.is_of_job)
@@ -413,7 +384,7 @@ static struct group gather(const struct job *job, const struct gt_findings *find
         is_taken[i] = true;
         if (before < i)
             continue;
-        struct gt_saving saving = saving_on_node(job, findings, i, &gpus);
+        struct gt_saving saving = saving_on_node(job, i, &gpus);
         if (!group.ranks || saving.percent > group.max) {
             group.max = saving.percent;
             group.gpus = gpus;
@@ -435,18 +406,18 @@ static int by_cost(const void *a, const void *b)
 }
 
 /* What all ranks lose the job loses; what some lose counts for their share of the ranks. */
-static struct groups group_findings(const struct job *job, const struct gt_findings *findings)
+static struct groups group_findings(const struct job *job)
 {
-    struct groups ret = {gt_query_memory(job->input->query, findings->count, sizeof *ret.group), 0};
-    bool *is_taken = gt_query_memory(job->input->query, findings->count, sizeof *is_taken);
+    struct groups ret = {gt_query_memory(job->input->query, job->findings->count, sizeof *ret.group), 0};
+    bool *is_taken = gt_query_memory(job->input->query, job->findings->count, sizeof *is_taken);
     if (!is_taken)
         return ret;
-    memset(is_taken, 0, findings->count);
-    for (size_t i = 0; i < findings->count; i++) {
+    memset(is_taken, 0, job->findings->count);
+    for (size_t i = 0; i < job->findings->count; i++) {
         if (is_taken[i])
             continue;
         struct group *group = &ret.group[ret.count++];
-        *group = gather(job, findings, i, is_taken);
+        *group = gather(job, i, is_taken);
         if (!group->is_of_job && job->ranks > 1) {
             double share = 1 / (double)(job->ranks > group->ranks ? job->ranks : group->ranks);
             group->cost.percent *= share;
@@ -457,10 +428,9 @@ static struct groups group_findings(const struct job *job, const struct gt_findi
     return ret;
 }
 
-static void write_sentence(const struct job *job, const struct gt_findings *findings, const struct group *group,
-                           struct gt_buffer *out)
+static void write_sentence(const struct job *job, const struct group *group, struct gt_buffer *out)
 {
-    const struct gt_finding *worst = &findings->finding[group->worst];
+    const struct gt_finding *worst = &job->findings->finding[group->worst];
     const struct gt_rank_figures *rank = rank_of(job, worst->where.node);
     gt_buffer_text(out, "");
     if (rank && rank->gpus > 1 && worst->where.device != GT_TRACE_NONE && job->ranks < 2)
@@ -476,13 +446,13 @@ static void write_sentence(const struct job *job, const struct gt_findings *find
 
 enum { SHOWN = 12 };
 
-static size_t add_findings(const struct job *job, const struct gt_findings *findings, const struct groups *groups)
+static size_t add_findings(const struct job *job, const struct groups *groups)
 {
     char title[400], base[160], whose[140] = "";
-    if (job->input->trace->shown_node && job->ranks && job->all_ranks > 1)
+    if (job->input->trace->shown_node && job->ranks && job->findings->ranks > 1)
         snprintf(whose, sizeof whose, " of %.100s, and of all ranks", gt_analysis_text(job->input, job->rank->node));
     snprintf(title, sizeof title, "Findings%s, by what they cost%s (%s)", whose, *whose ? "" : " the job",
-             gt_findings_base(findings, base));
+             gt_findings_base(job->findings, base));
     struct gt_table *table = gt_report_table(job->root, "findings", title);
     size_t shown = gt_list_top(job->input, SHOWN);
     gt_table_column(table, "cost_percent", "cost", GT_CELL_NUMBER, "%");
@@ -494,9 +464,9 @@ static size_t add_findings(const struct job *job, const struct gt_findings *find
     gt_top_left_out(table, 0); /* add_left_out reports it with those below 5 % */
     for (size_t i = 0; i < groups->count && i < shown; i++) {
         const struct group *group = &groups->group[i];
-        const char *see = gt_rule_see(findings->finding[group->worst].rule);
+        const char *see = gt_rule_see(job->findings->finding[group->worst].rule);
         struct gt_buffer sentence = {0};
-        write_sentence(job, findings, group, &sentence);
+        write_sentence(job, group, &sentence);
         gt_table_number(table, group->cost.percent);
         time_cells(table, group->cost.us * 1e3);
         GT_CELLS(table, group->ranks, sentence.data, see);
@@ -507,21 +477,21 @@ static size_t add_findings(const struct job *job, const struct gt_findings *find
     return groups->count > shown ? groups->count - shown : 0;
 }
 
-static void add_left_out(const struct job *job, const struct gt_findings *findings, size_t not_shown)
+static void add_left_out(const struct job *job, size_t not_shown)
 {
     char text[160] = "";
     if (not_shown)
         snprintf(text, sizeof text, "%zu more findings (--all)", not_shown);
-    if (findings->minor)
+    if (job->findings->minor)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%zu %s a rank less than 5 %%", *text ? ", " : "",
-                 findings->minor, findings->minor == 1 ? "matter that costs" : "matters that cost");
+                 job->findings->minor, job->findings->minor == 1 ? "matter that costs" : "matters that cost");
     if (!*text)
         return;
     gt_report_text(job->root, "left_out", "Left out", text);
     gt_job_brief_left_out(&job->brief, text);
 }
 
-/* ---- what the traces cannot tell ---- */
+/* ---- what the traces leave unknown ---- */
 
 /* Categories of devices of which only the calls are known. */
 static const char *unknown_device(const struct gt_trace *trace)
@@ -550,25 +520,26 @@ static bool tells_time(const struct gt_trace *trace)
     return found;
 }
 
-/* Of a lone trace all is told of the one rank alone. */
-static void write_absent(const struct job *job, const struct gt_findings *findings, struct gt_buffer *out)
+/* The whole report of a lone trace is of one rank. */
+static void write_absent(const struct job *job, struct gt_buffer *out)
 {
     struct gt_buffer numbers = {0};
     size_t of = 0, absent = gt_ranks_absent(job->input, &numbers, &of);
     if (!absent) {
-        absent = findings->absent;
-        of = findings->absent_of;
+        absent = job->findings->absent;
+        of = job->findings->absent_of;
     }
-    if (absent && job->all_ranks > 1)
+    if (absent && job->findings->ranks > 1)
         gt_buffer_printf(out, "%s%zu of %zu ranks %s no trace here%s%s%s%s", out->length ? "; " : "", absent, of,
                          absent == 1 ? "has" : "have", numbers.length ? " (" : "", numbers.length ? numbers.data : "",
                          numbers.length ? ")" : "",
-                         findings->absent ? ": which part of the communication is waiting for them is not known" : "");
+                         job->findings->absent ? ": which part of the communication is waiting for them is not known"
+                                               : "");
     gt_buffer_release(&numbers);
 }
 
 /* Findings rest on GPUs' work: where there is none, a report without findings says nothing good. */
-static void write_limits(const struct job *job, const struct gt_findings *findings, struct gt_buffer *out)
+static void write_limits(const struct job *job, struct gt_buffer *out)
 {
     size_t without = 0, steps = 0;
     const char *example = NULL, *device = unknown_device(job->input->trace);
@@ -591,7 +562,7 @@ static void write_limits(const struct job *job, const struct gt_findings *findin
                          example);
     if (job->ranks && !steps)
         gt_buffer_printf(out, "%sno steps: ranks are compared by their whole time", out->length ? "; " : "");
-    write_absent(job, findings, out);
+    write_absent(job, out);
     if (is_profile(job)) {
         if (!tells_time(job->input->trace))
             gt_buffer_text(out, "a profile of memory: it tells no time");
@@ -607,10 +578,10 @@ static const char *no_findings(const struct job *job, bool has_limits)
                              : "nothing that costs 5 % or more was found";
 }
 
-static void add_verdict(const struct job *job, const struct gt_findings *findings, size_t count)
+static void add_verdict(const struct job *job, size_t count)
 {
     struct gt_buffer limits = {0};
-    write_limits(job, findings, &limits);
+    write_limits(job, &limits);
     if (limits.length)
         gt_report_text(job->root, "not_known", "Not known", limits.data);
     gt_job_brief_limits(&job->brief, limits.length ? limits.data : NULL, count);
@@ -623,27 +594,25 @@ static void add_verdict(const struct job *job, const struct gt_findings *finding
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    struct job job = {.input = input, .root = root};
     struct gt_findings findings = {.input = input};
+    struct job job = {.input = input, .root = root, .findings = &findings};
     int status = gt_findings_find(&findings);
-    job.all = findings.rank;
-    job.all_ranks = findings.ranks;
     choose_ranks(&job);
     if (status >= 0)
         gt_job_brief_begin(&job.brief, input, root, job.rank, job.ranks);
-    status = status < 0 ? status : gt_job_figures(&findings, root, job.all, job.all_ranks);
+    status = status < 0 ? status : gt_job_figures(&findings, root);
     if (status >= 0) {
         add_sources(&job);
         add_ranks(&job);
-        status = add_steps(&job);
+        add_steps(&job);
         gt_job_brief_end(&job.brief);
     }
     status = status < 0 ? status : gt_job_most(&job.brief);
     if (status >= 0) {
-        struct groups groups = group_findings(&job, &findings);
-        size_t not_shown = add_findings(&job, &findings, &groups);
-        add_verdict(&job, &findings, groups.count);
-        add_left_out(&job, &findings, not_shown);
+        struct groups groups = group_findings(&job);
+        size_t not_shown = add_findings(&job, &groups);
+        add_verdict(&job, groups.count);
+        add_left_out(&job, not_shown);
         status = gt_query_status(input->query);
     }
     gt_findings_release(&findings);

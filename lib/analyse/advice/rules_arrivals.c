@@ -1,5 +1,4 @@
 /* Who comes last to collectives makes the others wait: how long, and why. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/step_spans.h"
+#include "analyse/views.h"
 #include "base/buffer.h"
 #include "base/number.h"
 #include "schema/human.h"
@@ -36,8 +36,7 @@ struct job {
     const struct gt_collectives *collectives;
     const struct gt_rank_figures *rank;
     size_t ranks;
-    struct gt_spans
-        compute; /* computing kernels, united; keys: node, device; of the host operators, without a device */
+    struct gt_rows arrivals; /* gt_arrival_rows */
     struct gt_late_ranks late;
     struct gt_replay replay;
     struct straggler
@@ -47,10 +46,30 @@ struct job {
     struct gt_spans steps; /* by node and start */
     bool *is_late;         /* each step: its rank is late in it */
     struct step_kernels *kernels; /* of each step, by mode, number and node */
+    struct gt_numbers values;     /* for a median; has room for a value of each arrival, step and rank */
+    bool *is_left_out;            /* of each rank, in a replay */
     double whole;                 /* ns from the first arrival to the last end */
 };
 
-/* What of a rank may make it late, and how it is told: as a ratio to the median of the others, or as shares of the time. */
+static void add_value(struct job *job, double value)
+{
+    job->values.value[job->values.count++] = value;
+    job->values.is_sorted = false;
+}
+
+static void clear_values(struct job *job)
+{
+    job->values.count = 0;
+}
+
+/* Sorts the values. */
+static double median(struct job *job)
+{
+    return gt_numbers_percentile(&job->values, 50);
+}
+
+/* Possible causes of a late rank, and how to word each: as a ratio to the median of the others, or as shares of the
+ * time. */
 static const struct {
     enum gt_rank_figure figure;
     enum gt_cause loss;
@@ -62,7 +81,7 @@ static const struct {
     {GT_RANK_HOST, GT_CAUSE_HOST, "its GPU waits for the host for %.0f %% of the time%s, the others' for %.0f %%"},
 };
 
-static const double TELLING = 5; /* percent */
+static const double MIN_PERCENT = 5;
 
 /* Of values of a rank's steps those count that are at least a third of their mean, each weighted by itself. */
 struct least {
@@ -140,34 +159,27 @@ static void add_kernels(struct job *job)
 }
 
 /* Finds how much longer the kernels of each step are than the same number of the median rank of the others. */
-static int measure_kernels(struct job *job)
+static void measure_kernels(struct job *job)
 {
-    struct gt_numbers means = {0};
-    int status = 0;
-    job->kernels = calloc(job->steps.count + 1, sizeof *job->kernels);
-    if (!job->kernels)
-        return -ENOMEM;
     for (size_t i = 0; i < job->steps.count; i++) {
         const uint32_t *key = job->steps.span[i].key;
         job->kernels[i] = (struct step_kernels){.key = {key[1], key[2]}, .node = key[0], .step = i};
     }
     add_kernels(job);
     GT_SORT(job->kernels, job->steps.count, by_step);
-    for (size_t from = 0, to; from < job->steps.count && status >= 0; from = to) {
+    for (size_t from = 0, to; from < job->steps.count; from = to) {
         to = step_run(job, from);
-        gt_numbers_clear(&means);
-        for (size_t i = from; i < to && status >= 0; i++)
+        clear_values(job);
+        for (size_t i = from; i < to; i++)
             if (job->kernels[i].count)
-                status = gt_numbers_add(&means, job->kernels[i].sum / (double)job->kernels[i].count);
-        gt_numbers_percentile(&means, 50); /* sorts them */
-        for (size_t i = from; i < to && means.count > 1; i++) {
+                add_value(job, job->kernels[i].sum / (double)job->kernels[i].count);
+        median(job);
+        for (size_t i = from; i < to && job->values.count > 1; i++) {
             struct step_kernels *own = &job->kernels[i];
             double mean = own->sum / (double)own->count;
-            own->excess = own->count ? own->sum - (double)own->count * gt_median_of_others(&means, mean) : 0;
+            own->excess = own->count ? own->sum - (double)own->count * gt_median_of_others(&job->values, mean) : 0;
         }
     }
-    gt_numbers_release(&means);
-    return status;
 }
 
 static bool is_slow_step(const struct job *job, const struct step_kernels *kernels, uint32_t node, double least)
@@ -180,7 +192,7 @@ static bool is_slow_step(const struct job *job, const struct step_kernels *kerne
  * without memory. */
 static struct gt_rank_figures *in_slow_steps(const struct job *job, uint32_t node, size_t *slow)
 {
-    struct gt_rank_figures *ranks = malloc((job->ranks + 1) * sizeof *ranks);
+    struct gt_rank_figures *ranks = gt_query_memory(job->findings->input->query, job->ranks, sizeof *ranks);
     struct least least = {0};
     *slow = 0;
     for (size_t i = 0; i < job->steps.count; i++)
@@ -218,24 +230,25 @@ static const char *waits_in(const struct job *job, size_t rank, char *text, size
     return text;
 }
 
-/* The cause that is the most of a rank's whole time. `ranks` are those of the job, or with the kernels of some steps. */
+/* The cause that is the most of a rank's whole time. `ranks` are those of the job, or with the kernels of some
+ * steps. */
 static bool write_greatest_cause(const struct job *job, const struct gt_rank_figures *ranks, size_t rank,
-                                 const char *when, char *text, size_t size, struct gt_attributed *blame)
+                                 const char *when, char *text, size_t size, struct gt_attributed *attributed)
 {
     bool found = false;
-    double most = TELLING, own, others;
+    double most = MIN_PERCENT, own, others;
     char words[320];
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         enum gt_rank_figure figure = causes[i].figure;
         double excess = excess_of(ranks, job->ranks, rank, figure, &own, &others), whole = ranks[rank].whole;
         double more = (own - others) * (double)ranks[rank].kernels;
         double share = figure == GT_RANK_KERNEL ? gt_percent(more, whole) : excess;
-        if (!(excess >= TELLING) || !(share >= most))
+        if (!(excess >= MIN_PERCENT) || !(share >= most))
             continue;
         most = share;
         found = true;
-        blame->cause = causes[i].loss;
-        blame->ns = (own - others) / (double)ranks[rank].gpus;
+        attributed->cause = causes[i].loss;
+        attributed->ns = (own - others) / (double)ranks[rank].gpus;
         if (figure == GT_RANK_KERNEL)
             snprintf(text, size, causes[i].sentence, when, excess, GT_TIME_WORDS(own), GT_TIME_WORDS(others));
         else if (figure == GT_RANK_HOST)
@@ -249,74 +262,56 @@ static bool write_greatest_cause(const struct job *job, const struct gt_rank_fig
 
 /* Kernels that are slow in some steps are compared in these steps. */
 static bool write_cause(const struct job *job, const struct straggler *straggler, size_t rank, char *text, size_t size,
-                        struct gt_attributed *blame)
+                        struct gt_attributed *attributed)
 {
     if (!straggler->has_steps || straggler->late == straggler->steps)
-        return write_greatest_cause(job, job->rank, rank, "", text, size, blame);
+        return write_greatest_cause(job, job->rank, rank, "", text, size, attributed);
     char when[80] = "";
     size_t slow;
     struct gt_rank_figures *ranks = in_slow_steps(job, job->rank[rank].node, &slow);
-    if (!ranks)
-        job->findings->status = -ENOMEM;
     if (slow < straggler->late)
         snprintf(when, sizeof when, "in %zu of %zu steps ", slow, straggler->steps);
     else if (!is_in_each_step(straggler))
         snprintf(when, sizeof when, "in these steps ");
-    bool found = ranks && write_greatest_cause(job, ranks, rank, when, text, size, blame);
-    free(ranks);
-    return found;
+    return ranks && write_greatest_cause(job, ranks, rank, when, text, size, attributed);
 }
 
 /* ---- a rank without GPUs: which of the host's operators and ranges takes longer than on the others ---- */
 
-/* Keys: name (a string), node. */
-static int list_host(const struct job *job, struct gt_spans *spans)
+static bool is_host_work(const struct gt_analysis_input *input, size_t event)
 {
-    const struct gt_analysis_input *input = job->findings->input;
-    const struct gt_trace_events *events = &input->trace->events;
-    int status = 0;
-    for (size_t i = 0; i < events->count && status >= 0; i++) {
-        enum gt_work work = gt_analysis_work(input, i);
-        const char *name = gt_trace_text(input->trace, events->name[i]);
-        if ((work == GT_WORK_OPERATOR || work == GT_WORK_ANNOTATION) && gt_trace_lasts(input->trace, i) &&
-            !gt_is_profiler_step(name))
-            status = gt_spans_add_event(spans, input->trace, i,
-                                        GT_SPAN_KEY(events->name[i], gt_analysis_node(input, i)));
-    }
-    gt_spans_sort(spans);
-    gt_spans_unite(spans, 2);
-    return status;
+    enum gt_work work = gt_analysis_work(input, event);
+    return (work == GT_WORK_OPERATOR || work == GT_WORK_ANNOTATION) && gt_trace_lasts(input->trace, event) &&
+           !gt_is_profiler_step(gt_trace_text(input->trace, input->trace->events.name[event]));
 }
 
 struct host_work {
-    uint32_t name;
-    size_t event;       /* one of them */
-    double own, others; /* ns; others: the median */
+    uint32_t name, event; /* event: one of them */
+    double own, others;   /* ns; others: the median */
 };
 
-/* Spans from..to are of one name. */
-static int compare_work(const struct job *job, const struct gt_spans *spans, size_t from, size_t to, uint32_t node,
-                        struct host_work *ret)
+/* Rows from..to are of one name. */
+static struct host_work compare_work(struct job *job, const struct gt_rows *sums, size_t from, size_t to, uint32_t node)
 {
-    struct gt_numbers others = {0};
-    int status = 0;
-    *ret = (struct host_work){spans->span[from].key[0], spans->span[from].event, 0, 0};
-    for (size_t i = 0; i < job->ranks && status >= 0; i++) {
+    const uint32_t *of = gt_rows_keys(sums, "node");
+    const int64_t *total = gt_rows_wholes(sums, "total");
+    struct host_work ret = {gt_rows_keys(sums, "name")[from], gt_rows_keys(sums, "event")[from], 0, 0};
+    clear_values(job);
+    for (size_t i = 0; i < job->ranks; i++) {
         double sum = 0;
         for (size_t j = from; j < to; j++)
-            if (spans->span[j].key[1] == job->rank[i].node)
-                sum += (double)(spans->span[j].end - spans->span[j].start);
+            sum += of[j] == job->rank[i].node ? (double)total[j] : 0;
         if (job->rank[i].node == node)
-            ret->own = sum;
+            ret.own = sum;
         else
-            status = gt_numbers_add(&others, sum);
+            add_value(job, sum);
     }
-    ret->others = gt_numbers_percentile(&others, 50);
-    gt_numbers_release(&others);
-    return status;
+    ret.others = median(job);
+    return ret;
 }
 
-/* What contains most of the difference is less telling than what it contains: the shortest that has nearly all of it counts. */
+/* What contains most of the difference is less telling than what it contains: the shortest that has nearly all of it
+ * counts. */
 static bool is_better(const struct host_work *work, const struct host_work *best)
 {
     const double nearly = 0.8;
@@ -325,85 +320,35 @@ static bool is_better(const struct host_work *work, const struct host_work *best
                          : excess >= nearly * most && work->own < best->own;
 }
 
-static bool write_host_cause(const struct job *job, size_t rank, double whole, char *text, size_t size,
-                             struct gt_attributed *blame)
+static bool write_host_cause(struct job *job, size_t rank, double whole, char *text, size_t size,
+                             struct gt_attributed *attributed)
 {
-    struct gt_spans spans = {0};
-    struct host_work best = {0}, work;
-    int status = list_host(job, &spans);
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
-        status = compare_work(job, &spans, from, to, job->rank[rank].node, &work);
+    const struct gt_analysis_input *input = job->findings->input;
+    struct gt_rows spans = gt_rows_of_events(input, is_host_work);
+    struct gt_rows events = gt_rows_group(&spans, "name", GT_AGGREGATES(GT_ARG_MIN("event", "event", "event")));
+    struct gt_rows sums = gt_rows_unite(&spans, "name node");
+    gt_rows_difference(&sums, "length", "end", "start");
+    sums = gt_rows_group(&sums, "name node", GT_AGGREGATES(GT_SUM("total", "length")));
+    gt_rows_join(&sums, &events, "name", "event");
+    struct host_work best = {0};
+    for (size_t from = 0, to; from < sums.count; from = to) {
+        to = gt_rows_run(&sums, "name", from);
+        struct host_work work = compare_work(job, &sums, from, to, job->rank[rank].node);
         if (work.own > work.others && is_better(&work, &best))
             best = work;
     }
-    gt_spans_release(&spans);
-    if (status < 0 || !(gt_percent(best.own - best.others, whole) >= TELLING))
+    if (!(gt_percent(best.own - best.others, whole) >= MIN_PERCENT))
         return false;
     snprintf(text, size, "%.100s takes %.0f %% of its time (%s), of the others' %.0f %%",
-             gt_trace_text(job->findings->input->trace, best.name), gt_percent(best.own, whole),
-             GT_TIME_WORDS(best.own), gt_percent(best.others, whole));
-    if (gt_loader_part(job->findings->input, best.event) != GT_LOADER_BATCH)
-        blame->cause = GT_CAUSE_LOADING;
-    blame->ns = best.own - best.others;
+             gt_analysis_text(input, best.name), gt_percent(best.own, whole), GT_TIME_WORDS(best.own),
+             gt_percent(best.others, whole));
+    if (gt_loader_part(input, best.event) != GT_LOADER_BATCH)
+        attributed->cause = GT_CAUSE_LOADING;
+    attributed->ns = best.own - best.others;
     return true;
 }
 
-/* ---- what waiting costs ---- */
-
-/* A collective of the host is hidden by operators. */
-static int add_operators(struct job *job)
-{
-    const struct gt_analysis_input *input = job->findings->input;
-    int status = 0;
-    for (size_t i = 0; i < input->trace->events.count && status >= 0; i++)
-        if (gt_analysis_work(input, i) == GT_WORK_OPERATOR && gt_trace_lasts(input->trace, i))
-            status = gt_spans_add_event(&job->compute, input->trace, i,
-                                        GT_SPAN_KEY(gt_analysis_node(input, i), GT_TRACE_NONE));
-    return status;
-}
-
-static int find_compute(struct job *job)
-{
-    size_t kept = 0;
-    int status = gt_gpu_all_spans(job->findings->input, &job->compute);
-    for (size_t i = 0; i < job->compute.count; i++) {
-        struct gt_keyed_span span = job->compute.span[i];
-        if (span.key[GT_GPU_USE] != GT_USE_COMPUTE)
-            continue;
-        span.key[GT_GPU_STREAM] = span.key[GT_GPU_USE] = 0;
-        job->compute.span[kept++] = span;
-    }
-    job->compute.count = kept;
-    status = status < 0 ? status : add_operators(job);
-    gt_spans_sort(&job->compute);
-    gt_spans_unite(&job->compute, 2);
-    return status;
-}
-
-/* A rank that computes meanwhile loses nothing by waiting. */
-static double exposed_wait(const struct job *job, const struct gt_collective *collective,
-                           const struct gt_arrival *arrival)
-{
-    int64_t wait = collective->last - arrival->start;
-    if (arrival->event == SIZE_MAX)
-        return (double)wait;
-    int64_t from = job->findings->input->trace->events.start[arrival->event];
-    const uint32_t key[] = {arrival->node, gt_arrival_device(job->findings->input, arrival)};
-    return (double)(wait - gt_arrival_computed(&job->compute, key, from, from + wait));
-}
-
 /* ---- how late a rank is in each step ---- */
-
-/* Compared with the median of the others; less than 0 where it is the one that waits. */
-struct late {
-    size_t rank, unit; /* unit: a step, or without steps a collective */
-    double ns;
-};
-
-struct lateness {
-    struct late *late;
-    size_t count;
-};
 
 static int by_start(const void *a, const void *b)
 {
@@ -411,12 +356,7 @@ static int by_start(const void *a, const void *b)
     return GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start));
 }
 
-static int by_unit(const void *a, const void *b)
-{
-    const struct late *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->rank, y->rank), GT_ORDER(x->unit, y->unit));
-}
-
+/* A step, or behind all steps a collective. */
 static size_t unit_of(const struct job *job, const struct gt_arrival *arrival, size_t collective)
 {
     const struct gt_spans *steps = &job->steps, *work = &job->work;
@@ -432,136 +372,120 @@ static size_t unit_of(const struct job *job, const struct gt_arrival *arrival, s
 }
 
 /* How far the rank that is blamed comes behind the others. */
-static int add_behind(struct job *job, size_t number, struct gt_numbers *waits)
+static void add_behind(struct job *job, size_t number)
 {
     const struct gt_collective *collective = &job->collectives->collective[number];
     size_t blamed = job->late.blamed[number];
-    int status = 0;
-    gt_numbers_clear(waits);
+    clear_values(job);
     if (blamed == SIZE_MAX || job->late.root[number] != number)
-        return 0;
-    for (size_t i = collective->from; i < collective->to && status >= 0; i++) {
+        return;
+    for (size_t i = collective->from; i < collective->to; i++) {
         const struct gt_arrival *arrival = &job->collectives->arrival[i];
         if (job->late.first[gt_late_rank_of(job->collectives, arrival)] != blamed)
-            status = gt_numbers_add(waits, (double)(collective->last - arrival->start));
+            add_value(job, (double)(collective->last - arrival->start));
     }
-    if (waits->count) {
+    if (job->values.count) {
         job->straggler[blamed].last++;
-        job->straggler[blamed].behind += gt_numbers_percentile(waits, 50);
+        job->straggler[blamed].behind += median(job);
     }
-    return status;
 }
 
-static int add_lateness(struct job *job, struct lateness *lateness, size_t number, struct gt_numbers *waits)
+/* How late each rank comes: less than 0 where it is the one that waits. A rank that computes meanwhile loses nothing by
+ * waiting. */
+static void add_lateness(struct job *job, size_t number, uint32_t *rank, uint32_t *unit, double *late)
 {
     const struct gt_collective *collective = &job->collectives->collective[number];
-    int status = 0;
-    size_t first = lateness->count;
-    gt_numbers_clear(waits);
-    for (size_t i = collective->from; i < collective->to && status >= 0; i++) {
+    const int64_t *computed = gt_rows_wholes(&job->arrivals, "computed_wait");
+    clear_values(job);
+    for (size_t i = collective->from; i < collective->to; i++) {
         const struct gt_arrival *arrival = &job->collectives->arrival[i];
-        double wait = gt_is_waited_in(collective) ? exposed_wait(job, collective, arrival) : 0;
-        lateness->late[lateness->count++] = (struct late){gt_late_rank_of(job->collectives, arrival),
-                                                          unit_of(job, arrival, number), wait};
-        status = gt_numbers_add(waits, wait);
+        rank[i] = (uint32_t)gt_late_rank_of(job->collectives, arrival);
+        unit[i] = (uint32_t)unit_of(job, arrival, number);
+        late[i] = gt_is_waited_in(collective) ? (double)(collective->last - arrival->start - computed[i]) : 0;
+        add_value(job, late[i]);
     }
-    gt_numbers_percentile(waits, 50); /* sorts them */
-    for (size_t i = first; i < lateness->count && status >= 0; i++)
-        lateness->late[i].ns = gt_median_of_others(waits, lateness->late[i].ns) - lateness->late[i].ns;
-    return status;
+    median(job);
+    for (size_t i = collective->from; i < collective->to; i++)
+        late[i] = gt_median_of_others(&job->values, late[i]) - late[i];
 }
 
 /* The median of what the others save. */
-static int find_cost(struct job *job, size_t first, bool *is_left_out)
+static double cost_of(struct job *job, size_t first)
 {
-    struct gt_numbers saved = {0};
-    int status = 0;
-    for (size_t i = 0; i < job->collectives->ranks; i++)
-        is_left_out[i] = job->late.first[i] == first;
-    const double *ns = gt_replay(&job->replay, GT_REPLAY_WITHOUT, is_left_out);
-    for (size_t i = 0; i < job->collectives->ranks && status >= 0; i++)
-        if (!is_left_out[i])
-            status = gt_numbers_add(&saved, ns[i]);
-    job->straggler[first].cost = saved.count ? gt_numbers_percentile(&saved, 50) : 0;
-    gt_numbers_release(&saved);
-    return status;
+    size_t ranks = job->collectives->ranks;
+    for (size_t i = 0; i < ranks; i++)
+        job->is_left_out[i] = job->late.first[i] == first;
+    const double *ns = gt_replay(&job->replay, GT_REPLAY_WITHOUT, job->is_left_out);
+    clear_values(job);
+    for (size_t i = 0; i < ranks; i++)
+        if (!job->is_left_out[i])
+            add_value(job, ns[i]);
+    return job->values.count ? median(job) : 0;
 }
 
-static int find_costs(struct job *job)
+/* Finds in which steps, or without steps in which collectives, each rank is late. */
+static void judge_lateness(struct job *job)
 {
-    bool *is_left_out = calloc(job->collectives->ranks + 1, sizeof *is_left_out);
-    int status = is_left_out ? 0 : -ENOMEM;
-    for (size_t i = 0; i < job->collectives->ranks && status >= 0; i++)
-        if (job->straggler[i].last)
-            status = find_cost(job, i, is_left_out);
-    free(is_left_out);
-    return status;
-}
-
-/* Makes one lateness for each rank and unit. */
-static void sum_units(struct lateness *lateness)
-{
-    size_t kept = 0;
-    GT_SORT(lateness->late, lateness->count, by_unit);
-    for (size_t i = 0; i < lateness->count; i++)
-        if (kept && by_unit(&lateness->late[kept - 1], &lateness->late[i]) == 0)
-            lateness->late[kept - 1].ns += lateness->late[i].ns;
-        else
-            lateness->late[kept++] = lateness->late[i];
-    lateness->count = kept;
-}
-
-static void judge_lateness(struct job *job, struct lateness *lateness)
-{
-    sum_units(lateness);
-    for (size_t from = 0, to; from < lateness->count; from = to) {
-        size_t rank = lateness->late[from].rank;
-        struct straggler *straggler = &job->straggler[rank];
-        for (to = from; to < lateness->count && lateness->late[to].rank == rank;)
-            to++;
+    struct gt_rows units = gt_rows_group(&job->arrivals, "rank unit", GT_AGGREGATES(GT_SUM("late", "late")));
+    const uint32_t *rank = gt_rows_keys(&units, "rank"), *unit = gt_rows_keys(&units, "unit");
+    const double *late = gt_rows_reals(&units, "late");
+    for (size_t from = 0, to; from < units.count; from = to) {
+        struct straggler *straggler = &job->straggler[rank[from]];
         struct least of_rank = {0};
+        to = gt_rows_run(&units, "rank", from);
         for (size_t i = from; i < to; i++)
-            least_add(&of_rank, lateness->late[i].ns);
+            least_add(&of_rank, late[i]);
         double least = least_of(&of_rank);
         straggler->steps = to - from;
         for (size_t i = from; i < to; i++) {
-            size_t unit = lateness->late[i].unit;
-            bool is_late = lateness->late[i].ns >= least;
+            bool is_late = late[i] >= least;
             straggler->late += is_late;
-            straggler->has_steps |= unit <= job->steps.count;
-            if (unit && unit <= job->steps.count &&
-                job->steps.span[unit - 1].key[0] == job->collectives->rank[rank].node)
-                job->is_late[unit - 1] = is_late;
+            straggler->has_steps |= unit[i] <= job->steps.count;
+            if (unit[i] && unit[i] <= job->steps.count &&
+                job->steps.span[unit[i] - 1].key[0] == job->collectives->rank[rank[i]].node)
+                job->is_late[unit[i] - 1] = is_late;
         }
     }
 }
 
-static int find_stragglers(struct job *job)
+static void *zeroed(const struct job *job, size_t count, size_t size)
 {
+    void *memory = gt_query_memory(job->findings->input->query, count, size);
+    return memory ? memset(memory, 0, count * size) : NULL;
+}
+
+static void find_stragglers(struct job *job)
+{
+    const struct gt_analysis_input *input = job->findings->input;
     const struct gt_collectives *all = job->collectives;
-    struct gt_numbers waits = {0};
-    size_t arrivals = all->collective[all->count - 1].to + 1;
-    struct lateness lateness = {.late = malloc(arrivals * sizeof *lateness.late)};
-    job->straggler = calloc(all->ranks + 1, sizeof *job->straggler);
-    int status = job->straggler && lateness.late ? find_compute(job) : -ENOMEM;
-    status = status < 0 ? status : gt_gpu_all_spans(job->findings->input, &job->work);
-    status = status < 0 ? status : gt_gpu_launches(job->findings->input, &job->work, &job->call);
-    status = status < 0 ? status : gt_step_spans(job->findings->input, &job->steps);
+    size_t arrivals = all->collective[all->count - 1].to;
+    int status = gt_gpu_all_spans(input, &job->work);
+    status = status < 0 ? status : gt_gpu_launches(input, &job->work, &job->call);
+    status = status < 0 ? status : gt_step_spans(input, &job->steps);
+    if (status < 0)
+        gt_query_fail(input->query, status);
     gt_spans_sort_by(&job->steps, by_start);
-    job->is_late = calloc(job->steps.count + 1, sizeof *job->is_late);
-    status = status < 0 || job->is_late ? status : -ENOMEM;
-    status = status < 0 ? status : measure_kernels(job);
-    for (size_t i = 0; i < all->count && status >= 0; i++) {
-        status = add_lateness(job, &lateness, i, &waits);
-        status = status < 0 ? status : add_behind(job, i, &waits);
+    job->arrivals = gt_arrival_rows(input, all);
+    uint32_t *rank = gt_rows_add_keys(&job->arrivals, "rank", NULL),
+             *unit = gt_rows_add_keys(&job->arrivals, "unit", NULL);
+    double *late = gt_rows_add_reals(&job->arrivals, "late");
+    job->straggler = zeroed(job, all->ranks, sizeof *job->straggler);
+    job->is_left_out = zeroed(job, all->ranks, sizeof *job->is_left_out);
+    job->is_late = zeroed(job, job->steps.count, sizeof *job->is_late);
+    job->kernels = zeroed(job, job->steps.count, sizeof *job->kernels);
+    job->values.value = zeroed(job, arrivals + job->steps.count + job->ranks + all->ranks, sizeof *job->values.value);
+    if (!job->values.value)
+        return;
+    measure_kernels(job);
+    for (size_t i = 0; i < all->count; i++) {
+        add_lateness(job, i, rank, unit, late);
+        add_behind(job, i);
     }
-    if (status >= 0)
-        judge_lateness(job, &lateness);
-    status = status < 0 ? status : gt_replay_open(&job->replay, job->findings->input, all, &job->compute);
-    status = status < 0 ? status : find_costs(job);
-    gt_numbers_release(&waits);
-    free(lateness.late);
-    return status;
+    judge_lateness(job);
+    gt_replay_open(&job->replay, input, all, &job->arrivals, &job->work, job->call);
+    for (size_t i = 0; i < all->ranks && gt_query_status(input->query) >= 0; i++)
+        if (job->straggler[i].last)
+            job->straggler[i].cost = cost_of(job, i);
 }
 
 /* ---- sentences ---- */
@@ -587,14 +511,14 @@ static size_t figures_of(const struct job *job, size_t rank)
 
 /* Ranks that Horovod alone tells of have no figures of their own, those without GPUs none but of their steps. */
 static bool find_cause(struct job *job, size_t rank, double whole, const struct straggler *straggler, char *text,
-                       size_t size, struct gt_attributed *blame)
+                       size_t size, struct gt_attributed *attributed)
 {
     size_t at = figures_of(job, rank);
-    *blame = (struct gt_attributed){GT_CAUSE_OTHER, job->collectives->rank[rank].node, 0};
+    *attributed = (struct gt_attributed){GT_CAUSE_OTHER, job->collectives->rank[rank].node, 0};
     if (at == job->ranks || (!job->rank[at].has_gpu && !is_steady(straggler)))
         return false;
-    return job->rank[at].has_gpu ? write_cause(job, straggler, at, text, size, blame)
-                                 : write_host_cause(job, at, whole, text, size, blame);
+    return job->rank[at].has_gpu ? write_cause(job, straggler, at, text, size, attributed)
+                                 : write_host_cause(job, at, whole, text, size, attributed);
 }
 
 /* Returns true where the ranks that are late together are all ranks of one host, and there are others. */
@@ -641,19 +565,20 @@ static size_t write_late(const struct job *job, size_t first, bool is_rank, stru
 }
 
 /* Each of those that are late together is late for a reason of its own, though mostly the same. */
-static void put_blames(struct job *job, size_t first, double whole)
+static void attribute_late(struct job *job, size_t first, double whole)
 {
     char text[400];
-    struct gt_attributed blame;
+    struct gt_attributed attributed;
     for (size_t i = first; i < job->collectives->ranks; i++)
         if (job->late.first[i] == first) {
-            find_cause(job, i, whole, &job->straggler[first], text, sizeof text, &blame);
-            gt_attribute_time(job->findings, blame);
+            find_cause(job, i, whole, &job->straggler[first], text, sizeof text, &attributed);
+            gt_attribute_time(job->findings, attributed);
         }
 }
 
 /* The table of collectives counts those to which it comes last alone; the sentence is of as many. */
-static void tell(struct job *job, size_t first, double whole, bool has_steps, const char *cause, enum gt_cause kind)
+static void add_late_ranks(struct job *job, size_t first, double whole, bool has_steps, const char *cause,
+                           enum gt_cause kind)
 {
     struct straggler *straggler = &job->straggler[first];
     const struct gt_rank_clock *rank = &job->collectives->rank[first];
@@ -661,7 +586,7 @@ static void tell(struct job *job, size_t first, double whole, bool has_steps, co
     size_t at = figures_of(job, first), last = straggler->last;
     bool is_rank = at < job->ranks;
     double cost = straggler->cost, behind = straggler->behind;
-    struct gt_saving gain = is_rank ? gt_saving_on(job->findings, GT_TRACE_NONE, cost) : gt_saving_of(cost, whole);
+    struct gt_saving saving = is_rank ? gt_saving_on(job->findings, GT_TRACE_NONE, cost) : gt_saving_of(cost, whole);
     struct gt_buffer ranks = {0};
     size_t count = write_late(job, first, is_rank, &ranks);
     if (count == 1 && rank->latest) {
@@ -669,7 +594,7 @@ static void tell(struct job *job, size_t first, double whole, bool has_steps, co
         behind = rank->kept_waiting;
     }
     struct gt_finding *finding = gt_finding_add(
-        job->findings, GT_RULE_LATE_RANKS, GT_IN_JOB, gain,
+        job->findings, GT_RULE_LATE_RANKS, GT_IN_JOB, saving,
         "%s the others wait %.1f %% of %s: %s last to %zu of %zu collectives, there on average %s "
         "behind the median of the others; %s%s%s%s",
         ranks.data, gt_saving_of(cost, whole).percent, write_when(straggler, has_steps, when, sizeof when),
@@ -680,22 +605,20 @@ static void tell(struct job *job, size_t first, double whole, bool has_steps, co
     if (finding) {
         finding->cause = kind;
         finding->cause_node = rank->node;
-        put_blames(job, first, whole);
+        attribute_late(job, first, whole);
     }
     gt_buffer_release(&ranks);
 }
 
-/* Ranks that come last together stand out if they cost at least 1.5 times what a rank that is not one of them mostly does. */
-static int stands_out(const struct job *job, size_t first)
+/* Ranks that come last together stand out if they cost at least 1.5 times what a rank that is not one of them mostly
+ * does. */
+static bool stands_out(struct job *job, size_t first)
 {
-    struct gt_numbers others = {0};
-    int status = 0;
-    for (size_t i = 0; i < job->collectives->ranks && status >= 0; i++)
+    clear_values(job);
+    for (size_t i = 0; i < job->collectives->ranks; i++)
         if (job->late.first[i] != first)
-            status = gt_numbers_add(&others, job->straggler[job->late.first[i]].cost);
-    double median = gt_numbers_percentile(&others, 50);
-    gt_numbers_release(&others);
-    return status < 0 ? status : !(job->straggler[first].cost < 1.5 * median);
+            add_value(job, job->straggler[job->late.first[i]].cost);
+    return !(job->straggler[first].cost < 1.5 * median(job));
 }
 
 static void judge_rank(struct job *job, size_t number)
@@ -708,19 +631,17 @@ static void judge_rank(struct job *job, size_t number)
         return;
     bool has_steps = is_rank && job->rank[at].steps;
     double whole = has_steps ? job->rank[at].step_total : is_known ? job->rank[at].whole : job->whole;
-    struct gt_attributed blame;
-    bool is_told = find_cause(job, number, whole, straggler, cause, sizeof cause, &blame);
-    bool is_pooled = !is_steady(straggler) && !is_told;
-    int status = is_pooled ? 0 : stands_out(job, number);
-    job->findings->status = status < 0 ? status : job->findings->status;
-    if (status > 0)
-        tell(job, number, whole, has_steps, cause, blame.cause);
+    struct gt_attributed attributed;
+    bool is_known_cause = find_cause(job, number, whole, straggler, cause, sizeof cause, &attributed);
+    bool is_pooled = !is_steady(straggler) && !is_known_cause;
+    if (!is_pooled && stands_out(job, number))
+        add_late_ranks(job, number, whole, has_steps, cause, attributed.cause);
     for (size_t i = number; i < job->collectives->ranks && is_pooled; i++)
         job->straggler[i].is_pooled |= job->late.first[i] == number;
 }
 
-/* Ranks that are late in a few steps, for no known reason, are one matter. If one of them is late in most steps, they take turns:
- * the work is uneven. */
+/* Ranks that are late in a few steps, for no known reason, are one matter. If one of them is late in most steps, they
+ * take turns: the work is uneven. */
 static void judge_pool(struct job *job)
 {
     enum { SHOWN = 3, HALF = 2 };
@@ -741,32 +662,32 @@ static void judge_pool(struct job *job)
     }
     if (count > SHOWN)
         gt_buffer_printf(&ranks, ", %zu other%s", count - SHOWN, count - SHOWN == 1 ? "" : "s");
-    struct gt_saving gain = job->ranks ? gt_saving_on(job->findings, GT_TRACE_NONE, cost)
-                                       : gt_saving_of(cost, job->whole);
-    bool told = count && HALF * few <= steps && ranks.data &&
-                gt_finding_add(
-                    job->findings, GT_RULE_POOLED_LATE, GT_IN_JOB, gain,
-                    "a few long steps: for %.0f %% of the time ranks wait for one that is late in few steps or "
-                    "collectives alone (mostly %s), and as early as the others in most: no rank is slow, look for what "
-                    "else ran on the hosts then",
-                    gain.percent, ranks.data);
+    struct gt_saving saving = job->ranks ? gt_saving_on(job->findings, GT_TRACE_NONE, cost)
+                                         : gt_saving_of(cost, job->whole);
+    bool is_named =
+        count && HALF * few <= steps && ranks.data &&
+        gt_finding_add(
+            job->findings, GT_RULE_POOLED_LATE, GT_IN_JOB, saving,
+            "a few long steps: for %.0f %% of the time ranks wait for one that is late in few steps or "
+            "collectives alone (mostly %s), and as early as the others in most: no rank is slow, look for what "
+            "else ran on the hosts then",
+            saving.percent, ranks.data);
     for (size_t i = 0; i < job->collectives->ranks; i++)
-        job->straggler[i].is_named |= told && job->straggler[i].is_pooled;
+        job->straggler[i].is_named |= is_named && job->straggler[i].is_pooled;
     gt_buffer_release(&ranks);
 }
 
 /* ---- what of the communication is waiting for those who are named ---- */
 
 /* What a rank saves if it waits for no other. Each device that takes part is listed. */
-static int find_awaited(struct job *job, struct gt_spans *awaited)
+static void find_awaited(struct job *job)
 {
+    struct gt_spans *awaited = &job->findings->awaited;
     const double *saved = gt_replay(&job->replay, GT_REPLAY_ALONE, NULL);
-    size_t arrivals = job->collectives->collective[job->collectives->count - 1].to;
-    int status = 0;
-    for (size_t i = 0; i < arrivals && status >= 0; i++) {
+    for (size_t i = 0; i < job->replay.parts && job->findings->status >= 0; i++) {
         const struct gt_arrival *arrival = &job->collectives->arrival[i];
         if (arrival->event != SIZE_MAX)
-            status = gt_spans_add(
+            job->findings->status = gt_spans_add(
                 awaited, (struct gt_keyed_span){{arrival->node, gt_arrival_device(job->findings->input, arrival)},
                                                 0,
                                                 (int64_t)saved[gt_late_rank_of(job->collectives, arrival)],
@@ -774,7 +695,6 @@ static int find_awaited(struct job *job, struct gt_spans *awaited)
     }
     gt_spans_sort(awaited);
     gt_spans_unite(awaited, 2);
-    return status;
 }
 
 static double mean_saved(struct job *job, enum gt_replay_kind kind, const bool *is_left_out)
@@ -789,24 +709,19 @@ static double mean_saved(struct job *job, enum gt_replay_kind kind, const bool *
 /* Saved if all ranks that are not named came at their mean. */
 static void judge_uneven(struct job *job)
 {
-    bool is_any_named = false, *is_named = calloc(job->collectives->ranks + 1, sizeof *is_named);
-    if (!is_named) {
-        job->findings->status = -ENOMEM;
-        return;
-    }
+    bool is_any_named = false, *is_named = job->is_left_out;
     for (size_t i = 0; i < job->collectives->ranks; i++) {
         is_named[i] = job->straggler[job->late.first[i]].is_named;
         is_any_named |= is_named[i];
     }
     double saved = mean_saved(job, GT_REPLAY_EVEN, is_named) - mean_saved(job, GT_REPLAY_WITHOUT, is_named);
-    struct gt_saving gain = job->ranks ? gt_saving_on(job->findings, GT_TRACE_NONE, saved)
-                                       : gt_saving_of(saved, job->whole);
+    struct gt_saving saving = job->ranks ? gt_saving_on(job->findings, GT_TRACE_NONE, saved)
+                                         : gt_saving_of(saved, job->whole);
     gt_finding_add(
-        job->findings, GT_RULE_UNEVEN, GT_IN_JOB, gain,
+        job->findings, GT_RULE_UNEVEN, GT_IN_JOB, saving,
         "ranks wait in collectives for ranks that come later, and no %srank stands out: work that is shared out "
         "evenly in each step saves %.1f %% of the time (lengths of samples, sizes of batches)",
-        is_any_named ? "other " : "", gain.percent);
-    free(is_named);
+        is_any_named ? "other " : "", saving.percent);
 }
 
 static double time_of(const struct gt_collectives *collectives)
@@ -819,37 +734,35 @@ static double time_of(const struct gt_collectives *collectives)
     return first < last ? (double)(last - first) : NAN;
 }
 
+static void judge_arrivals(struct job *job)
+{
+    struct gt_query *query = job->findings->input->query;
+    job->late = gt_late_ranks_find(query, job->collectives);
+    if (gt_query_status(query) >= 0)
+        find_stragglers(job);
+    job->whole = time_of(job->collectives);
+    if (gt_query_status(query) < 0)
+        return;
+    for (size_t i = 0; i < job->collectives->ranks; i++)
+        judge_rank(job, i);
+    judge_pool(job);
+    find_awaited(job);
+    judge_uneven(job);
+}
+
 bool gt_rules_arrivals(struct gt_findings *findings, bool *any_in_common)
 {
     struct job job = {.findings = findings, .rank = findings->rank, .ranks = findings->ranks};
-    int status = gt_collectives_find(findings->input, GT_RULE_COLLECTIVES, &job.collectives);
+    findings->status = gt_collectives_find(findings->input, GT_RULE_COLLECTIVES, &job.collectives);
     findings->absent = gt_collectives_absent(job.collectives, &findings->absent_of);
     bool any = false;
     for (size_t i = 0; i < job.collectives->count; i++)
         any |= gt_is_waited_in(&job.collectives->collective[i]);
-    if (status >= 0 && any)
-        status = gt_late_ranks_find(job.collectives, &job.late);
-    if (status >= 0 && any)
-        status = find_stragglers(&job);
-    findings->status = status;
     *any_in_common = job.collectives->count > 0;
-    job.whole = time_of(job.collectives);
-    for (size_t i = 0; i < job.collectives->ranks && any && status >= 0; i++)
-        judge_rank(&job, i);
     if (any && findings->status >= 0)
-        judge_pool(&job);
-    if (any && findings->status >= 0)
-        findings->status = find_awaited(&job, &findings->awaited);
-    if (any && findings->status >= 0)
-        judge_uneven(&job);
-    gt_replay_close(&job.replay);
-    free(job.straggler);
-    free(job.is_late);
+        judge_arrivals(&job);
     free(job.call);
-    free(job.kernels);
     gt_spans_release(&job.work);
     gt_spans_release(&job.steps);
-    gt_late_ranks_release(&job.late);
-    gt_spans_release(&job.compute);
     return any;
 }

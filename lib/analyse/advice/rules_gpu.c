@@ -338,12 +338,6 @@ void gt_rules_memory(struct gt_findings *findings)
 
 /* ---- ranks that others wait for ---- */
 
-struct rank {
-    size_t slowest;
-    double late; /* ns over the median of the other ranks, summed over steps: less than 0 where it is mostly faster */
-    struct gt_numbers lateness; /* of each step */
-};
-
 /* The median of sorted values but for one. */
 double gt_median_of_others(const struct gt_numbers *sorted, double own)
 {
@@ -351,65 +345,64 @@ double gt_median_of_others(const struct gt_numbers *sorted, double own)
     return (sorted->value[low + (sorted->value[low] >= own)] + sorted->value[high + (sorted->value[high] >= own)]) / 2;
 }
 
-static int compare_step(const struct gt_spans *steps, size_t from, size_t to, struct rank *rank,
-                        struct gt_numbers *lengths)
+/* Adds how late each rank is in a step, in ns over the median of the others, and which is the slowest: columns late
+ * slowest of rows by mode and step. Returns the length of all steps of several ranks, and their number. */
+static double compare_steps(struct gt_rows *steps, size_t *count)
 {
-    int status = gt_list_lengths(lengths, steps, from, to, 1);
-    gt_numbers_percentile(lengths, 50); /* sorts them */
-    for (size_t i = from; i < to && status >= 0; i++) {
-        double length = (double)(steps->span[i].end - steps->span[i].start);
-        double late = length - gt_median_of_others(lengths, length);
-        rank[steps->span[i].key[2]].late += late;
-        status = gt_numbers_add(&rank[steps->span[i].key[2]].lateness, late);
+    double *late = gt_rows_add_reals(steps, "late"), whole = 0;
+    int64_t *slowest = gt_rows_add_wholes(steps, "slowest"), *length = gt_rows_wholes(steps, "length");
+    struct gt_numbers lengths = {.value = gt_query_memory(steps->query, steps->count, sizeof *lengths.value)};
+    for (size_t from = 0, to; from < steps->count && lengths.value; from = to) {
+        size_t longest = from;
+        to = gt_rows_run(steps, "mode step", from);
+        lengths.count = to - from;
+        lengths.is_sorted = false;
+        for (size_t i = from; i < to; i++) {
+            lengths.value[i - from] = (double)length[i];
+            longest = length[i] > length[longest] ? i : longest;
+        }
+        gt_numbers_percentile(&lengths, 50); /* sorts them */
+        for (size_t i = from; i < to; i++)
+            late[i] = lengths.count < 2 ? NAN : (double)length[i] - gt_median_of_others(&lengths, (double)length[i]);
+        slowest[longest] = 1;
+        whole += lengths.count < 2 ? 0 : (double)length[longest];
+        *count += lengths.count > 1;
     }
-    return status;
-}
-
-/* Is a rank late in most steps, by a good part of what that costs in all? */
-static bool is_steady(struct gt_numbers *lateness, double cost)
-{
-    enum { PART = 4 };
-    return PART * gt_numbers_percentile(lateness, 50) * (double)lateness->count >= cost;
+    return whole;
 }
 
 static void judge_steps(struct gt_findings *findings)
 {
-    struct gt_spans steps = {0};
-    struct gt_numbers lengths = {0};
-    size_t places = findings->input->trace->strings.count, count = 0;
-    struct rank *rank = calloc(places + 1, sizeof *rank);
-    double whole = 0;
-    findings->status = rank ? gt_skewed_steps(findings->input, &steps) : -ENOMEM;
-    for (size_t from = 0, to = 0; findings->status >= 0 && gt_spans_next(&steps, 2, &from, &to);) {
-        struct gt_skew skew = gt_step_skew(&steps, from, to);
-        if (skew.nodes < 2)
-            continue;
-        findings->status = compare_step(&steps, from, to, rank, &lengths);
-        rank[skew.slowest].slowest++;
-        whole += (double)(skew.shortest + skew.length);
-        count++;
-    }
-    for (uint32_t i = 0; i < places && findings->status >= 0; i++) {
-        const char *node = gt_analysis_text(findings->input, i);
-        struct gt_saving saving = gt_saving_on(findings, i, rank[i].late);
-        if (is_steady(&rank[i].lateness, rank[i].late))
+    enum { PART = 4 };
+    struct gt_rows steps = gt_view_steps(findings->input);
+    size_t count = 0;
+    gt_rows_sort(&steps, "mode step node");
+    double whole = compare_steps(&steps, &count);
+    steps = gt_rows_above(&steps, "late", -INFINITY);
+    gt_rows_sort(&steps, "node");
+    for (size_t from = 0, to; from < steps.count; from = to) {
+        uint32_t node = gt_rows_keys(&steps, "node")[from];
+        size_t slowest = 0;
+        double late = 0;
+        to = gt_rows_run(&steps, "node", from);
+        struct gt_numbers lateness = {.value = gt_rows_reals(&steps, "late") + from, .count = to - from};
+        for (size_t i = from; i < to; i++) {
+            late += lateness.value[i - from];
+            slowest += (size_t)gt_rows_wholes(&steps, "slowest")[i];
+        }
+        const char *name = gt_analysis_text(findings->input, node);
+        struct gt_saving saving = gt_saving_on(findings, node, late);
+        if (PART * gt_numbers_percentile(&lateness, 50) * (double)lateness.count >= late) /* in most steps */
             gt_finding_add(
                 findings, GT_RULE_SLOW_STEPS, GT_IN_JOB, saving,
                 "%s is the slowest in %zu of %zu steps, and a step of it takes %s longer than the median of the others (%.0f %% of all step time): compare its host, its data and its GPU's clock",
-                node, rank[i].slowest, count, GT_TIME_WORDS(rank[i].late / (double)count),
-                gt_percent(rank[i].late, whole));
-        else if (rank[i].late > 0)
+                name, slowest, count, GT_TIME_WORDS(late / (double)count), gt_percent(late, whole));
+        else if (late > 0)
             gt_finding_add(
                 findings, GT_RULE_FEW_LONG_STEPS, GT_IN_JOB, saving,
                 "%s has a few long steps: %zu of %zu hold %d %% of what its steps take longer than the median of the others, %.0f %% of all step time; in most it is as fast: look for what else ran on its host then",
-                node, gt_numbers_few(&rank[i].lateness), rank[i].lateness.count, GT_FEW_HOLD,
-                gt_percent(rank[i].late, whole));
+                name, gt_numbers_few(&lateness), lateness.count, GT_FEW_HOLD, gt_percent(late, whole));
     }
-    for (size_t i = 0; rank && i < places; i++)
-        gt_numbers_release(&rank[i].lateness);
-    gt_numbers_release(&lengths);
-    free(rank);
-    gt_spans_release(&steps);
 }
 
 /* ---- collectives make all steps equally long; who comes last waits least in them ---- */

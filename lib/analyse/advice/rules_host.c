@@ -17,7 +17,8 @@
 
 /* ---- data loaders ---- */
 
-/* Returns how many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1 unknown. */
+/* Returns how many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1
+ * unknown. */
 static int workers_of(const struct gt_analysis_input *input, size_t event)
 {
     const struct gt_trace_argument *argument = gt_trace_argument(input->trace, event, GT_RULE_NUM_WORKERS);
@@ -412,7 +413,7 @@ static void judge_cpus(struct gt_findings *findings, const struct summaries *all
             gpus++;
         }
     }
-    double whole = (double)(end - begin);
+    double whole = cpus ? (double)(end - begin) : 0;
     if (cpus && gpus && cpu / (double)cpus >= 90 && lowest < 80)
         gt_finding_add(
             findings, GT_RULE_BUSY_CPUS, GT_ON_NODE(node), gt_saving_of((100 - lowest) / 100 * whole, whole),

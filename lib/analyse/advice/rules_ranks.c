@@ -1,5 +1,5 @@
-/* Rules over ranks: stages of a pipeline, traces that end early, and collectives that hang. Stages exchange data by sends and receives;
- * the one that computes longest sets the pace of all. */
+/* Rules over ranks: stages of a pipeline, traces that end early, and collectives that hang. Stages exchange data by
+ * sends and receives; the one that computes longest sets the pace of all. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ struct stage {
 static int find_slowest(const struct gt_findings *findings, struct stage *ret)
 {
     struct gt_numbers others = {0};
-    size_t at = gt_ranks_worst(findings->rank, findings->ranks, GT_RANK_COMPUTE);
+    size_t at = findings->worst[GT_RANK_COMPUTE];
     int status = 0;
     for (size_t i = 0; i < findings->ranks && at != SIZE_MAX && status >= 0; i++) {
         const struct gt_rank_figures *rank = &findings->rank[i];
@@ -74,7 +74,8 @@ static void write_cause(const struct gt_findings *findings, const struct gt_rank
                  (double)all / (double)(others ? others : 1));
 }
 
-/* What the others wait for it is no loss of their own: first what they wait in communication, then what they stand still. */
+/* What the others wait for it is no loss of their own: first what they wait in communication, then what they stand
+ * still. */
 static void attribute_waits(struct gt_findings *findings, const struct stage *slowest)
 {
     struct gt_rows work = gt_view_work(findings->input);
@@ -176,7 +177,7 @@ void gt_rules_ends(struct gt_findings *findings)
     }
 }
 
-/* ---- What dumps of NCCL's flight recorder tell of a job that hangs ---- */
+/* ---- a job that hangs, in dumps of NCCL's flight recorder ---- */
 
 enum { MOST = 100 }; /* characters of a list of ranks */
 

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "base/utf8.h"
+#include "query/rows.h"
 
 /* ---- numbers of processes and threads: by class of phase in SMDebug's order, and their own where they can ---- */
 
@@ -504,15 +505,34 @@ static void write_rest(struct gt_merged_trace *merged, struct gt_buffer *out, co
     ADD(out, "}");
 }
 
+/* An event of a pair is read when it ends: one around others of the same time comes behind these. Writes it before
+ * them, as readers take the first of equal intervals for the outer one. */
+static void put_before(struct gt_buffer *out, size_t at, size_t begin)
+{
+    struct gt_buffer inner = {0};
+    gt_buffer_append(&inner, out->data + at, begin - at);
+    if (!inner.failed) {
+        memmove(out->data + at, out->data + begin, out->length - begin);
+        memcpy(out->data + at + out->length - begin, inner.data, begin - at);
+    }
+    out->failed = inner.failed;
+    gt_buffer_release(&inner);
+}
+
 int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error)
 {
     struct gt_buffer *out = &merged->out;
     const struct gt_merged_lane *lane = &merged->lane[event->track];
+    struct gt_merged_equal *equal = &merged->equal;
+    bool is_equal = event->flag & GT_TRACE_PAIRED && equal->track == event->track && equal->start == event->start &&
+                    equal->duration == event->duration && equal->events == merged->events;
+    int status = is_equal ? 0 : gt_merged_end(merged, error);
+    if (status < 0)
+        return status;
     tell_process(merged, merged->trace->track[event->track].process);
     tell_thread(merged, event->track);
-    ADD(out, ",\n");
     size_t begin = out->length;
-    ADD(out, "{\"name\": ");
+    ADD(out, ",\n{\"name\": ");
     write_label(merged, out, event->written);
     ADD(out, ", \"ph\": \"");
     add(out, &event->phase, 1);
@@ -529,9 +549,13 @@ int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event 
     }
     write_rest(merged, out, event);
     if (event->item->has & GT_RAW_EVENT_MENDED && !out->failed)
-        mend(out, begin);
+        mend(out, begin + strlen(",\n"));
+    if (is_equal && !out->failed)
+        put_before(out, equal->at, begin);
     merged->events++;
-    return gt_merged_end(merged, error);
+    *equal = (struct gt_merged_equal){event->track, event->start, event->duration, is_equal ? equal->at : begin,
+                                      merged->events};
+    return 0;
 }
 
 /* ---- samples: a counter for each, and marks where GPUs had little to do ---- */
@@ -539,40 +563,16 @@ int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event 
 #define NEAR INT64_C(20000000) /* a mark tells the samples within 20 ms */
 static const char mark_name[] = "sys_metrics_bottlenecks";
 
-struct sample {
-    int64_t time;
-    double value;
-    uint32_t series;
-};
-
 struct counters {
     struct gt_merged_trace *merged;
-    uint32_t *order; /* of the wanted samples, by time and series: a recording may have many millions */
-    size_t count;
     char **key;   /* of each series; NULL: not wanted */
     int64_t *pid; /* of each series */
     int64_t mark_pid;
+    size_t count; /* wanted samples, by time and series */
+    const int64_t *time;
+    const double *value;
+    const uint32_t *series;
 };
-
-static int compare_samples(const void *a, const void *b, void *context)
-{
-    const struct gt_trace_samples *samples = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return GT_ORDER_BY(GT_ORDER(samples->time[x], samples->time[y]), GT_ORDER(samples->series[x], samples->series[y]),
-                       GT_ORDER(x, y));
-}
-
-static struct sample sample_at(const struct counters *counters, size_t number)
-{
-    const struct gt_trace_samples *samples = &counters->merged->trace->samples;
-    uint32_t at = counters->order[number];
-    return (struct sample){samples->time[at], samples->value[at], samples->series[at]};
-}
-
-static int64_t time_at(const struct counters *counters, size_t number)
-{
-    return counters->merged->trace->samples.time[counters->order[number]];
-}
 
 /* "gpu0_GPUUtilization_algo-1" */
 static char *key_of(const struct gt_trace *trace, const struct gt_trace_series *series)
@@ -611,20 +611,27 @@ static int name_series(struct counters *counters, const regex_t *wanted, struct 
     return 0;
 }
 
-static int collect(struct counters *counters)
+static void collect(struct counters *counters, struct gt_query *query)
 {
     const struct gt_trace_samples *samples = &counters->merged->trace->samples;
-    if (samples->count > UINT32_MAX)
-        return -EOVERFLOW;
-    counters->order = malloc((samples->count + 1) * sizeof *counters->order);
-    if (!counters->order)
-        return -ENOMEM;
-    for (size_t i = 0; i < samples->count; i++)
-        if (counters->key[samples->series[i]])
-            counters->order[counters->count++] = (uint32_t)i;
-    if (counters->count)
-        qsort_r(counters->order, counters->count, sizeof *counters->order, compare_samples, (void *)(uintptr_t)samples);
-    return 0;
+    struct gt_rows rows = gt_rows_new(query, samples->count);
+    int64_t *time = gt_rows_add_wholes(&rows, "time");
+    double *value = gt_rows_add_reals(&rows, "value");
+    uint32_t *series = gt_rows_add_keys(&rows, "series", NULL);
+    size_t count = 0;
+    for (size_t i = 0; i < rows.count; i++) {
+        if (!counters->key[samples->series[i]])
+            continue;
+        time[count] = samples->time[i];
+        value[count] = samples->value[i];
+        series[count++] = samples->series[i];
+    }
+    rows.count = count;
+    gt_rows_sort(&rows, "time series");
+    counters->count = rows.count;
+    counters->time = gt_rows_wholes(&rows, "time");
+    counters->value = gt_rows_reals(&rows, "value");
+    counters->series = gt_rows_keys(&rows, "series");
 }
 
 static void write_number(struct gt_buffer *out, double value)
@@ -646,16 +653,14 @@ static int write_counters(struct counters *counters, struct gt_error *error)
             write_process(merged, told, "System metrics", node, node, -1, NULL);
         }
     for (size_t i = 0; i < counters->count; i++) {
-        struct sample sample = sample_at(counters, i);
-        ADD(out, ",\n");
-        gt_buffer_text(out, "{\"name\": ");
-        gt_json_quote(out, counters->key[sample.series]);
-        gt_buffer_printf(out, ", \"ph\": \"C\", \"pid\": %" PRId64 ", \"ts\": ", counters->pid[sample.series]);
-        gt_merged_time(out, sample.time - merged->base);
+        gt_buffer_text(out, ",\n{\"name\": ");
+        gt_json_quote(out, counters->key[counters->series[i]]);
+        gt_buffer_printf(out, ", \"ph\": \"C\", \"pid\": %" PRId64 ", \"ts\": ", counters->pid[counters->series[i]]);
+        gt_merged_time(out, counters->time[i] - merged->base);
         gt_buffer_text(out, ", \"args\": {\"value\": ");
-        write_number(out, sample.value);
+        write_number(out, counters->value[i]);
         gt_buffer_text(out, "}}");
-        touch(merged, sample.time, sample.time);
+        touch(merged, counters->time[i], counters->time[i]);
         merged->counters++;
         int status = gt_merged_end(merged, error);
         if (status < 0)
@@ -665,13 +670,13 @@ static int write_counters(struct counters *counters, struct gt_error *error)
 }
 
 /* Use of the processors, not of the memory; percent. */
-static bool is_low(const struct counters *counters, const struct sample *sample)
+static bool is_low(const struct counters *counters, size_t sample)
 {
     const struct gt_trace *trace = counters->merged->trace;
-    const struct gt_trace_series *series = &trace->series[sample->series];
+    const struct gt_trace_series *series = &trace->series[counters->series[sample]];
     const char *dimension = gt_trace_text(trace, series->dimension);
-    double percent = strcmp(dimension, "GPUUtilization") == 0    ? sample->value
-                     : strcmp(dimension, "gpu_utilization") == 0 ? sample->value * 100
+    double percent = strcmp(dimension, "GPUUtilization") == 0    ? counters->value[sample]
+                     : strcmp(dimension, "gpu_utilization") == 0 ? counters->value[sample] * 100
                                                                  : 100;
     return strcmp(gt_trace_text(trace, series->type), "gpu") == 0 && percent < counters->merged->low_gpu;
 }
@@ -684,8 +689,8 @@ static void write_mark(struct counters *counters, size_t from, size_t to, int64_
     bool any = false;
     memset(nearest, 0, merged->trace->series_count * sizeof *nearest);
     for (size_t i = from; i < to; i++) {
-        size_t *best = &nearest[sample_at(counters, i).series];
-        if (!*best || llabs(time_at(counters, i) - time) < llabs(time_at(counters, *best - 1) - time))
+        size_t *best = &nearest[counters->series[i]];
+        if (!*best || llabs(counters->time[i] - time) < llabs(counters->time[*best - 1] - time))
             *best = i + 1;
     }
     ADD(out, ",\n");
@@ -699,7 +704,7 @@ static void write_mark(struct counters *counters, size_t from, size_t to, int64_
         gt_buffer_text(out, any ? ", " : "");
         gt_json_quote(out, counters->key[i]);
         gt_buffer_text(out, ": ");
-        write_number(out, sample_at(counters, nearest[i] - 1).value);
+        write_number(out, counters->value[nearest[i] - 1]);
         any = true;
     }
     gt_buffer_text(out, "}}");
@@ -714,15 +719,14 @@ static int write_marks(struct counters *counters, struct gt_error *error)
     int64_t last = INT64_MIN;
     int status = nearest ? 0 : gt_error_system(error, ENOMEM, "merging");
     for (size_t i = 0; i < counters->count && status >= 0; i++) {
-        struct sample sample = sample_at(counters, i);
-        int64_t time = sample.time;
-        if (!is_low(counters, &sample) || (last != INT64_MIN && time - last <= NEAR))
+        int64_t time = counters->time[i];
+        if (!is_low(counters, i) || (last != INT64_MIN && time - last <= NEAR))
             continue;
         if (last == INT64_MIN)
             write_process(merged, counters->mark_pid, mark_name, "", "", -1, NULL);
-        for (; from < counters->count && time_at(counters, from) < time - NEAR; from++)
+        for (; from < counters->count && counters->time[from] < time - NEAR; from++)
             ;
-        for (; to < counters->count && time_at(counters, to) <= time + NEAR; to++)
+        for (; to < counters->count && counters->time[to] <= time + NEAR; to++)
             ;
         write_mark(counters, from, to, time, nearest);
         last = time;
@@ -736,10 +740,13 @@ int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error)
 {
     struct counters counters = {.merged = merged};
     struct gt_keys nodes = {0};
-    int status = name_series(&counters, merged->metrics, &nodes);
+    struct gt_query *query = gt_query_new();
+    int status = query ? name_series(&counters, merged->metrics, &nodes) : -ENOMEM;
     gt_keys_release(&nodes);
-    if (status >= 0)
-        status = collect(&counters);
+    if (status >= 0) {
+        collect(&counters, query);
+        status = gt_query_status(query);
+    }
     if (status < 0)
         gt_error_system(error, -status, "merging");
     if (status >= 0)
@@ -750,7 +757,7 @@ int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error)
         free(counters.key[i]);
     free(counters.key);
     free(counters.pid);
-    free(counters.order);
+    gt_query_free(query);
     return status;
 }
 

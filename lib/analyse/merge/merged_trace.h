@@ -23,6 +23,14 @@ struct gt_merged_process {
     bool is_told;
 };
 
+/* The last event that was written, or the first of several of the same time. */
+struct gt_merged_equal {
+    uint32_t track;
+    int64_t start, duration;
+    size_t at;       /* in the text */
+    uint64_t events; /* that were written, with it */
+};
+
 struct gt_merged_trace {
     const struct gt_trace *trace;
     gzFile file; /* plain text or gzip, written beside its place and renamed when it is whole */
@@ -33,6 +41,7 @@ struct gt_merged_trace {
     int64_t base;           /* ns that the file's times count from; whole microseconds */
     size_t nodes;           /* ids of several nodes are kept apart */
     struct gt_buffer scratch;
+    struct gt_merged_equal equal;
     struct gt_merged_lane *lane;       /* of each track */
     struct gt_merged_process *process; /* of each process */
     uint64_t events, counters, marks;
@@ -55,11 +64,11 @@ int gt_merged_write(struct gt_merged_trace *merged, struct gt_error *error);
 void gt_merged_time(struct gt_buffer *out, int64_t ns);
 void gt_merged_release(struct gt_merged_trace *merged);
 
-/* The critical path as tracks of a merged timeline: a process for each node and one for the job, whose slices are the pieces of
- * the path, and arrows between the threads and streams on which it lies. */
+/* The critical path as tracks of a merged timeline: a process for each node and one for the job, whose slices are the
+ * pieces of the path, and arrows between the threads and streams on which it lies. */
 
-/* Reads the files once more, into memory. Pieces that lie outside of `start` to `end` are left out; `shift` is by how many
- * ns each file is moved. */
+/* Reads the files once more, into memory. Pieces that lie outside of `start` to `end` are left out; `shift` is by how
+ * many ns each file is moved. */
 int gt_merged_critical_path(struct gt_merged_trace *merged, const char *const paths[], size_t count,
                             const struct gt_trace_options *options, const int64_t *shift, struct gt_error *error);
 

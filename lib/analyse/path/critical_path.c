@@ -8,6 +8,7 @@
 
 #include "analyse/gpu/gpu.h"
 #include "analyse/views.h"
+#include "base/buffer.h"
 #include "base/number.h"
 
 static const char *const kind_names[GT_PATH_KINDS] = {
@@ -25,30 +26,35 @@ const char *gt_path_kind_name(enum gt_path_kind kind)
 
 /* ---- the longest way ---- */
 
-struct replay {
+struct stretch {
+    int64_t start, end;
+};
+
+struct gt_path_replay {
     const struct gt_path_graph *graph;
     struct gt_path_what what;
     bool of_job;
-    uint32_t *next;      /* point of each lane */
-    size_t *edge;        /* of each lane */
-    int64_t *met, *late; /* of each collective: the last start so far, as recorded and now */
-    int64_t *time;       /* of points, when what takes no time does so */
+    uint32_t *next;          /* point of each lane */
+    size_t *edge;            /* of each lane */
+    int64_t *met, *late;     /* of each collective: the last start so far, as recorded and now */
+    int64_t *time;           /* of points, when what takes no time does so */
+    struct stretch *stretch; /* of each step */
 };
 
-static inline int64_t weigh(const struct replay *replay, int64_t weight, unsigned kind, uint32_t name)
+static inline int64_t weigh(const struct gt_path_replay *replay, int64_t weight, unsigned kind, uint32_t name)
 {
     bool is_free = (kind & GT_PATH_KIND) == replay->what.kind || (name == replay->what.name && name != GT_TRACE_NONE);
     return is_free ? 0 : weight;
 }
 
 /* In a collective the last that comes lets all go on. */
-static int64_t meet(struct replay *replay, uint32_t point)
+static int64_t meet(struct gt_path_replay *replay, uint32_t point)
 {
     uint32_t collective = gt_path_collective(replay->graph, point);
     return replay->late[collective] + replay->graph->time[point] - replay->met[collective];
 }
 
-static void arrive(struct replay *replay, uint32_t start)
+static void arrive(struct gt_path_replay *replay, uint32_t start)
 {
     uint32_t collective = gt_path_collective(replay->graph, start + 1);
     int64_t time = replay->graph->time[start];
@@ -58,7 +64,7 @@ static void arrive(struct replay *replay, uint32_t start)
         replay->late[collective] = replay->time[start];
 }
 
-static void take_point(struct replay *replay, uint32_t number)
+static void take_point(struct gt_path_replay *replay, uint32_t number)
 {
     const struct gt_path_graph *graph = replay->graph;
     const struct gt_path_lane *lane = &graph->lane[number];
@@ -82,18 +88,15 @@ static void take_point(struct replay *replay, uint32_t number)
         arrive(replay, point);
 }
 
-static int64_t moved(const struct replay *replay, const struct gt_path_anchor *anchor)
+static int64_t moved(const struct gt_path_replay *replay, const struct gt_path_anchor *anchor)
 {
     return anchor->point == GT_TRACE_NONE ? anchor->rest : replay->time[anchor->point] + anchor->rest;
 }
 
-struct stretch {
-    int64_t start, end;
-};
-
 /* A step begins when its host does, and no earlier than the step before ends. */
-static void measure(const struct gt_critical_path *path, const struct replay *replay, struct stretch *stretch)
+static void measure(const struct gt_critical_path *path, const struct gt_path_replay *replay)
 {
+    struct stretch *stretch = replay->stretch;
     for (size_t i = 0; i < path->ranks; i++) {
         const struct gt_path_step *step = &path->step[i];
         int64_t begin = moved(replay, &step->begin), before = moved(replay, &step->before);
@@ -115,38 +118,47 @@ static void measure(const struct gt_critical_path *path, const struct replay *re
     }
 }
 
-int gt_critical_path_what_if(const struct gt_critical_path *path, const struct gt_path_what *what, bool of_job,
-                             int64_t *length)
+static void make_replay(struct gt_critical_path *path)
 {
     const struct gt_path_graph *graph = &path->graph;
-    struct replay replay = {.graph = graph, .what = *what, .of_job = of_job};
-    struct stretch *stretch = malloc((path->steps + 1) * sizeof *stretch);
-    replay.next = malloc((graph->lanes + (size_t)1) * sizeof *replay.next);
-    replay.edge = malloc((graph->lanes + (size_t)1) * sizeof *replay.edge);
-    replay.met = malloc((graph->collectives + 1) * sizeof *replay.met);
-    replay.late = malloc((graph->collectives + 1) * sizeof *replay.late);
-    replay.time = malloc((graph->points + (size_t)1) * sizeof *replay.time);
-    int status = stretch && replay.next && replay.edge && replay.met && replay.late && replay.time ? 0 : -ENOMEM;
-    if (status >= 0) {
-        for (uint32_t i = 0; i < graph->lanes; i++) {
-            replay.next[i] = graph->lane[i].from;
-            replay.edge[i] = graph->lane[i].edge;
-        }
-        for (size_t i = 0; i < graph->collectives; i++)
-            replay.met[i] = replay.late[i] = INT64_MIN;
-        for (uint32_t i = 0; i < graph->points; i++)
-            take_point(&replay, graph->order[i]);
-        measure(path, &replay, stretch);
-        for (size_t i = of_job ? path->ranks : 0; i < (of_job ? path->steps : path->ranks); i++)
-            length[i] = stretch[i].end > stretch[i].start ? stretch[i].end - stretch[i].start : 0;
+    struct gt_query *query = graph->query;
+    struct gt_path_replay *replay = path->replay = gt_query_memory(query, 1, sizeof *replay);
+    if (!replay)
+        return;
+    *replay = (struct gt_path_replay){
+        .graph = graph,
+        .next = gt_query_memory(query, graph->lanes, sizeof *replay->next),
+        .edge = gt_query_memory(query, graph->lanes, sizeof *replay->edge),
+        .met = gt_query_memory(query, graph->collectives, sizeof *replay->met),
+        .late = gt_query_memory(query, graph->collectives, sizeof *replay->late),
+        .time = gt_query_memory(query, graph->points, sizeof *replay->time),
+        .stretch = gt_query_memory(query, path->steps, sizeof *replay->stretch),
+    };
+}
+
+void gt_critical_path_what_if(const struct gt_critical_path *path, const struct gt_path_what *what, bool of_job,
+                              int64_t *length)
+{
+    const struct gt_path_graph *graph = &path->graph;
+    struct gt_path_replay *replay = path->replay;
+    replay->what = *what;
+    replay->of_job = of_job;
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        replay->next[i] = graph->lane[i].from;
+        replay->edge[i] = graph->lane[i].edge;
     }
-    free(stretch);
-    free(replay.next);
-    free(replay.edge);
-    free(replay.met);
-    free(replay.late);
-    free(replay.time);
-    return status;
+    for (size_t i = 0; i < graph->collectives; i++)
+        replay->met[i] = replay->late[i] = INT64_MIN;
+    for (uint32_t i = 0; i < graph->points; i++)
+        take_point(replay, graph->order[i]);
+    measure(path, replay);
+    for (uint32_t k = 0; k < path->owners; k++) {
+        length[k] = 0;
+        for (size_t i = path->owner[k].from; i < path->owner[k].to && path->owner[k].is_job == of_job; i++) {
+            const struct stretch *step = &replay->stretch[i];
+            length[k] += step->end > step->start ? step->end - step->start : 0;
+        }
+    }
 }
 
 /* ---- steps ---- */
@@ -171,14 +183,19 @@ static struct gt_path_anchor anchor_at(const struct gt_path_graph *graph, uint32
     return anchor;
 }
 
+static void add_anchor(struct gt_critical_path *path, struct gt_path_anchor anchor)
+{
+    GT_PATH_APPEND(&path->graph, path, anchor, anchor);
+}
+
 /* The threads that the host's part of a step ends on: those that begin and end something with it, or else all. */
-static int add_host_ends(struct gt_critical_path *path, const struct gt_path_step *step, int64_t start, int64_t end)
+static void add_host_ends(struct gt_critical_path *path, const struct gt_path_step *step, int64_t start, int64_t end)
 {
     const struct gt_path_graph *graph = &path->graph;
-    int status = GT_APPEND_TO(path, anchor, anchor_at(graph, step->span.key[0], end));
-    bool is_told = false;
-    for (int pass = 0; pass < 2 && !is_told; pass++)
-        for (uint32_t i = 0; i < graph->lanes && status >= 0; i++) {
+    add_anchor(path, anchor_at(graph, step->span.key[0], end));
+    bool is_known = false; /* whose step it is, whoever else was last */
+    for (int pass = 0; pass < 2 && !is_known; pass++)
+        for (uint32_t i = 0; i < graph->lanes; i++) {
             const struct gt_path_lane *lane = &graph->lane[i];
             uint32_t point = lane->node == step->span.key[0] && !lane->is_gpu ? gt_path_at(graph, i, end)
                                                                               : GT_TRACE_NONE;
@@ -188,15 +205,14 @@ static int add_host_ends(struct gt_critical_path *path, const struct gt_path_ste
             bool is_exact = graph->time[point] == end && begin != GT_TRACE_NONE && graph->time[begin] == start;
             if (pass == 0 && (!is_exact || step->is_whole_node))
                 continue;
-            if (pass == 0 && !is_told) /* it is known whose step it is, whoever else was last */
+            if (pass == 0 && !is_known && path->anchor_count > step->end)
                 path->anchor_count--;
-            is_told |= pass == 0;
-            status = GT_APPEND_TO(path, anchor, (struct gt_path_anchor){point, 0});
+            is_known |= pass == 0;
+            add_anchor(path, (struct gt_path_anchor){point, 0});
         }
-    return status;
 }
 
-static int add_step(struct gt_critical_path *path, const struct gt_gpu_step *from, bool is_first)
+static void add_step(struct gt_critical_path *path, const struct gt_gpu_step *from, bool is_first)
 {
     struct gt_path_step *step = &path->step[path->ranks++];
     int64_t ahead = ahead_of(&path->graph, from->span.key[0]);
@@ -205,70 +221,46 @@ static int add_step(struct gt_critical_path *path, const struct gt_gpu_step *fro
     step->span.end -= ahead;
     step->begin = anchor_at(&path->graph, from->span.key[0], from->host_start - ahead);
     step->before = is_first ? anchor_at(&path->graph, from->span.key[0], step->span.start) : step->begin;
-    int status = add_host_ends(path, step, from->host_start - ahead, from->host_end - ahead);
-    step->end_end = path->anchor_count;
-    return status;
+    add_host_ends(path, step, from->host_start - ahead, from->host_end - ahead);
 }
 
-struct owned { /* work that a step launched */
-    size_t step;
-    uint32_t lane, point;
-};
-
-static int compare_owned(const void *a, const void *b)
+/* Returns the last work on each stream that a step launched, by these: step lane point. */
+static struct gt_rows find_owned(const struct gt_path_graph *graph, const struct gt_gpu_steps *steps, size_t events)
 {
-    const struct owned *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->step, y->step), GT_ORDER(x->lane, y->lane), GT_ORDER(y->point, x->point));
-}
-
-/* The last work on each stream that a step launched; by step and lane. */
-static struct owned *find_owned(const struct gt_path_graph *graph, const struct gt_gpu_steps *steps, size_t events,
-                                size_t *count)
-{
-    uint32_t *end = malloc((events + 1) * sizeof *end);
-    struct owned *owned = malloc((graph->gpu.count + 1) * sizeof *owned);
-    size_t all = 0;
-    *count = 0;
-    if (!end || !owned) {
-        free(end);
-        free(owned);
-        return NULL;
-    }
-    for (size_t i = 0; i < graph->work_count; i++)
+    struct gt_rows rows = gt_rows_new(graph->query, graph->gpu.count);
+    uint32_t *step = gt_rows_add_keys(&rows, "step", NULL), *lane = gt_rows_add_keys(&rows, "lane", NULL);
+    uint32_t *point = gt_rows_add_keys(&rows, "point", NULL);
+    uint32_t *end = gt_query_memory(graph->query, events, sizeof *end);
+    size_t count = 0;
+    for (size_t i = 0; i < graph->work_count && end; i++)
         end[graph->work[i].event] = graph->work[i].end;
-    for (size_t i = 0; i < graph->gpu.count; i++) {
+    for (size_t i = 0; i < rows.count && end; i++) {
         if (steps->owner[i] == SIZE_MAX)
             continue;
-        uint32_t point = end[graph->gpu.span[i].event];
-        owned[all++] = (struct owned){steps->owner[i], gt_path_lane_of(graph, point), point};
+        step[count] = (uint32_t)steps->owner[i];
+        point[count] = end[graph->gpu.span[i].event];
+        lane[count] = gt_path_lane_of(graph, point[count]);
+        count++;
     }
-    GT_SORT(owned, all, compare_owned);
-    for (size_t i = 0; i < all; i++)
-        if (!i || owned[i].step != owned[i - 1].step || owned[i].lane != owned[i - 1].lane)
-            owned[(*count)++] = owned[i];
-    free(end);
-    return owned;
+    rows.count = count;
+    return gt_rows_group(&rows, "step lane", GT_AGGREGATES(GT_MAX("point", "point")));
 }
 
-static int add_steps(struct gt_critical_path *path, const struct gt_gpu_steps *steps, size_t events)
+static void add_steps(struct gt_critical_path *path, const struct gt_gpu_steps *steps, size_t events)
 {
-    size_t count, at = 0;
-    struct owned *owned = find_owned(&path->graph, steps, events, &count);
-    int status = owned ? 0 : -ENOMEM;
-    path->step = calloc(2 * steps->count + 1, sizeof *path->step);
-    path->member = malloc((steps->count + 1) * sizeof *path->member);
-    if (!path->step || !path->member)
-        status = -ENOMEM;
-    for (size_t i = 0; i < steps->count && status >= 0; i++) {
+    struct gt_rows owned = find_owned(&path->graph, steps, events);
+    const uint32_t *owner = gt_rows_keys(&owned, "step"), *point = gt_rows_keys(&owned, "point");
+    size_t at = 0;
+    path->step = gt_query_memory(path->graph.query, 2 * steps->count, sizeof *path->step);
+    path->member = gt_query_memory(path->graph.query, steps->count, sizeof *path->member);
+    for (size_t i = 0; i < steps->count && path->member; i++) {
         const struct gt_gpu_step *step = &steps->step[i];
-        status = add_step(path, step, !i || step[-1].span.key[0] != step->span.key[0]);
-        for (; at < count && owned[at].step == i && status >= 0; at++)
-            status = GT_APPEND_TO(path, anchor, (struct gt_path_anchor){owned[at].point, 0});
+        add_step(path, step, !i || step[-1].span.key[0] != step->span.key[0]);
+        for (; at < owned.count && owner[at] == i; at++)
+            add_anchor(path, (struct gt_path_anchor){point[at], 0});
         path->step[i].end_end = path->anchor_count;
     }
-    free(owned);
     path->steps = path->ranks;
-    return status;
 }
 
 /* ---- steps of the job ---- */
@@ -324,16 +316,15 @@ static void add_job(struct gt_critical_path *path, const struct gt_collectives *
 
 /* ---- the way back ---- */
 
-static int add_piece(struct gt_critical_path *path, struct gt_path_piece piece, size_t first)
+static void add_piece(struct gt_critical_path *path, struct gt_path_piece piece, size_t first)
 {
     struct gt_path_piece *last = path->piece_count > first ? &path->piece[path->piece_count - 1] : NULL;
     if (piece.start >= piece.end)
-        return 0;
-    if (last && last->lane == piece.lane && last->name == piece.name && last->kind == piece.kind) {
+        return;
+    if (last && last->lane == piece.lane && last->name == piece.name && last->kind == piece.kind)
         last->start = piece.start;
-        return 0;
-    }
-    return GT_APPEND_TO(path, piece, piece);
+    else
+        GT_PATH_APPEND(&path->graph, path, piece, piece);
 }
 
 /* What a point waited for in the end: the point, and what lasted until then; GT_TRACE_NONE: the trace does not tell. */
@@ -365,21 +356,19 @@ static void reverse(struct gt_path_piece *piece, size_t count)
     }
 }
 
-static int go_back(struct gt_critical_path *path, struct gt_path_step *step, struct gt_path_anchor end, bool of_job)
+static void go_back(struct gt_critical_path *path, struct gt_path_step *step, struct gt_path_anchor end, bool of_job)
 {
     const struct gt_path_graph *graph = &path->graph;
     int64_t start = step->span.start, at = step->span.end;
     uint32_t point = end.point;
-    int status = 0;
     step->piece = path->piece_count;
     if (point != GT_TRACE_NONE && graph->time[point] < at) {
         int64_t from = graph->time[point] > start ? graph->time[point] : start;
-        status = add_piece(
-            path, (struct gt_path_piece){from, at, gt_path_lane_of(graph, point), GT_TRACE_NONE, GT_PATH_OTHER},
-            step->piece);
+        add_piece(path, (struct gt_path_piece){from, at, gt_path_lane_of(graph, point), GT_TRACE_NONE, GT_PATH_OTHER},
+                  step->piece);
         at = from;
     }
-    while (status >= 0 && at > start && point != GT_TRACE_NONE) {
+    while (at > start && point != GT_TRACE_NONE) {
         struct gt_path_piece piece = {.lane = gt_path_lane_of(graph, point)};
         uint32_t from = origin_of(graph, point, of_job, &piece);
         piece.end = at;
@@ -388,13 +377,12 @@ static int go_back(struct gt_critical_path *path, struct gt_path_step *step, str
             piece.kind = GT_PATH_OTHER;
             piece.name = GT_TRACE_NONE;
         }
-        status = add_piece(path, piece, step->piece);
+        add_piece(path, piece, step->piece);
         at = piece.start < at ? piece.start : at; /* work that others overlap ends later than it was recorded */
         point = from;
     }
     reverse(&path->piece[step->piece], path->piece_count - step->piece);
     step->piece_end = path->piece_count;
-    return status;
 }
 
 /* The anchor that a step ends with; of several that of a GPU. */
@@ -413,16 +401,33 @@ static struct gt_path_anchor end_of(const struct gt_critical_path *path, const s
     return best;
 }
 
-static int go_back_in_job(struct gt_critical_path *path, struct gt_path_step *step)
+static void go_back_in_job(struct gt_critical_path *path, struct gt_path_step *step)
 {
     const struct gt_path_step *last = &path->step[path->member[step->member]];
     for (size_t i = step->member; i < step->member_end; i++)
         if (path->step[path->member[i]].span.end > last->span.end)
             last = &path->step[path->member[i]];
-    return go_back(path, step, end_of(path, last), true);
+    go_back(path, step, end_of(path, last), true);
 }
 
 /* ---- the whole ---- */
+
+static void find_owners(struct gt_critical_path *path)
+{
+    path->owner = gt_query_memory(path->graph.query, path->steps, sizeof *path->owner);
+    path->has_job = path->steps > path->ranks;
+    for (size_t i = 0; i < path->steps && path->owner; i++) {
+        const struct gt_path_step *step = &path->step[i];
+        if (!i || step->span.key[0] != step[-1].span.key[0] || i == path->ranks)
+            path->owner[path->owners++] = (struct gt_path_owner){
+                .node = step->span.key[0], .is_job = i >= path->ranks, .is_whole_node = step->is_whole_node, .from = i};
+        struct gt_path_owner *owner = &path->owner[path->owners - 1];
+        owner->to = i + 1;
+        owner->whole += step->span.end - step->span.start;
+        for (size_t j = step->piece; j < step->piece_end; j++)
+            owner->part[path->piece[j].kind] += path->piece[j].end - path->piece[j].start;
+    }
+}
 
 int gt_critical_path_find(struct gt_critical_path *path, const struct gt_analysis_input *input, uint32_t first)
 {
@@ -430,34 +435,35 @@ int gt_critical_path_find(struct gt_critical_path *path, const struct gt_analysi
     struct gt_gpu_steps steps = {0};
     *path = (struct gt_critical_path){0};
     int status = gt_collectives_find(input, first, &collectives);
-    if (status < 0)
+    status = status < 0 ? status : gt_path_graph_open(&path->graph, input, collectives, first);
+    if (status >= 0)
+        status = gt_gpu_steps_find(input, &path->graph.range, &path->graph.gpu, path->graph.call, &steps);
+    if (status < 0) {
+        gt_gpu_steps_release(&steps);
         return status;
-    status = gt_path_graph_open(&path->graph, input, collectives, first);
-    if (status >= 0)
-        status = gt_gpu_steps_find(input, &path->graph.hull, &path->graph.gpu, path->graph.call, &steps);
-    if (status >= 0)
-        status = add_steps(path, &steps, input->trace->events.count);
-    if (status >= 0)
-        add_job(path, collectives);
-    for (size_t i = 0; i < path->steps && status >= 0; i++)
-        status = i < path->ranks ? go_back(path, &path->step[i], end_of(path, &path->step[i]), false)
-                                 : go_back_in_job(path, &path->step[i]);
+    }
+    add_steps(path, &steps, input->trace->events.count);
+    add_job(path, collectives);
+    for (size_t i = 0; i < path->ranks; i++)
+        go_back(path, &path->step[i], end_of(path, &path->step[i]), false);
+    for (size_t i = path->ranks; i < path->steps; i++)
+        go_back_in_job(path, &path->step[i]);
     gt_gpu_steps_release(&steps);
-    return status;
+    find_owners(path);
+    make_replay(path);
+    return gt_query_status(input->query);
 }
 
 void gt_critical_path_close(struct gt_critical_path *path)
 {
     gt_path_graph_close(&path->graph);
-    free(path->step);
     free(path->piece);
     free(path->anchor);
-    free(path->member);
     *path = (struct gt_critical_path){0};
 }
 
-/* ---- the report ----
- * What holds each step: shares of its critical path, the names that hold most of it, and what a step would take without them. */
+/* ---- the report ---- What holds each step: shares of its critical path, the names that hold most of it, and what a
+ * step would take without them. */
 
 static const char *const arguments[] = {GT_PATH_ARGUMENTS, NULL};
 
@@ -469,49 +475,18 @@ static const char *const arguments[] = {GT_PATH_ARGUMENTS, NULL};
 enum { SHOWN_NAMES = 10 };
 static const char all_ranks[] = GT_TOP_ALL;
 
-/* Steps from..to are those of one node, or of the job. */
-struct owner {
-    size_t from, to;
-    int64_t whole, part[GT_PATH_KINDS];
-};
-
 struct tables {
     const struct gt_analysis_input *input;
     const struct gt_critical_path *path;
-    struct owner *owner;
     const char **name; /* of each owner */
-    uint32_t owners;
-    bool has_job; /* the last owner */
 };
 
-static void add_up(const struct gt_critical_path *path, size_t from, size_t to, int64_t part[GT_PATH_KINDS])
+static void name_owners(struct tables *tables)
 {
-    memset(part, 0, GT_PATH_KINDS * sizeof *part);
-    for (size_t i = from; i < to; i++)
-        for (size_t j = path->step[i].piece; j < path->step[i].piece_end; j++)
-            part[path->piece[j].kind] += path->piece[j].end - path->piece[j].start;
-}
-
-static void find_owners(struct tables *tables)
-{
-    const struct gt_critical_path *path = tables->path;
-    struct gt_query *query = tables->input->query;
-    tables->owner = gt_query_memory(query, path->steps, sizeof *tables->owner);
-    tables->name = gt_query_memory(query, path->steps, sizeof *tables->name);
-    tables->has_job = path->steps > path->ranks;
-    for (size_t i = 0; i < path->steps && tables->owner && tables->name; i++) {
-        const struct gt_path_step *step = &path->step[i];
-        if (!i || step->span.key[0] != step[-1].span.key[0] || i == path->ranks) {
-            tables->name[tables->owners] = i == path->ranks ? all_ranks
-                                                            : gt_analysis_text(tables->input, step->span.key[0]);
-            tables->owner[tables->owners++] = (struct owner){.from = i, .to = i};
-        }
-        struct owner *owner = &tables->owner[tables->owners - 1];
-        owner->to = i + 1;
-        owner->whole += step->span.end - step->span.start;
-    }
-    for (size_t i = 0; i < tables->owners; i++)
-        add_up(path, tables->owner[i].from, tables->owner[i].to, tables->owner[i].part);
+    const struct gt_path_owner *owner = tables->path->owner;
+    tables->name = gt_query_memory(tables->input->query, tables->path->owners, sizeof *tables->name);
+    for (uint32_t i = 0; i < tables->path->owners && tables->name; i++)
+        tables->name[i] = owner[i].is_job ? all_ranks : gt_analysis_text(tables->input, owner[i].node);
 }
 
 /* ---- steps ---- */
@@ -520,10 +495,10 @@ static void add_owners(const struct tables *tables, struct gt_node *root)
 {
     struct gt_table *table = gt_analysis_table(root, "critical_path", "Critical path",
                                                "text:node integer:steps number:mean_step_us " KIND_COLUMNS("percent"));
-    for (size_t i = 0; i < tables->owners; i++) {
-        const struct owner *owner = &tables->owner[i];
+    for (size_t i = 0; i < tables->path->owners; i++) {
+        const struct gt_path_owner *owner = &tables->path->owner[i];
         gt_table_text(table, tables->name[i]);
-        gt_integer_if(table, !tables->path->step[owner->from].is_whole_node, (int64_t)(owner->to - owner->from));
+        gt_integer_if(table, !owner->is_whole_node, (int64_t)(owner->to - owner->from));
         gt_table_number(table, (double)owner->whole / (double)(owner->to - owner->from) / 1e3);
         for (int kind = 0; kind < GT_PATH_KINDS; kind++)
             gt_table_number(table, gt_percent((double)owner->part[kind], (double)owner->whole));
@@ -536,11 +511,12 @@ static void add_step_table(const struct tables *tables, struct gt_node *root)
     struct gt_table *table = gt_analysis_table(
         root, "steps", "Steps",
         "text:node text:mode integer:step number:start_us number:duration_us " KIND_COLUMNS("us"));
-    for (size_t i = 0; i < tables->owners; i++)
-        for (size_t j = tables->owner[i].from; j < tables->owner[i].to; j++) {
+    for (size_t i = 0; i < tables->path->owners; i++)
+        for (size_t j = tables->path->owner[i].from; j < tables->path->owner[i].to; j++) {
             const struct gt_path_step *step = &tables->path->step[j];
-            int64_t part[GT_PATH_KINDS];
-            add_up(tables->path, j, j + 1, part);
+            int64_t part[GT_PATH_KINDS] = {0};
+            for (size_t k = step->piece; k < step->piece_end; k++)
+                part[tables->path->piece[k].kind] += tables->path->piece[k].end - tables->path->piece[k].start;
             GT_CELLS(table, tables->name[i], gt_analysis_text(tables->input, step->span.key[1]));
             gt_integer_if(table, !(step->is_whole_node), (int32_t)step->span.key[2]);
             GT_CELLS(table, gt_analysis_us(tables->input, step->span.start),
@@ -569,8 +545,8 @@ static struct gt_rows find_names(const struct tables *tables)
     for (size_t i = 0; i < events->count; i++)
         is_hidden[events->name[i]] |= (events->flag[i] & GT_TRACE_HIDDEN) != 0;
     size_t row = 0;
-    for (uint32_t i = 0; i < tables->owners; i++)
-        for (size_t j = tables->owner[i].from; j < tables->owner[i].to; j++)
+    for (uint32_t i = 0; i < tables->path->owners; i++)
+        for (size_t j = tables->path->owner[i].from; j < tables->path->owner[i].to; j++)
             for (size_t k = path->step[j].piece; k < path->step[j].piece_end && row < rows.count; k++, row++) {
                 const struct gt_path_piece *piece = &path->piece[k];
                 bool is_named = piece->name != GT_TRACE_NONE && !is_hidden[piece->name];
@@ -591,7 +567,7 @@ static void put_names(const struct tables *tables, struct gt_node *root, struct 
     const uint32_t *owner = gt_rows_keys(&names, "owner");
     int64_t *whole = gt_rows_add_wholes(&names, "whole");
     for (size_t i = 0; i < names.count; i++)
-        whole[i] = tables->owner[owner[i]].whole;
+        whole[i] = tables->path->owner[owner[i]].whole;
     gt_rows_percent(&names, "percent", "time", "whole");
     gt_rows_rename(&names, "owner", "node");
     gt_rows_rename(&names, "time", "total");
@@ -607,36 +583,35 @@ struct gains {
     struct gt_rows rows;
     uint32_t *owner, *kind, *name;
     int64_t *on_path, *length;
+    int64_t *shortened; /* of each owner, in the last trial */
 };
 
 /* `on_path` is the time of each owner in what takes no time. What is not on a path cannot make it shorter. */
-static int try_what(const struct tables *tables, const struct gt_path_what *what, uint32_t name, const int64_t *on_path,
-                    bool of_job, int64_t *length, struct gains *gains)
+static void try_what(const struct tables *tables, const struct gt_path_what *what, uint32_t name,
+                     const int64_t *on_path, bool of_job, struct gains *gains)
 {
-    size_t first = of_job ? tables->owners - 1 : 0, last = tables->owners - (tables->has_job && !of_job);
+    const struct gt_critical_path *path = tables->path;
     int64_t any = 0;
-    for (size_t i = first; i < last; i++)
-        any += on_path[i];
-    int status = any ? gt_critical_path_what_if(tables->path, what, of_job, length) : 0;
-    for (size_t i = first; i < last && status >= 0; i++) {
-        if (!on_path[i])
+    for (uint32_t i = 0; i < path->owners; i++)
+        any += path->owner[i].is_job == of_job ? on_path[i] : 0;
+    if (!any)
+        return;
+    gt_critical_path_what_if(path, what, of_job, gains->shortened);
+    for (uint32_t i = 0; i < path->owners; i++) {
+        if (!on_path[i] || path->owner[i].is_job != of_job)
             continue;
         size_t row = gains->rows.count++;
-        gains->owner[row] = (uint32_t)i;
+        int64_t whole = path->owner[i].whole; /* less than a first step that began later for work of GPUs before it */
+        gains->owner[row] = i;
         gains->kind[row] = what->kind;
         gains->name[row] = name;
         gains->on_path[row] = on_path[i];
-        gains->length[row] = 0;
-        for (size_t j = tables->owner[i].from; j < tables->owner[i].to; j++)
-            gains->length[row] += length[j];
-        if (gains->length[row] > tables->owner[i].whole) /* a first step that began later for work of GPUs before it */
-            gains->length[row] = tables->owner[i].whole;
+        gains->length[row] = gains->shortened[i] < whole ? gains->shortened[i] : whole;
     }
-    return status;
 }
 
-/* Returns the names that hold most of the paths of all ranks, or of the job, and no less than 1 % of them, each with its owners:
- * name owner time, in any order of names. */
+/* Returns the names that hold most of the paths of all ranks, or of the job, and no less than 1 % of them, each with
+ * its owners: name owner time, in any order of names. */
 static struct gt_rows most_names(const struct tables *tables, const struct gt_rows *names, bool of_job)
 {
     const uint32_t *owner = gt_rows_keys(names, "owner");
@@ -644,9 +619,9 @@ static struct gt_rows most_names(const struct tables *tables, const struct gt_ro
     size_t shown = gt_list_top(tables->input, SHOWN_NAMES);
     int64_t whole = 0;
     for (size_t i = 0; i < names->count && is_wanted; i++)
-        is_wanted[i] = (tables->has_job && owner[i] + 1 == tables->owners) == of_job;
-    for (size_t i = 0; i < tables->owners; i++)
-        whole += (tables->has_job && i + 1 == tables->owners) == of_job ? tables->owner[i].whole : 0;
+        is_wanted[i] = tables->path->owner[owner[i]].is_job == of_job;
+    for (size_t i = 0; i < tables->path->owners; i++)
+        whole += tables->path->owner[i].is_job == of_job ? tables->path->owner[i].whole : 0;
     struct gt_rows own = gt_rows_filter(names, is_wanted);
     struct gt_rows most = gt_rows_group(&own, "name", GT_AGGREGATES(GT_SUM("all", "time")));
     gt_rows_sort(&most, "-all name");
@@ -660,55 +635,56 @@ static struct gt_rows most_names(const struct tables *tables, const struct gt_ro
     return gt_rows_group(&own, "name owner", GT_AGGREGATES(GT_SUM("time", "time")));
 }
 
-static int try_all(const struct tables *tables, const struct gt_rows *names, bool of_job, struct gains *gains)
+static void try_all(const struct tables *tables, const struct gt_rows *names, bool of_job, struct gains *gains)
 {
     struct gt_query *query = names->query;
+    uint32_t owners = tables->path->owners;
     struct gt_rows most = most_names(tables, names, of_job);
     const uint32_t *name = gt_rows_keys(&most, "name"), *owner = gt_rows_keys(&most, "owner");
     const int64_t *time = gt_rows_wholes(&most, "time");
-    int64_t *length = gt_query_memory(query, tables->path->steps, sizeof *length);
-    int64_t *on_path = gt_query_memory(query, tables->owners, sizeof *on_path);
-    gains->rows = gt_rows_new(query, (GT_PATH_KINDS + most.count) * tables->owners);
+    int64_t *on_path = gt_query_memory(query, owners, sizeof *on_path);
+    gains->shortened = gt_query_memory(query, owners, sizeof *gains->shortened);
+    gains->rows = gt_rows_new(query, (GT_PATH_KINDS + most.count) * owners);
     gains->owner = gt_rows_add_keys(&gains->rows, "owner", tables->name);
     gains->kind = gt_rows_add_keys(&gains->rows, "kind", kind_names);
     gains->name = gt_rows_add_keys(&gains->rows, "name", NULL);
     gains->on_path = gt_rows_add_wholes(&gains->rows, "on_path");
     gains->length = gt_rows_add_wholes(&gains->rows, "length");
     gains->rows.count = 0;
-    int status = gt_query_status(query);
-    for (int kind = 0; kind < GT_PATH_KINDS && status >= 0; kind++) {
-        for (size_t i = 0; i < tables->owners; i++)
-            on_path[i] = tables->owner[i].part[kind];
-        status = try_what(tables, &(struct gt_path_what){(enum gt_path_kind)kind, GT_TRACE_NONE}, GT_NO_KEY, on_path,
-                          of_job, length, gains);
+    if (gt_query_status(query) < 0)
+        return;
+    for (int kind = 0; kind < GT_PATH_KINDS; kind++) {
+        for (size_t i = 0; i < owners; i++)
+            on_path[i] = tables->path->owner[i].part[kind];
+        try_what(tables, &(struct gt_path_what){(enum gt_path_kind)kind, GT_TRACE_NONE}, GT_NO_KEY, on_path, of_job,
+                 gains);
     }
-    for (size_t from = 0, to; from < most.count && status >= 0; from = to) {
+    for (size_t from = 0, to; from < most.count; from = to) {
         to = gt_rows_run(&most, "name", from);
-        memset(on_path, 0, tables->owners * sizeof *on_path);
+        memset(on_path, 0, owners * sizeof *on_path);
         for (size_t i = from; i < to; i++)
             on_path[owner[i]] = time[i];
-        status = try_what(tables, &(struct gt_path_what){GT_PATH_KINDS, tables->input->text[name[from]]}, name[from],
-                          on_path, of_job, length, gains);
+        try_what(tables, &(struct gt_path_what){GT_PATH_KINDS, tables->input->text[name[from]]}, name[from], on_path,
+                 of_job, gains);
     }
     gt_rows_sort(&gains->rows, "owner length -on_path kind name");
-    return status;
 }
 
-static int put_what_if(const struct tables *tables, struct gt_node *root, const struct gt_rows *names)
+static void put_what_if(const struct tables *tables, struct gt_node *root, const struct gt_rows *names)
 {
     struct gt_table *table = gt_analysis_table(root, "what_if", "What if it took no time",
                                                "text:node kernel:without text:is number:path_percent "
                                                "number:mean_step_us number:shorter_percent");
-    int status = 0, whose = tables->has_job ? 2 : 1;
-    for (int of_job = 0; of_job < whose && status >= 0; of_job++) {
+    int trials = tables->path->has_job ? 2 : 1;
+    for (int of_job = 0; of_job < trials; of_job++) {
         struct gains gains;
-        status = try_all(tables, names, of_job, &gains);
+        try_all(tables, names, of_job, &gains);
         const uint32_t *number = gt_rows_keys(&gains.rows, "owner"), *kind = gt_rows_keys(&gains.rows, "kind");
         const uint32_t *name = gt_rows_keys(&gains.rows, "name");
         const int64_t *on_path = gt_rows_wholes(&gains.rows, "on_path"),
                       *length = gt_rows_wholes(&gains.rows, "length");
-        for (size_t i = 0; i < gains.rows.count && status >= 0; i++) {
-            const struct owner *owner = &tables->owner[number[i]];
+        for (size_t i = 0; i < gains.rows.count; i++) {
+            const struct gt_path_owner *owner = &tables->path->owner[number[i]];
             double whole = (double)owner->whole, steps = (double)(owner->to - owner->from);
             bool is_kind = kind[i] != GT_PATH_KINDS;
             GT_CELLS(table, tables->name[number[i]],
@@ -718,7 +694,6 @@ static int put_what_if(const struct tables *tables, struct gt_node *root, const 
         }
     }
     gt_analysis_empty(root, table, NULL);
-    return status;
 }
 
 /* ---- ranks of the job ---- */
@@ -726,7 +701,7 @@ static int put_what_if(const struct tables *tables, struct gt_node *root, const 
 static void put_ranks(const struct tables *tables, struct gt_node *root)
 {
     const struct gt_critical_path *path = tables->path;
-    struct gt_rows pieces = gt_rows_new(tables->input->query, tables->has_job ? path->piece_count : 0);
+    struct gt_rows pieces = gt_rows_new(tables->input->query, tables->path->has_job ? path->piece_count : 0);
     uint32_t *node = gt_rows_add_keys(&pieces, "node", NULL);
     int64_t *time = gt_rows_add_wholes(&pieces, "time");
     size_t row = 0;
@@ -741,7 +716,7 @@ static void put_ranks(const struct tables *tables, struct gt_node *root)
     ranks = gt_rows_above(&ranks, "total", 0);
     int64_t *whole = gt_rows_add_wholes(&ranks, "whole");
     for (size_t i = 0; i < ranks.count; i++)
-        whole[i] = tables->owner[tables->owners - 1].whole;
+        whole[i] = tables->path->owner[tables->path->owners - 1].whole;
     gt_rows_percent(&ranks, "percent", "total", "whole");
     gt_rows_put(tables->input, root, "ranks", "Ranks on the path of all", &ranks,
                 "text:node number:total_us number:percent", NULL);
@@ -753,40 +728,40 @@ static void put_ranks(const struct tables *tables, struct gt_node *root)
 static void add_notes(const struct tables *tables, struct gt_node *root)
 {
     const struct gt_critical_path *path = tables->path;
-    char text[700] = "";
+    struct gt_buffer text = {0};
     size_t whole = 0, parts = 0;
     for (size_t i = 0; i < path->ranks; i++) {
         whole += path->step[i].is_whole_node;
         parts += !path->step[i].is_whole_node && gt_is_read_in_part(tables->input->trace, &path->step[i].span);
     }
     if (path->ranks && !path->graph.gpu.count)
-        snprintf(text, sizeof text, "no work of GPUs: paths are of the host alone");
+        gt_buffer_text(&text, "no work of GPUs: paths are of the host alone; ");
     if (whole)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%sno steps%s: the whole trace is one interval",
-                 *text ? "; " : "", whole < path->ranks ? " of some nodes" : "");
+        gt_buffer_printf(&text, "no steps%s: the whole trace is one interval; ",
+                         whole < path->ranks ? " of some nodes" : "");
     if (parts)
-        snprintf(text + strlen(text), sizeof text - strlen(text),
-                 "%sno step lies within the times that were asked for: of those that reach beyond only a part was read",
-                 *text ? "; " : "");
+        gt_buffer_text(&text, "no step lies within the times that were asked for: of those that reach beyond only a "
+                              "part was read; ");
     if (path->graph.inferred)
-        snprintf(
-            text + strlen(text), sizeof text - strlen(text),
-            "%swhich streams wait for which was not recorded (cuda_sync), or not for all work: %zu waits are taken from the last work "
-            "that ended before",
-            *text ? "; " : "", path->graph.inferred);
+        gt_buffer_printf(&text,
+                         "which streams wait for which was not recorded (cuda_sync), or not for all work: %zu waits "
+                         "are taken from the last work that ended before; ",
+                         path->graph.inferred);
     if (path->graph.incomplete)
-        snprintf(text + strlen(text), sizeof text - strlen(text),
-                 "%sin %zu collectives other ranks took part whose traces are not here: waiting for these counts as "
-                 "communication",
-                 *text ? "; " : "", path->graph.incomplete);
+        gt_buffer_printf(&text,
+                         "in %zu collectives other ranks took part whose traces are not here: waiting for these "
+                         "counts as communication; ",
+                         path->graph.incomplete);
     if (path->graph.cut)
-        snprintf(
-            text + strlen(text), sizeof text - strlen(text),
-            "%sin %zu collectives a rank has no part, because its trace ends earlier or begins later: waiting for it "
-            "counts as communication",
-            *text ? "; " : "", path->graph.cut);
-    if (*text)
-        gt_report_text(root, "not_known", "Not known", text);
+        gt_buffer_printf(&text,
+                         "in %zu collectives a rank has no part, because its trace ends earlier or begins later: "
+                         "waiting for it counts as communication; ",
+                         path->graph.cut);
+    if (text.length && !text.failed) {
+        text.data[text.length - strlen("; ")] = '\0';
+        gt_report_text(root, "not_known", "Not known", text.data);
+    }
+    gt_buffer_release(&text);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
@@ -795,15 +770,15 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
     struct tables tables = {.input = input, .path = &path};
     int status = gt_critical_path_find(&path, input, 0);
     if (status >= 0) {
-        find_owners(&tables);
+        name_owners(&tables);
         struct gt_rows names = find_names(&tables);
         add_owners(&tables, root);
-        status = put_what_if(&tables, root, &names);
+        put_what_if(&tables, root, &names);
         put_names(&tables, root, names);
         add_step_table(&tables, root);
         add_notes(&tables, root);
         put_ranks(&tables, root);
-        status = status < 0 ? status : gt_query_status(input->query);
+        status = gt_query_status(input->query);
     }
     gt_critical_path_close(&path);
     return status;

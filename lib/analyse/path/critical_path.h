@@ -1,6 +1,6 @@
-/* The critical path of each step: from its end back to its begin, at each point to what it waited for in the end. The pieces of a
- * path sum to the step. Of each rank, where waiting for other ranks is a piece of its own; and of the job, which goes on at the rank
- * that came last. Times are ns by the clock of the first rank. */
+/* The critical path of each step: from its end back to its begin, at each point to what it waited for in the end. The
+ * pieces of a path sum to the step. Of each rank, where waiting for other ranks is a piece of its own; and of the job,
+ * which goes on at the rank that came last. Times are ns by the clock of the first rank. */
 #ifndef GT_ANALYSE_PATH_CRITICAL_PATH_H
 #define GT_ANALYSE_PATH_CRITICAL_PATH_H
 
@@ -27,15 +27,27 @@ struct gt_path_step {
     size_t member, member_end;    /* of the job: its steps of ranks, by number */
 };
 
+/* The steps of a node, or of the job. */
+struct gt_path_owner {
+    uint32_t node; /* GT_TRACE_NONE: of the job, or of no known node */
+    bool is_job, is_whole_node;
+    size_t from, to;
+    int64_t whole, part[GT_PATH_KINDS]; /* ns of the steps, and of their paths by kind */
+};
+
 struct gt_critical_path {
     struct gt_path_graph graph;
-    struct gt_path_step *step; /* of ranks, node by node, then of the job */
-    size_t ranks, steps;       /* steps of ranks, and all */
+    struct gt_path_step *step;   /* of ranks, node by node, then of the job */
+    size_t ranks, steps;         /* steps of ranks, and all */
+    struct gt_path_owner *owner; /* that of the job is the last */
+    uint32_t owners;
+    bool has_job;
     struct gt_path_piece *piece;
     size_t piece_count, piece_capacity;
     struct gt_path_anchor *anchor;
     size_t anchor_count, anchor_capacity;
     size_t *member;
+    struct gt_path_replay *replay; /* memory for gt_critical_path_what_if */
 };
 
 /* The reader keeps GT_PATH_ARGUMENTS, the first of which has number `first`. Returns 0, -ENOMEM or -EOVERFLOW. */
@@ -48,9 +60,10 @@ struct gt_path_what {
     enum gt_path_kind kind;
     uint32_t name;
 };
-/* Finds how long each step would be: the longest way through the whole graph is sought anew, from the begin of the trace on.
- * `length` has path->steps places; steps of ranks are found, or (`of_job`) those of the job. Returns 0 or -ENOMEM. */
-int gt_critical_path_what_if(const struct gt_critical_path *path, const struct gt_path_what *what, bool of_job,
-                             int64_t *length);
+/* Finds how long the steps of each owner would be in all: the longest way through the whole graph is sought anew, from
+ * the begin of the trace on. `length` has path->owners places; those of ranks are found, or (`of_job`) that of the
+ * job. */
+void gt_critical_path_what_if(const struct gt_critical_path *path, const struct gt_path_what *what, bool of_job,
+                              int64_t *length);
 
 #endif

@@ -40,8 +40,8 @@ struct builder {
     size_t open_count, open_capacity;
 };
 
-/* What stands on tracks beside what it tells of: annotations of streams, synchronization, the profiler itself; and waits in
- * the C library, which lie in everything. */
+/* What stands on tracks beside what it tells of: annotations of streams, synchronization, the profiler itself; and
+ * waits in the C library, which lie in everything. */
 static const char *const left_out[] = {
     "gpu_user_annotation", "cuda_sync", "cuda_event", "Trace", "overhead", "osrt", "ac2g", "critical_path"};
 
@@ -96,15 +96,16 @@ static void sort_track(const struct builder *builder, size_t track)
         qsort_r(span, count, sizeof *span, by_nesting, input);
 }
 
-static int sort_spans(struct builder *builder)
+static void sort_spans(struct builder *builder)
 {
     const struct gt_trace *trace = builder->input->trace;
     const struct gt_trace_events *events = &trace->events;
-    size_t *at = calloc(trace->track_count + 2, sizeof *at);
-    builder->first = at;
-    builder->is_gpu = calloc(trace->track_count + 1, sizeof *builder->is_gpu);
-    if (!at || !builder->is_gpu)
-        return -ENOMEM;
+    struct gt_query *query = builder->graph->query;
+    size_t *at = builder->first = gt_query_memory(query, trace->track_count + 2, sizeof *at);
+    builder->is_gpu = gt_path_flags(builder->graph, trace->track_count);
+    if (!builder->is_gpu)
+        return;
+    memset(at, 0, (trace->track_count + 2) * sizeof *at);
     for (size_t i = 0; i < builder->graph->gpu.count; i++)
         builder->is_gpu[events->track[builder->graph->gpu.span[i].event]] = true;
     for (size_t i = 0; i < events->count; i++)
@@ -112,15 +113,16 @@ static int sort_spans(struct builder *builder)
     for (size_t i = 2; i <= trace->track_count + 1; i++)
         at[i] += at[i - 1];
     builder->span = malloc((at[trace->track_count + 1] + 1) * sizeof *builder->span);
-    if (!builder->span)
-        return -ENOMEM;
+    if (!builder->span) {
+        gt_query_fail(query, -ENOMEM);
+        return;
+    }
     for (size_t i = 0; i < events->count; i++)
         if (is_wanted(builder, i))
             builder->span[at[events->track[i] + 1]++] = (struct span){
                 events->start[i], events->start[i] + gt_trace_duration(events, i), (uint32_t)i};
     for (size_t i = 0; i < trace->track_count; i++)
         sort_track(builder, i);
-    return 0;
 }
 
 /* ---- what a span is ---- */
@@ -168,7 +170,7 @@ static uint32_t add_edge_of_span(struct builder *builder, int64_t time)
     return add_point(builder->graph, time, top ? top->name : GT_TRACE_NONE, top ? top->kind : GT_PATH_OTHER);
 }
 
-static int close_span(struct builder *builder, int64_t time)
+static void close_span(struct builder *builder, int64_t time)
 {
     const struct gt_trace_events *events = &builder->input->trace->events;
     const struct open *top = &builder->open[builder->open_count - 1];
@@ -177,12 +179,12 @@ static int close_span(struct builder *builder, int64_t time)
         builder->graph->exchange[builder->graph->exchange_count - 1].end = end;
     builder->open_count--;
     if (gt_analysis_work(builder->input, top->event) != GT_WORK_RUNTIME)
-        return 0;
+        return;
     enum gt_path_call call = gt_path_call(&builder->hosts, events->name[top->event]);
-    if (call != GT_PATH_WAITS && call != GT_PATH_COPIES_MEMORY)
-        return 0;
-    int64_t start = events->start[top->event] - builder->graph->lane[builder->graph->lanes - 1].ahead;
-    return GT_APPEND(&builder->hosts, wait, (struct gt_path_wait){top->event, end, start});
+    struct gt_path_wait wait = {top->event, end,
+                                events->start[top->event] - builder->graph->lane[builder->graph->lanes - 1].ahead};
+    if ((call == GT_PATH_WAITS || call == GT_PATH_COPIES_MEMORY) && GT_APPEND(&builder->hosts, wait, wait) < 0)
+        gt_query_fail(builder->graph->query, -ENOMEM);
 }
 
 /* Times are rounded to microseconds at most: who ends so much later than the span around it ends with it. */
@@ -194,8 +196,8 @@ static bool is_inside(const struct span *span, int64_t end)
     return end > span->start && (beyond <= 0 || (beyond <= ROUNDING && beyond <= end - span->start));
 }
 
-/* All that begins in a data loader is loading until that ends. A stack of Python's may end a little behind it, as profilers take the
- * times of functions and of ranges apart from each other: most of such a span must lie inside. */
+/* All that begins in a data loader is loading until that ends. A stack of Python's may end a little behind it, as
+ * profilers take the times of functions and of ranges apart from each other: most of such a span must lie inside. */
 static bool is_in_loader(const struct builder *builder, const struct span *span)
 {
     const struct open *top = &builder->open[builder->open_count - 1];
@@ -210,81 +212,72 @@ static int compare_members(const void *a, const void *b)
 }
 
 /* A kernel in which its rank waits for others has a point where the last of them comes. */
-static int add_meeting(struct builder *builder, size_t event, uint32_t start, int64_t end)
+static void add_meeting(struct builder *builder, size_t event, uint32_t start, int64_t end)
 {
     struct gt_path_graph *graph = builder->graph;
-    struct gt_path_meeting wanted = {.point = (uint32_t)event};
-    const struct gt_path_meeting *member = builder->members ? bsearch(&wanted, builder->member, builder->members,
-                                                                      sizeof wanted, compare_members)
-                                                            : NULL;
-    if (!member)
-        return 0;
+    size_t at = GT_SEARCH(0, builder->members, middle, builder->member[middle].point < event);
+    const struct gt_path_meeting *member = at < builder->members && builder->member[at].point == event
+                                               ? &builder->member[at]
+                                               : NULL;
     int64_t ahead = graph->lane[graph->lanes - 1].ahead,
-            last = builder->collectives->collective[member->collective].last;
-    if (last > end - ahead)
-        return 0; /* the clocks are not so exact */
-    struct gt_path_meeting *meeting = GT_GROW(graph, meeting);
-    if (!meeting)
-        return -ENOMEM;
+            last = member ? builder->collectives->collective[member->collective].last : 0;
+    if (!member || last > end - ahead) /* the clocks are not so exact */
+        return;
     last = last > graph->time[start] ? last : graph->time[start];
-    meeting->point = add_point(graph, last + ahead, builder->input->trace->events.name[event],
+    uint32_t point = add_point(graph, last + ahead, builder->input->trace->events.name[event],
                                GT_PATH_WAITING | GT_PATH_MEETING);
-    meeting->collective = member->collective;
+    graph->meeting[graph->meeting_count++] = (struct gt_path_meeting){point, member->collective};
     uint32_t *latest = &graph->latest[member->collective];
     if (*latest == GT_TRACE_NONE || graph->time[start] > graph->time[*latest])
         *latest = start;
-    return 0;
 }
 
 /* A collective of hosts with nothing inside it: the thread waits there for the other ranks. */
-static int begin_exchange(struct builder *builder, size_t track, size_t at, uint32_t begin, bool *is_exchange)
+static bool begin_exchange(struct builder *builder, size_t track, size_t at, uint32_t begin)
 {
     struct gt_path_graph *graph = builder->graph;
     const struct span *span = &builder->span[at];
     bool is_alone = at + 1 == builder->first[track + 1] || builder->span[at + 1].start >= span->end;
-    *is_exchange = is_alone && builder->open[builder->open_count - 1].kind == GT_PATH_COMMUNICATION;
-    if (!*is_exchange)
-        return 0;
-    if (GT_APPEND_TO(graph, exchange, (struct gt_path_exchange){begin, begin}) < 0)
-        return -ENOMEM;
+    if (!is_alone || builder->open[builder->open_count - 1].kind != GT_PATH_COMMUNICATION ||
+        GT_APPEND_TO(graph, exchange, (struct gt_path_exchange){begin, begin}) < 0)
+        return false;
     graph->kind[begin] |= GT_PATH_START;
-    return add_meeting(builder, span->event, begin, span->end);
+    add_meeting(builder, span->event, begin, span->end);
+    return true;
 }
 
 /* What reaches further beyond the end of the span around it lies behind it. */
-static int add_host(struct builder *builder, size_t track)
+static void add_host(struct builder *builder, size_t track)
 {
     const struct gt_trace_events *events = &builder->input->trace->events;
     builder->open_count = 0;
-    int status = 0;
-    for (size_t i = builder->first[track]; i < builder->first[track + 1] && status >= 0; i++) {
+    for (size_t i = builder->first[track]; i < builder->first[track + 1]; i++) {
         const struct span *span = &builder->span[i];
         int64_t last = INT64_MAX; /* end of the span around it */
-        while (builder->open_count && status >= 0) {
+        while (builder->open_count) {
             int64_t end = builder->open[builder->open_count - 1].end;
             if (is_inside(span, end) || is_in_loader(builder, span)) {
                 last = end;
                 break;
             }
-            status = close_span(builder, end < span->start ? end : span->start);
+            close_span(builder, end < span->start ? end : span->start);
         }
         unsigned char kind = (unsigned char)kind_of(builder, span->event);
-        uint32_t begin = add_edge_of_span(builder, span->start);
-        bool is_step = gt_is_profiler_step(gt_trace_text(builder->input->trace, events->name[span->event]));
+        uint32_t begin = add_edge_of_span(builder, span->start), name = events->name[span->event];
+        bool is_step = gt_is_profiler_step(gt_trace_text(builder->input->trace, name));
         if (gt_analysis_work(builder->input, span->event) == GT_WORK_RUNTIME)
             builder->link[span->event] = begin;
-        if (GT_GROW_TO(builder->open, builder->open_capacity, builder->open_count + 1) < 0)
-            return -ENOMEM;
-        builder->open[builder->open_count++] = (struct open){span->end < last ? span->end : last, span->event,
-                                                             is_step ? GT_TRACE_NONE : events->name[span->event], kind,
-                                                             false};
-        status = status < 0
-                     ? status
-                     : begin_exchange(builder, track, i, begin, &builder->open[builder->open_count - 1].is_exchange);
+        struct open *open = GT_GROW(builder, open);
+        if (!open) {
+            gt_query_fail(builder->graph->query, -ENOMEM);
+            return;
+        }
+        *open = (struct open){span->end < last ? span->end : last, span->event, is_step ? GT_TRACE_NONE : name, kind,
+                              false};
+        open->is_exchange = begin_exchange(builder, track, i, begin);
     }
-    while (builder->open_count && status >= 0)
-        status = close_span(builder, builder->open[builder->open_count - 1].end);
-    return status;
+    while (builder->open_count)
+        close_span(builder, builder->open[builder->open_count - 1].end);
 }
 
 static enum gt_path_kind kind_of_work(const struct gt_analysis_input *input, size_t event)
@@ -299,14 +292,13 @@ static enum gt_path_kind kind_of_work(const struct gt_analysis_input *input, siz
 }
 
 /* Work on a stream follows other work: where recorded times overlap, the later begins when the earlier ends. */
-static int add_stream(struct builder *builder, size_t track)
+static void add_stream(struct builder *builder, size_t track)
 {
     struct gt_path_graph *graph = builder->graph;
     const struct gt_trace_events *events = &builder->input->trace->events;
     struct gt_path_lane *lane = &graph->lane[graph->lanes - 1];
     int64_t busy = INT64_MIN;
-    int status = 0;
-    for (size_t i = builder->first[track]; i < builder->first[track + 1] && status >= 0; i++) {
+    for (size_t i = builder->first[track]; i < builder->first[track + 1]; i++) {
         const struct span *span = &builder->span[i];
         uint32_t call = builder->link[span->event];
         int64_t begin = span->start > busy ? span->start : busy;
@@ -316,11 +308,10 @@ static int add_stream(struct builder *builder, size_t track)
         if (call != GT_TRACE_NONE)
             work->launched = events->start[call] - lane->ahead;
         work->start = add_point(graph, begin, GT_TRACE_NONE, GT_PATH_GAPS | GT_PATH_START);
-        status = add_meeting(builder, span->event, work->start, busy);
+        add_meeting(builder, span->event, work->start, busy);
         work->end = add_point(graph, busy, events->name[span->event], kind_of_work(builder->input, span->event));
     }
     lane->work_end = graph->work_count;
-    return status;
 }
 
 static int64_t ahead_of(const struct builder *builder, uint32_t node)
@@ -329,22 +320,20 @@ static int64_t ahead_of(const struct builder *builder, uint32_t node)
     return clock ? clock->offset : 0;
 }
 
-static int add_hull(struct gt_path_graph *graph, const struct gt_path_lane *lane)
+static void add_range(struct gt_path_graph *graph, const struct gt_path_lane *lane)
 {
-    if (lane->from == lane->to)
-        return 0;
-    struct gt_keyed_span span = {.key = {lane->node},
-                                 .start = graph->time[lane->from] + lane->ahead,
-                                 .end = graph->time[lane->to - 1] + lane->ahead};
-    return gt_spans_add(&graph->hull, span);
+    if (lane->from < lane->to &&
+        gt_spans_add(&graph->range, (struct gt_keyed_span){.key = {lane->node},
+                                                           .start = graph->time[lane->from] + lane->ahead,
+                                                           .end = graph->time[lane->to - 1] + lane->ahead}) < 0)
+        gt_query_fail(graph->query, -ENOMEM);
 }
 
-static int add_lanes(struct builder *builder)
+static void add_lanes(struct builder *builder)
 {
     struct gt_path_graph *graph = builder->graph;
     const struct gt_trace *trace = builder->input->trace;
-    int status = 0;
-    for (size_t i = 0; i < trace->track_count && status >= 0; i++) {
+    for (size_t i = 0; i < trace->track_count; i++) {
         builder->lane_of[i] = GT_TRACE_NONE;
         if (builder->first[i] == builder->first[i + 1])
             continue;
@@ -359,11 +348,15 @@ static int add_lanes(struct builder *builder)
                                       .work_end = graph->work_count,
                                       .ahead = ahead_of(builder, node),
                                       .is_gpu = builder->is_gpu[i]};
-        status = lane->is_gpu ? add_stream(builder, i) : add_host(builder, i);
+        if (lane->is_gpu)
+            add_stream(builder, i);
+        else
+            add_host(builder, i);
         lane->to = graph->points;
-        status = status < 0 ? status : add_hull(graph, lane);
+        add_range(graph, lane);
     }
-    return status;
+    gt_spans_sort(&graph->range);
+    gt_spans_unite(&graph->range, 1);
 }
 
 /* ---- the whole ---- */
@@ -374,57 +367,53 @@ static bool is_meeting(const struct gt_collective *collective)
     return collective->kind != GT_BROADCAST && collective->kind != GT_REDUCE;
 }
 
-static int collect_members(struct builder *builder)
+static void collect_members(struct builder *builder)
 {
     const struct gt_collectives *all = builder->collectives;
     size_t parts = all->count ? all->collective[all->count - 1].to : 0;
-    builder->member = malloc((parts + 1) * sizeof *builder->member);
-    if (!builder->member)
-        return -ENOMEM;
-    for (size_t i = 0; i < all->count; i++)
+    builder->member = gt_query_memory(builder->graph->query, parts, sizeof *builder->member);
+    for (size_t i = 0; i < all->count && builder->member; i++)
         for (size_t j = all->collective[i].from; j < all->collective[i].to && is_meeting(&all->collective[i]); j++)
             if (all->arrival[j].event != SIZE_MAX)
                 builder->member[builder->members++] = (struct gt_path_meeting){(uint32_t)all->arrival[j].event,
                                                                                (uint32_t)i};
     GT_SORT(builder->member, builder->members, compare_members);
-    return 0;
 }
 
-static int make_room(struct builder *builder)
+static void make_room(struct builder *builder)
 {
     struct gt_path_graph *graph = builder->graph;
-    const struct gt_trace *trace = builder->input->trace;
-    size_t spans = builder->first[trace->track_count], points = 2 * spans + graph->gpu.count + builder->members + 1;
+    struct gt_query *query = graph->query;
+    size_t tracks = builder->input->trace->track_count;
+    size_t points = 2 * builder->first[tracks] + graph->gpu.count + builder->members + 1;
     if (points >= GT_TRACE_NONE)
-        return -EOVERFLOW;
-    graph->time = malloc(points * sizeof *graph->time);
-    graph->name = malloc(points * sizeof *graph->name);
-    graph->kind = malloc(points);
-    graph->lane = calloc(trace->track_count + 1, sizeof *graph->lane);
-    graph->work = malloc((graph->gpu.count + 1) * sizeof *graph->work);
-    graph->latest = malloc((builder->collectives->count + 1) * sizeof *graph->latest);
+        gt_query_fail(query, -EOVERFLOW);
     graph->collectives = builder->collectives->count;
     graph->incomplete = builder->collectives->incomplete;
     graph->cut = builder->collectives->cut;
-    builder->lane_of = malloc((trace->track_count + 1) * sizeof *builder->lane_of);
+    graph->time = gt_query_memory(query, points, sizeof *graph->time);
+    graph->name = gt_query_memory(query, points, sizeof *graph->name);
+    graph->kind = gt_query_memory(query, points, 1);
+    graph->order = gt_query_memory(query, points, sizeof *graph->order);
+    graph->lane = gt_query_memory(query, tracks, sizeof *graph->lane);
+    graph->work = gt_query_memory(query, graph->gpu.count, sizeof *graph->work);
+    graph->meeting = gt_query_memory(query, builder->members, sizeof *graph->meeting);
+    builder->lane_of = gt_query_memory(query, tracks, sizeof *builder->lane_of);
+    graph->latest = gt_query_memory(query, graph->collectives, sizeof *graph->latest);
     for (size_t i = 0; graph->latest && i < graph->collectives; i++)
         graph->latest[i] = GT_TRACE_NONE;
-    return graph->time && graph->name && graph->kind && graph->lane && graph->work && graph->latest && builder->lane_of
-               ? 0
-               : -ENOMEM;
 }
 
-static int prepare(struct builder *builder)
+static void prepare(struct builder *builder)
 {
     struct gt_path_graph *graph = builder->graph;
     const struct gt_trace *trace = builder->input->trace;
-    size_t strings = trace->strings.count + (size_t)1;
-    builder->is_left_out = calloc(strings, sizeof *builder->is_left_out);
-    builder->hosts.calls = calloc(strings, 1);
-    builder->link = malloc((trace->events.count + 1) * sizeof *builder->link);
-    if (!builder->is_left_out || !builder->hosts.calls || !builder->link)
-        return -ENOMEM;
-    memset(builder->link, 0xff, (trace->events.count + 1) * sizeof *builder->link);
+    builder->is_left_out = gt_path_flags(graph, trace->strings.count);
+    builder->hosts.calls = (unsigned char *)gt_path_flags(graph, trace->strings.count);
+    builder->link = gt_query_memory(graph->query, trace->events.count, sizeof *builder->link);
+    if (!builder->link)
+        return;
+    memset(builder->link, 0xff, trace->events.count * sizeof *builder->link);
     for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
         uint32_t string = gt_trace_find(trace, left_out[i]);
         if (string != GT_TRACE_NONE)
@@ -436,7 +425,8 @@ static int prepare(struct builder *builder)
     for (size_t i = 0; i < graph->gpu.count && status >= 0; i++)
         if (graph->call[i] != SIZE_MAX)
             builder->link[graph->gpu.span[i].event] = (uint32_t)graph->call[i];
-    return status;
+    if (status < 0)
+        gt_query_fail(graph->query, status);
 }
 
 struct head { /* of a lane, in the heap */
@@ -470,34 +460,27 @@ static void sift(struct head *heap, size_t count, size_t at)
     heap[at] = moved;
 }
 
-static int order_points(struct gt_path_graph *graph)
+static void order_points(struct gt_path_graph *graph)
 {
-    struct head *heap = malloc((graph->lanes + 1) * sizeof *heap);
-    uint32_t *next = malloc((graph->lanes + 1) * sizeof *next), at = 0;
+    struct head *heap = gt_query_memory(graph->query, graph->lanes, sizeof *heap);
+    uint32_t *next = gt_query_memory(graph->query, graph->lanes, sizeof *next), at = 0;
     size_t count = 0;
-    graph->order = malloc((graph->points + (size_t)1) * sizeof *graph->order);
-    if (heap && next && graph->order) {
-        for (uint32_t i = 0; i < graph->lanes; i++) {
-            next[i] = graph->lane[i].from;
-            if (next[i] < graph->lane[i].to)
-                heap[count++] = head_of(graph, i, next[i]);
-        }
-        for (size_t i = count; i-- > 0;)
-            sift(heap, count, i);
-        while (count) {
-            uint32_t lane = heap[0].lane;
-            graph->order[at++] = lane;
-            if (++next[lane] < graph->lane[lane].to)
-                heap[0] = head_of(graph, lane, next[lane]);
-            else
-                heap[0] = heap[--count];
-            sift(heap, count, 0);
-        }
+    for (uint32_t i = 0; next && i < graph->lanes; i++) {
+        next[i] = graph->lane[i].from;
+        if (next[i] < graph->lane[i].to)
+            heap[count++] = head_of(graph, i, next[i]);
     }
-    int status = heap && next && graph->order ? 0 : -ENOMEM;
-    free(heap);
-    free(next);
-    return status;
+    for (size_t i = count; i-- > 0;)
+        sift(heap, count, i);
+    while (count) {
+        uint32_t lane = heap[0].lane;
+        graph->order[at++] = lane;
+        if (++next[lane] < graph->lane[lane].to)
+            heap[0] = head_of(graph, lane, next[lane]);
+        else
+            heap[0] = heap[--count];
+        sift(heap, count, 0);
+    }
 }
 
 static int by_end(const void *a, const void *b)
@@ -507,16 +490,14 @@ static int by_end(const void *a, const void *b)
                        GT_ORDER(x->kind, y->kind));
 }
 
-/* Leaves out edges that run against the order, which clocks that differ a little may make, and tells points of theirs. */
-static int settle_edges(struct gt_path_graph *graph)
+/* Leaves out edges that run against the order, which clocks that differ a little may make, and tells points of
+ * theirs. */
+static void settle_edges(struct gt_path_graph *graph)
 {
-    uint32_t *next = malloc((graph->lanes + 1) * sizeof *next);
-    size_t *at = malloc((graph->lanes + 1) * sizeof *at), kept = 0;
-    if (!next || !at) {
-        free(next);
-        free(at);
-        return -ENOMEM;
-    }
+    uint32_t *next = gt_query_memory(graph->query, graph->lanes, sizeof *next);
+    size_t *at = gt_query_memory(graph->query, graph->lanes, sizeof *at), kept = 0;
+    if (!at)
+        return;
     GT_SORT(graph->edge, graph->edge_count, by_end);
     for (uint32_t i = 0; i < graph->lanes; i++) {
         next[i] = graph->lane[i].from;
@@ -542,23 +523,6 @@ static int settle_edges(struct gt_path_graph *graph)
     graph->edge_count = kept;
     for (uint32_t i = 0; i < graph->lanes; i++)
         graph->lane[i].edge = gt_path_edges(graph, graph->lane[i].from);
-    free(next);
-    free(at);
-    return 0;
-}
-
-static void release(struct builder *builder)
-{
-    free(builder->is_left_out);
-    free(builder->hosts.calls);
-    free(builder->span);
-    free(builder->first);
-    free(builder->is_gpu);
-    free(builder->link);
-    free(builder->lane_of);
-    free(builder->member);
-    free(builder->hosts.wait);
-    free(builder->open);
 }
 
 static int compare_waits(const void *a, const void *b)
@@ -567,51 +531,42 @@ static int compare_waits(const void *a, const void *b)
     return GT_ORDER(x->event, y->event);
 }
 
-static int hold(struct builder *builder)
+static void hold(struct builder *builder)
 {
     struct gt_path_hosts *hosts = &builder->hosts;
     hosts->begin = builder->link;
     hosts->lane_of = builder->lane_of;
     GT_SORT(hosts->wait, hosts->count, compare_waits);
-    int status = gt_path_hold_gpus(builder->graph, hosts);
-    status = status < 0 ? status : order_points(builder->graph);
-    status = status < 0 ? status : gt_path_hold_threads(builder->graph, builder->input, builder->lane_of);
-    return status < 0 ? status : settle_edges(builder->graph);
+    gt_path_hold_gpus(builder->graph, hosts);
+    order_points(builder->graph);
+    if (gt_query_status(builder->graph->query) >= 0)
+        gt_path_hold_threads(builder->graph, builder->input, builder->lane_of);
+    settle_edges(builder->graph);
 }
 
 int gt_path_graph_open(struct gt_path_graph *graph, const struct gt_analysis_input *input,
                        const struct gt_collectives *collectives, uint32_t first)
 {
+    static void (*const stages[])(struct builder *) = {prepare,   collect_members, sort_spans,
+                                                       make_room, add_lanes,       hold};
     struct builder builder = {
         .input = input, .graph = graph, .collectives = collectives, .hosts = {.input = input, .first = first}};
-    *graph = (struct gt_path_graph){0};
-    int status = prepare(&builder);
-    status = status < 0 ? status : collect_members(&builder);
-    status = status < 0 ? status : sort_spans(&builder);
-    status = status < 0 ? status : make_room(&builder);
-    status = status < 0 ? status : add_lanes(&builder);
-    gt_spans_sort(&graph->hull);
-    gt_spans_unite(&graph->hull, 1);
-    status = status < 0 ? status : hold(&builder);
-    release(&builder);
-    return status;
+    *graph = (struct gt_path_graph){.query = input->query};
+    for (size_t i = 0; i < sizeof stages / sizeof *stages && gt_query_status(graph->query) >= 0; i++)
+        stages[i](&builder);
+    free(builder.span);
+    free(builder.hosts.wait);
+    free(builder.open);
+    return gt_query_status(graph->query);
 }
 
 void gt_path_graph_close(struct gt_path_graph *graph)
 {
-    free(graph->time);
-    free(graph->name);
-    free(graph->kind);
-    free(graph->order);
-    free(graph->lane);
     free(graph->edge);
-    free(graph->work);
-    free(graph->meeting);
     free(graph->exchange);
-    free(graph->latest);
     free(graph->call);
     gt_spans_release(&graph->gpu);
-    gt_spans_release(&graph->hull);
+    gt_spans_release(&graph->range);
     *graph = (struct gt_path_graph){0};
 }
 
@@ -650,17 +605,37 @@ size_t gt_path_edges(const struct gt_path_graph *graph, uint32_t point)
 
 uint32_t gt_path_collective(const struct gt_path_graph *graph, uint32_t point)
 {
-    struct gt_path_meeting wanted = {.point = point};
-    const struct gt_path_meeting *found = bsearch(&wanted, graph->meeting, graph->meeting_count, sizeof wanted,
-                                                  compare_members);
-    return found->collective;
+    return graph->meeting[GT_SEARCH(0, graph->meeting_count, middle, graph->meeting[middle].point < point)].collective;
 }
 
-int gt_path_hold(struct gt_path_graph *graph, struct gt_path_edge edge)
+/* ---- edges ---- */
+
+void gt_path_bind(struct gt_path_graph *graph, uint32_t to, uint32_t from, uint32_t name, unsigned kind)
 {
-    if (GT_APPEND_TO(graph, edge, edge) < 0)
-        return -ENOMEM;
-    if (edge.is_binding)
-        graph->kind[edge.to] |= GT_PATH_ALONE;
-    return 0;
+    GT_PATH_APPEND(
+        graph, graph, edge,
+        (struct gt_path_edge){graph->time[to] - graph->time[from], to, from, name, (unsigned char)kind, true});
+    graph->kind[to] |= GT_PATH_ALONE;
+}
+
+void gt_path_hold(struct gt_path_graph *graph, uint32_t to, uint32_t from, uint32_t name, unsigned kind, int64_t weight)
+{
+    GT_PATH_APPEND(graph, graph, edge, (struct gt_path_edge){weight, to, from, name, (unsigned char)kind, false});
+}
+
+void gt_path_go_on(struct gt_path_graph *graph, uint32_t to, uint32_t from)
+{
+    if (graph->kind[to] & GT_PATH_ALONE)
+        return;
+    gt_path_bind(graph, to, from, GT_TRACE_NONE, GT_PATH_OTHER);
+    if (to > graph->lane[gt_path_lane_of(graph, to)].from)
+        gt_path_hold(graph, to, to - 1, GT_TRACE_NONE, GT_PATH_OTHER, 0);
+}
+
+bool *gt_path_flags(const struct gt_path_graph *graph, size_t count)
+{
+    bool *flags = gt_query_memory(graph->query, count, sizeof *flags);
+    if (flags)
+        memset(flags, 0, count * sizeof *flags);
+    return flags;
 }

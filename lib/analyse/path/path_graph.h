@@ -1,6 +1,6 @@
-/* What must happen before what: points in time on lanes (threads of hosts, streams of GPUs), each held by the point before it on
- * its lane and by edges from points of others. A binding edge tells what a point waited for in the end: its time is exactly
- * that of its origin and the weight. Times are ns by the clock of the first rank. */
+/* What must happen before what: points in time on lanes (threads of hosts, streams of GPUs), each held by the point
+ * before it on its lane and by edges from points of others. A binding edge tells what a point waited for in the end:
+ * its time is exactly that of its origin and the weight. Times are ns by the clock of the first rank. */
 #ifndef GT_ANALYSE_PATH_PATH_GRAPH_H
 #define GT_ANALYSE_PATH_PATH_GRAPH_H
 
@@ -61,8 +61,9 @@ struct gt_path_exchange {
 };
 
 struct gt_path_graph {
-    int64_t *time;  /* of points, lane by lane */
-    uint32_t *name; /* string of what lasts until a point, or GT_TRACE_NONE */
+    struct gt_query *query; /* owns what does not grow, and remembers failures */
+    int64_t *time;          /* of points, lane by lane */
+    uint32_t *name;         /* string of what lasts until a point, or GT_TRACE_NONE */
     unsigned char *kind;
     uint32_t *order; /* the lane of each point in an order that no edge runs against */
     uint32_t points, lanes;
@@ -72,7 +73,7 @@ struct gt_path_graph {
     struct gt_path_work *work;
     size_t work_count;
     struct gt_path_meeting *meeting; /* by point */
-    size_t meeting_count, meeting_capacity;
+    size_t meeting_count;
     struct gt_path_exchange *exchange;
     size_t exchange_count, exchange_capacity;
     uint32_t *latest; /* of each collective: the point at which the last rank came; GT_TRACE_NONE: none met */
@@ -82,10 +83,11 @@ struct gt_path_graph {
     size_t inferred;     /* waits of streams for streams that the trace does not tell */
     struct gt_spans gpu; /* work of GPUs, with its calls */
     size_t *call;
-    struct gt_spans hull; /* the time of each node */
+    struct gt_spans range; /* the time of each node */
 };
 
-/* The reader keeps GT_PATH_ARGUMENTS, the first of which has number `first`. Returns 0, -ENOMEM or -EOVERFLOW. */
+/* The reader keeps GT_PATH_ARGUMENTS, the first of which has number `first`. The query fails with -ENOMEM or
+ * -EOVERFLOW, and gt_path_graph_open returns that. */
 #define GT_PATH_ARGUMENTS GT_COLLECTIVE_ARGUMENTS, "wait_on_stream", "wait_on_cuda_event_record_corr_id"
 enum { GT_PATH_WAIT_ON_STREAM = 9, GT_PATH_WAIT_ON_RECORD };
 int gt_path_graph_open(struct gt_path_graph *graph, const struct gt_analysis_input *input,
@@ -100,8 +102,17 @@ size_t gt_path_edges(const struct gt_path_graph *graph, uint32_t point);
 /* Returns the collective of a point that is GT_PATH_MEETING. */
 uint32_t gt_path_collective(const struct gt_path_graph *graph, uint32_t point);
 
-/* Adds an edge; one that binds replaces the hold of the point before on the lane. Returns 0 or -ENOMEM. */
-int gt_path_hold(struct gt_path_graph *graph, struct gt_path_edge edge);
+/* Append to a list of an owner, or make the query fail. */
+#define GT_PATH_APPEND(graph, owner, list, ...) \
+    (GT_APPEND_TO(owner, list, __VA_ARGS__) < 0 ? gt_query_fail((graph)->query, -ENOMEM) : (void)0)
+
+/* Add an edge that binds, which replaces the hold of the point before on the lane; one that holds by a weight; and,
+ * unless another binds the point, one that binds where a thread goes on that another lane has kept waiting. */
+void gt_path_bind(struct gt_path_graph *graph, uint32_t to, uint32_t from, uint32_t name, unsigned kind);
+void gt_path_hold(struct gt_path_graph *graph, uint32_t to, uint32_t from, uint32_t name, unsigned kind,
+                  int64_t weight);
+void gt_path_go_on(struct gt_path_graph *graph, uint32_t to, uint32_t from);
+bool *gt_path_flags(const struct gt_path_graph *graph, size_t count); /* all false; NULL: the query has failed */
 
 /* What work of GPUs follows, and the calls that wait for it. */
 struct gt_path_wait {    /* a call that may wait for a GPU */
@@ -119,8 +130,8 @@ struct gt_path_hosts {
 };
 enum gt_path_call { GT_PATH_NO_WAIT, GT_PATH_WAITS, GT_PATH_COPIES_MEMORY, GT_PATH_RECORDS, GT_PATH_ORDERS };
 enum gt_path_call gt_path_call(const struct gt_path_hosts *hosts, uint32_t name);
-int gt_path_hold_gpus(struct gt_path_graph *graph, const struct gt_path_hosts *hosts);
+void gt_path_hold_gpus(struct gt_path_graph *graph, const struct gt_path_hosts *hosts);
 /* Threads of the host go on where another stops. */
-int gt_path_hold_threads(struct gt_path_graph *graph, const struct gt_analysis_input *input, const uint32_t *lane_of);
+void gt_path_hold_threads(struct gt_path_graph *graph, const struct gt_analysis_input *input, const uint32_t *lane_of);
 
 #endif
