@@ -282,19 +282,6 @@ static void a_union_has_each_key_once(void **state)
     assert_int_equal(gt_rows_keys(&all, "node")[2], 5);
 }
 
-static void the_last_row_before_a_time_is_found(void **state)
-{
-    struct gt_rows calls = ROWS(*state, {1, 0, 10, 0, 0}, {1, 0, 20, 0, 0}, {2, 0, 5, 0, 0});
-    struct gt_rows work = ROWS(*state, {1, 0, 9, 0, 0}, {1, 0, 20, 0, 0}, {1, 0, 99, 0, 0}, {2, 0, 6, 0, 0},
-                               {3, 0, 6, 0, 0});
-    const uint32_t *call = gt_rows_asof(&work, "call", "start", &calls, "node", "start");
-    assert_int_equal(call[0], GT_NO_KEY);
-    assert_int_equal(call[1], 1);
-    assert_int_equal(call[2], 1);
-    assert_int_equal(call[3], 2);
-    assert_int_equal(call[4], GT_NO_KEY);
-}
-
 /* ---- intervals ---------------------------------------------------------------------------------------------------- */
 
 static void intervals_that_touch_become_one(void **state)
@@ -350,19 +337,6 @@ static void overlaps_agree_with_counting(void **state)
     for (size_t i = 0; i < gaps.count; i++)
         parts += gt_rows_wholes(&gaps, "to")[i] - gt_rows_wholes(&gaps, "from")[i];
     assert_int_equal(whole, parts);
-}
-
-static void inner_intervals_know_those_around_them(void **state)
-{
-    struct gt_rows rows = ROWS(*state, {1, 3, 2, 4, 0}, {1, 1, 0, 10, 0}, {1, 2, 0, 6, 0}, {1, 4, 7, 8, 0},
-                               {2, 5, 3, 4, 0});
-    const uint32_t *parent = gt_rows_nest(&rows, "parent", "node");
-    const uint32_t *name = gt_rows_keys(&rows, "name");
-    static const uint32_t names[] = {1, 2, 3, 4, 5}, parents[] = {GT_NO_KEY, 0, 1, 0, GT_NO_KEY};
-    for (size_t i = 0; i < rows.count; i++) {
-        assert_int_equal(name[i], names[i]);
-        assert_int_equal(parent[i], parents[i]);
-    }
 }
 
 /* ---- failures ----------------------------------------------------------------------------------------------------- */
@@ -454,11 +428,9 @@ int main(void)
         TEST(a_join_finds_rows_by_their_keys),
         TEST(pairs_that_are_not_there_are_completed),
         TEST(a_union_has_each_key_once),
-        TEST(the_last_row_before_a_time_is_found),
         TEST(intervals_that_touch_become_one),
         TEST(gaps_lie_between_them),
         TEST(overlaps_agree_with_counting),
-        TEST(inner_intervals_know_those_around_them),
         TEST(a_column_that_is_not_there_makes_the_query_fail),
         TEST(rows_without_a_column_are_none),
         TEST(problems_name_operator_and_column),
