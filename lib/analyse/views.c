@@ -9,11 +9,13 @@
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/step_spans.h"
 
-/* Returns the place of a view, and whether it has yet to be made. */
-static bool is_new(const struct gt_analysis_input *input, enum gt_view view, struct gt_rows **ret)
+/* Returns a view, which is made when it is first asked for. */
+static struct gt_rows view_of(const struct gt_analysis_input *input, enum gt_view view,
+                              struct gt_rows (*make)(const struct gt_analysis_input *input))
 {
-    *ret = &input->view[view];
-    return !(*ret)->query;
+    if (!input->view[view].query)
+        input->view[view] = make(input);
+    return input->view[view];
 }
 
 struct gt_rows gt_rows_of_events(const struct gt_analysis_input *input,
@@ -66,10 +68,7 @@ static struct gt_rows make_work(const struct gt_analysis_input *input)
 
 struct gt_rows gt_view_work(const struct gt_analysis_input *input)
 {
-    struct gt_rows *view;
-    if (is_new(input, GT_VIEW_WORK, &view))
-        *view = make_work(input);
-    return *view;
+    return view_of(input, GT_VIEW_WORK, make_work);
 }
 
 static struct gt_rows make_launched_work(const struct gt_analysis_input *input)
@@ -97,10 +96,7 @@ static struct gt_rows make_launched_work(const struct gt_analysis_input *input)
 
 struct gt_rows gt_view_launched_work(const struct gt_analysis_input *input)
 {
-    struct gt_rows *view;
-    if (is_new(input, GT_VIEW_LAUNCHED_WORK, &view))
-        *view = make_launched_work(input);
-    return *view;
+    return view_of(input, GT_VIEW_LAUNCHED_WORK, make_launched_work);
 }
 
 struct gt_rows gt_view_launches(const struct gt_analysis_input *input, const char *keys)
@@ -181,10 +177,7 @@ static struct gt_rows make_pieces(const struct gt_analysis_input *input)
 
 struct gt_rows gt_view_pieces(const struct gt_analysis_input *input)
 {
-    struct gt_rows *view;
-    if (is_new(input, GT_VIEW_PIECES, &view))
-        *view = make_pieces(input);
-    return *view;
+    return view_of(input, GT_VIEW_PIECES, make_pieces);
 }
 
 struct gt_rows gt_view_device_times(const struct gt_analysis_input *input)
@@ -254,14 +247,14 @@ static struct gt_rows make_gaps(const struct gt_analysis_input *input, const cha
     return rows;
 }
 
+static struct gt_rows make_device_gaps(const struct gt_analysis_input *input)
+{
+    return make_gaps(input, "node device");
+}
+
 struct gt_rows gt_view_gaps(const struct gt_analysis_input *input, const char *keys)
 {
-    struct gt_rows *view;
-    if (strcmp(keys, "node device") != 0)
-        return make_gaps(input, keys);
-    if (is_new(input, GT_VIEW_GAPS, &view))
-        *view = make_gaps(input, keys);
-    return *view;
+    return strcmp(keys, "node device") == 0 ? view_of(input, GT_VIEW_GAPS, make_device_gaps) : make_gaps(input, keys);
 }
 
 struct gt_rows gt_view_idle(const struct gt_analysis_input *input, const char *keys)
@@ -319,28 +312,30 @@ static struct gt_rows rows_of_spans(const struct gt_analysis_input *input, int s
     return rows;
 }
 
-struct gt_rows gt_view_steps(const struct gt_analysis_input *input)
+static struct gt_rows make_steps(const struct gt_analysis_input *input)
 {
     static const char *const names[] = {"mode", "step", "node", NULL};
     struct gt_spans spans = {0};
-    struct gt_rows *view;
-    if (is_new(input, GT_VIEW_STEPS, &view)) {
-        int status = gt_skewed_steps(input, &spans);
-        *view = rows_of_spans(input, status, &spans, names);
-    }
-    return *view;
+    int status = gt_skewed_steps(input, &spans);
+    return rows_of_spans(input, status, &spans, names);
+}
+
+struct gt_rows gt_view_steps(const struct gt_analysis_input *input)
+{
+    return view_of(input, GT_VIEW_STEPS, make_steps);
+}
+
+static struct gt_rows make_loading(const struct gt_analysis_input *input)
+{
+    static const char *const names[] = {"node", NULL};
+    struct gt_spans spans = {0};
+    int status = gt_loader_waits(input, &spans);
+    return rows_of_spans(input, status, &spans, names);
 }
 
 struct gt_rows gt_view_loading(const struct gt_analysis_input *input)
 {
-    static const char *const names[] = {"node", NULL};
-    struct gt_spans spans = {0};
-    struct gt_rows *view;
-    if (is_new(input, GT_VIEW_LOADING, &view)) {
-        int status = gt_loader_waits(input, &spans);
-        *view = rows_of_spans(input, status, &spans, names);
-    }
-    return *view;
+    return view_of(input, GT_VIEW_LOADING, make_loading);
 }
 
 /* ---- Tables ------------------------------------------------------------------------------------------------------- */

@@ -568,23 +568,6 @@ void gt_rows_share(struct gt_rows *rows, const char *as, const char *of, const c
     }
 }
 
-uint32_t *gt_rows_asof(struct gt_rows *rows, const char *as, const char *time, const struct gt_rows *with,
-                       const char *keys, const char *begin)
-{
-    struct pairing pairing = pair(__func__, rows, with, keys);
-    const int64_t *at = gt_rows_wholes(rows, time), *from = gt_rows_wholes(with, begin);
-    uint32_t *ret = gt_rows_add_keys(rows, as, NULL);
-    for (size_t i = 0; i < rows->count; i++) {
-        size_t behind = GT_SEARCH(
-            0, with->count, k,
-            compare_keys(pairing.with, k, pairing.key, i, pairing.keys) < 0 ||
-                (!compare_keys(pairing.with, k, pairing.key, i, pairing.keys) && from[k] <= at[i]));
-        bool is_found = behind && !compare_keys(pairing.with, behind - 1, pairing.key, i, pairing.keys);
-        ret[i] = is_found ? (uint32_t)(behind - 1) : GT_NO_KEY;
-    }
-    return ret;
-}
-
 /* ---- Intervals ---------------------------------------------------------------------------------------------------- */
 
 /* Sorts by "KEYS REST". */
@@ -699,22 +682,4 @@ int64_t *gt_rows_overlap(struct gt_rows *rows, const char *as, const char *from,
         }
     }
     return ret;
-}
-
-uint32_t *gt_rows_nest(struct gt_rows *rows, const char *as, const char *keys)
-{
-    const struct gt_rows_column *key[GT_COLUMNS];
-    sort_with(rows, __func__, keys, "start -end");
-    int count = gt_rows_list(rows, __func__, keys, key);
-    const int64_t *end = gt_rows_wholes(rows, "end");
-    uint32_t *parent = gt_rows_add_keys(rows, as, NULL), around = GT_NO_KEY;
-    for (size_t i = 0; i < rows->count; i++) {
-        if (i && !is_same(key, count, i - 1, i))
-            around = GT_NO_KEY;
-        while (around != GT_NO_KEY && end[around] < end[i])
-            around = parent[around];
-        parent[i] = around;
-        around = (uint32_t)i;
-    }
-    return parent;
 }

@@ -87,10 +87,6 @@ void gt_rows_share(struct gt_rows *rows, const char *as, const char *of, const c
 /* Add columns of the row of `with` that has the same keys. `with` has one row for each, sorted by these; where it has none, they are
  * missing. */
 void gt_rows_join(struct gt_rows *rows, const struct gt_rows *with, const char *keys, const char *columns);
-/* Add the row number in `with` of the last that has the same keys and whose `begin` is no later than `time`, or GT_NO_KEY. `with` is sorted
- * by keys and `begin`. */
-uint32_t *gt_rows_asof(struct gt_rows *rows, const char *as, const char *time, const struct gt_rows *with,
-                       const char *keys, const char *begin);
 
 /* ---- Intervals: rows with the columns start and end, in nanoseconds, half-open ---- */
 
@@ -102,8 +98,4 @@ struct gt_rows gt_rows_gaps(const struct gt_rows *rows, const char *keys, const 
 /* Add how much of each row's from..to lies in intervals of `with`, which gt_rows_unite has made, that have the same keys. */
 int64_t *gt_rows_overlap(struct gt_rows *rows, const char *as, const char *from, const char *to,
                          const struct gt_rows *with, const char *keys);
-/* Sort by keys, start, and the longer first, and add the row number of the innermost interval of the same keys that contains each, or
- * GT_NO_KEY. */
-uint32_t *gt_rows_nest(struct gt_rows *rows, const char *as, const char *keys);
-
 #endif

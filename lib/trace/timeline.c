@@ -7,30 +7,13 @@
 #include "base/grow.h"
 #include "trace/format.h"
 #include "trace/input/torn.h"
+#include "trace/pairing.h"
 #include "trace/shapes.h"
-
-enum { MOST_OPEN = 1000000 };
-#define NOTHING UINT32_MAX
-
-struct open {
-    char *text; /* of the B; NULL when it was closed */
-    size_t length;
-    int64_t start;
-    uint32_t track, below; /* the one it lies in on its track */
-};
-
-struct lane {
-    int64_t last;
-    uint32_t top; /* its innermost open B */
-};
 
 struct timeline {
     struct gt_reading *reading;
     bool labels_rename;
-    struct open *open; /* in file order; those at the end that were closed are taken away */
-    size_t open_count, open_capacity;
-    struct lane *lane; /* of each track of the file */
-    size_t lane_count, lane_capacity;
+    struct gt_pairing pairing; /* a lane for each track of the file */
     struct gt_buffer args;
     bool has_items;
 };
@@ -140,25 +123,10 @@ static int take_metadata(struct timeline *timeline, const struct gt_raw_event *i
 
 /* ---- pairing B with E ---- */
 
-static struct lane *lane_of(struct timeline *timeline, uint32_t track)
+/* The lane of a track of the file. */
+static uint32_t lane_of(const struct timeline *timeline, uint32_t track)
 {
-    size_t number = track - gt_reading_file(timeline->reading)->track;
-    while (timeline->lane_count <= number) {
-        struct lane *lane = GT_GROW(timeline, lane);
-        if (!lane)
-            return NULL;
-        *lane = (struct lane){INT64_MIN, NOTHING};
-    }
-    return &timeline->lane[number];
-}
-
-/* The lane, a track of the file, saw this moment (file time). */
-static int see_time(struct timeline *timeline, uint32_t track, int64_t time)
-{
-    struct lane *lane = lane_of(timeline, track);
-    if (lane && time > lane->last)
-        lane->last = time;
-    return lane ? 0 : -ENOMEM;
+    return track - gt_reading_file(timeline->reading)->track;
 }
 
 static bool is_member(struct gt_span object, struct gt_span wanted)
@@ -208,15 +176,17 @@ static int unite(struct timeline *timeline, struct gt_raw_event *begin, struct g
 static int64_t last_of_track(struct timeline *timeline, const struct gt_raw_event *item)
 {
     int64_t track = track_of(timeline, item);
-    struct lane *lane = track < 0 ? NULL : lane_of(timeline, (uint32_t)track);
+    const struct gt_lane *lane = track < 0 ? NULL
+                                           : gt_pairing_lane(&timeline->pairing, lane_of(timeline, (uint32_t)track));
     return lane ? lane->last : INT64_MIN;
 }
 
 /* `args` of what closes it, or none. */
-static int close_one(struct timeline *timeline, struct open *open, int64_t end, struct gt_span args, uint8_t flag)
+static int close_one(struct timeline *timeline, size_t open, int64_t end, struct gt_span args, uint8_t flag)
 {
+    struct gt_open_event begin = gt_pairing_end(&timeline->pairing, open);
     struct gt_raw_event item;
-    int status = gt_raw_event_parse(&item, (struct gt_span){open->text, open->length});
+    int status = gt_raw_event_parse(&item, (struct gt_span){begin.text, begin.length});
     if (status == 0)
         status = unite(timeline, &item, args);
     if (status == 0) {
@@ -227,95 +197,77 @@ static int close_one(struct timeline *timeline, struct open *open, int64_t end, 
         item.duration = end > item.start ? end - item.start : 0;
         status = place(timeline, &item, flag);
     }
-    free(open->text);
-    open->text = NULL;
+    free(begin.text);
     return status;
 }
 
 static int begin_event(struct timeline *timeline, const struct gt_raw_event *item, uint32_t track)
 {
-    struct lane *lane = lane_of(timeline, track);
-    if (!lane)
-        return -ENOMEM;
-    if (timeline->open_count >= MOST_OPEN) {
-        gt_reading_file(timeline->reading)->damage.unclosed++;
-        return 0;
-    }
-    char *text = malloc(item->text.length + 1);
-    struct open *open = text ? GT_GROW(timeline, open) : NULL;
-    if (!open) {
-        free(text);
-        return -ENOMEM;
-    }
-    memcpy(text, item->text.text, item->text.length);
-    text[item->text.length] = '\0';
-    *open = (struct open){text, item->text.length, item->start, track, lane->top};
-    lane->top = (uint32_t)timeline->open_count - 1;
-    return 0;
+    struct gt_open_event event = {.start = item->start,
+                                  .lane = lane_of(timeline, track),
+                                  .text = (char *)(uintptr_t)item->text.text,
+                                  .length = item->text.length};
+    int status = gt_pairing_begin(&timeline->pairing, &event);
+    gt_reading_file(timeline->reading)->damage.unclosed += status > 0;
+    return status < 0 ? status : 0;
 }
 
-static struct open *latest_of_process(struct timeline *timeline, uint32_t track)
+static size_t latest_of_process(const struct timeline *timeline, uint32_t track)
 {
     const struct gt_trace_track *tracks = timeline->reading->trace->track;
-    for (size_t i = timeline->open_count; i-- > 0;)
-        if (timeline->open[i].text && tracks[timeline->open[i].track].process == tracks[track].process)
-            return &timeline->open[i];
-    return NULL;
+    const struct gt_pairing *pairing = &timeline->pairing;
+    uint32_t first = gt_reading_file(timeline->reading)->track;
+    for (size_t i = pairing->open_count; i-- > 0;)
+        if (pairing->open[i].lane != GT_TRACE_NONE &&
+            tracks[first + pairing->open[i].lane].process == tracks[track].process)
+            return i;
+    return GT_TRACE_NONE;
 }
 
 /* An E without a thread, and without a B of that, closes the latest B of its process. */
 static int end_event(struct timeline *timeline, const struct gt_raw_event *item, uint32_t track)
 {
-    struct lane *lane = lane_of(timeline, track);
+    const struct gt_lane *lane = gt_pairing_lane(&timeline->pairing, lane_of(timeline, track));
     if (!lane)
         return -ENOMEM;
-    struct open *open = lane->top == NOTHING ? NULL : &timeline->open[lane->top];
-    if (!open && !item->tid.text)
+    size_t open = lane->top;
+    if (open == GT_TRACE_NONE && !item->tid.text)
         open = latest_of_process(timeline, track);
-    if (!open || item->start < open->start) {
+    if (open == GT_TRACE_NONE || item->start < timeline->pairing.open[open].start) {
         gt_reading_file(timeline->reading)->damage.unopened++;
         return 0;
     }
-    timeline->lane[open->track - gt_reading_file(timeline->reading)->track].top = open->below;
-    int status = close_one(timeline, open, item->start, item->args, GT_TRACE_PAIRED);
-    while (timeline->open_count && !timeline->open[timeline->open_count - 1].text)
-        timeline->open_count--;
-    return status;
+    return close_one(timeline, open, item->start, item->args, GT_TRACE_PAIRED);
 }
 
 /* Events still open are handed on, flagged, up to the last time of their track, the innermost first. */
 static int close_all(struct timeline *timeline)
 {
+    const struct gt_pairing *pairing = &timeline->pairing;
     int status = 0;
-    for (size_t i = timeline->open_count; i-- > 0 && status >= 0;) {
-        struct open *open = &timeline->open[i];
-        if (!open->text)
-            continue;
-        struct lane *lane = lane_of(timeline, open->track);
+    while (pairing->open_count && status >= 0) {
+        size_t last = pairing->open_count - 1;
         gt_reading_file(timeline->reading)->damage.unclosed++;
-        status = lane ? close_one(timeline, open, lane->last, (struct gt_span){0}, GT_TRACE_PAIRED | GT_TRACE_UNCLOSED)
-                      : -ENOMEM;
+        status = close_one(timeline, last, pairing->lane[pairing->open[last].lane].last, (struct gt_span){0},
+                           GT_TRACE_PAIRED | GT_TRACE_UNCLOSED);
     }
     return status;
 }
 
 static void release(struct timeline *timeline)
 {
-    for (size_t i = 0; i < timeline->open_count; i++)
-        free(timeline->open[i].text);
-    free(timeline->open);
-    free(timeline->lane);
+    gt_pairing_release(&timeline->pairing);
     gt_buffer_release(&timeline->args);
 }
 
 /* ---- a file ---- */
 
-static int keep_time(struct timeline *timeline, const struct gt_raw_event *item, uint32_t lane)
+static int keep_time(struct timeline *timeline, const struct gt_raw_event *item, uint32_t track)
 {
     int64_t end;
     if (!(item->has & GT_RAW_EVENT_TIME) || __builtin_add_overflow(item->start, item->duration, &end))
         return 0;
-    return see_time(timeline, lane, end);
+    return gt_pairing_see(&timeline->pairing, lane_of(timeline, track), end);
 }
 
 static int take_item(struct timeline *timeline, struct gt_raw_event *item)

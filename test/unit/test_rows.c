@@ -271,19 +271,6 @@ TEST_WITH(a_union_has_each_key_once, begin, end)
     assert_int_equal(gt_rows_keys(&all, "node")[2], 5);
 }
 
-TEST_WITH(the_last_row_before_a_time_is_found, begin, end)
-{
-    struct gt_rows calls = ROWS(*state, {1, 0, 10, 0, 0}, {1, 0, 20, 0, 0}, {2, 0, 5, 0, 0});
-    struct gt_rows work = ROWS(*state, {1, 0, 9, 0, 0}, {1, 0, 20, 0, 0}, {1, 0, 99, 0, 0}, {2, 0, 6, 0, 0},
-                               {3, 0, 6, 0, 0});
-    const uint32_t *call = gt_rows_asof(&work, "call", "start", &calls, "node", "start");
-    assert_int_equal(call[0], GT_NO_KEY);
-    assert_int_equal(call[1], 1);
-    assert_int_equal(call[2], 1);
-    assert_int_equal(call[3], 2);
-    assert_int_equal(call[4], GT_NO_KEY);
-}
-
 /* ---- intervals ---------------------------------------------------------------------------------------------------- */
 
 TEST_WITH(intervals_that_touch_become_one, begin, end)
@@ -339,19 +326,6 @@ TEST_WITH(overlaps_agree_with_counting, begin, end)
     for (size_t i = 0; i < gaps.count; i++)
         parts += gt_rows_wholes(&gaps, "to")[i] - gt_rows_wholes(&gaps, "from")[i];
     assert_int_equal(whole, parts);
-}
-
-TEST_WITH(inner_intervals_know_those_around_them, begin, end)
-{
-    struct gt_rows rows = ROWS(*state, {1, 3, 2, 4, 0}, {1, 1, 0, 10, 0}, {1, 2, 0, 6, 0}, {1, 4, 7, 8, 0},
-                               {2, 5, 3, 4, 0});
-    const uint32_t *parent = gt_rows_nest(&rows, "parent", "node");
-    const uint32_t *name = gt_rows_keys(&rows, "name");
-    static const uint32_t names[] = {1, 2, 3, 4, 5}, parents[] = {GT_NO_KEY, 0, 1, 0, GT_NO_KEY};
-    for (size_t i = 0; i < rows.count; i++) {
-        assert_int_equal(name[i], names[i]);
-        assert_int_equal(parent[i], parents[i]);
-    }
 }
 
 /* ---- failures ----------------------------------------------------------------------------------------------------- */

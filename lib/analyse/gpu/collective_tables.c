@@ -1,139 +1,120 @@
 /* What ranks do together: each kind of collective on each communicator, and what each rank does to the others. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "analyse/gpu/collectives.h"
-#include "base/number.h"
+#include "analyse/views.h"
 
 static const char *const arguments[] = {GT_COLLECTIVE_ARGUMENTS, NULL};
 
-/* Collectives of one communicator, kind and size make a row. */
+/* Collectives of one communicator, kind and size make a row. Sizes that are not known are -1 meanwhile. */
+#define KEYS "group kind size_bytes size"
+
 static double known(double value)
 {
     return isnan(value) ? -1 : value;
 }
 
-/* Numbers of strings follow the order of the file; places that of the texts. */
-static uint32_t place_of(const struct gt_analysis_input *input, uint32_t group)
+static struct gt_rows find_each(const struct gt_analysis_input *input, const struct gt_collectives *all)
 {
-    return group == GT_TRACE_NONE ? GT_TRACE_NONE : gt_analysis_place(input, group);
-}
-
-static int by_row(const void *a, const void *b, void *input)
-{
-    const struct gt_collective *x = *(const struct gt_collective *const *)a,
-                               *y = *(const struct gt_collective *const *)b;
-    return GT_ORDER_BY(GT_ORDER(place_of(input, x->group), place_of(input, y->group)), GT_ORDER(x->kind, y->kind),
-                       GT_ORDER(known(y->bytes), known(x->bytes)), GT_ORDER(known(x->size), known(y->size)),
-                       GT_ORDER(x->from, y->from));
-}
-
-static bool is_of_row(const struct gt_collective *x, const struct gt_collective *y)
-{
-    return x->group == y->group && x->kind == y->kind && known(x->bytes) == known(y->bytes) &&
-           known(x->size) == known(y->size);
-}
-
-/* Counts how often each rank came last, of collectives from..to; returns the most. */
-static size_t count_last(const struct gt_collectives *all, struct gt_collective *const *list, size_t from, size_t to,
-                         size_t *count)
-{
-    size_t most = 0;
-    for (size_t i = 0; i < all->ranks; i++)
-        count[i] = 0;
-    for (size_t i = from; i < to; i++)
-        if (list[i]->latest != GT_TRACE_NONE)
-            count[gt_collectives_rank(all, list[i]->latest) - all->rank]++;
-    for (size_t i = 0; i < all->ranks; i++)
-        most = count[i] > most ? count[i] : most;
-    return most;
+    struct gt_rows rows = gt_rows_new(input->query, all->count);
+    uint32_t *group = gt_rows_add_keys(&rows, "group", NULL), *latest = gt_rows_add_keys(&rows, "latest", NULL);
+    uint32_t *kind = gt_rows_add_keys(&rows, "kind", gt_collective_kind_names);
+    double *bytes = gt_rows_add_reals(&rows, "size_bytes"), *size = gt_rows_add_reals(&rows, "size");
+    double *factor = gt_rows_add_reals(&rows, "factor");
+    int64_t *ranks = gt_rows_add_wholes(&rows, "ranks"), *skew = gt_rows_add_wholes(&rows, "skew");
+    int64_t *whole = gt_rows_add_wholes(&rows, "whole"), *transfer = gt_rows_add_wholes(&rows, "transfer");
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gt_collective *collective = &all->collective[i];
+        group[i] = gt_analysis_place(input, collective->group);
+        latest[i] = collective->latest;
+        kind[i] = collective->kind;
+        bytes[i] = known(collective->bytes);
+        size[i] = known(collective->size);
+        factor[i] = gt_collective_bus_factor(collective);
+        ranks[i] = size[i] < 0 ? (int64_t)(collective->to - collective->from) : (int64_t)size[i];
+        skew[i] = collective->last - collective->first;
+        whole[i] = !collective->absent;
+        transfer[i] = collective->absent ? GT_NO_WHOLE : gt_collective_transfer(collective);
+    }
+    return rows;
 }
 
 enum { NAMED = 3 };
 
-/* Several may come last as often as each other. */
-static void write_last(const struct gt_analysis_input *input, const struct gt_collectives *all, const size_t *count,
-                       size_t most, struct gt_buffer *out)
+/* Add the ranks that came last most often, several where they did so as often as each other, and how often. */
+static void add_last(const struct gt_analysis_input *input, struct gt_rows *rows, const struct gt_rows *each)
 {
-    size_t ranks = 0;
-    for (size_t i = 0; i < all->ranks && most; i++)
-        if (count[i] == most && ranks++ < NAMED)
-            gt_buffer_printf(out, "%s%s", ranks > 1 ? ", " : "", gt_analysis_text(input, all->rank[i].node));
-    if (ranks > NAMED)
-        gt_buffer_printf(out, " and %zu more", ranks - NAMED);
+    struct gt_rows ranks = gt_rows_known(each, "latest");
+    ranks = gt_rows_group(&ranks, KEYS " latest", GT_AGGREGATES(GT_COUNT("times")));
+    struct gt_rows most = gt_rows_group(&ranks, KEYS, GT_AGGREGATES(GT_MAX("most", "times")));
+    const char **words = gt_query_memory(input->query, rows->count, sizeof *words);
+    uint32_t *number = gt_rows_add_keys(rows, "last", words);
+    for (size_t i = 0; i < rows->count; i++)
+        number[i] = (uint32_t)i;
+    gt_rows_join(rows, &most, KEYS, "most");
+    gt_rows_fill(rows, "most");
+    gt_rows_join(&ranks, rows, KEYS, "last most");
+    gt_rows_difference(&ranks, "fewer", "most", "times");
+    ranks = gt_rows_where(&ranks, "fewer", 0);
+    const uint32_t *of = gt_rows_keys(&ranks, "last"), *node = gt_rows_keys(&ranks, "latest");
+    for (size_t i = 0, at = 0; i < rows->count; i++) {
+        struct gt_buffer text = {0};
+        size_t from = at;
+        for (; at < ranks.count && of[at] == i; at++)
+            if (at - from < NAMED)
+                gt_buffer_printf(&text, "%s%s", at > from ? ", " : "", gt_analysis_text(input, node[at]));
+        if (at - from > NAMED)
+            gt_buffer_printf(&text, " and %zu more", at - from - NAMED);
+        char *copy = gt_query_memory(input->query, text.length + 1, 1);
+        words[i] = copy && text.length ? memcpy(copy, text.data, text.length + 1) : NULL;
+        gt_buffer_release(&text);
+    }
 }
 
-struct rows {
-    const struct gt_analysis_input *input;
-    const struct gt_collectives *all;
-    struct gt_collective **list;
-    size_t *count;
-    struct gt_table *table;
-    struct gt_numbers skew;
-};
-
-static int add_row(struct rows *rows, size_t from, size_t to)
+static void put_collectives(const struct gt_analysis_input *input, struct gt_node *root,
+                            const struct gt_collectives *all)
 {
-    const struct gt_collective *first = rows->list[from];
-    double transfer = 0;
-    size_t whole = 0;
-    struct gt_buffer last = {0};
-    int status = 0;
-    gt_numbers_clear(&rows->skew);
-    for (size_t i = from; i < to && status >= 0; i++) {
-        whole += !rows->list[i]->absent;
-        transfer += rows->list[i]->absent ? 0 : (double)gt_collective_transfer(rows->list[i]);
-        status = gt_numbers_add(&rows->skew, (double)(rows->list[i]->last - rows->list[i]->first) / 1e3);
+    struct gt_rows each = find_each(input, all);
+    struct gt_rows rows = gt_rows_group(
+        &each, KEYS,
+        GT_AGGREGATES(GT_FIRST("ranks", "ranks"), GT_FIRST("factor", "factor"), GT_COUNT("count"),
+                      GT_SUM("whole", "whole"), GT_SUM("transfer", "transfer"), GT_MEAN_US("transfer_us", "transfer"),
+                      GT_MEAN_US("mean_skew_us", "skew"), GT_QUANTILE_US("p95_skew_us", "skew", 0.95),
+                      GT_MAX("max_skew", "skew")));
+    add_last(input, &rows, &each);
+    gt_rows_sort(&rows, "group kind -size_bytes size");
+    const int64_t *whole = gt_rows_wholes(&rows, "whole"), *transfer = gt_rows_wholes(&rows, "transfer");
+    double *bytes = gt_rows_reals(&rows, "size_bytes"), *algorithm = gt_rows_add_reals(&rows, "algorithm_gb_per_s");
+    double *bus = gt_rows_add_reals(&rows, "bus_gb_per_s"), *factor = gt_rows_reals(&rows, "factor");
+    for (size_t i = 0; i < rows.count; i++) {
+        bytes[i] = bytes[i] < 0 ? NAN : bytes[i];
+        algorithm[i] = transfer[i] > 0 ? bytes[i] * (double)whole[i] / (double)transfer[i] : NAN; /* bytes a ns */
+        bus[i] = algorithm[i] * factor[i];
     }
-    size_t times = count_last(rows->all, rows->list, from, to, rows->count);
-    write_last(rows->input, rows->all, rows->count, times, &last);
-    double bandwidth = transfer > 0 ? first->bytes * (double)whole / transfer : NAN; /* bytes a ns: GB/s */
-    const char *group = first->group == GT_TRACE_NONE ? NULL : gt_trace_text(rows->input->trace, first->group);
-    GT_CELLS(rows->table, gt_collective_kind_name(first->kind), group,
-             (int64_t)(isnan(first->size) ? (double)(first->to - first->from) : first->size), to - from, first->bytes,
-             whole ? transfer / (double)whole / 1e3 : NAN, bandwidth);
-    GT_CELLS(rows->table, bandwidth * gt_collective_bus_factor(first), gt_numbers_mean(&rows->skew),
-             gt_numbers_percentile(&rows->skew, 95), gt_numbers_percentile(&rows->skew, 100), times ? last.data : NULL,
-             100 * (double)times / (double)(to - from));
-    status = last.failed ? last.failed : status;
-    gt_buffer_release(&last);
-    return status;
+    gt_rows_percent(&rows, "last_percent", "most", "count");
+    gt_rows_rename(&rows, "kind", "collective");
+    gt_rows_rename(&rows, "group", "communicator");
+    gt_rows_put(
+        input, root, "collectives", "Collectives", &rows,
+        "text:collective text:communicator integer:ranks integer:count number:size_bytes number:transfer_us "
+        "number:algorithm_gb_per_s number:bus_gb_per_s number:mean_skew_us number:p95_skew_us number:max_skew_us "
+        "text:last number:last_percent",
+        "none that two ranks have in common: give the traces of several ranks, with kernels of NCCL or RCCL");
 }
 
-static int add_collectives(struct rows *rows)
+static void put_ranks(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    size_t count = rows->all->count;
-    int status = 0;
-    rows->list = malloc((count + 1) * sizeof(struct gt_collective *));
-    rows->count = calloc(rows->all->ranks + 1, sizeof *rows->count);
-    if (!rows->list || !rows->count)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        rows->list[i] = &rows->all->collective[i];
-    qsort_r(rows->list, count, sizeof(struct gt_collective *), by_row, (void *)(uintptr_t)rows->input);
-    for (size_t from = 0, to; from < count && status >= 0; from = to) {
-        for (to = from; to < count && is_of_row(rows->list[from], rows->list[to]);)
-            to++;
-        status = add_row(rows, from, to);
-    }
-    return status;
-}
-
-static void add_ranks(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_collectives *all)
-{
-    struct gt_table *table = gt_analysis_table(
-        root, "arrivals", "Arrivals",
-        "text:node integer:collectives integer:last number:last_percent number:waited_us "
-        "number:kept_waiting_us number:clock_ahead_us number:clock_error_us");
-    for (size_t i = 0; i < all->ranks; i++) {
-        const struct gt_rank_clock *rank = &all->rank[i];
-        GT_CELLS(table, gt_analysis_text(input, rank->node), rank->collectives, rank->latest,
-                 gt_percent((double)rank->latest, (double)rank->collectives), rank->waited / 1e3,
-                 rank->kept_waiting / 1e3, (double)rank->offset / 1e3, rank->error / 1e3);
-    }
-    gt_analysis_empty(root, table, NULL);
+    struct gt_rows ranks = gt_collective_ranks(input, 0);
+    gt_rows_percent(&ranks, "last_percent", "latest", "collectives");
+    gt_rows_rename(&ranks, "latest", "last");
+    gt_rows_rename(&ranks, "offset", "clock_ahead");
+    gt_rows_rename(&ranks, "error", "clock_error");
+    gt_rows_put(input, root, "arrivals", "Arrivals", &ranks,
+                "text:node integer:collectives integer:last number:last_percent number:waited_us "
+                "number:kept_waiting_us number:clock_ahead_us number:clock_error_us",
+                NULL);
 }
 
 static void add_left_out(struct gt_node *root, const struct gt_collectives *all)
@@ -172,23 +153,11 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
     int status = gt_collectives_find(input, 0, &all);
     if (status < 0)
         return status;
-    struct rows rows = {.input = input, .all = all};
-    rows.table = gt_analysis_table(
-        root, "collectives", "Collectives",
-        "text:collective text:communicator integer:ranks integer:count number:size_bytes number:transfer_us "
-        "number:algorithm_gb_per_s number:bus_gb_per_s number:mean_skew_us number:p95_skew_us number:max_skew_us "
-        "text:last number:last_percent");
-    status = add_collectives(&rows);
-    gt_analysis_empty(
-        root, rows.table,
-        "none that two ranks have in common: give the traces of several ranks, with kernels of NCCL or RCCL");
-    add_ranks(input, root, all);
+    put_collectives(input, root, all);
+    put_ranks(input, root);
     add_left_out(root, all);
     add_absent(root, all);
-    gt_numbers_release(&rows.skew);
-    free(rows.list);
-    free(rows.count);
-    return status;
+    return gt_query_status(input->query);
 }
 
 const struct gt_analysis gt_analysis_collectives = {

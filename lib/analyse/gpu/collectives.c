@@ -24,13 +24,8 @@ static const struct {
     {"reduce", GT_REDUCE},
 };
 
-static const char *const kind_names[GT_COLLECTIVE_KINDS] = {"allreduce", "allgather", "reduce_scatter", "alltoall",
-                                                            "broadcast", "reduce",    "barrier",        "other"};
-
-const char *gt_collective_kind_name(enum gt_collective_kind kind)
-{
-    return kind_names[kind];
-}
+const char *const gt_collective_kind_names[GT_COLLECTIVE_KINDS] = {
+    "allreduce", "allgather", "reduce_scatter", "alltoall", "broadcast", "reduce", "barrier", "other"};
 
 static void letters_of(const char *name, char *letters, size_t size)
 {
@@ -749,6 +744,20 @@ int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, c
     }
     *ret = status < 0 ? &none : all;
     return status;
+}
+
+struct gt_rows gt_collective_ranks(const struct gt_analysis_input *input, uint32_t first)
+{
+    static const struct gt_rows_field fields[] = {
+        GT_FIELD(GT_KEY, struct gt_rank_clock, node),          GT_FIELD(GT_WHOLE, struct gt_rank_clock, collectives),
+        GT_FIELD(GT_WHOLE, struct gt_rank_clock, latest),      GT_FIELD(GT_REAL, struct gt_rank_clock, waited),
+        GT_FIELD(GT_REAL, struct gt_rank_clock, kept_waiting), GT_FIELD(GT_WHOLE, struct gt_rank_clock, offset),
+        GT_FIELD(GT_REAL, struct gt_rank_clock, error),        {.name = NULL}};
+    const struct gt_collectives *all;
+    int status = gt_collectives_find(input, first, &all);
+    if (status < 0)
+        gt_query_fail(input->query, status);
+    return gt_rows_of_records(input->query, all->rank, all->ranks, sizeof *all->rank, fields);
 }
 
 size_t gt_collectives_absent(const struct gt_collectives *collectives, size_t *of)

@@ -23,7 +23,7 @@ enum gt_collective_kind {
     GT_OTHER_COLLECTIVE,
     GT_COLLECTIVE_KINDS
 };
-const char *gt_collective_kind_name(enum gt_collective_kind kind);
+extern const char *const gt_collective_kind_names[GT_COLLECTIVE_KINDS];
 
 /* A rank's part in a collective, by the clock of the first rank. */
 struct gt_arrival {
@@ -76,6 +76,8 @@ int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, c
 bool gt_is_to_another(const struct gt_analysis_input *input, uint32_t first, size_t event);
 /* Returns ns of communication by keys such as "node device": keys sum to_another, which is the part in sends and receives. */
 struct gt_rows gt_communication_times(const struct gt_analysis_input *input, uint32_t first, const char *keys);
+/* Returns them by rank: node collectives latest waited kept_waiting offset error. */
+struct gt_rows gt_collective_ranks(const struct gt_analysis_input *input, uint32_t first);
 const struct gt_rank_clock *gt_collectives_rank(const struct gt_collectives *collectives, uint32_t node); /* or NULL */
 
 /* Returns how many ranks of a communicator, which has `of`, have no trace; of the one with the most such ranks. */

@@ -203,22 +203,25 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
                      const struct gt_profile_options *options)
 {
     size_t strings = trace->strings.count + (size_t)1, files = trace->file_count + 1;
-    *input = (struct gt_analysis_input){.trace = trace, .options = options};
-    input->place = calloc(strings, sizeof *input->place);
-    input->text = calloc(strings, sizeof *input->text);
-    input->work = calloc(strings, 1);
-    input->usage = calloc(strings, 1);
-    input->loader = calloc(strings, 1);
-    input->hidden = calloc(strings, 1);
-    input->node = calloc(files, sizeof *input->node);
-    input->counted = calloc(files, 1);
-    input->recording = calloc(files, sizeof *input->recording);
-    input->pause = calloc(files, sizeof *input->pause);
-    input->query = gt_query_new();
-    input->view = calloc(GT_VIEWS, sizeof *input->view);
-    if (!input->place || !input->text || !input->work || !input->usage || !input->loader || !input->hidden ||
-        !input->node || !input->counted || !input->recording || !input->pause || !input->query || !input->view)
-        return -ENOMEM;
+    *input = (struct gt_analysis_input){.trace = trace, .options = options, .query = gt_query_new()};
+    const struct {
+        void *to;
+        size_t count, size;
+    } arrays[] = {
+        {&input->place, strings, sizeof *input->place},       {&input->text, strings, sizeof *input->text},
+        {&input->work, strings, sizeof *input->work},         {&input->usage, strings, sizeof *input->usage},
+        {&input->loader, strings, sizeof *input->loader},     {&input->hidden, strings, sizeof *input->hidden},
+        {&input->node, files, sizeof *input->node},           {&input->counted, files, sizeof *input->counted},
+        {&input->recording, files, sizeof *input->recording}, {&input->pause, files, sizeof *input->pause},
+        {&input->view, GT_VIEWS, sizeof *input->view},
+    };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        void *array = input->query ? gt_query_memory(input->query, arrays[i].count, arrays[i].size) : NULL;
+        if (!array)
+            return -ENOMEM;
+        memset(array, 0, arrays[i].count * arrays[i].size);
+        memcpy(arrays[i].to, &array, sizeof array);
+    }
     sort_texts(input);
     classify(input);
     find_origin(input);
@@ -231,17 +234,6 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
 
 void gt_analysis_close(struct gt_analysis_input *input)
 {
-    free(input->place);
-    free(input->text);
-    free(input->work);
-    free(input->usage);
-    free(input->loader);
-    free(input->hidden);
-    free(input->node);
-    free(input->counted);
-    free(input->recording);
-    free(input->pause);
-    free(input->view);
     gt_query_free(input->query);
 }
 

@@ -90,26 +90,10 @@ static int put_statistics(const struct gt_analysis_input *input, struct gt_node 
     return status;
 }
 
-static struct gt_rows find_arrivals(const struct gt_analysis_input *input)
-{
-    static const struct gt_rows_field fields[] = {GT_FIELD(GT_KEY, struct gt_rank_clock, node),
-                                                  GT_FIELD(GT_WHOLE, struct gt_rank_clock, collectives),
-                                                  GT_FIELD(GT_WHOLE, struct gt_rank_clock, latest),
-                                                  GT_FIELD(GT_REAL, struct gt_rank_clock, waited),
-                                                  GT_FIELD(GT_REAL, struct gt_rank_clock, kept_waiting),
-                                                  GT_FIELD(GT_WHOLE, struct gt_rank_clock, offset),
-                                                  {.name = NULL}};
-    const struct gt_collectives *all;
-    int status = gt_collectives_find(input, 0, &all);
-    if (status < 0)
-        gt_query_fail(input->query, status);
-    return gt_rows_of_records(input->query, all->rank, all->ranks, sizeof *all->rank, fields);
-}
-
 /* Steps beside each other, by one clock where ranks share collectives. */
 static void put_skew(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    struct gt_rows steps = gt_view_steps(input), ranks = find_arrivals(input);
+    struct gt_rows steps = gt_view_steps(input), ranks = gt_collective_ranks(input, 0);
     gt_rows_join(&steps, &ranks, "node", "offset");
     gt_rows_fill(&steps, "offset");
     gt_rows_difference(&steps, "begin", "start", "offset");
@@ -197,7 +181,7 @@ static bool is_communication(const struct gt_analysis_input *input, size_t event
 
 static int build_stragglers(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    struct gt_rows steps = find_shared_steps(input), arrivals = find_arrivals(input);
+    struct gt_rows steps = find_shared_steps(input), arrivals = gt_collective_ranks(input, 0);
     struct gt_rows communication = gt_rows_of_events(input, is_communication);
     struct gt_rows ranks = gt_rows_group(
         &steps, "node",

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "trace/format.h"
 #include "trace/input/input.h"
+#include "trace/pairing.h"
 
 /* ---- messages, read field by field without a schema: https://protobuf.dev/programming-guides/encoding ---- */
 
@@ -190,7 +191,7 @@ enum {
     OWN_CLOCKS = 64,
     MOST_CLOCKS = 128
 };
-enum { INTERNED_CATEGORIES = 1, INTERNED_NAMES = 2, INTERNED_ANNOTATIONS = 3, INTERNED = 4, MOST_OPEN = 1000000 };
+enum { INTERNED_CATEGORIES = 1, INTERNED_NAMES = 2, INTERNED_ANNOTATIONS = 3, INTERNED = 4 };
 
 struct interned {
     uint32_t sequence, string;
@@ -211,15 +212,7 @@ struct track {
     uint64_t uuid, parent;
     int64_t pid, tid;     /* -1: not told */
     uint32_t name, index; /* string; index: of the reading, GT_TRACE_NONE as long as it has no event */
-    int64_t last;
-    uint32_t top; /* its innermost open event */
-    bool is_gpu;  /* a stream, as rocprofv3 names it */
-};
-
-struct open {
-    int64_t start;
-    uint32_t track, below, name, category; /* strings */
-    char *args;
+    bool is_gpu;          /* a stream, as rocprofv3 names it */
 };
 
 struct perfetto {
@@ -231,8 +224,7 @@ struct perfetto {
     size_t sequence_count, sequence_capacity;
     struct track *track;
     size_t track_count, track_capacity, latest; /* latest: the track of the last event */
-    struct open *open;
-    size_t open_count, open_capacity;
+    struct gt_pairing pairing;                  /* a lane for each track */
     struct gt_buffer args, name, category;
 };
 
@@ -397,13 +389,7 @@ static struct track *track_of(struct perfetto *perfetto, uint64_t uuid)
         }
     struct track *track = GT_GROW(perfetto, track);
     if (track)
-        *track = (struct track){.uuid = uuid,
-                                .pid = -1,
-                                .tid = -1,
-                                .name = GT_TRACE_NONE,
-                                .index = GT_TRACE_NONE,
-                                .last = INT64_MIN,
-                                .top = GT_TRACE_NONE};
+        *track = (struct track){.uuid = uuid, .pid = -1, .tid = -1, .name = GT_TRACE_NONE, .index = GT_TRACE_NONE};
     return track;
 }
 
@@ -625,7 +611,7 @@ static struct event read_event(struct perfetto *perfetto, uint32_t sequence, str
     return event;
 }
 
-static int hand_on(struct perfetto *perfetto, const struct open *open, int64_t end, char phase, uint8_t flag)
+static int hand_on(struct perfetto *perfetto, const struct gt_open_event *open, int64_t end, char phase, uint8_t flag)
 {
     const struct gt_trace *trace = perfetto->reading->trace;
     gt_buffer_clear(&perfetto->name);
@@ -638,44 +624,20 @@ static int hand_on(struct perfetto *perfetto, const struct open *open, int64_t e
                                                end > open->start ? end - open->start : 0);
     item.category = (struct gt_span){open->category == GT_TRACE_NONE ? NULL : perfetto->category.data + 1,
                                      open->category == GT_TRACE_NONE ? 0 : perfetto->category.length - 2};
-    item.args = (struct gt_span){open->args, open->args ? strlen(open->args) : 0};
+    item.args = (struct gt_span){open->text, open->length};
     item.phase = phase;
-    if (open->args) {
+    if (open->text) {
         gt_raw_event_arguments(&item);
-        convert_rocm_event(&item, perfetto->track[open->track].is_gpu);
+        convert_rocm_event(&item, perfetto->track[open->lane].is_gpu);
     }
-    return gt_reading_event(perfetto->reading, &item, item.name, perfetto->track[open->track].index, flag);
+    return gt_reading_event(perfetto->reading, &item, item.name, perfetto->track[open->lane].index, flag);
 }
 
-static int begin_event(struct perfetto *perfetto, const struct open *event)
+static int close_event(struct perfetto *perfetto, size_t number, int64_t end, uint8_t flag)
 {
-    if (perfetto->open_count >= MOST_OPEN) {
-        gt_reading_file(perfetto->reading)->damage.unclosed++;
-        return 0;
-    }
-    struct open *open = GT_GROW(perfetto, open);
-    char *args = open && event->args ? strdup(event->args) : NULL;
-    if (!open || (event->args && !args)) {
-        perfetto->open_count -= open != NULL;
-        return -ENOMEM;
-    }
-    *open = *event;
-    open->args = args;
-    open->below = perfetto->track[event->track].top;
-    perfetto->track[event->track].top = (uint32_t)perfetto->open_count - 1;
-    return 0;
-}
-
-static int close_event(struct perfetto *perfetto, uint32_t number, int64_t end, uint8_t flag)
-{
-    struct open *open = &perfetto->open[number];
-    int status = hand_on(perfetto, open, end, 'X', flag);
-    perfetto->track[open->track].top = open->below;
-    free(open->args);
-    open->args = NULL;
-    open->track = GT_TRACE_NONE;
-    while (perfetto->open_count && perfetto->open[perfetto->open_count - 1].track == GT_TRACE_NONE)
-        perfetto->open_count--;
+    struct gt_open_event open = gt_pairing_end(&perfetto->pairing, number);
+    int status = hand_on(perfetto, &open, end, 'X', flag);
+    free(open.text);
     return status;
 }
 
@@ -705,21 +667,28 @@ static int take_event(struct perfetto *perfetto, struct sequence *sequence, stru
     int status = track->index == GT_TRACE_NONE ? name_track(perfetto, track) : 0;
     if (status < 0)
         return status;
-    track->last = time > track->last ? time : track->last;
-    struct open now = {time,
-                       (uint32_t)(track - perfetto->track),
-                       GT_TRACE_NONE,
-                       string_of(perfetto, sequence->id, INTERNED_NAMES, event.name_id, event.name),
-                       string_of(perfetto, sequence->id, INTERNED_CATEGORIES, event.category_id, event.category),
-                       perfetto->args.length > 2 ? perfetto->args.data : NULL};
-    if (event.type == BEGIN)
-        return begin_event(perfetto, &now);
+    bool has_args = perfetto->args.length > 2;
+    struct gt_open_event now = {
+        .start = time,
+        .lane = (uint32_t)(track - perfetto->track),
+        .name = string_of(perfetto, sequence->id, INTERNED_NAMES, event.name_id, event.name),
+        .category = string_of(perfetto, sequence->id, INTERNED_CATEGORIES, event.category_id, event.category),
+        .text = has_args ? perfetto->args.data : NULL,
+        .length = has_args ? perfetto->args.length : 0};
+    if (gt_pairing_see(&perfetto->pairing, now.lane, time) < 0)
+        return -ENOMEM;
+    if (event.type == BEGIN) {
+        status = gt_pairing_begin(&perfetto->pairing, &now);
+        damage->unclosed += status > 0;
+        return status < 0 ? status : 0;
+    }
     if (event.type == INSTANT)
         return hand_on(perfetto, &now, time, 'i', 0);
     if (event.type == COUNTER)
         return take_counter(perfetto, track, &event, time);
-    if (event.type == END && track->top != GT_TRACE_NONE)
-        return close_event(perfetto, track->top, time, GT_TRACE_PAIRED);
+    uint32_t top = perfetto->pairing.lane[now.lane].top;
+    if (event.type == END && top != GT_TRACE_NONE)
+        return close_event(perfetto, top, time, GT_TRACE_PAIRED);
     damage->unopened += event.type == END;
     damage->bad_events += event.type != END;
     return 0;
@@ -824,11 +793,12 @@ static int read_packets(struct perfetto *perfetto, struct proto_file *input, str
 
 static int close_all(struct perfetto *perfetto)
 {
+    const struct gt_pairing *pairing = &perfetto->pairing;
     int status = 0;
-    while (perfetto->open_count && status >= 0) {
-        uint32_t last = (uint32_t)perfetto->open_count - 1;
+    while (pairing->open_count && status >= 0) {
+        size_t last = pairing->open_count - 1;
         gt_reading_file(perfetto->reading)->damage.unclosed++;
-        status = close_event(perfetto, last, perfetto->track[perfetto->open[last].track].last,
+        status = close_event(perfetto, last, pairing->lane[pairing->open[last].lane].last,
                              GT_TRACE_PAIRED | GT_TRACE_UNCLOSED);
     }
     return status;
@@ -836,9 +806,7 @@ static int close_all(struct perfetto *perfetto)
 
 static void release(struct perfetto *perfetto)
 {
-    for (size_t i = 0; i < perfetto->open_count; i++)
-        free(perfetto->open[i].args);
-    free(perfetto->open);
+    gt_pairing_release(&perfetto->pairing);
     free(perfetto->interned);
     gt_keys_release(&perfetto->places);
     free(perfetto->sequence);

@@ -6,8 +6,8 @@
 
 #include "base/grow.h"
 #include "base/json.h"
-#include "trace/formats/marshal.h"
 #include "trace/formats/smdebug.h"
+#include "trace/input/pickle.h"
 #include "trace/profile_maker.h"
 
 enum { MOST_BYTES = 256 << 20 };
@@ -24,28 +24,27 @@ static int probe_pstats(const struct gt_trace_probe *probe)
     return second == '(' || second == ')' ? 90 : second == '0' && probe->length == 2 ? 90 : 0;
 }
 
-static const struct gt_marshal_value *child_of(const struct gt_marshal *marshal, const struct gt_marshal_value *of,
-                                               uint32_t i)
+static bool is_kind(const struct gt_pickle_value *value, enum gt_pickle_kind kind)
 {
-    return &marshal->value[marshal->child[of->first + i]];
+    return value && value->kind == kind;
 }
 
-static bool read_number(const struct gt_marshal_value *value, double *ret)
+static bool read_number(const struct gt_pickle_value *value, double *ret)
 {
-    *ret = value->type == GT_MARSHAL_INTEGER ? (double)value->integer : value->number;
-    return value->type == GT_MARSHAL_INTEGER || value->type == GT_MARSHAL_DOUBLE;
+    bool is_integer = is_kind(value, GT_PICKLE_INTEGER);
+    *ret = is_integer ? (double)value->integer : is_kind(value, GT_PICKLE_FLOAT) ? value->number : NAN;
+    return is_integer || is_kind(value, GT_PICKLE_FLOAT);
 }
 
-static int64_t read_function(struct gt_profile_maker *maker, const struct gt_marshal *marshal,
-                             const struct gt_marshal_value *key)
+static int64_t read_function(struct gt_profile_maker *maker, const struct gt_pickle_value *key)
 {
-    if (key->type != GT_MARSHAL_TUPLE || key->count != 3)
+    const struct gt_pickle_value *file = gt_pickle_item(key, 0), *line = gt_pickle_item(key, 1),
+                                 *name = gt_pickle_item(key, 2);
+    if (!is_kind(file, GT_PICKLE_TEXT) || !is_kind(line, GT_PICKLE_INTEGER) || !is_kind(name, GT_PICKLE_TEXT) ||
+        key->count != 3)
         return -EBADMSG;
-    const struct gt_marshal_value *file = child_of(marshal, key, 0), *line = child_of(marshal, key, 1),
-                                  *name = child_of(marshal, key, 2);
-    if (file->type != GT_MARSHAL_TEXT || line->type != GT_MARSHAL_INTEGER || name->type != GT_MARSHAL_TEXT)
-        return -EBADMSG;
-    return gt_profile_function(maker, file->text, line->integer, name->text);
+    return gt_profile_function(maker, (struct gt_span){file->text, file->length}, line->integer,
+                               (struct gt_span){name->text, name->length});
 }
 
 struct four {
@@ -53,31 +52,29 @@ struct four {
     double total_time, cumulative_time;
 };
 
-static bool read_four(const struct gt_marshal *marshal, const struct gt_marshal_value *value, struct four *ret)
+static bool read_four(const struct gt_pickle_value *value, struct four *ret)
 {
-    if (value->type == GT_MARSHAL_INTEGER) { /* of old profilers: calls alone */
+    if (is_kind(value, GT_PICKLE_INTEGER)) { /* of old profilers: calls alone */
         *ret = (struct four){-1, value->integer, NAN, NAN};
         return true;
     }
-    if (value->type != GT_MARSHAL_TUPLE || value->count < 4)
+    const struct gt_pickle_value *primitive = gt_pickle_item(value, 0), *total = gt_pickle_item(value, 1);
+    if (!is_kind(primitive, GT_PICKLE_INTEGER) || !is_kind(total, GT_PICKLE_INTEGER))
         return false;
-    const struct gt_marshal_value *primitive = child_of(marshal, value, 0), *total = child_of(marshal, value, 1);
     ret->primitive = primitive->integer;
     ret->total = total->integer;
-    return primitive->type == GT_MARSHAL_INTEGER && total->type == GT_MARSHAL_INTEGER &&
-           read_number(child_of(marshal, value, 2), &ret->total_time) &&
-           read_number(child_of(marshal, value, 3), &ret->cumulative_time);
+    return read_number(gt_pickle_item(value, 2), &ret->total_time) &&
+           read_number(gt_pickle_item(value, 3), &ret->cumulative_time);
 }
 
-static int read_callers(struct gt_profile_maker *maker, const struct gt_marshal *marshal,
-                        const struct gt_marshal_value *callers)
+static int read_callers(struct gt_profile_maker *maker, const struct gt_pickle_value *callers)
 {
     for (uint32_t i = 0; i + 1 < callers->count; i += 2) {
-        int64_t function = read_function(maker, marshal, child_of(marshal, callers, i));
+        int64_t function = read_function(maker, callers->item[i]);
         struct four four;
         if (function < 0)
             return (int)function;
-        if (!read_four(marshal, child_of(marshal, callers, i + 1), &four))
+        if (!read_four(callers->item[i + 1], &four))
             return -EBADMSG;
         struct gt_trace_caller *caller = GT_GROW(maker, caller);
         if (!caller)
@@ -88,18 +85,18 @@ static int read_callers(struct gt_profile_maker *maker, const struct gt_marshal 
     return 0;
 }
 
-static int take_entry(struct gt_profile_maker *maker, const struct gt_marshal *marshal, uint32_t key, uint32_t value)
+static int take_entry(struct gt_profile_maker *maker, const struct gt_pickle_value *key,
+                      const struct gt_pickle_value *about)
 {
-    const struct gt_marshal_value *about = &marshal->value[value];
+    const struct gt_pickle_value *callers = gt_pickle_item(about, 4);
     struct four four;
-    if (about->type != GT_MARSHAL_TUPLE || about->count != 5 || !read_four(marshal, about, &four) ||
-        child_of(marshal, about, 4)->type != GT_MARSHAL_DICT)
+    if (!is_kind(callers, GT_PICKLE_DICT) || about->count != 5 || !read_four(about, &four))
         return -EBADMSG;
-    int64_t number = read_function(maker, marshal, &marshal->value[key]);
+    int64_t number = read_function(maker, key);
     if (number < 0)
         return (int)number;
     uint32_t first = (uint32_t)maker->caller_count;
-    int status = read_callers(maker, marshal, child_of(marshal, about, 4));
+    int status = read_callers(maker, callers);
     if (status < 0)
         maker->caller_count = first;
     struct gt_trace_function *function = &maker->function[number];
@@ -112,45 +109,36 @@ static int take_entry(struct gt_profile_maker *maker, const struct gt_marshal *m
     return status;
 }
 
-/* Entry by entry, so that a dump that is cut off gives those before. */
-static int take_entries(struct gt_profile_maker *maker, struct gt_marshal *marshal, struct gt_reading *reading,
-                        const unsigned char *bytes)
+static int take_entries(struct gt_profile_maker *maker, struct gt_reading *reading, const struct gt_pickle_value *root)
 {
-    struct gt_trace_file *file = gt_reading_file(reading);
-    int status = gt_marshal_enter_dict(marshal);
-    while (status >= 0) {
-        uint64_t place = (uint64_t)(marshal->at - bytes);
-        int64_t key = gt_marshal_next(marshal);
-        if (key >= 0 && marshal->value[key].type == GT_MARSHAL_END)
-            return 0;
-        int64_t value = key < 0 ? key : gt_marshal_next(marshal);
-        if (value == -EBADMSG) {
-            gt_reading_cut_off(reading, place, (uint64_t)(marshal->end - bytes) - place,
-                               "the dump ends or is damaged here");
-            return 0;
-        }
-        status = value < 0 ? (int)value : take_entry(maker, marshal, (uint32_t)key, (uint32_t)value);
+    int status = 0;
+    for (uint32_t i = 0; i + 1 < root->count && status >= 0; i += 2) {
+        status = take_entry(maker, root->item[i], root->item[i + 1]);
         if (status == -EBADMSG) {
-            gt_reading_bad(reading, place, "no function and its times");
+            gt_reading_bad(reading, i / 2, "no function and its times");
             status = 0;
         }
-        file->read += status >= 0;
+        gt_reading_file(reading)->read += status >= 0;
     }
     return status;
 }
 
+/* A dump that is cut off gives the entries before. */
 static int read_pstats(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     struct gt_profile_maker maker = {.trace = reading->trace};
-    struct gt_marshal marshal;
+    struct gt_pickle *dump = NULL;
     char *bytes = NULL;
-    size_t length = 0;
+    size_t length = 0, end = 0;
     int status = gt_reading_whole(reading, path, MOST_BYTES, &bytes, &length, error);
     if (status < 0)
         return status;
-    gt_marshal_open(&marshal, bytes, length);
-    status = take_entries(&maker, &marshal, reading, (const unsigned char *)bytes);
-    gt_marshal_close(&marshal);
+    status = gt_marshal_read(&dump, bytes, length, &end);
+    if (status >= 0)
+        status = take_entries(&maker, reading, gt_pickle_root(dump));
+    if (status >= 0 && end < length)
+        gt_reading_cut_off(reading, end, length - end, "the dump ends or is damaged here");
+    gt_pickle_free(dump);
     struct gt_trace_profile *profile = status < 0
                                            ? NULL
                                            : gt_reading_profile(reading, GT_PROFILER_CPROFILE, GT_PROFILE_SECONDS);

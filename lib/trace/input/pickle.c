@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "trace/input/walk.h"
 
 enum { ARENA = 1024, MOST_VALUES = 16 << 20, LOWEST_PROTOCOL = 2, HIGHEST_PROTOCOL = 5 };
 
@@ -24,6 +25,8 @@ struct gt_pickle {
     size_t used, value_count;
     struct gt_pickle_value **stack, **memo;
     size_t stack_count, stack_capacity, memo_count, memo_capacity;
+    struct gt_pickle_value **interned; /* texts that Python 2's marshal refers to */
+    size_t interned_count, interned_capacity;
     size_t *mark;
     size_t mark_count, mark_capacity;
     bool stopped;
@@ -477,8 +480,189 @@ void gt_pickle_free(struct gt_pickle *pickle)
     }
     free(pickle->stack);
     free(pickle->memo);
+    free(pickle->interned);
     free(pickle->mark);
     free(pickle);
+}
+
+/* ---- marshal: values of a letter each. The format: CPython, Python/marshal.c ---- */
+
+enum { MARSHAL_DEEPEST = 16, REFERENCE_FLAG = 0x80 };
+__extension__ typedef unsigned __int128 wide; /* the digits of a number */
+
+/* Sizes of one byte have no sign. */
+static int marshal_integer(struct gt_pickle *pickle, int bytes, int64_t *ret)
+{
+    uint64_t bits = 0;
+    int status = take_number(pickle, bytes, &bits), unused = bytes == 1 ? 0 : 64 - 8 * bytes;
+    *ret = (int64_t)(bits << unused) >> unused;
+    return status;
+}
+
+/* Digits of 15 bits, the sign of whose number is that of the whole. What is beyond 63 bits is its largest. */
+static int marshal_long(struct gt_pickle *pickle, int64_t *ret)
+{
+    int64_t count, digit;
+    wide number = 0;
+    int status = marshal_integer(pickle, 4, &count);
+    int64_t digits = count < 0 ? -count : count;
+    for (int64_t i = 0; i < digits && status >= 0; i++) {
+        status = marshal_integer(pickle, 2, &digit);
+        if (i < 7)
+            number |= (wide)(digit & 0x7fff) << (i * 15);
+        else if (digit)
+            number = INT64_MAX;
+    }
+    number = number > INT64_MAX ? INT64_MAX : number;
+    *ret = count < 0 ? -(int64_t)number : (int64_t)number;
+    return status;
+}
+
+static int marshal_bytes(struct gt_pickle *pickle, int size_bytes, struct gt_pickle_value *value)
+{
+    int64_t length = 0;
+    int status = marshal_integer(pickle, size_bytes, &length);
+    value->text = status < 0 || length < 0 ? NULL : (const char *)take(pickle, (uint64_t)length);
+    value->length = (size_t)length;
+    return value->text ? 0 : damaged(pickle);
+}
+
+/* A number in eight bytes, or as text. */
+static int marshal_float(struct gt_pickle *pickle, bool is_text, struct gt_pickle_value *value)
+{
+    uint64_t bits;
+    struct gt_pickle_value text;
+    int status = is_text ? marshal_bytes(pickle, 1, &text) : take_number(pickle, 8, &bits);
+    if (status < 0)
+        return status;
+    if (is_text)
+        return gt_span_double((struct gt_span){text.text, text.length}, &value->number);
+    memcpy(&value->number, &bits, sizeof bits);
+    return 0;
+}
+
+static int marshal_value(struct gt_pickle *pickle, int depth, struct gt_pickle_value **ret);
+
+static int marshal_container(struct gt_pickle *pickle, char type, int depth, struct gt_pickle_value *value)
+{
+    int64_t size = INT64_MAX, count = 0;
+    size_t from = pickle->stack_count;
+    struct gt_pickle_value *child;
+    int status = type == '{' ? 1 : marshal_integer(pickle, type == ')' ? 1 : 4, &size);
+    if (status < 0 || depth >= MARSHAL_DEEPEST || size < 0)
+        return damaged(pickle);
+    for (status = 1; count < size && status > 0; count += status > 0) {
+        status = marshal_value(pickle, depth + 1, &child);
+        if (status > 0 && push(pickle, child) < 0)
+            status = -ENOMEM;
+    }
+    if (status >= 0 && (type == '{' ? count % 2 : count != size))
+        return damaged(pickle);
+    if (status >= 0 && count)
+        status = add_items(pickle, value, pickle->stack + from, (size_t)count);
+    pickle->stack_count = from;
+    return status < 0 ? status : 0;
+}
+
+static enum gt_pickle_kind marshal_kind(char type)
+{
+    return strchr("([)", type)       ? GT_PICKLE_TUPLE
+           : type == '{'             ? GT_PICKLE_DICT
+           : strchr("TFiIl", type)   ? GT_PICKLE_INTEGER
+           : strchr("gf", type)      ? GT_PICKLE_FLOAT
+           : strchr("zZaAuts", type) ? GT_PICKLE_TEXT
+                                     : GT_PICKLE_NONE;
+}
+
+/* A plain switch. */
+static int marshal_content(struct gt_pickle *pickle, char type, int depth, struct gt_pickle_value *value)
+{
+    switch (type) {
+    case 'N': return 0;
+    case 'T':
+    case 'F': value->integer = type == 'T'; return 0;
+    case 'i': return marshal_integer(pickle, 4, &value->integer);
+    case 'I': return marshal_integer(pickle, 8, &value->integer);
+    case 'l': return marshal_long(pickle, &value->integer);
+    case 'g':
+    case 'f': return marshal_float(pickle, type == 'f', value);
+    case 'z':
+    case 'Z': return marshal_bytes(pickle, 1, value);
+    case 'a':
+    case 'A':
+    case 'u':
+    case 't':
+    case 's': return marshal_bytes(pickle, 4, value);
+    case '(':
+    case ')':
+    case '[':
+    case '{': return marshal_container(pickle, type, depth, value);
+    default: return damaged(pickle);
+    }
+}
+
+static int marshal_reference(struct gt_pickle *pickle, char type, struct gt_pickle_value **ret)
+{
+    int64_t number = 0;
+    struct gt_pickle_value **known = type == 'r' ? pickle->memo : pickle->interned;
+    size_t count = type == 'r' ? pickle->memo_count : pickle->interned_count;
+    if (marshal_integer(pickle, 4, &number) < 0 || number < 0 || (size_t)number >= count)
+        return damaged(pickle);
+    *ret = known[number];
+    return 1;
+}
+
+/* Returns 1 for a value, 0 for the mark at the end of a dictionary. */
+static int marshal_value(struct gt_pickle *pickle, int depth, struct gt_pickle_value **ret)
+{
+    const unsigned char *byte = take(pickle, 1);
+    char type = byte ? (char)(*byte & ~REFERENCE_FLAG) : '\0';
+    if (!type || type == '0')
+        return type ? 0 : damaged(pickle);
+    if (type == 'r' || type == 'R')
+        return marshal_reference(pickle, type, ret);
+    struct gt_pickle_value *value = new_value(pickle, marshal_kind(type)), **place = &value;
+    if (value && *byte & REFERENCE_FLAG)
+        place = GT_GROW(pickle, memo);
+    else if (value && type == 't')
+        place = GT_GROW(pickle, interned);
+    if (!value || !place)
+        return no_memory(pickle);
+    *ret = *place = value;
+    int status = marshal_content(pickle, type, depth, value);
+    return status < 0 ? status : 1;
+}
+
+int gt_marshal_read(struct gt_pickle **ret, const void *bytes, size_t length, size_t *end)
+{
+    struct gt_pickle *pickle = calloc(1, sizeof *pickle);
+    struct gt_pickle_value *pair[2], *root = pickle ? new_value(pickle, GT_PICKLE_DICT) : NULL;
+    int status = root ? push(pickle, root) : -ENOMEM;
+    if (status >= 0) {
+        pickle->file = "";
+        pickle->at = bytes;
+        pickle->end = pickle->at + length;
+        const unsigned char *byte = take(pickle, 1);
+        status = byte && (*byte & ~REFERENCE_FLAG) == '{' ? 1 : -EBADMSG;
+        if (status > 0 && *byte & REFERENCE_FLAG)
+            status = remember(pickle, 0) < 0 ? -ENOMEM : 1;
+    }
+    while (status > 0) {
+        *end = (size_t)(pickle->at - (const unsigned char *)bytes);
+        status = marshal_value(pickle, 0, &pair[0]);
+        if (status > 0 && (status = marshal_value(pickle, 0, &pair[1])) == 0)
+            status = -EBADMSG;
+        if (status > 0)
+            status = add_items(pickle, root, pair, 2) < 0 ? -ENOMEM : 1;
+        pickle->stack_count = 1;
+    }
+    if (!status)
+        *end = length;
+    if (status < 0 && status != -EBADMSG)
+        gt_pickle_free(pickle);
+    else
+        *ret = pickle;
+    return status < 0 && status != -EBADMSG ? status : 0;
 }
 
 /* ---- looking into it ---- */
