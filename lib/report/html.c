@@ -368,7 +368,11 @@ static void put_charts_of(struct page *page, bool of_begin)
     const struct gt_node *node = page->report->page.first;
     for (; node; node = node->next) {
         bool is_first = gt_node_flag_bits(node) & GT_PAGE_FIRST;
-        if (node->kind == GT_NODE_SERIES && is_first == of_begin)
+        if (node->kind != GT_NODE_SERIES || is_first != of_begin)
+            continue;
+        if (gt_node_flag_bits(node) & GT_FOREST)
+            gt_page_rows(page->out, node);
+        else
             put_chart(page, node, &page->x);
     }
 }

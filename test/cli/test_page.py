@@ -213,8 +213,8 @@ def test_a_comparison_begins_with_the_verdict(comparison, tmp_path):
     assert comparison("--fail-if", "combined_ram.max>+90%").returncode == 0
     page = (tmp_path / "page.html").read_text()
     assert "all rules pass" in page and 'class="alarm"' not in page
-    forest = page[page.index('id="figure1"'):page.index("</figure>")]
-    assert forest.count("<circle") >= 1 and "0 %" in forest
+    forest = page[page.index('class="rows forest"'):page.index("</figure>")]
+    assert forest.count('class="dot') >= 1 and " %" in forest
 
 
 @pytest.mark.parametrize("after, marks", [(0.3, [-100, -50, 0, 50, 100, 150]), (30, [0, 1000, 2000, 3000, 4000, 5000])])
@@ -223,8 +223,8 @@ def test_changes_have_round_marks(cli, tmp_path, after, marks):
         record(tmp_path / f"{name}.csv", [(size, *row[1:]) for row in rows_of(50)])
     assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
-    forest = page[page.index('id="figure1"'):page.index("</figure>")]
-    shown = [int(text) for text in re.findall(r'<text text-anchor="(?:middle|end)"[^>]*>([^<]*) %', forest)]
+    forest = page[page.index('class="rows forest"'):page.index("</figure>")]
+    shown = [int(text) for text in re.findall(r'<i style="[^>]*>(-?\d+)', forest)]
     assert shown == marks
 
 

@@ -270,11 +270,7 @@ static void put_chart(struct data *data, const struct gt_node *series)
     put_text(data, "title", series->title);
     put_text(data, "unit", series->unit);
     put_text(data, "x_unit", series->series.x_unit);
-    put_text(data, "kind",
-             flags & GT_FOREST   ? "still"
-             : flags & GT_LANES  ? "lanes"
-             : flags & GT_STRIPS ? "strips"
-                                 : "lines");
+    put_text(data, "kind", flags & GT_LANES ? "lanes" : flags & GT_STRIPS ? "strips" : "lines");
     gt_json_key(&data->json, "peaks");
     gt_json_bool(&data->json, flags & GT_PEAKS);
     gt_json_key(&data->json, "alike");
