@@ -32,7 +32,7 @@ void gt_page_exact(struct gt_buffer *out, const char *exact, const char *unit);
 /* Appends the grid of `table` (NULL: of fields) and releases it. */
 void gt_page_table(struct gt_buffer *out, struct gt_grid *grid, const struct gt_table *table, unsigned flags);
 
-/* Pictures of pages with rows and columns, for series with GT_HEAT, GT_STACKS or GT_FOREST. The rows are as wide as the page and stand beside
+/* Pictures of pages with rows, for series with GT_HEAT, GT_STACKS or GT_FOREST. The rows are as wide as the page and stand beside
  * names in HTML, which therefore keep their size on a phone. They need no scripts: values are told where the pointer rests. */
 
 void gt_page_rows(struct gt_buffer *out, const struct gt_node *series);
