@@ -52,7 +52,7 @@ HOOK_SOURCES := python/hook/hook.c python/entries.c lib/base/map.c lib/base/grow
 INJECT_OBJ := $(patsubst %.c,$(BUILD)/inject/%.o,$(wildcard inject/*.c) $(file <inject/sources))
 
 # What can be built without; it may be installed later, and is older than what was built then.
-WISHED := $(wildcard /usr/include/microhttpd.h /usr/share/javascript/dygraphs/dygraph.min.js)
+WISHED := $(wildcard /usr/include/microhttpd.h)
 
 # A stack of 64 KiB is enough for the program; the sanitizers need more.
 FRAME   := $(if $(findstring sanitize,$(CFLAGS)),,-Wframe-larger-than=32768)
@@ -81,7 +81,7 @@ $(BUILD)/%.o: %.c $(BUILD)/signature
 	@mkdir -p $(@D) && $(SAY) "CC $@"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-$(BUILD)/lib/report/page/page_data.o: lib/report/page/page.css lib/report/page/page.js $(wildcard /usr/share/javascript/dygraphs/dygraph.min.js)
+$(BUILD)/lib/report/page/page_data.o: lib/report/page/page.css lib/report/page/page.js
 $(BUILD)/lib/analyse/export/flame.o: lib/analyse/export/flame.html
 $(BUILD)/cli/cmd_completion.o: $(wildcard cli/completion.*)
 $(BUILD)/cli/cmd_help.o: cli/manual.roff

@@ -198,59 +198,48 @@ static const char *recording_of(const struct gt_node *part)
     return recording ? gt_node_text(recording) : NULL;
 }
 
-/* Of a table that may have several of one key: the first of them, the second, ... */
-struct joined_column {
-    const char *key;
-    size_t nth;
-};
+/* The column of data with this key, or how many columns there are. */
+static size_t column_of(const struct gt_table *table, const char *key)
+{
+    size_t i = 0;
+    while (i < table->columns &&
+           !(gt_table_has_column_for(table, i, GT_ONLY_DATA) && strcmp(table->column[i].key, key) == 0))
+        i++;
+    return i;
+}
 
-struct joined_columns {
-    struct joined_column *column;
+struct keys {
+    const char **key;
     size_t count;
 };
 
-static size_t nth_of_key(const struct gt_table *table, size_t column)
-{
-    size_t nth = 0;
-    for (size_t i = 0; i < column; i++)
-        nth += strcmp(table->column[i].key, table->column[column].key) == 0;
-    return nth;
-}
-
-static bool is_column(const struct gt_table *table, size_t column, const struct joined_column *wanted)
-{
-    return strcmp(table->column[column].key, wanted->key) == 0 && nth_of_key(table, column) == wanted->nth;
-}
-
 /* Those that tables before it do not have: what a recording never knew is no column of its table. */
-static int add_columns_of(struct joined_columns *columns, const struct gt_table *table)
+static int add_keys_of(struct keys *keys, const struct gt_table *table)
 {
     for (size_t i = 0; i < table->columns; i++) {
-        bool is_there = !gt_table_has_column_for(table, i, GT_ONLY_DATA);
-        for (size_t k = 0; k < columns->count && !is_there; k++)
-            is_there = is_column(table, i, &columns->column[k]);
-        if (is_there)
+        size_t at = 0;
+        while (at < keys->count && strcmp(keys->key[at], table->column[i].key) != 0)
+            at++;
+        if (at < keys->count || !gt_table_has_column_for(table, i, GT_ONLY_DATA))
             continue;
-        struct joined_column *added = GT_GROW_BY_ONE(columns->column, columns->count);
+        const char **added = GT_GROW_BY_ONE(keys->key, keys->count);
         if (!added)
             return -ENOMEM;
-        *added = (struct joined_column){table->column[i].key, nth_of_key(table, i)};
-        columns->count++;
+        *added = table->column[i].key;
+        keys->count++;
     }
     return 0;
 }
 
-static void put_joined_rows(struct gt_buffer *out, const struct gt_table *table, const struct joined_columns *columns,
+static void put_joined_rows(struct gt_buffer *out, const struct gt_table *table, const struct keys *keys,
                             const char *recording)
 {
     for (size_t row = 0; row < gt_table_rows(table); row++) {
         gt_csv_field_for_people(out, recording);
-        for (size_t i = 0; i < columns->count; i++) {
-            size_t column = 0;
-            while (column < table->columns && !is_column(table, column, &columns->column[i]))
-                column++;
+        for (size_t i = 0; i < keys->count; i++) {
+            size_t column = column_of(table, keys->key[i]);
             gt_buffer_char(out, ',');
-            if (column < table->columns && gt_table_has_column_for(table, column, GT_ONLY_DATA))
+            if (column < table->columns)
                 put_cell(out, table, row, column);
         }
         gt_buffer_char(out, '\n');
@@ -267,7 +256,7 @@ static const struct gt_table *joined_table(const struct gt_node *part)
 static bool put_joined_tables(struct gt_buffer *out, const struct gt_node *root)
 {
     const struct gt_table *first = root->first ? joined_table(root->first) : NULL;
-    struct joined_columns columns = {0};
+    struct keys keys = {0};
     int status = 0;
     if (!first)
         return false;
@@ -277,17 +266,17 @@ static bool put_joined_tables(struct gt_buffer *out, const struct gt_node *root)
             return false;
     }
     for (const struct gt_node *part = root->first; part && status == 0; part = part->next)
-        status = add_columns_of(&columns, joined_table(part));
+        status = add_keys_of(&keys, joined_table(part));
     gt_buffer_text(out, RECORDING);
-    for (size_t i = 0; i < columns.count; i++) {
+    for (size_t i = 0; i < keys.count; i++) {
         gt_buffer_char(out, ',');
-        gt_csv_field_for_people(out, columns.column[i].key);
+        gt_csv_field_for_people(out, keys.key[i]);
     }
     gt_buffer_char(out, '\n');
     for (const struct gt_node *part = root->first; part; part = part->next)
-        put_joined_rows(out, joined_table(part), &columns, recording_of(part));
+        put_joined_rows(out, joined_table(part), &keys, recording_of(part));
     out->failed = out->failed ? out->failed : status;
-    free(columns.column);
+    free(keys.key);
     return true;
 }
 

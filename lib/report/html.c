@@ -1,14 +1,14 @@
-/* One HTML page that loads nothing: tables, and series as pictures that scripts make move. Light and dark as the reader's system. */
+/* One HTML page that loads nothing: tables, and series as pictures that a script makes move. Light and dark as the reader's system. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/digest.h"
+#include "base/json.h"
 #include "report/brief.h"
 #include "report/format.h"
 #include "report/human_text.h"
 #include "report/page/chart.h"
-#include "base/digest.h"
-#include "base/json.h"
 #include "report/page/page.h"
 
 enum { MOST_CHARTS = 200, TITLE_LETTERS = 100, CURVE_WIDTH = 160, CURVE_HEIGHT = 24 };
@@ -368,7 +368,11 @@ static void put_charts_of(struct page *page, bool of_begin)
     const struct gt_node *node = page->report->page.first;
     for (; node; node = node->next) {
         bool is_first = gt_node_flag_bits(node) & GT_PAGE_FIRST;
-        if (node->kind == GT_NODE_SERIES && is_first == of_begin)
+        if (node->kind != GT_NODE_SERIES || is_first != of_begin)
+            continue;
+        if (gt_node_flag_bits(node) & GT_FOREST)
+            gt_page_rows(page->out, node);
+        else
             put_chart(page, node, &page->x);
     }
 }
@@ -385,29 +389,18 @@ static void put_first_charts(struct page *page)
     put_charts_of(page, false);
 }
 
-/* ---- scripts ---- */
+/* ---- the script ---- */
 
-static void put_digest(struct gt_buffer *out, const char *script)
-{
-    uint8_t digest[GT_SHA256_SIZE];
-    gt_sha256(digest, script, strlen(script));
-    gt_buffer_text(out, " 'sha256-");
-    gt_base64_append(out, digest, sizeof digest);
-    gt_buffer_char(out, '\'');
-}
-
-/* Nothing but these scripts may run, and nothing is loaded but the states of a job that runs. */
+/* Nothing but it may run, and nothing is loaded but the states of a job that runs. */
 static void put_policy(struct gt_buffer *out, bool is_fed)
 {
+    uint8_t digest[GT_SHA256_SIZE];
+    gt_sha256(digest, gt_page_script, strlen(gt_page_script));
     gt_buffer_text(
         out, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-             "img-src data: blob:; base-uri 'none'; form-action 'none'");
-    if (gt_page_has_scripts()) {
-        gt_buffer_text(out, "; script-src");
-        put_digest(out, gt_page_script(0));
-        put_digest(out, gt_page_script(1));
-    }
-    gt_buffer_text(out, is_fed ? "; connect-src 'self'\">\n" : "\">\n");
+             "img-src data: blob:; base-uri 'none'; form-action 'none'; script-src 'sha256-");
+    gt_base64_append(out, digest, sizeof digest);
+    gt_buffer_text(out, is_fed ? "'; connect-src 'self'\">\n" : "'\">\n");
 }
 
 static void put_data(struct page *page)
@@ -416,16 +409,11 @@ static void put_data(struct page *page)
     gt_page_data(page->out, page->series, count, page->report->page_size);
 }
 
-static void put_scripts(struct page *page)
+static void put_script(struct page *page)
 {
-    if (!gt_page_has_scripts())
-        return;
     gt_buffer_text(page->out, "<script type=\"application/json\" id=\"data\">");
     put_data(page);
-    gt_buffer_text(page->out, "</script>\n");
-    if (page->charts)
-        gt_buffer_printf(page->out, "<script>%s</script>\n", gt_page_script(0));
-    gt_buffer_printf(page->out, "<script>%s</script>\n", gt_page_script(1));
+    gt_buffer_printf(page->out, "</script>\n<script>%s</script>\n", gt_page_script);
 }
 
 /* Who has no scripts loads the page of a job that runs again and again. */
@@ -435,12 +423,10 @@ static void put_head(struct page *page)
     gt_buffer_text(page->out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     put_policy(page->out, is_fed);
     if (is_fed)
-        gt_buffer_text(page->out, gt_page_has_scripts()
-                                      ? "<noscript><meta http-equiv=\"refresh\" content=\"5\"></noscript>\n"
-                                      : "<meta http-equiv=\"refresh\" content=\"5\">\n");
+        gt_buffer_text(page->out, "<noscript><meta http-equiv=\"refresh\" content=\"5\"></noscript>\n");
     gt_buffer_text(page->out, "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
     put_page_title(page->out, page->report);
-    gt_buffer_printf(page->out, "</title>\n<style>\n%s</style>\n</head>\n<body", gt_page_style());
+    gt_buffer_printf(page->out, "</title>\n<style>\n%s</style>\n</head>\n<body", gt_page_style);
     if (is_fed)
         gt_html(page->out, " data-feed=\"%s\"", page->report->feed);
     gt_buffer_text(page->out, ">\n");
@@ -476,7 +462,7 @@ static int write_html(const struct gt_report *report, struct gt_buffer *out, str
     gt_buffer_text(out, "<div id=\"rest\">\n");
     int status = put_rest(&page);
     gt_buffer_text(out, "</div>\n</main>\n");
-    put_scripts(&page);
+    put_script(&page);
     gt_buffer_text(out, "</body>\n</html>\n");
     return status < 0 ? gt_error_system(error, -status, "html") : 0;
 }

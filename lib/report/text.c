@@ -650,16 +650,19 @@ static void put_value(struct text *text, struct gt_buffer *out, const struct gt_
         gt_human_text_shown(out, text->report, field);
 }
 
-/* A title that leaves no room for its value is broken, too. */
-static void put_field_on_screen(struct text *text, const struct gt_node *field, int level)
+/* On a screen a title that leaves no room for its value is broken, too. */
+static void put_field(struct text *text, const struct gt_node *field, int level, size_t widest)
 {
     struct gt_buffer line = {0};
-    size_t indent = (size_t)level * strlen(text->indent), width = text->report->width, column = indent;
+    size_t own = gt_utf8_columns(field->title), space = 1 + (widest > own ? widest - own : 0);
+    size_t indent = (size_t)level * strlen(text->indent), width = text->is_on_screen ? text->report->width : SIZE_MAX;
+    size_t column = indent;
     put_indent(text, level);
     gt_utf8_show(&line, field->title);
-    gt_buffer_text(&line, ": ");
-    if (indent + gt_utf8_columns(field->title) + 2 + LEAST_ROOM <= width) {
-        column += gt_utf8_columns(field->title) + 2;
+    gt_buffer_char(&line, ':');
+    gt_put_spaces(&line, space);
+    if (indent + own + 1 + space + LEAST_ROOM <= width) {
+        column += own + 1 + space;
         gt_buffer_append(text->out, line.data, line.length);
         gt_buffer_clear(&line);
     }
@@ -667,17 +670,6 @@ static void put_field_on_screen(struct text *text, const struct gt_node *field, 
     gt_put_wrapped(text->out, line.data ? line.data : "", column, indent + strlen(text->indent), width);
     text->out->failed = text->out->failed ? text->out->failed : line.failed;
     gt_buffer_release(&line);
-}
-
-static void put_field(struct text *text, const struct gt_node *field, int level, size_t widest)
-{
-    size_t width = gt_utf8_columns(field->title);
-    put_indent(text, level);
-    gt_utf8_show(text->out, field->title);
-    gt_buffer_char(text->out, ':');
-    gt_put_spaces(text->out, 1 + (widest > width ? widest - width : 0));
-    put_value(text, text->out, field);
-    gt_buffer_char(text->out, '\n');
 }
 
 static int put_nodes(struct text *text, const struct gt_node *section, int level)
@@ -688,10 +680,7 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
         if (is_left_out(text, node))
             continue;
         if (gt_node_is_field(node)) {
-            if (text->is_on_screen)
-                put_field_on_screen(text, node, level);
-            else
-                put_field(text, node, level, widest);
+            put_field(text, node, level, widest);
         } else {
             put_title(text, node, level);
             status = put_body(text, node, level + 1);

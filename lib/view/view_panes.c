@@ -42,16 +42,90 @@ static void row_done(const struct gt_view_picture *picture, struct gt_view_box b
     gt_cells_restyle(&picture->grid, row, box.column, box.columns, GT_VIEW_CHOSEN);
 }
 
-static struct gt_view_item block_item(const struct gt_view_block *block)
+static struct gt_view_item item_of(enum gt_view_kind kind, const void *row)
 {
-    struct gt_view_item item = {.kind = GT_VIEW_BLOCK};
-    snprintf(item.name, sizeof item.name, "%s", block->name);
+    struct gt_view_item item = {.kind = kind};
+    if (kind == GT_VIEW_BLOCK)
+        snprintf(item.name, sizeof item.name, "%s", ((const struct gt_view_block *)row)->name);
+    else
+        item.pid = ((const struct gt_view_process *)row)->pid;
     return item;
 }
 
-static struct gt_view_item process_item(const struct gt_view_process *process)
+static bool is_found(const char *name, const char *filter)
 {
-    return (struct gt_view_item){.kind = GT_VIEW_PROCESS, .pid = process->pid};
+    return !*filter || strcasestr(name, filter);
+}
+
+static double key_of(const struct gt_view_process *process, enum gt_view_sort sort)
+{
+    double key = sort == GT_VIEW_BY_CPU    ? isnan(process->cpu) ? process->cpu_time : process->cpu
+                 : sort == GT_VIEW_BY_RAM  ? process->ram
+                 : sort == GT_VIEW_BY_PEAK ? process->peak
+                 : sort == GT_VIEW_BY_GPU  ? process->gpu_ram
+                                           : process->age;
+    return isnan(key) ? -1 : key;
+}
+
+static int compare(const void *a, const void *b, void *context)
+{
+    const struct gt_view_process *first = *(struct gt_view_process *const *)a,
+                                 *second = *(struct gt_view_process *const *)b;
+    const struct gt_view_choice *choice = context;
+    double x = key_of(first, choice->sort), y = key_of(second, choice->sort);
+    int order = choice->sort == GT_VIEW_BY_NAME ? strcmp(first->name, second->name) : (x < y) - (x > y);
+    order = order ? order : (first->pid > second->pid) - (first->pid < second->pid);
+    return choice->is_backwards ? -order : order;
+}
+
+/* The blocks or processes that the filter leaves, in the order that was chosen; NULL without memory. */
+static const void **list_of(const struct gt_view_picture *picture, enum gt_view_kind kind, size_t *count)
+{
+    const struct gt_view_model *model = picture->model;
+    const char *filter = picture->choice->filter;
+    const void **list = malloc((model->block_count + model->process_count + 1) * sizeof *list);
+    *count = 0;
+    for (size_t i = 0; list && kind == GT_VIEW_BLOCK && i < model->block_count; i++)
+        if (is_found(model->block[i].name, filter))
+            list[(*count)++] = &model->block[i];
+    for (size_t i = 0; list && kind == GT_VIEW_PROCESS && i < model->process_count; i++)
+        if (is_found(model->process[i].name, filter) || is_found(model->process[i].command, filter))
+            list[(*count)++] = &model->process[i];
+    if (list && kind == GT_VIEW_PROCESS && picture->choice->is_flat)
+        qsort_r(list, *count, sizeof *list, compare, (void *)picture->choice);
+    return list;
+}
+
+/* With a row of titles. */
+static int rows_of(const struct gt_view_picture *picture, enum gt_view_kind kind)
+{
+    size_t count;
+    free(list_of(picture, kind, &count));
+    return 1 + (int)(count < 1000 ? count : 1000);
+}
+
+/* The page of the chosen row, or the first, and a line about those that have no room. */
+static void draw_list(const struct gt_view_table *table, enum gt_view_kind kind, const void *const *list, size_t count,
+                      void (*draw)(const struct gt_view_table *table, int row, const void *of),
+                      void (*draw_rest)(const struct gt_view_table *table, int row, const void *const *list,
+                                        size_t count))
+{
+    const struct gt_view_box box = table->box;
+    size_t room = (size_t)box.rows - 1, fits = count > room ? room - 1 : room, first = 0;
+    for (size_t i = 0; i < count && fits; i++) {
+        const struct gt_view_item item = item_of(kind, list[i]);
+        if (gt_view_item_is(&item, &table->picture->choice->chosen))
+            first = i / fits * fits;
+    }
+    size_t shown = count - first < fits ? count - first : fits;
+    for (size_t i = first; i < first + shown; i++) {
+        const struct gt_view_item item = item_of(kind, list[i]);
+        int row = box.row + 1 + (int)(i - first);
+        draw(table, row, list[i]);
+        row_done(table->picture, box, row, &item);
+    }
+    if (first + shown < count)
+        draw_rest(table, box.row + box.rows - 1, list + first + shown, count - first - shown);
 }
 
 /* ---- GPUs -------------------------------------------------------------------------------------------------------- */
@@ -164,23 +238,10 @@ void gt_view_gpus_draw(const struct gt_view_picture *picture, struct gt_view_box
 
 enum block_column { BLOCK_NAME, BLOCK_NOW, BLOCK_CALLS, BLOCK_MEAN, BLOCK_SHARE, BLOCK_LAST, BLOCK_COLUMNS };
 
-static bool is_found(const char *name, const char *filter)
-{
-    return !*filter || strcasestr(name, filter);
-}
-
-static size_t blocks_found(const struct gt_view_picture *picture)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < picture->model->block_count; i++)
-        count += is_found(picture->model->block[i].name, picture->choice->filter);
-    return count;
-}
-
 int gt_view_blocks_rows(const struct gt_view_picture *picture)
 {
-    size_t count = picture->choice->hides_blocks ? 0 : blocks_found(picture);
-    return count ? 1 + (int)(count < 1000 ? count : 1000) : 0;
+    int rows = picture->choice->hides_blocks ? 0 : rows_of(picture, GT_VIEW_BLOCK);
+    return rows > 1 ? rows : 0;
 }
 
 static char *time_text(char *text, double seconds)
@@ -188,8 +249,9 @@ static char *time_text(char *text, double seconds)
     return seconds >= 60 ? gt_human_clock(text, seconds) : gt_human_seconds(text, seconds);
 }
 
-static void draw_block(const struct gt_view_table *table, int row, const struct gt_view_block *block)
+static void draw_block(const struct gt_view_table *table, int row, const void *of)
 {
+    const struct gt_view_block *block = of;
     char text[GT_HUMAN_SIZE], name[GT_PROCESS_TREE_BRANCH_SIZE + sizeof block->name],
         branch[GT_PROCESS_TREE_BRANCH_SIZE];
     gt_process_tree_branch(branch, &(struct gt_process_tree_row){0, block->depth, block->open});
@@ -211,6 +273,13 @@ static void draw_block(const struct gt_view_table *table, int row, const struct 
         gt_cells_curve(&table->picture->grid, row, at, (int)block->last_count, block->last, most, GT_VIEW_CURVE);
 }
 
+static void draw_other_blocks(const struct gt_view_table *table, int row, const void *const *list, size_t count)
+{
+    (void)list;
+    gt_cells_print(&table->picture->grid, row, table->box.column + 1, table->box.columns - 2, GT_VIEW_DIM, "%zu more",
+                   count);
+}
+
 void gt_view_blocks_draw(const struct gt_view_picture *picture, struct gt_view_box box)
 {
     const struct gt_view_column column[BLOCK_COLUMNS] = {
@@ -221,31 +290,12 @@ void gt_view_blocks_draw(const struct gt_view_picture *picture, struct gt_view_b
         {"of time", box.columns >= 46 ? 7 : -1, false},
         {"last 10", box.columns >= NARROW ? GT_VIEW_LAST_CALLS : -1, true},
     };
-    size_t found = blocks_found(picture), room = (size_t)box.rows - 1, first = 0, at = 0;
-    size_t fits = found > room ? room - 1 : room;
-    int row = box.row + 1;
     const struct gt_view_table table = {picture, box, column, BLOCK_COLUMNS};
+    size_t count;
+    const void **list = list_of(picture, GT_VIEW_BLOCK, &count);
     gt_view_titles(&table);
-    for (size_t i = 0; i < picture->model->block_count; i++) {
-        const struct gt_view_item item = block_item(&picture->model->block[i]);
-        if (!is_found(item.name, picture->choice->filter))
-            continue;
-        if (gt_view_item_is(&item, &picture->choice->chosen) && fits)
-            first = at / fits * fits; /* the page of the chosen one */
-        at++;
-    }
-    at = 0;
-    for (size_t i = 0; i < picture->model->block_count; i++) {
-        const struct gt_view_block *block = &picture->model->block[i];
-        const struct gt_view_item item = block_item(block);
-        if (!is_found(block->name, picture->choice->filter) || at++ < first || at > first + fits)
-            continue;
-        draw_block(&table, row, block);
-        row_done(picture, box, row++, &item);
-    }
-    if (found > room && first + fits < found)
-        gt_cells_print(&picture->grid, row, box.column + 1, box.columns - 2, GT_VIEW_DIM, "%zu more",
-                       found - first - fits);
+    draw_list(&table, GT_VIEW_BLOCK, list, count, draw_block, draw_other_blocks);
+    free(list);
 }
 
 /* ---- Processes --------------------------------------------------------------------------------------------------- */
@@ -264,58 +314,16 @@ enum process_column {
     PROCESS_COLUMNS
 };
 
-static bool process_found(const struct gt_view_picture *picture, const struct gt_view_process *process)
-{
-    return is_found(process->name, picture->choice->filter) || is_found(process->command, picture->choice->filter);
-}
-
 int gt_view_processes_rows(const struct gt_view_picture *picture)
 {
-    size_t count = picture->choice->hides_processes ? 0 : picture->model->process_count, found = 0;
-    for (size_t i = 0; i < count; i++)
-        found += process_found(picture, &picture->model->process[i]);
-    return count ? 1 + (int)(found < 1000 ? found : 1000) : 0;
-}
-
-static double key_of(const struct gt_view_process *process, enum gt_view_sort sort)
-{
-    double key = sort == GT_VIEW_BY_CPU    ? isnan(process->cpu) ? process->cpu_time : process->cpu
-                 : sort == GT_VIEW_BY_RAM  ? process->ram
-                 : sort == GT_VIEW_BY_PEAK ? process->peak
-                 : sort == GT_VIEW_BY_GPU  ? process->gpu_ram
-                                           : process->age;
-    return isnan(key) ? -1 : key;
-}
-
-static int compare(const void *a, const void *b, void *context)
-{
-    const struct gt_view_process *first = *(struct gt_view_process *const *)a,
-                                 *second = *(struct gt_view_process *const *)b;
-    const struct gt_view_choice *choice = context;
-    double x = key_of(first, choice->sort), y = key_of(second, choice->sort);
-    int order = choice->sort == GT_VIEW_BY_NAME ? strcmp(first->name, second->name) : (x < y) - (x > y);
-    order = order ? order : (first->pid > second->pid) - (first->pid < second->pid);
-    return choice->is_backwards ? -order : order;
-}
-
-/* Those that the filter leaves, in the order that was chosen; NULL without memory. */
-static const struct gt_view_process **choose(const struct gt_view_picture *picture, size_t *count)
-{
-    const struct gt_view_model *model = picture->model;
-    const struct gt_view_process **list = malloc((model->process_count + 1) * sizeof *list);
-    *count = 0;
-    for (size_t i = 0; list && i < model->process_count; i++)
-        if (process_found(picture, &model->process[i]))
-            list[(*count)++] = &model->process[i];
-    if (list && picture->choice->is_flat)
-        qsort_r(list, *count, sizeof *list, compare, (void *)picture->choice);
-    return list;
+    return picture->choice->hides_processes || !picture->model->process_count ? 0 : rows_of(picture, GT_VIEW_PROCESS);
 }
 
 typedef char *write_figure(char *ret, double value);
 
-static void draw_process(const struct gt_view_table *table, int row, const struct gt_view_process *process)
+static void draw_process(const struct gt_view_table *table, int row, const void *of)
 {
+    const struct gt_view_process *process = of;
     const struct gt_view_picture *picture = table->picture;
     char text[GT_HUMAN_SIZE], branch[GT_PROCESS_TREE_BRANCH_SIZE] = "", name[sizeof branch + GT_PROCESS_RECORD_COMMAND];
     const bool is_live = !picture->model->has_ended_processes;
@@ -349,15 +357,15 @@ static void draw_process(const struct gt_view_table *table, int row, const struc
                       or_dash(figures[i].write(text, figures[i].value)));
 }
 
-static void draw_rest(const struct gt_view_table *table, const struct gt_view_process *const *list, size_t count)
+static void draw_other_processes(const struct gt_view_table *table, int row, const void *const *list, size_t count)
 {
     char text[GT_HUMAN_SIZE + 20];
     double cpu = 0, cpu_time = 0, ram = 0;
-    int row = table->box.row + table->box.rows - 1;
     for (size_t i = 0; i < count; i++) {
-        cpu += isnan(list[i]->cpu) ? 0 : list[i]->cpu;
-        cpu_time += isnan(list[i]->cpu_time) ? 0 : list[i]->cpu_time;
-        ram += isnan(list[i]->ram) ? 0 : list[i]->ram;
+        const struct gt_view_process *process = list[i];
+        cpu += isnan(process->cpu) ? 0 : process->cpu;
+        cpu_time += isnan(process->cpu_time) ? 0 : process->cpu_time;
+        ram += isnan(process->ram) ? 0 : process->ram;
     }
     snprintf(text, sizeof text, "%zu more", count);
     gt_view_field(table, row, PROCESS_NAME, GT_VIEW_DIM, text);
@@ -385,8 +393,8 @@ void gt_view_processes_draw(const struct gt_view_picture *picture, struct gt_vie
     const bool has_gpus = picture->model->gpu_count > 0, is_live = !picture->model->has_ended_processes;
     char title[40];
     size_t count;
-    const struct gt_view_process **list = choose(picture, &count);
-    write_title(title, sizeof title, picture, box.columns, list ? count : 0);
+    const void **list = list_of(picture, GT_VIEW_PROCESS, &count);
+    write_title(title, sizeof title, picture, box.columns, count);
     const struct gt_view_column column[PROCESS_COLUMNS] = {
         {"pid", 7, false},
         {title, 0, true},
@@ -401,18 +409,7 @@ void gt_view_processes_draw(const struct gt_view_picture *picture, struct gt_vie
     };
     const struct gt_view_table table = {picture, box, column, PROCESS_COLUMNS};
     gt_view_titles(&table);
-    size_t room = (size_t)box.rows - 1, fits = count > room ? room - 1 : room, first = 0;
-    for (size_t i = 0; list && i < count && fits; i++)
-        if (picture->choice->chosen.kind == GT_VIEW_PROCESS && picture->choice->chosen.pid == list[i]->pid)
-            first = i / fits * fits; /* the page of the chosen one */
-    size_t shown = count - first < fits ? count - first : fits;
-    for (size_t i = 0; list && i < shown; i++) {
-        const struct gt_view_item item = process_item(list[first + i]);
-        draw_process(&table, box.row + 1 + (int)i, list[first + i]);
-        row_done(picture, box, box.row + 1 + (int)i, &item);
-    }
-    if (list && first + shown < count)
-        draw_rest(&table, list + first + shown, count - first - shown);
+    draw_list(&table, GT_VIEW_PROCESS, list, count, draw_process, draw_other_processes);
     free(list);
 }
 
@@ -420,16 +417,16 @@ void gt_view_processes_draw(const struct gt_view_picture *picture, struct gt_vie
 
 size_t gt_view_items(const struct gt_view_picture *picture, struct gt_view_item **ret)
 {
-    const struct gt_view_model *model = picture->model;
-    size_t processes, count = 0;
-    const struct gt_view_process **list = choose(picture, &processes);
-    struct gt_view_item *item = calloc(model->block_count + processes + 1, sizeof *item);
-    for (size_t i = 0; item && i < model->block_count && !picture->choice->hides_blocks; i++)
-        if (is_found(model->block[i].name, picture->choice->filter))
-            item[count++] = block_item(&model->block[i]);
-    for (size_t i = 0; item && list && i < processes && !picture->choice->hides_processes; i++)
-        item[count++] = process_item(list[i]);
-    free(list);
+    const bool hides[] = {picture->choice->hides_blocks, picture->choice->hides_processes};
+    const enum gt_view_kind kinds[] = {GT_VIEW_BLOCK, GT_VIEW_PROCESS};
+    size_t count = 0, own;
+    struct gt_view_item *item = calloc(picture->model->block_count + picture->model->process_count + 1, sizeof *item);
+    for (int kind = 0; item && kind < 2; kind++) {
+        const void **list = list_of(picture, kinds[kind], &own);
+        for (size_t i = 0; i < own && !hides[kind]; i++)
+            item[count++] = item_of(kinds[kind], list[i]);
+        free(list);
+    }
     *ret = item;
     return count;
 }

@@ -81,7 +81,7 @@ def test_where_it_lies_and_how_it_is_found_is_told(tmp_path, is_in_path):
 
 APT = """#!/bin/sh
 echo "$@" >>calls
-case "$*" in *install*libjs-dygraphs*) echo "E: Unable to locate package libjs-dygraphs"; exit 100 ;; esac
+case "$*" in *install*libncurses-dev*) echo "E: Unable to locate package libncurses-dev"; exit 100 ;; esac
 """
 
 
@@ -98,9 +98,9 @@ def test_a_package_that_is_only_wished_for_may_be_missing(tmp_path):
         done = subprocess.run(["tools/install-dependencies", "build"], cwd=tmp_path, env=environment,
                               capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        assert ("apt-get has no libjs-dygraphs: what is built does without" in done.stderr) == (time == 0)
+        assert ("apt-get has no libncurses-dev: what is built does without" in done.stderr) == (time == 0)
     calls = (tmp_path / "calls").read_text()
-    assert calls.count("libjs-dygraphs") == 1 and calls.count("libmicrohttpd-dev") == 2 and calls.count("libsqlite3-dev") == 2
+    assert calls.count("libncurses-dev") == 1 and calls.count("libmicrohttpd-dev") == 2 and calls.count("libsqlite3-dev") == 2
 
 
 def test_units_for_systemd(prefix, tmp_path):

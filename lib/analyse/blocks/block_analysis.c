@@ -246,34 +246,6 @@ static int by_block_and_process(const void *a, const void *b)
                        GT_ORDER(gt_interval_begin(x), gt_interval_begin(y)), GT_ORDER(x->call, y->call));
 }
 
-/* A stretch in which at least one call of a block is open in one process: its CPU time is counted once. */
-struct stretch {
-    double end, cpu_start, cpu_stop;
-    uint64_t calls;
-};
-
-static void end_stretch(struct stretch *stretch, struct gt_call_total *block, struct gt_process_total *process)
-{
-    double used = stretch->cpu_stop - stretch->cpu_start;
-    if (stretch->calls && !isnan(used)) {
-        block->cpu_covered += used;
-        block->cpu_calls += stretch->calls;
-        process->cpu_covered = (isnan(process->cpu_covered) ? 0 : process->cpu_covered) + used;
-    }
-    *stretch = (struct stretch){0};
-}
-
-static void extend(struct stretch *stretch, const struct gt_interval *call)
-{
-    if (!stretch->calls)
-        *stretch = (struct stretch){-INFINITY, call->cpu_start, call->cpu_stop, 0};
-    stretch->calls++;
-    if (gt_interval_end(call) >= stretch->end) {
-        stretch->end = gt_interval_end(call);
-        stretch->cpu_stop = call->cpu_stop;
-    }
-}
-
 static int count_call(struct gt_call_total *block, struct gt_process_total *process, const struct gt_interval *call)
 {
     block->calls++;
@@ -292,14 +264,10 @@ static int count_call(struct gt_call_total *block, struct gt_process_total *proc
 static int count_each(struct gt_block_analysis *analysis, const struct gt_interval *const *call)
 {
     struct gt_process_total *process = NULL;
-    struct stretch stretch = {0};
     int status = 0;
     for (size_t i = 0; i < analysis->intervals.count && status == 0; i++) {
-        bool is_next = !process || process->name != call[i]->name || process->source != call[i]->source ||
-                       process->process != call[i]->process;
-        if (process && (is_next || gt_interval_begin(call[i]) > stretch.end))
-            end_stretch(&stretch, &analysis->block[process->name], process);
-        if (is_next) {
+        if (!process || process->name != call[i]->name || process->source != call[i]->source ||
+            process->process != call[i]->process) {
             process = &analysis->process[analysis->processes++];
             *process = (struct gt_process_total){
                 .name = call[i]->name, .source = call[i]->source, .process = call[i]->process, .cpu_covered = NAN};
@@ -312,12 +280,28 @@ static int count_each(struct gt_block_analysis *analysis, const struct gt_interv
             process->unfinished_time += call[i]->elapsed;
             continue;
         }
-        extend(&stretch, call[i]);
         status = count_call(block, process, call[i]);
     }
-    if (process)
-        end_stretch(&stretch, &analysis->block[process->name], process);
     return status;
+}
+
+/* Both are in the same order. */
+static void count_cpu_of_calls(struct gt_block_analysis *analysis)
+{
+    struct gt_process_total *process = analysis->process;
+    for (size_t i = 0; i < analysis->stretches; i++) {
+        const struct gt_block_stretch *stretch = &analysis->stretch[i];
+        struct gt_call_total *block = &analysis->block[stretch->name];
+        double used = stretch->cpu_stop - stretch->cpu_start;
+        while (process->name != stretch->name || process->source != stretch->source ||
+               process->process != stretch->process)
+            process++;
+        if (isnan(used))
+            continue;
+        block->cpu_covered += used;
+        block->cpu_calls += stretch->calls;
+        process->cpu_covered = (isnan(process->cpu_covered) ? 0 : process->cpu_covered) + used;
+    }
 }
 
 static int count_all_calls(struct gt_block_analysis *analysis)
@@ -326,20 +310,20 @@ static int count_all_calls(struct gt_block_analysis *analysis)
     const struct gt_interval **call = calloc(calls + 1, sizeof *call);
     analysis->block = calloc(analysis->events.names.count + 1, sizeof *analysis->block);
     analysis->process = calloc(calls + 1, sizeof *analysis->process);
-    if (!call || !analysis->block || !analysis->process) {
-        free(call);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < calls; i++)
+    int status = call && analysis->block && analysis->process ? 0 : -ENOMEM;
+    for (size_t i = 0; i < calls && status == 0; i++)
         call[i] = &analysis->intervals.interval[i];
-    qsort(call, calls, sizeof *call, by_block_and_process);
-    int status = count_each(analysis, call);
+    if (status == 0) {
+        qsort(call, calls, sizeof *call, by_block_and_process);
+        status = count_each(analysis, call);
+    }
     free(call);
+    if (status == 0)
+        count_cpu_of_calls(analysis);
     return status;
 }
 
-/* ---- energy of each block: of the CPU by the CPU time of its processes where the file has it, of the rest by time
- * ---- */
+/* ---- the time of calls ---- */
 
 struct gt_time_stretch gt_block_analysis_stretch(const struct gt_block_analysis *analysis,
                                                  const struct gt_interval *interval)
@@ -351,61 +335,71 @@ struct gt_time_stretch gt_block_analysis_stretch(const struct gt_block_analysis 
 
 static int by_start(const void *a, const void *b)
 {
-    const struct gt_block_call *x = a, *y = b;
+    const struct gt_block_stretch *x = a, *y = b;
     return GT_ORDER_BY(GT_ORDER(x->name, y->name), GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process),
-                       GT_ORDER(x->stretch.start, y->stretch.start), GT_ORDER(x->stretch.stop, y->stretch.stop));
+                       GT_ORDER(x->time.start, y->time.start), GT_ORDER(x->time.stop, y->time.stop));
 }
 
-struct gt_block_call *gt_block_calls(const struct gt_block_analysis *analysis, size_t *ret_count)
+/* Those that overlap the one before become part of it. */
+static size_t join_overlapping(struct gt_block_stretch *stretch, size_t count)
 {
-    struct gt_block_call *call = calloc(analysis->intervals.count + 1, sizeof *call);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct gt_block_stretch *last = kept ? &stretch[kept - 1] : NULL, *next = &stretch[i];
+        if (!last || next->name != last->name || next->source != last->source || next->process != last->process ||
+            next->time.start > last->time.stop) {
+            stretch[kept++] = *next;
+            continue;
+        }
+        last->calls++;
+        if (next->time.stop >= last->time.stop) {
+            last->time.stop = next->time.stop;
+            last->cpu_stop = next->cpu_stop;
+        }
+    }
+    return kept;
+}
+
+static int find_stretches(struct gt_block_analysis *analysis)
+{
     size_t count = 0;
-    for (size_t i = 0; call && i < analysis->intervals.count; i++) {
+    analysis->stretch = calloc(analysis->intervals.count + 1, sizeof *analysis->stretch);
+    if (!analysis->stretch)
+        return -ENOMEM;
+    for (size_t i = 0; i < analysis->intervals.count; i++) {
         const struct gt_interval *interval = &analysis->intervals.interval[i];
         if (!interval->unfinished)
-            call[count++] = (struct gt_block_call){interval->name,      interval->source,
-                                                   interval->process,   gt_block_analysis_stretch(analysis, interval),
-                                                   interval->cpu_start, interval->cpu_stop};
+            analysis->stretch[count++] = (struct gt_block_stretch){interval->name,
+                                                                   interval->source,
+                                                                   interval->process,
+                                                                   gt_block_analysis_stretch(analysis, interval),
+                                                                   interval->cpu_start,
+                                                                   interval->cpu_stop,
+                                                                   1};
     }
-    if (call)
-        qsort(call, count, sizeof *call, by_start);
-    *ret_count = count;
-    return call;
+    qsort(analysis->stretch, count, sizeof *analysis->stretch, by_start);
+    analysis->stretches = join_overlapping(analysis->stretch, count);
+    return 0;
 }
 
-/* The calls from `first` on that overlap, of one process, as one; returns the number behind the last. */
-static size_t join_overlapping(const struct gt_block_call *call, size_t first, size_t end, struct gt_block_call *ret)
-{
-    size_t next = first + 1;
-    *ret = call[first];
-    for (; next < end && call[next].source == ret->source && call[next].process == ret->process &&
-           call[next].stretch.start <= ret->stretch.stop;
-         next++)
-        if (call[next].stretch.stop >= ret->stretch.stop) {
-            ret->stretch.stop = call[next].stretch.stop;
-            ret->cpu_stop = call[next].cpu_stop;
-        }
-    return next;
-}
+/* ---- energy of each block: of the CPU by the CPU time of its processes where the file has it, of the rest by time
+ * ---- */
 
-/* Joined calls go into `stretch`, whose beginning becomes the block's time. */
-static void count_block(const struct gt_energy_curve *curve, const struct gt_block_call *call, size_t first, size_t end,
-                        struct gt_time_stretch *stretch, struct gt_block_energy *ret)
+/* `time` has room for the stretches of the block. */
+static void count_block(const struct gt_energy_curve *curve, const struct gt_block_stretch *stretch, size_t count,
+                        struct gt_time_stretch *time, struct gt_block_energy *ret)
 {
-    size_t count = 0;
     struct gt_spent cpu = {.joules = NAN, .error = NAN};
     bool by_cpu_time = true;
-    for (size_t i = first; i < end; count++) {
-        struct gt_block_call joined;
-        i = join_overlapping(call, i, end, &joined);
-        double used = joined.cpu_stop - joined.cpu_start;
+    for (size_t i = 0; i < count; i++) {
+        double used = stretch[i].cpu_stop - stretch[i].cpu_start;
         by_cpu_time &= !isnan(used);
-        gt_spent_add(&cpu, gt_energy_curve_of_cpu(curve, joined.stretch, used));
-        stretch[count] = joined.stretch;
+        gt_spent_add(&cpu, gt_energy_curve_of_cpu(curve, stretch[i].time, used));
+        time[i] = stretch[i].time;
     }
-    count = gt_time_stretches_merge(stretch, count);
+    count = gt_time_stretches_merge(time, count);
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
-        ret->device[device] = gt_energy_curve_over(curve, device, GT_ENERGY_JOB, stretch, count);
+        ret->device[device] = gt_energy_curve_over(curve, device, GT_ENERGY_JOB, time, count);
     ret->by_cpu_time = by_cpu_time;
     cpu.missing = ret->device[GT_ENERGY_CPU].missing; /* of all calls, not of the one that is known least */
     if (by_cpu_time)
@@ -415,7 +409,8 @@ static void count_block(const struct gt_energy_curve *curve, const struct gt_blo
 static int count_energy(struct gt_block_analysis *analysis)
 {
     static const struct gt_spent unknown = {.joules = NAN, .error = NAN};
-    size_t blocks = analysis->events.names.count, calls;
+    size_t blocks = analysis->events.names.count;
+    const struct gt_block_stretch *stretch = analysis->stretch;
     analysis->energy = calloc(blocks + 1, sizeof *analysis->energy);
     if (!analysis->energy || gt_energy_curve_finish(&analysis->curve) < 0)
         return -ENOMEM;
@@ -424,17 +419,16 @@ static int count_energy(struct gt_block_analysis *analysis)
             analysis->energy[i].device[device] = unknown;
     if (!gt_energy_curve_is_measured(&analysis->curve))
         return 0;
-    struct gt_block_call *call = gt_block_calls(analysis, &calls);
-    struct gt_time_stretch *stretch = calloc(calls + 1, sizeof *stretch);
-    for (size_t first = 0, end; call && stretch && first < calls; first = end) {
-        for (end = first + 1; end < calls && call[end].name == call[first].name;)
+    struct gt_time_stretch *time = calloc(analysis->stretches + 1, sizeof *time);
+    if (!time)
+        return -ENOMEM;
+    for (size_t first = 0, end; first < analysis->stretches; first = end) {
+        for (end = first + 1; end < analysis->stretches && stretch[end].name == stretch[first].name;)
             end++;
-        count_block(&analysis->curve, call, first, end, stretch, &analysis->energy[call[first].name]);
+        count_block(&analysis->curve, stretch + first, end - first, time, &analysis->energy[stretch[first].name]);
     }
-    int status = call && stretch ? 0 : -ENOMEM;
-    free(call);
-    free(stretch);
-    return status;
+    free(time);
+    return 0;
 }
 
 struct gt_spent gt_blocks_energy_of_call(const struct gt_block_analysis *analysis, const struct gt_interval *interval)
@@ -577,6 +571,7 @@ void gt_block_analysis_close(struct gt_block_analysis *analysis)
     }
     free(analysis->block);
     free(analysis->process);
+    free(analysis->stretch);
     free(analysis->energy);
     free(analysis->cpu);
     free(analysis->values);
@@ -622,7 +617,8 @@ int gt_block_analysis_end(struct gt_block_analysis *analysis, struct gt_error *e
     if ((!analysis->join && open_join(analysis, NULL) < 0) || add_outcome(analysis) < 0)
         return out_of_memory(analysis, error);
     gt_block_join_finish(analysis->join);
-    if (close_intervals(analysis) < 0 || count_all_calls(analysis) < 0 || count_energy(analysis) < 0)
+    if (close_intervals(analysis) < 0 || find_stretches(analysis) < 0 || count_all_calls(analysis) < 0 ||
+        count_energy(analysis) < 0)
         return out_of_memory(analysis, error);
     warn_of_gaps(analysis);
     return 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/number.h"
 
 static const double SLACK = 0.01; /* seconds: a tick of the kernel's, and how far apart two clocks may be */
@@ -314,53 +315,37 @@ static int know_records(struct gt_block_analysis *analysis, const struct list *l
     return status;
 }
 
-/* ---- calls ---- */
+/* ---- who shares ---- */
 
 static int by_process(const void *a, const void *b)
 {
-    const struct gt_block_call *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process),
-                       GT_ORDER(x->stretch.start, y->stretch.start), GT_ORDER(x->stretch.stop, y->stretch.stop));
+    const struct gt_block_stretch *const *x = a, *const *y = b;
+    return GT_ORDER_BY(GT_ORDER((*x)->source, (*y)->source), GT_ORDER((*x)->process, (*y)->process));
 }
 
-/* The time in which processes other than the main one have calls open, for each process on its own; `call` is in the order of
- * processes. Returns how many stretches. */
-static size_t stretches_by_process(const struct gt_block_analysis *analysis, const struct gt_block_call *call,
-                                   size_t calls, struct gt_time_stretch *stretch)
+/* Processes other than the main one share the rest while any block is open in them. */
+static int split(struct gt_block_analysis *analysis)
 {
-    size_t count = 0;
-    for (size_t i = 0, next; i < calls; i = next) {
-        size_t of_it = 0;
-        for (next = i; next < calls && call[next].source == call[i].source && call[next].process == call[i].process;)
-            stretch[count + of_it++] = call[next++].stretch;
-        if (call[i].process != analysis->machine.pid)
-            count += gt_time_stretches_merge(stretch + count, of_it);
+    size_t count = 0, sharers = 0;
+    const struct gt_block_stretch **open = calloc(analysis->stretches + 1, sizeof *open);
+    struct gt_time_stretch *sharer = calloc(analysis->stretches + 1, sizeof *sharer);
+    int status = open && sharer ? gt_cpu_split_finish(&analysis->main_cpu, NULL, 0) : -ENOMEM;
+    for (size_t i = 0; status == 0 && i < analysis->stretches; i++)
+        if (analysis->stretch[i].process != analysis->machine.pid)
+            open[count++] = &analysis->stretch[i];
+    if (status == 0)
+        GT_SORT(open, count, by_process);
+    for (size_t i = 0; i < count;) {
+        size_t first = i, from = sharers;
+        for (; i < count && by_process(&open[i], &open[first]) == 0; i++)
+            sharer[sharers++] = open[i]->time;
+        sharers = from + gt_time_stretches_merge(sharer + from, sharers - from);
     }
-    return count;
-}
-
-static int split(struct gt_block_analysis *analysis, struct gt_time_stretch *stretch)
-{
-    size_t calls;
-    struct gt_block_call *call = gt_block_calls(analysis, &calls);
-    if (!call)
-        return -ENOMEM;
-    qsort(call, calls, sizeof *call, by_process);
-    size_t stretches = stretches_by_process(analysis, call, calls, stretch);
-    free(call);
-    int status = gt_cpu_split_finish(&analysis->main_cpu, NULL, 0);
-    return status < 0 ? status : gt_cpu_split_finish(&analysis->descendants_cpu, stretch, stretches);
-}
-
-/* The part of the rest that the callers of a block have; `call` has its calls in the order of processes. */
-static double rest_of(const struct gt_block_analysis *analysis, const struct gt_block_call *call, size_t calls,
-                      struct gt_time_stretch *scratch)
-{
-    size_t stretches = stretches_by_process(analysis, call, calls, scratch);
-    double sum = 0;
-    for (size_t i = 0; i < stretches; i++)
-        sum += gt_cpu_split_rest(&analysis->descendants_cpu, scratch[i]);
-    return sum;
+    if (status == 0)
+        status = gt_cpu_split_finish(&analysis->descendants_cpu, sharer, sharers);
+    free(open);
+    free(sharer);
+    return status;
 }
 
 /* ---- energy of others ---- */
@@ -431,39 +416,26 @@ static struct gt_block_cpu count_block(const struct gt_block_analysis *analysis,
     return cpu;
 }
 
-static void count_blocks(struct gt_block_analysis *analysis, const struct gt_block_call *call, size_t calls,
-                         struct gt_time_stretch *stretch, const struct list *list)
+static int count_blocks(struct gt_block_analysis *analysis, const struct list *list)
 {
-    size_t first = 0, begin = 0;
-    for (size_t i = 0, next, end; i < analysis->events.names.count; i++, first = next, begin = end) {
-        /* rows of processes are in the order of blocks, and a block whose calls were all torn has none */
-        for (next = first; next < analysis->processes && analysis->process[next].name == i;)
-            next++;
-        for (end = begin; end < calls && call[end].name == i;)
-            end++;
-        struct block block = {&analysis->process[first], next - first, stretch, 0, NAN};
-        block.rest = rest_of(analysis, call + begin, end - begin, stretch);
-        for (size_t k = begin; k < end; k++)
-            stretch[k - begin] = call[k].stretch;
-        block.stretches = gt_time_stretches_merge(stretch, end - begin);
+    struct gt_time_stretch *time = calloc(analysis->stretches + 1, sizeof *time);
+    size_t process = 0, at = 0;
+    for (size_t i = 0; time && i < analysis->events.names.count; i++) {
+        /* a block whose calls were all torn has no processes */
+        struct block block = {.caller = &analysis->process[process], .stretch = time, .rest = 0};
+        for (; process < analysis->processes && analysis->process[process].name == i; process++)
+            block.callers++;
+        for (; at < analysis->stretches && analysis->stretch[at].name == i; at++) {
+            time[block.stretches++] = analysis->stretch[at].time;
+            if (analysis->stretch[at].process != analysis->machine.pid)
+                block.rest += gt_cpu_split_rest(&analysis->descendants_cpu, analysis->stretch[at].time);
+        }
+        block.stretches = gt_time_stretches_merge(time, block.stretches);
         analysis->cpu[i] = count_block(analysis, i, &block, list);
         add_energy_of_others(analysis, i, &block);
     }
-}
-
-static int count_all(struct gt_block_analysis *analysis, const struct list *list)
-{
-    size_t count;
-    struct gt_block_call *call = gt_block_calls(analysis, &count);
-    struct gt_time_stretch *stretch = calloc(analysis->intervals.count + 1, sizeof *stretch);
-    int status = call && stretch ? 0 : -ENOMEM;
-    if (status == 0 && analysis->has_clocks)
-        status = split(analysis, stretch);
-    if (status == 0)
-        count_blocks(analysis, call, count, stretch, list);
-    free(stretch);
-    free(call);
-    return status;
+    free(time);
+    return time ? 0 : -ENOMEM;
 }
 
 int gt_block_cpu_count(struct gt_block_analysis *analysis)
@@ -478,8 +450,10 @@ int gt_block_cpu_count(struct gt_block_analysis *analysis)
     free(reading);
     if (status == 0 && analysis->has_clocks)
         status = know_records(analysis, &list);
+    if (status == 0 && analysis->has_clocks)
+        status = split(analysis);
     if (status == 0)
-        status = count_all(analysis, &list);
+        status = count_blocks(analysis, &list);
     free(list.process);
     return status;
 }

@@ -53,6 +53,16 @@ struct gt_block_cpu {
     const char *known; /* NULL: not all of its calls read the clock */
 };
 
+/* A time in which a block is open in a process: calls that ended, and overlap. Its CPU time counts once. */
+struct gt_block_stretch {
+    uint32_t name;
+    uint16_t source;
+    int64_t process;
+    struct gt_time_stretch time; /* on the clock of the samples */
+    double cpu_start, cpu_stop;
+    uint64_t calls;
+};
+
 struct gt_block_analysis {
     const struct gt_blocks_options *options;
     struct gt_block_event_list events;
@@ -63,14 +73,16 @@ struct gt_block_analysis {
     const struct gt_columns *columns; /* of the recording */
     const struct gt_column **gauge, **counter;
     size_t gauges, counters;
-    struct gt_block_join *join;      /* NULL before the first sample */
-    double *values;                  /* of a sample: gauges, then counters */
-    int64_t epoch_ns;                /* the time of day minus the monotonic clock, of the latest sample */
-    double last_real;                /* seconds of the latest sample, on the wall clock; NaN: there was none */
-    struct gt_curve_moments moments; /* at which calls begin and end */
-    struct gt_call_total *block;     /* [events.names.count] */
-    struct gt_process_total *process;
+    struct gt_block_join *join;       /* NULL before the first sample */
+    double *values;                   /* of a sample: gauges, then counters */
+    int64_t epoch_ns;                 /* the time of day minus the monotonic clock, of the latest sample */
+    double last_real;                 /* seconds of the latest sample, on the wall clock; NaN: there was none */
+    struct gt_curve_moments moments;  /* at which calls begin and end */
+    struct gt_call_total *block;      /* [events.names.count] */
+    struct gt_process_total *process; /* by block, source and process */
     size_t processes;
+    struct gt_block_stretch *stretch; /* in the same order, then by time */
+    size_t stretches;
     bool use_monotonic;
     bool has_clocks; /* of CPU time, some call */
     double first;    /* seconds of the first sample, on the clock used */
@@ -96,16 +108,6 @@ int gt_block_analysis_begin(struct gt_block_analysis *analysis, const struct gt_
 int gt_block_analysis_add(struct gt_block_analysis *analysis, const struct gt_sample *sample, struct gt_error *error);
 int gt_block_analysis_end(struct gt_block_analysis *analysis, struct gt_error *error);
 void gt_block_analysis_close(struct gt_block_analysis *analysis);
-/* A call that ended. */
-struct gt_block_call {
-    uint32_t name;
-    uint16_t source;
-    int64_t process;
-    struct gt_time_stretch stretch; /* on the clock of the samples */
-    double cpu_start, cpu_stop;
-};
-/* Returns them by block, process and time, to be freed; NULL without memory. */
-struct gt_block_call *gt_block_calls(const struct gt_block_analysis *analysis, size_t *ret_count);
 /* Returns the time of a call that ended, on the clock of the samples. */
 struct gt_time_stretch gt_block_analysis_stretch(const struct gt_block_analysis *analysis,
                                                  const struct gt_interval *interval);

@@ -390,18 +390,14 @@ static struct gt_chart_range values_of(const struct gt_series_line *line)
     return range;
 }
 
-/* A reader who cannot see the picture gets the extremes of each line, or each change with its interval. */
+/* A reader who cannot see the picture gets the extremes of each line. */
 static void put_description(struct gt_buffer *out, const struct gt_node *series)
 {
-    bool is_forest = gt_node_flag_bits(series) & GT_FOREST;
     gt_buffer_text(out, "<desc>");
     for (size_t i = 0; i < series->series.lines; i++) {
         const struct gt_series_line *line = &series->series.line[i];
         struct gt_chart_range range = values_of(line);
-        if (is_forest && line->points == 3)
-            gt_html(out, isfinite(line->point[0].x) ? "%s: %.3f %%, from %.3f to %.3f %%. " : "%s: %.3f %%. ",
-                    line->title, line->point[1].x, line->point[0].x, line->point[2].x);
-        else if (range.least > range.most)
+        if (range.least > range.most)
             gt_html(out, "%s: no values. ", line->title);
         else
             gt_html(out, "%s: from %.3f to %.3f%s%s. ", line->title, range.least, range.most, *series->unit ? " " : "",
@@ -467,104 +463,6 @@ void gt_chart_cut(struct gt_buffer *out, const char *name, size_t letters)
     if (*rest)
         gt_buffer_text(out, "\xe2\x80\xa6");
     gt_buffer_release(&shown);
-}
-
-/* ---- Forest plots (GT_FOREST): for each line, whose three points are low end, middle and high end, a dot and its interval ---- */
-
-enum { LETTERS = 34, WHOLE = 100, STEPS = 5, LABEL = 80 };
-
-enum {
-    FOREST_ROW = 26,
-    FOREST_LEFT = 250,
-    FOREST_NAME = 17,
-    FOREST_DOT = 13
-}; /* the last two: below the top of the row */
-
-struct forest {
-    struct gt_buffer *out;
-    const struct gt_node *series;
-    double least, most; /* of the axis */
-    double step;        /* between its marks */
-};
-
-static double place(const struct forest *forest, double x)
-{
-    double left = FOREST_LEFT, width = GT_CHART_WIDTH - GT_CHART_RIGHT - left;
-    double share = (x - forest->least) / (forest->most - forest->least);
-    return left + fmin(fmax(share, 0), 1) * width;
-}
-
-/* Wide intervals end at the border: what is known better is to be seen. */
-static double most_of(const struct gt_node *series)
-{
-    double most = 1;
-    for (size_t line = 0; line < series->series.lines; line++) {
-        const struct gt_series_line *of = &series->series.line[line];
-        if (of->points == 3 && isfinite(of->point[1].x))
-            most = fmax(most, fabs(of->point[1].x) * 1.5);
-    }
-    return most;
-}
-
-/* Round steps; nothing falls by more than all of it. */
-static void find_axis(struct forest *forest)
-{
-    double most = most_of(forest->series);
-    forest->step = gt_chart_tick_step((struct gt_chart_range){fmax(-most, -WHOLE), most}, STEPS);
-    forest->most = ceil(most / forest->step - 1e-9) * forest->step;
-    forest->least = fmax(-forest->most, -WHOLE);
-}
-
-static void put_name(const struct forest *forest, const char *name, size_t row)
-{
-    gt_html(forest->out, "<text class=\"in\" text-anchor=\"end\" x=\"%d\" y=\"%d\">", FOREST_LEFT - 10,
-            (int)row * FOREST_ROW + FOREST_NAME);
-    gt_chart_cut(forest->out, name, LETTERS);
-    gt_buffer_text(forest->out, "</text>\n");
-}
-
-static void put_interval(const struct forest *forest, const struct gt_point *point, size_t row, size_t colour)
-{
-    int y = (int)row * FOREST_ROW + FOREST_DOT;
-    if (isfinite(point[0].x) && isfinite(point[2].x))
-        gt_html(forest->out, "<path class=\"interval%zu\" d=\"M%.1f %dH%.1f\"/>\n", colour, place(forest, point[0].x),
-                y, place(forest, point[2].x));
-    gt_html(forest->out, "<circle class=\"fill%zu\" r=\"4\" cy=\"%d\" cx=\"%.1f\"><title>%.2f %%</title></circle>\n",
-            colour, y, place(forest, point[1].x), point[1].x);
-}
-
-static void put_axis(const struct forest *forest, int height)
-{
-    int first = (int)ceil(forest->least / forest->step - 1e-9), last = (int)lround(forest->most / forest->step);
-    for (int i = first; i <= last; i++) {
-        double x = place(forest, i * forest->step);
-        bool is_at_border = x > GT_CHART_WIDTH - LABEL / 2;
-        gt_html(forest->out,
-                "<path class=\"%s\" d=\"M%.1f 0V%d\"/><text text-anchor=\"%s\" y=\"%d\" x=\"%.1f\">%s%.*f %%</text>\n",
-                i == 0 ? "limit" : "grid", x, height - GT_CHART_BOTTOM, is_at_border ? "end" : "middle",
-                height - GT_CHART_BOTTOM + 18, is_at_border ? GT_CHART_WIDTH : x, i > 0 ? "+" : "",
-                forest->step < 1 ? 1 : 0, i * forest->step);
-    }
-}
-
-static int forest_height(const struct gt_node *series)
-{
-    return (int)series->series.lines * FOREST_ROW + GT_CHART_BOTTOM;
-}
-
-/* A value of y above 0 marks a line whose change is certain. */
-static void put_forest(struct gt_buffer *out, const struct gt_node *series)
-{
-    struct forest forest = {.out = out, .series = series};
-    find_axis(&forest);
-    put_axis(&forest, forest_height(series));
-    for (size_t line = 0; line < series->series.lines; line++) {
-        const struct gt_series_line *of = &series->series.line[line];
-        if (of->points != 3)
-            continue;
-        put_name(&forest, of->title, line);
-        put_interval(&forest, of->point, line, of->point[1].y > 0 ? 1 : 0);
-    }
 }
 
 /* ---- Pictures with a row for each line: strips, darker where the value is greater, and lanes of named bands ---- */
@@ -675,11 +573,6 @@ static void put_rows(struct gt_buffer *out, const struct gt_node *series, const 
 
 /* ---- A chart with its legend ---- */
 
-static bool is_forest(const struct gt_node *series)
-{
-    return gt_node_flag_bits(series) & GT_FOREST;
-}
-
 static bool has_rows(const struct gt_node *series)
 {
     return gt_node_flag_bits(series) & (GT_STRIPS | GT_LANES);
@@ -687,15 +580,13 @@ static bool has_rows(const struct gt_node *series)
 
 int gt_chart_height(const struct gt_node *series, const struct gt_chart_frame *frame)
 {
-    return is_forest(series) ? forest_height(series) : has_rows(series) ? rows_height(series) : frame->height;
+    return has_rows(series) ? rows_height(series) : frame->height;
 }
 
 void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame)
 {
     struct chart chart = {.out = out, .series = series, .frame = *frame};
-    if (is_forest(series))
-        put_forest(out, series);
-    else if (has_rows(series))
+    if (has_rows(series))
         put_rows(out, series, frame);
     else
         put_shapes(&chart);
@@ -716,13 +607,12 @@ void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id,
     gt_html(out,
             "</figcaption>\n<svg class=\"chart%s\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
             "<title id=\"chart%d\">%s</title>\n",
-            has_rows(series) || is_forest(series) ? "" : " lines", frame.width, gt_chart_height(series, &frame), id, id,
-            series->title);
+            has_rows(series) ? "" : " lines", frame.width, gt_chart_height(series, &frame), id, id, series->title);
     put_description(out, series);
     gt_chart_shapes(out, series, &frame);
     gt_buffer_text(out, "</svg>\n");
     number_bands(&chart);
-    if (!has_rows(series) && !is_forest(series))
+    if (!has_rows(series))
         put_legend(&chart);
     gt_buffer_text(out, "</figure>\n");
 }

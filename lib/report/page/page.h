@@ -1,5 +1,4 @@
-/* What makes the charts of an HTML page move: its data, and the scripts that draw it. Without the chart library at build time there
- * are no scripts, and pages have pictures that stay still. */
+/* What makes the charts of an HTML page move: its data, and the script that draws it. */
 #ifndef GT_REPORT_PAGE_PAGE_H
 #define GT_REPORT_PAGE_PAGE_H
 
@@ -11,10 +10,7 @@
 
 enum { GT_PAGE_SIZE = 4500000 };
 
-const char *gt_page_style(void);
-/* Returns the two scripts, that of charts first; "" where there are none. */
-const char *gt_page_script(int number);
-bool gt_page_has_scripts(void);
+extern const char gt_page_style[], gt_page_script[];
 
 /* Appends what a page that is open takes to become that of `report`, as one line of JSON: {"title", "head", "rest", "data"}, the first
  * three of them in HTML. Returns 0 or negative errno. */
@@ -36,7 +32,7 @@ void gt_page_exact(struct gt_buffer *out, const char *exact, const char *unit);
 /* Appends the grid of `table` (NULL: of fields) and releases it. */
 void gt_page_table(struct gt_buffer *out, struct gt_grid *grid, const struct gt_table *table, unsigned flags);
 
-/* Pictures of pages with rows and columns, for series with GT_HEAT or GT_STACKS. The rows are as wide as the page and stand beside
+/* Pictures of pages with rows, for series with GT_HEAT, GT_STACKS or GT_FOREST. The rows are as wide as the page and stand beside
  * names in HTML, which therefore keep their size on a phone. They need no scripts: values are told where the pointer rests. */
 
 void gt_page_rows(struct gt_buffer *out, const struct gt_node *series);

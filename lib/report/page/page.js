@@ -1,9 +1,10 @@
-// The charts of a page: they share one time axis, zoom and move together, and tell their values at the pointer in one place. The numbers
-// are in the element "data", as page_data.c describes them. Names come from elsewhere: they are only ever set as text.
+// The charts of a page: they share one time axis, zoom and move together, and tell their values at the pointer in one place. Each is
+// drawn as SVG with the classes of the still pictures. The numbers are in the element "data", as page_data.c describes them. Names come
+// from elsewhere: they are only ever set as text.
 'use strict';
 (() => {
 const ROWS = 1500;              // of a chart at most; more than there are pixels tell nothing
-const LANE = 18, STRIP = 16, OVERVIEW = 40;
+const LANE = 18, STRIP = 16, SHADES = 16, OVERVIEW = 40;
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
 
 const source = document.getElementById('data');
@@ -200,31 +201,35 @@ function rowsOf(chart, from, to) {
     return rows.length ? rows : [[from, ...chart.lines.map(() => [null, null, null])]];
 }
 
-// ---- colours ----
-
-function colour(name) {
-    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
-
-function lineColour(number) {
-    return colour('--c' + number % 6);
-}
-
 // ---- tracks: charts, strips and lanes ----
 
-function canvasOf(track, height) {
-    const canvas = track.canvas || track.box.appendChild(element('canvas'));
-    const ratio = window.devicePixelRatio || 1, width = track.box.clientWidth;
-    track.canvas = canvas;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.width = width + 'px';
-    canvas.style.height = height + 'px';
-    const context = canvas.getContext('2d');
-    context.scale(ratio, ratio);
-    context.font = '12px system-ui, sans-serif';
-    context.textBaseline = 'middle';
-    return context;
+const LEFT = 60, RIGHT = 10;    // of the plot: room for the numbers of the y axis, and for the last one of the x axis
+const measure = document.createElement('canvas').getContext('2d');
+measure.font = '12px system-ui, sans-serif';
+const SVG = Object.assign(document.createElement('p'), {innerHTML: '<svg></svg>'}).firstChild.namespaceURI;
+
+function lineColour(number) {
+    return `var(--c${number % 6})`;
+}
+
+function add(parent, name, attributes, text) {
+    const made = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, typeof value === 'number' ? Math.round(value * 10) / 10 : value);
+    if (text !== undefined) made.textContent = text;
+    return parent.appendChild(made);
+}
+
+// An empty picture in the place of the one before.
+function pictureOf(track, height) {
+    const picture = track.picture = track.picture || add(track.box, 'svg', {class: 'drawn'});
+    picture.setAttribute('width', track.box.clientWidth);
+    picture.setAttribute('height', height);
+    picture.replaceChildren();
+    return picture;
+}
+
+function layOut() {
+    plot = {left: LEFT, width: Math.max(area.clientWidth - LEFT - RIGHT, 100)};
 }
 
 function xOf(time) {
@@ -235,56 +240,47 @@ function timeOf(x) {
     return shown[0] + (x - plot.left) / plot.width * (shown[1] - shown[0]);
 }
 
-function fitted(context, text, width) {
-    if (context.measureText(text).width <= width) return text;
+function fitted(text, width) {
+    if (measure.measureText(text).width <= width) return text;
     let length = text.length;
-    while (length > 1 && context.measureText(text.slice(0, length) + '…').width > width) length--;
+    while (length > 1 && measure.measureText(text.slice(0, length) + '…').width > width) length--;
     return length > 1 ? text.slice(0, length) + '…' : '';
 }
 
+function drawNames(picture, chart, height) {
+    chart.lines.forEach((line, i) => add(picture, 'text', {x: 0, y: (i + 0.5) * height + 3}, fitted(line.name, plot.left - 6)));
+}
+
 function drawLanes(track) {
-    const {chart} = track, height = chart.lines.length * LANE + 4, context = canvasOf(track, height);
-    const until = new Float64Array(chart.lines.length).fill(-1), text = colour('--text');
-    chart.lines.forEach((line, number) => {
-        context.fillStyle = colour('--faint');
-        context.fillText(fitted(context, line.name, plot.left - 6), 0, number * LANE + LANE / 2);
-    });
+    const {chart} = track, picture = pictureOf(track, chart.lines.length * LANE + 4), until = new Float64Array(chart.lines.length).fill(-1);
+    drawNames(picture, chart, LANE);
     for (const [name, from, to, lane] of chart.bands) {
         if (to < shown[0] || from > shown[1]) continue;
-        const left = Math.max(xOf(from), plot.left), right = Math.min(xOf(to), plot.left + plot.width);
-        const width = Math.max(right - left, 1), top = lane * LANE + 1;
+        const left = Math.max(xOf(from), plot.left), width = Math.max(Math.min(xOf(to), plot.left + plot.width) - left, 1);
         if (left + width <= until[lane]) continue;
         until[lane] = left + width;
-        context.globalAlpha = 0.38;
-        context.fillStyle = lineColour(chart.colours.get(name));
-        context.fillRect(left, top, Math.max(width - 0.5, 0.7), LANE - 2);
-        context.globalAlpha = 1;
-        context.fillStyle = text;
-        if (width > 24) context.fillText(fitted(context, name, width - 6), left + 3, top + LANE / 2 - 1);
+        add(picture, 'rect', {class: `fill${chart.colours.get(name) % 6}`, x: left, y: lane * LANE + 1, width: Math.max(width - 0.5, 0.7), height: LANE - 2});
+        if (width > 24) add(picture, 'text', {class: 'in', x: left + 3, y: lane * LANE + 13}, fitted(name, width - 6));
     }
 }
 
+// What has one shade is one rectangle.
 function drawStrips(track) {
-    const {chart} = track, height = chart.lines.length * STRIP + 4, context = canvasOf(track, height);
-    const count = Math.max(1, Math.round(plot.width));
+    const {chart} = track, picture = pictureOf(track, chart.lines.length * STRIP + 4), count = Math.max(1, Math.round(plot.width));
+    drawNames(picture, chart, STRIP);
     chart.lines.forEach((line, number) => {
-        const top = number * STRIP, parts = cut(line, shown[0], shown[1], count);
-        context.globalAlpha = 1;
-        context.fillStyle = colour('--text');
-        context.fillText(fitted(context, line.name, plot.left - 6), 0, top + STRIP / 2);
-        context.fillStyle = colour('--zebra');
-        context.fillRect(plot.left, top, plot.width, STRIP - 2);
-        context.fillStyle = lineColour(0);
-        let value = NaN;
-        for (let i = 0; i < count; i++) {
+        const parts = cut(line, shown[0], shown[1], count);
+        let value = NaN, shade = 0, begin = 0;
+        for (let i = 0; i <= count; i++) {
             const part = parts.get(i);
             if (part) value = part.count ? part.sum / part.count : NaN;
-            if (isNaN(value)) continue;
-            context.globalAlpha = Math.min(1, Math.max(0, value / 100));
-            context.fillRect(plot.left + i, top, 1.05, STRIP - 2);
+            const next = i === count || isNaN(value) ? 0 : Math.round(Math.min(Math.max(value / 100, 0), 1) * SHADES);
+            if (i < count && next === shade) continue;
+            if (shade) add(picture, 'rect', {class: 'strip', x: plot.left + begin, y: number * STRIP, width: i - begin, height: STRIP - 2, opacity: `${shade / SHADES}`});
+            shade = next;
+            begin = i;
         }
     });
-    context.globalAlpha = 1;
 }
 
 function topOf(chart) {
@@ -314,18 +310,6 @@ function limitText(chart) {
     return chart.unit === 'cores' ? `${digits(chart.limit.value)} cores` : `${chart.limit.name} ${worded(chart, chart.limit.value)}`;
 }
 
-// Stretches that are marked behind lines.
-function drawBands(chart, context, box, graph) {
-    context.globalAlpha = 0.25;
-    for (const [name, from, to] of chart.bands) {
-        if (to < shown[0] || from > shown[1]) continue;
-        const left = Math.max(graph.toDomXCoord(from), box.x), right = Math.min(graph.toDomXCoord(to), box.x + box.w);
-        context.fillStyle = lineColour(chart.lines.length + chart.colours.get(name));
-        context.fillRect(left, box.y, Math.max(right - left, 1), box.h);
-    }
-    context.globalAlpha = 1;
-}
-
 // The dot is at a sample; between two there may have been more.
 function peakText(chart, value, line) {
     const sample = worded(chart, value), peak = worded(chart, chart.peak), {name} = chart.lines[line];
@@ -333,81 +317,41 @@ function peakText(chart, value, line) {
     return `${whose}largest sample ${sample}` + (chart.peak > value && peak !== sample ? `, peak ${peak}` : '');
 }
 
-// The value of a line between its samples, as it is drawn.
-function drawnAt(rows, line, time) {
-    let before = null;
-    for (const row of rows) {
-        const value = row[line + 1][1];
-        if (value === null || isNaN(value)) continue;
-        if (row[0] >= time) return before ? before[1] + (value - before[1]) * (time - before[0]) / (row[0] - before[0]) : null;
-        before = [row[0], value];
-    }
-    return null;
-}
-
 // Whether a line runs through a label whose letters stand on `base`.
-function isCrossed(track, graph, left, width, base) {
-    for (let i = 0; i <= 12; i++) {
-        const time = graph.toDataXCoord(left + width * i / 12);
-        for (let line = 0; line < track.chart.lines.length; line++) {
-            const value = drawnAt(track.rows || [], line, time), y = value === null ? null : graph.toDomYCoord(value);
-            if (y !== null && y > base - 11 && y < base + 4) return true;
+function isCrossed(track, yOf, left, right, base) {
+    return track.chart.lines.some((_, line) => {
+        let before = null;
+        for (const row of track.rows) {
+            const value = row[line + 1][1];
+            if (value === null || isNaN(value)) continue;
+            const here = [xOf(row[0]), yOf(value)], from = before || here;
+            const heights = [left, right].map(x => from[1] + (here[1] - from[1]) * (Math.min(Math.max(x, from[0]), here[0]) - from[0]) / (here[0] - from[0] || 1));
+            if (here[0] >= left && from[0] <= right && Math.max(...heights) > base - 11 && Math.min(...heights) < base + 4) return true;
+            before = here;
         }
-    }
-    return false;
+        return false;
+    });
 }
 
 // Above the dot, or where neither another label nor a line is.
-function labelPlace(track, graph, box, taken, x, y, width) {
-    const within = left => Math.min(Math.max(left, box.x + 2), box.x + box.w - width - 2);
-    const places = [x - width / 2, x + 8, x - width - 8].flatMap(left => [y - 8, y - 21, y + 17, y + 30, box.y + 9, box.y + 22].map(base => ({left: within(left), base})));
-    const free = places.filter(({left, base}) => base >= box.y + 9 && base < box.y + box.h - 2 &&
+function labelPlace(track, yOf, bottom, taken, x, y, width) {
+    const within = left => Math.min(Math.max(left, plot.left + 2), plot.left + plot.width - width - 2);
+    const lefts = [x - width / 2, x + 8, x - width - 8].map(within), places = [y - 8, y - 21, y + 17, y + 30, 11, 24].flatMap(base => lefts.map(left => ({left, base})));
+    const free = places.filter(({left, base}) => base >= 11 && base < bottom - 2 &&
         !taken.some(other => Math.abs(other.base - base) < 12 && left < other.right + 4 && other.left < left + width + 4));
-    return free.find(({left, base}) => !isCrossed(track, graph, left, width, base)) || free[0] || {left: within(x - width / 2), base: Math.max(y - 8, box.y + 9)};
+    return free.find(({left, base}) => !isCrossed(track, yOf, left, left + width, base)) || free[0] || {left: within(x - width / 2), base: Math.max(y - 8, 11)};
 }
 
-function drawPeaks(track, context, box, graph) {
+function drawPeaks(track, picture, yOf, bottom) {
     const taken = [];
-    for (const peak of track.peaks) {
+    for (const peak of peaksOf(track.chart)) {
         if (peak.x < shown[0] || peak.x > shown[1]) continue;
-        const x = graph.toDomXCoord(peak.x), y = graph.toDomYCoord(peak.y), words = peakText(track.chart, peak.y, peak.line);
-        const width = context.measureText(words).width, {left, base} = labelPlace(track, graph, box, taken, x, y, width);
+        const x = xOf(peak.x), y = yOf(peak.y), words = peakText(track.chart, peak.y, peak.line), width = measure.measureText(words).width;
+        const {left, base} = labelPlace(track, yOf, bottom, taken, x, y, width), style = track.chart.alike ? `fill: ${lineColour(peak.line)}` : '';
         taken.push({base, left, right: left + width});
-        context.fillStyle = track.chart.alike ? lineColour(peak.line) : colour('--text');
-        context.beginPath();
-        context.arc(x, y, 4, 0, 2 * Math.PI);
-        context.fill();
-        context.textAlign = 'left';
-        context.strokeStyle = colour('--back');
-        context.lineWidth = 4;
-        context.strokeText(words, left, base);
-        context.fillText(words, left, base);
+        add(picture, 'circle', {class: 'peak', cx: x, cy: y, r: 4, style});
+        add(picture, 'text', {class: 'label', x: left, y: base, style}, words);
     }
-}
-
-function drawUnder(track, context, box, graph) {
-    const {chart} = track, limit = chart.limit;
-    context.save();
-    drawBands(chart, context, box, graph);
-    context.font = '11px system-ui, sans-serif';
-    if (track.shade) {
-        context.fillStyle = colour('--shade');
-        const left = graph.toDomXCoord(track.shade[0]), right = graph.toDomXCoord(track.shade[1]);
-        context.fillRect(left, box.y, right - left, box.h);
-    }
-    context.fillStyle = context.strokeStyle = colour('--faint');
-    if (limit && limit.value <= chart.range[1]) {
-        const y = graph.toDomYCoord(limit.value);
-        context.textAlign = 'right';
-        context.fillText(limitText(chart), box.x + box.w - 2, y + 12);
-        context.setLineDash([6, 4]);
-        context.beginPath();
-        context.moveTo(box.x, y);
-        context.lineTo(box.x + box.w, y);
-        context.stroke();
-    }
-    drawPeaks(track, context, box, graph);
-    context.restore();
 }
 
 function valueTicks(chart, from, to, pixels) {
@@ -417,78 +361,61 @@ function valueTicks(chart, from, to, pixels) {
     return ticks;
 }
 
-// Where points are denser than this (pixels) bands are columns of whole pixels, and lines that go up and down have no dashes: paths and
-// dashes were most of the time that a browser took to draw, and look no better.
-const DENSE = 3;
-
-function densePoints(plot_) {
-    const points = plot_.points.filter(point => point.yval !== null);
-    return points.length * DENSE > plot_.plotArea.w ? points : null;
-}
-
-function plotBand(plot_) {
-    const points = densePoints(plot_), {plotArea: box, drawingContext: context} = plot_;
-    if (!points) { Dygraph.Plotters.errorPlotter(plot_); return; }
-    context.globalAlpha = 0.22;
-    context.fillStyle = plot_.color;
-    let left = Math.round(points[0].canvasx);
-    points.forEach((point, i) => {
-        const next = points[i + 1], right = Math.round(next ? (point.canvasx + next.canvasx) / 2 : point.canvasx + 1);
-        const least = box.y + box.h * point.y_top, most = box.y + box.h * point.y_bottom;   // the names are the library's
-        if (right > left && least > most) context.fillRect(left, most, right - left, least - most);
-        left = right;
-    });
-    context.globalAlpha = 1;
-}
-
-function plotLine(plot_) {
-    const points = densePoints(plot_), context = plot_.drawingContext;
-    if (!points) { Dygraph.Plotters.linePlotter(plot_); return; }
-    let before = NaN, height = 0;
-    context.beginPath();
-    for (const {canvasx, canvasy} of points) {
-        if (isNaN(before)) context.moveTo(canvasx, canvasy);
-        else if (!isNaN(canvasy)) context.lineTo(canvasx, canvasy);
-        height += Math.abs(canvasy - before) || 0;
-        before = canvasy;
+// A line, and the band from the least to the greatest value of each of its points.
+function drawLine(plane, rows, number, yOf) {
+    let line = '', band = '', upper = [], lower = [], pen = 'M', before = NaN, way = 0;
+    const end = () => {
+        if (upper.length > 1) band += `M${upper.join('L')}L${lower.reverse().join('L')}Z`;
+        [upper, lower, pen, before] = [[], [], 'M', NaN];
+    };
+    for (const row of rows) {
+        const [least, middle, most] = row[number + 1];
+        if (middle === null) continue;
+        if (isNaN(middle)) { end(); continue; }
+        const x = xOf(row[0]).toFixed(1), y = yOf(middle);
+        line += `${pen}${x} ${y.toFixed(1)}${pen === 'M' ? 'h0' : ''}`;
+        upper.push(`${x} ${yOf(most).toFixed(1)}`);
+        lower.push(`${x} ${yOf(least).toFixed(1)}`);
+        way += Math.abs(y - before) || 0;
+        [pen, before] = ['L', y];
     }
-    const pattern = plot_.dygraph.getOption('strokePattern', plot_.setName);
-    if (pattern && height < plot_.plotArea.w) context.setLineDash(pattern);
-    context.stroke();
-    context.setLineDash([]);
+    end();
+    if (band) add(plane, 'path', {class: `range fill${number % 6}`, d: band});
+    const path = add(plane, 'path', {class: `line${number % 6}`, d: line});
+    if (way > plot.width) path.style.strokeDasharray = 'none';      // dashes of a line that goes up and down are not seen, and take long
 }
 
-function makeGraph(track) {
-    const {chart} = track;
-    track.peaks = peaksOf(chart);
-    track.rows = rowsOf(chart, ...shown);
-    track.graph = new Dygraph(track.box, track.rows, {
-        labels: ['time', ...chart.lines.map((line, i) => `${i} ${line.name}`)],
-        customBars: true, connectSeparatedPoints: true, legend: 'never', animatedZooms: false, interactionModel: {},
-        showLabelsOnHighlight: false, highlightCircleSize: 0, strokeWidth: 1.6, fillAlpha: 0.22, plotter: [plotBand, plotLine], xRangePad: 0, rightGap: 10,
-        dateWindow: [...shown], valueRange: chart.range,
-        colors: chart.lines.map((_, i) => lineColour(i)), axisLineColor: colour('--rule'), gridLineColor: colour('--rule'),
-        gridLineWidth: 0.6, axisLabelFontSize: 11,
-        series: Object.fromEntries(chart.lines.map((line, i) => [`${i} ${line.name}`, {strokePattern: [null, [7, 3], [2, 3], [10, 3, 2, 3]][i % 4]}])),
-        axes: {x: {ticker: (from, to, pixels) => timeTicks(from, to, pixels), axisLabelHeight: 12},
-               y: {ticker: (from, to, pixels) => valueTicks(chart, from, to, pixels), axisLabelWidth: 58}},
-        underlayCallback: (context, box, graph) => drawUnder(track, context, box, graph),
-    });
-    const at = track.graph.getArea();
-    plot = {left: at.x, width: at.w};
+function drawBand(plane, name, from, to, height) {
+    const left = xOf(Math.max(from, shown[0]));
+    add(plane, 'rect', {class: name, x: left, width: Math.max(xOf(Math.min(to, shown[1])) - left, 1), height});
 }
 
 function drawLines(track) {
-    if (!track.graph) { makeGraph(track); return; }
-    track.rows = rowsOf(track.chart, ...shown);
-    track.graph.updateOptions({file: track.rows, dateWindow: [...shown]});
+    const {chart} = track, height = track.box.clientHeight, bottom = height - 18, [least, most] = chart.range, {limit} = chart;
+    const picture = pictureOf(track, height), right = plot.left + plot.width;
+    const yOf = value => bottom - (value - least) / (most - least) * (bottom - 2);
+    track.rows = rowsOf(chart, ...shown);
+    for (const {v, label} of valueTicks(chart, least, most, bottom)) {
+        add(picture, 'path', {class: 'grid', d: `M${plot.left} ${yOf(v).toFixed(1)}H${right}`});
+        add(picture, 'text', {x: plot.left - 4, y: yOf(v) + 4, 'text-anchor': 'end'}, label);
+    }
+    for (const {v, label} of timeTicks(...shown, plot.width)) add(picture, 'text', {x: xOf(v), y: height - 4, 'text-anchor': 'middle'}, label);
+    const plane = add(picture, 'svg', {x: plot.left, width: plot.width, height: bottom, viewBox: `${plot.left} 0 ${plot.width} ${bottom}`});
+    for (const [name, from, to] of chart.bands)
+        if (to >= shown[0] && from <= shown[1]) drawBand(plane, `fill${(chart.lines.length + chart.colours.get(name)) % 6}`, from, to, bottom);
+    if (track.shade) drawBand(plane, 'shade', ...track.shade, bottom);
+    chart.lines.forEach((_, i) => drawLine(plane, track.rows, i, yOf));
+    if (limit && limit.value <= most) {
+        add(picture, 'path', {class: 'limit', d: `M${plot.left} ${yOf(limit.value).toFixed(1)}H${right}`});
+        add(picture, 'text', {x: right - 2, y: yOf(limit.value) + 12, 'text-anchor': 'end'}, limitText(chart));
+    }
+    drawPeaks(track, picture, yOf, bottom);
 }
 
 // What nobody can see is drawn when it comes near.
 function draw(track) {
     track.isStale = !track.isNear;
     if (track.isStale) { track.rows = null; return; }
-    if (track.isDrawn) { track.isDrawn = false; return; }
     if (track.chart.kind === 'lanes') drawLanes(track);
     else if (track.chart.kind === 'strips') drawStrips(track);
     else drawLines(track);
@@ -536,37 +463,27 @@ function tellDepth() {
 // ---- the overview ----
 
 const overview = {};
-function drawOverviewLine(context, chart, number, x) {
-    const parts = cut(chart.lines[number], whole[0], whole[1], Math.max(1, Math.round(plot.width))), base = OVERVIEW - 2;
-    context.fillStyle = lineColour(number);
-    context.globalAlpha = 0.45;
-    context.beginPath();
-    context.moveTo(plot.left, base);
-    let end = plot.left;
+function drawOverviewLine(picture, chart, number, x) {
+    const parts = cut(chart.lines[number], whole[0], whole[1], Math.max(1, Math.round(plot.width))), base = OVERVIEW - 2, points = [];
     for (const at of [...parts.keys()].sort((a, b) => a - b)) {
-        const part = parts.get(at);
-        if (!part.count) continue;
-        end = x((part.x + part.last) / 2);
-        context.lineTo(end, base - (chart.peaks ? part.most : part.sum / part.count) / chart.range[1] * (base - 2));
+        const part = parts.get(at), value = chart.peaks ? part.most : part.sum / part.count;
+        if (part.count) points.push(`${x((part.x + part.last) / 2).toFixed(1)} ${(base - value / chart.range[1] * (base - 2)).toFixed(1)}`);
     }
-    context.lineTo(end, base);
-    context.fill();
-    context.globalAlpha = 1;
+    if (!points.length) return;
+    const end = points[points.length - 1].split(' ')[0];
+    add(picture, 'path', {class: `fill${number % 6}`, d: `M${plot.left} ${base}L${points.join('L')}L${end} ${base}Z`});
 }
 
 function drawOverview() {
     const chart = tracks.map(track => track.chart).find(one => one.kind === 'lines');
     if (!overview.box || !chart) return;
-    const context = canvasOf(overview, OVERVIEW), kept = shown;
-    const x = time => plot.left + (time - whole[0]) / (whole[1] - whole[0]) * plot.width;
-    for (let line = 0; line < (chart.alike ? chart.lines.length : 1); line++) drawOverviewLine(context, chart, line, x);
-    context.fillStyle = colour('--veil');
-    context.fillRect(plot.left, 0, x(kept[0]) - plot.left, OVERVIEW);
-    context.fillRect(x(kept[1]), 0, plot.left + plot.width - x(kept[1]), OVERVIEW);
-    context.strokeStyle = colour('--faint');
-    context.strokeRect(x(kept[0]) + 0.5, 0.5, Math.max(x(kept[1]) - x(kept[0]) - 1, 1), OVERVIEW - 1);
-    context.fillStyle = colour('--faint');
-    context.fillText('range', 0, OVERVIEW / 2);
+    const picture = pictureOf(overview, OVERVIEW), x = time => plot.left + (time - whole[0]) / (whole[1] - whole[0]) * plot.width;
+    const [from, to] = shown.map(x);
+    for (let line = 0; line < (chart.alike ? chart.lines.length : 1); line++) drawOverviewLine(picture, chart, line, x);
+    add(picture, 'rect', {class: 'veil', x: plot.left, width: from - plot.left, height: OVERVIEW});
+    add(picture, 'rect', {class: 'veil', x: to, width: plot.left + plot.width - to, height: OVERVIEW});
+    add(picture, 'rect', {class: 'window', x: from + 0.5, y: 0.5, width: Math.max(to - from - 1, 1), height: OVERVIEW - 1});
+    add(picture, 'text', {x: 0, y: OVERVIEW / 2 + 4}, 'range');
 }
 
 function overviewTime(clientX) {
@@ -661,7 +578,7 @@ function tell(time) {
 
 function hide() {
     cross.hidden = true;
-    const peak = tracks.flatMap(track => track.peaks || []).find(each => each.x >= shown[0] && each.x <= shown[1]);
+    const peak = tracks.flatMap(track => track.chart.kind === 'lines' ? peaksOf(track.chart) : []).find(each => each.x >= shown[0] && each.x <= shown[1]);
     tell(peak ? peak.x : shown[1]);
 }
 
@@ -735,8 +652,8 @@ function end(event) {
 function press(was, event) {
     const track = tracks.find(one => one.box === was.box);
     point(event.clientX);
-    if (!track || !track.canvas) return;
-    const row = Math.floor((event.clientY - track.canvas.getBoundingClientRect().top) / (track.chart.kind === 'lanes' ? LANE : STRIP));
+    if (!track || !track.picture || track.chart.kind === 'lines') return;
+    const row = Math.floor((event.clientY - track.picture.getBoundingClientRect().top) / (track.chart.kind === 'lanes' ? LANE : STRIP));
     if (track.chart.kind === 'strips') { toggleLine(track, row); return; }
     const time = timeOf(was.x), band = bandsAt(track.chart, time).find(one => one[3] === row);
     if (!band) return;
@@ -751,7 +668,6 @@ function toggleLine(strips, number) {
     const key = `${strips.chart.key}_${number}`, old = tracks.find(one => one.chart.key === key);
     if (old) {
         nearness.unobserve(old.box);
-        if (old.graph) old.graph.destroy();
         old.figure.remove();
         tracks = tracks.filter(one => one !== old);
         return;
@@ -817,29 +733,28 @@ function chartCsv(track) {
     return csvOf([['seconds', ...names], ...rows.map(row => [row[0], ...row.slice(1).flat()])]);
 }
 
+// The picture alone has no style sheet: it takes its colours along.
 function chartPng(track) {
-    const box = track.box.getBoundingClientRect(), ratio = 2, head = 24;
-    const picture = element('canvas'), context = picture.getContext('2d');
-    picture.width = box.width * ratio;
-    picture.height = (box.height + head) * ratio;
-    context.scale(ratio, ratio);
-    context.fillStyle = colour('--back');
-    context.fillRect(0, 0, box.width, box.height + head);
-    context.fillStyle = colour('--text');
-    context.font = 'bold 13px system-ui, sans-serif';
-    context.fillText(track.chart.title, 4, 16);
-    for (const canvas of track.box.querySelectorAll('canvas')) {
-        const at = canvas.getBoundingClientRect();
-        context.drawImage(canvas, at.left - box.left, at.top - box.top + head, at.width, at.height);
-    }
-    context.font = '11px system-ui, sans-serif';
-    context.textBaseline = 'middle';
-    for (const label of track.box.querySelectorAll('.dygraph-axis-label')) {
-        const at = label.getBoundingClientRect(), isX = label.classList.contains('dygraph-axis-label-x');
-        context.textAlign = isX ? 'center' : 'right';
-        context.fillText(label.textContent, (isX ? (at.left + at.right) / 2 : at.right) - box.left, (at.top + at.bottom) / 2 - box.top + head);
-    }
-    picture.toBlob(blob => save(track.chart.key + '.png', blob));
+    const {width, height} = track.picture.getBoundingClientRect(), ratio = 2, head = 24, image = new Image(), copy = track.picture.cloneNode(true);
+    const drawn = track.picture.querySelectorAll('*'), back = getComputedStyle(document.body).backgroundColor;
+    copy.querySelectorAll('*').forEach((node, i) => {
+        const style = getComputedStyle(drawn[i]);
+        for (const name of ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'opacity', 'font', 'paint-order']) node.style.setProperty(name, style.getPropertyValue(name));
+    });
+    image.onload = () => {
+        const picture = element('canvas'), context = picture.getContext('2d');
+        picture.width = width * ratio;
+        picture.height = (height + head) * ratio;
+        context.scale(ratio, ratio);
+        context.fillStyle = back;
+        context.fillRect(0, 0, width, height + head);
+        context.fillStyle = getComputedStyle(document.body).color;
+        context.font = 'bold 13px system-ui, sans-serif';
+        context.fillText(track.chart.title, 4, 16);
+        context.drawImage(image, 0, head, width, height);
+        picture.toBlob(blob => save(track.chart.key + '.png', blob));
+    };
+    image.src = 'data:image/svg+xml,' + encodeURIComponent(new XMLSerializer().serializeToString(copy));
 }
 
 // Twenty rows for readers who do not see pictures.
@@ -982,13 +897,8 @@ async function prepared() {
     return moving;
 }
 
-// The first chart of lines tells all others where their axis begins.
 function drawFirst() {
-    const near = tracks.map(track => track.box.getBoundingClientRect().top < 1.5 * innerHeight), first = tracks.find(track => track.chart.kind === 'lines');
-    tracks.forEach((track, i) => { track.isNear = near[i]; });
-    if (first) plot.width = Math.max(first.box.clientWidth - plot.left, 100);
-    if (first) drawNear(first);
-    if (first) first.isDrawn = true;
+    tracks.forEach(track => { track.isNear = track.box.getBoundingClientRect().top < 1.5 * innerHeight; });
     show(shown);
 }
 
@@ -1007,6 +917,7 @@ async function start() {
     });
     followOverview();
     listen();
+    layOut();
     addEventListener('hashchange', () => { startWindow(); show([...shown]); requestAnimationFrame(() => tell(shown[1])); });
     drawFirst();
     hide();
@@ -1014,16 +925,9 @@ async function start() {
     new ResizeObserver(() => {
         if (area.clientWidth === width) return;
         width = area.clientWidth;
-        tracks.forEach(track => track.graph && track.graph.resize());
-        const graph = tracks.find(track => track.graph);
-        if (graph) plot = {left: graph.graph.getArea().x, width: graph.graph.getArea().w};
+        layOut();
         show(shown);
     }).observe(area);
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-        tracks.forEach(track => track.graph && track.graph.updateOptions(
-            {colors: track.chart.lines.map((_, i) => lineColour(i)), gridLineColor: colour('--rule'), axisLineColor: colour('--rule')}));
-        show(shown);
-    });
 }
 
 // ---- a job that runs ----
@@ -1069,9 +973,6 @@ async function renew(state) {
         if (at < 0) continue;
         if (track.chart.of) track.chart = {...track.chart, of: now, lines: [now.lines[track.chart.line]]};
         else track.chart = now;
-        if (!track.graph) continue;
-        track.peaks = peaksOf(track.chart);
-        track.graph.updateOptions({valueRange: track.chart.range}, true);
     }
     document.title = textOf(state.title);
     if (refill('head', state.head)) { makeRequests(document.getElementById('head')); tellFeed('running'); }
@@ -1181,7 +1082,7 @@ addEventListener('beforeprint', () => { for (const fold of document.querySelecto
 requestAnimationFrame(() => setTimeout(() => {
     makeTables(document);
     makeRequests(document);
-    const started = charts.length && window.Dygraph && window.DecompressionStream ? start() : null;
+    const started = charts.length && window.DecompressionStream ? start() : null;
     if (document.body.dataset.feed) {
         Promise.resolve(started).then(listenToFeed);
         document.addEventListener('visibilitychange', listenToFeed);

@@ -270,11 +270,7 @@ static void put_chart(struct data *data, const struct gt_node *series)
     put_text(data, "title", series->title);
     put_text(data, "unit", series->unit);
     put_text(data, "x_unit", series->series.x_unit);
-    put_text(data, "kind",
-             flags & GT_FOREST   ? "still"
-             : flags & GT_LANES  ? "lanes"
-             : flags & GT_STRIPS ? "strips"
-                                 : "lines");
+    put_text(data, "kind", flags & GT_LANES ? "lanes" : flags & GT_STRIPS ? "strips" : "lines");
     gt_json_key(&data->json, "peaks");
     gt_json_bool(&data->json, flags & GT_PEAKS);
     gt_json_key(&data->json, "alike");
@@ -361,38 +357,10 @@ void gt_page_data(struct gt_buffer *out, const struct gt_node *const series[], s
     gt_buffer_release(&json);
 }
 
-/* The page's style sheet and scripts, as the files beside this one and the installed chart library have them. */
-
-#define DYGRAPHS "/usr/share/javascript/dygraphs/dygraph.min.js"
-
-/* A text file as a string. */
+/* A text file as a string: the page's style sheet and its script. */
 #define EMBED(name, path)                                                                                \
     __asm__(".pushsection .rodata\n.global gt_page_" #name "\n.hidden gt_page_" #name "\ngt_page_" #name \
-            ":\n.incbin \"" path "\"\n.byte 0\n.popsection\n");                                          \
-    extern const char gt_page_##name[];
+            ":\n.incbin \"" path "\"\n.byte 0\n.popsection\n");
 
-EMBED(style_sheet, "lib/report/page/page.css")
-#if __has_include(DYGRAPHS)
-EMBED(chart_library, DYGRAPHS)
-EMBED(own_script, "lib/report/page/page.js")
-#endif
-
-const char *gt_page_style(void)
-{
-    return gt_page_style_sheet;
-}
-
-const char *gt_page_script(int number)
-{
-#if __has_include(DYGRAPHS)
-    return number == 0 ? gt_page_chart_library : gt_page_own_script;
-#else
-    (void)number;
-    return "";
-#endif
-}
-
-bool gt_page_has_scripts(void)
-{
-    return *gt_page_script(0);
-}
+EMBED(style, "lib/report/page/page.css")
+EMBED(script, "lib/report/page/page.js")

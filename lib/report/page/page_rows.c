@@ -7,7 +7,7 @@
 
 #include "report/page/chart.h"
 
-enum { WIDTH = 1200, HEIGHT = 100, TICKS = 6, SHADES = 8, LEAST_NAMED = 7 };
+enum { WIDTH = 1200, HEIGHT = 100, TICKS = 6, SHADES = 8, LEAST_NAMED = 7, WHOLE = 100 };
 
 struct rows {
     struct gt_buffer *out;
@@ -267,6 +267,51 @@ static bool is_alone(const struct gt_node *series)
            end_of_row(series, 0) == series->series.lines;
 }
 
+/* ---- changes: the three points of a line are low end, middle and high end, in percent ---- */
+
+static bool is_forest(const struct gt_node *series)
+{
+    return gt_node_flag_bits(series) & GT_FOREST;
+}
+
+/* Wide intervals end at the border: what is known better is to be seen. Nothing falls by more than all of it. */
+static void find_changes(struct rows *rows)
+{
+    double most = 1;
+    for (size_t line = 0; line < rows->series->series.lines; line++) {
+        const struct gt_series_line *of = &rows->series->series.line[line];
+        if (of->points == 3 && isfinite(of->point[1].x))
+            most = fmax(most, fabs(of->point[1].x) * 1.5);
+    }
+    double step = gt_chart_tick_step((struct gt_chart_range){fmax(-most, -WHOLE), most}, TICKS - 1);
+    rows->x.most = ceil(most / step - 1e-9) * step;
+    rows->x.least = fmax(-rows->x.most, -WHOLE);
+}
+
+static double percent_of_row(const struct rows *rows, double x)
+{
+    return fmin(fmax(place_of(rows, x) / WIDTH, 0), 1) * 100;
+}
+
+/* A value of y above 0 marks a line whose change is certain. */
+static void put_change(const struct rows *rows, const struct gt_series_line *line)
+{
+    const struct gt_point *point = line->point;
+    gt_html(rows->out, "<i class=\"zero\" style=\"left:%.2f%%\"></i>", percent_of_row(rows, 0));
+    if (line->points != 3)
+        return;
+    const char *class = point[1].y > 0 ? " certain" : "";
+    double low = percent_of_row(rows, point[0].x), high = percent_of_row(rows, point[2].x);
+    bool has_interval = isfinite(point[0].x) && isfinite(point[2].x);
+    if (has_interval)
+        gt_html(rows->out, "<i class=\"interval%s\" style=\"left:%.2f%%;width:%.2f%%\"></i>", class, low, high - low);
+    gt_html(rows->out, "<i class=\"dot%s\" style=\"left:%.2f%%\" title=\"%.2f %%", class,
+            percent_of_row(rows, point[1].x), point[1].x);
+    if (has_interval)
+        gt_html(rows->out, ", from %.2f to %.2f %%", point[0].x, point[2].x);
+    gt_buffer_text(rows->out, "\"></i>");
+}
+
 /* ---- axis and legend ---- */
 
 static void put_axis(const struct rows *rows, struct gt_chart_range range, const char *unit)
@@ -347,8 +392,14 @@ static void put_part_names(const struct rows *rows)
 static void put_row(const struct rows *rows, size_t from, size_t to)
 {
     bool is_heat = gt_node_flag_bits(rows->series) & GT_HEAT, is_bar = !is_heat && rows->columns == 1;
-    const char *name = is_heat ? rows->series->series.line[from].title : rows->series->series.line[from].key;
+    const char *name = is_heat || is_forest(rows->series) ? rows->series->series.line[from].title
+                                                          : rows->series->series.line[from].key;
     gt_html(rows->out, "<div class=\"row\"><span>%s</span><div>", name);
+    if (is_forest(rows->series)) {
+        put_change(rows, &rows->series->series.line[from]);
+        gt_buffer_text(rows->out, "</div></div>\n");
+        return;
+    }
     gt_buffer_printf(rows->out, "<svg%s viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\">\n",
                      is_heat ? " class=\"heat\"" : "", WIDTH, HEIGHT);
     if (is_heat)
@@ -371,6 +422,8 @@ static void put_row(const struct rows *rows, size_t from, size_t to)
 static void put_caption(const struct rows *rows)
 {
     const char *note = rows->series->series.note, *unit = rows->series->unit;
+    if (is_forest(rows->series))
+        note = rows->series->title;
     if (note || *unit)
         gt_html(rows->out, "<figcaption>%s</figcaption>\n", note ? note : unit);
 }
@@ -381,8 +434,10 @@ static bool prepare(struct rows *rows)
     rows->column = rows->series->series.band;
     rows->columns = rows->series->series.bands;
     rows->limit = rows->series->series.limit;
-    if (!rows->columns || !rows->series->series.lines)
-        return false;
+    if (is_forest(rows->series))
+        find_changes(rows);
+    if (is_forest(rows->series) || !rows->columns || !rows->series->series.lines)
+        return is_forest(rows->series);
     rows->x = (struct gt_chart_range){INFINITY, -INFINITY};
     for (size_t i = 0; i < rows->columns; i++) {
         widen(&rows->x, rows->column[i].from);
@@ -402,17 +457,19 @@ void gt_page_rows(struct gt_buffer *out, const struct gt_node *series)
         return;
     bool is_heat = gt_node_flag_bits(series) & GT_HEAT, is_bar = !is_heat && rows.columns == 1;
     size_t lines = series->series.lines;
-    gt_buffer_text(out, is_alone(series) ? "<figure class=\"rows alone\">\n" : "<figure class=\"rows\">\n");
+    gt_html(out, "<figure class=\"rows%s\">\n", is_alone(series) ? " alone" : is_forest(series) ? " forest" : "");
     put_caption(&rows);
     for (size_t from = 0, to; from < lines; from = to) {
         to = end_of_row(series, from);
         put_row(&rows, from, to);
     }
     put_axis(&rows, is_bar ? (struct gt_chart_range){0, rows.y.most} : rows.x,
-             is_bar ? series->unit : series->series.x_unit);
+             is_bar              ? series->unit
+             : is_forest(series) ? "%"
+                                 : series->series.x_unit);
     if (is_heat)
         put_scale(&rows);
-    else
+    else if (!is_forest(series))
         put_part_names(&rows);
     gt_buffer_text(out, "</figure>\n");
 }
