@@ -244,16 +244,11 @@ static PyObject *measure_power(struct core_call *call)
     return status < 0 || !call->data ? core_raise(status < 0 ? status : -ESRCH, &error) : core_text(call);
 }
 
-static int power_source(struct core_call *call, struct gt_error *error)
+static int doctor(struct core_call *call, struct gt_error *error)
 {
-    int status = gt_power_source(call->text[0], call->text[1], &call->data, error);
-    call->flag[0] = status > 0;
-    return status;
-}
-
-static PyObject *flag_and_text(struct core_call *call)
-{
-    return Py_BuildValue("(Ns)", PyBool_FromLong(call->flag[0]), call->data);
+    struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
+    options.machine_root = call->text[0];
+    return gt_doctor_report(&options, &call->report, error);
 }
 
 const struct core_function core_power_functions[] = {
@@ -293,8 +288,7 @@ const struct core_function core_power_functions[] = {
     {"measure_power", "odzb", NULL, measure_power,
      "measure_power(pids, seconds, machine_root, all_gpu_users, /)\n--\n\n"
      "Measure for `seconds` and return the metrics of a record as JSON."},
-    {"power_source", "sz", power_source, flag_and_text,
-     "power_source(device, machine_root, /)\n--\n\nReturn whether power of the \"cpu\" or the \"gpu\" can be measured, and a "
-     "description."},
+    {"doctor", "z", doctor, core_report,
+     "doctor(machine_root, /)\n--\n\nReturn the report of the sources of all metrics on this machine."},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -204,23 +204,6 @@ static int pair(struct gt_intervals *intervals, struct gt_block_event_list *list
     return status < 0 ? gt_error_system(error, -status, "code blocks") : status;
 }
 
-int gt_blocks_calls(const char *const *files, struct gt_table **ret, struct gt_error *error)
-{
-    struct gt_block_event_list list = {0};
-    struct gt_intervals intervals = {0};
-    int status = read_events(&list, files, error);
-    if (status >= 0)
-        status = pair(&intervals, &list, error);
-    if (status >= 0) {
-        qsort(intervals.interval, intervals.count, sizeof *intervals.interval, by_time);
-        status = gt_table_finish_columns(ret, table_of_calls(&intervals, &list.names), call_columns, CALL_COLUMNS,
-                                         "code blocks", error);
-    }
-    gt_intervals_release(&intervals);
-    gt_block_event_list_release(&list);
-    return status;
-}
-
 /* ---- the calls of one block ---- */
 
 static bool has_name(const struct gt_block_event_list *list, const char *name)
@@ -271,33 +254,21 @@ static int check_order(const struct gt_intervals *intervals, const struct gt_blo
     return 0;
 }
 
-static struct gt_table *table_of_pairs(const struct gt_intervals *intervals)
-{
-    struct gt_table *table = gt_table_new();
-    gt_table_column(table, "start", "start", GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "stop", "stop", GT_CELL_NUMBER, NULL);
-    for (size_t i = 0; i < intervals->count; i++)
-        if (!intervals->interval[i].unfinished) {
-            gt_table_number(table, intervals->interval[i].start);
-            gt_table_number(table, intervals->interval[i].stop);
-        }
-    return table;
-}
-
-int gt_blocks_pairs(const char *const *files, const char *name, struct gt_table **ret, struct gt_error *error)
+int gt_blocks_calls(const char *const *files, const char *name, struct gt_table **ret, struct gt_error *error)
 {
     struct gt_block_event_list list = {0};
     struct gt_intervals intervals = {0};
     int status = read_events(&list, files, error);
-    if (status >= 0) {
+    if (status >= 0 && name)
         keep_block(&list, name);
-        status = pair(&intervals, &list, error);
-    }
     if (status >= 0)
+        status = pair(&intervals, &list, error);
+    if (status >= 0 && name)
         status = check_order(&intervals, &list, name, error);
     if (status >= 0) {
-        qsort(intervals.interval, intervals.count, sizeof *intervals.interval, by_process);
-        status = gt_table_finish(ret, table_of_pairs(&intervals), "code blocks", error);
+        qsort(intervals.interval, intervals.count, sizeof *intervals.interval, name ? by_process : by_time);
+        status = gt_table_finish_columns(ret, table_of_calls(&intervals, &list.names), call_columns, CALL_COLUMNS,
+                                         "code blocks", error);
     }
     gt_intervals_release(&intervals);
     gt_block_event_list_release(&list);

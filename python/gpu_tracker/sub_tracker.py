@@ -145,15 +145,15 @@ class SubTrackingAnalyzer:
         Raises:
             ValueError: A call stops before its start, or has no start.
         """
-        table = _core.pairs([self._sub_tracking_file], str(code_block_name))
-        return list(zip(table["start"], table["stop"]))
+        table = _core.calls([self._sub_tracking_file], str(code_block_name))
+        return [pair for pair in zip(table["start"], table["stop"]) if pair[1] is not None]
 
     def calls_table(self) -> Table:
         """Return all calls in order of their start: name, process, thread, call number, start, stop, elapsed, self.
 
         Times are in seconds. `self` is the elapsed time minus the time of inner blocks.
         """
-        return _core.calls([self._sub_tracking_file])
+        return _core.calls([self._sub_tracking_file], None)
 
     def load_timepoints(self, timestamp_pairs: list[tuple[float, float]]) -> pandas.DataFrame:
         """Return the samples inside any of the given intervals, ends included.

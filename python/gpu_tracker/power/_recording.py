@@ -68,7 +68,7 @@ class Recording:
         if message != STOP_MESSAGE or os.getpid() != self._owner:
             return
         try:
-            self._sampler.stop()
+            self._sampler.request(b"s")
         except EOFError:
             pass  # all processes have ended, and the recorder has sent its result
         self.join()

@@ -11,7 +11,7 @@ __all__ = ["is_nvidia_compatible", "get_nvidia_gpu_power", "get_gpu_use_pmon"]
 
 def is_nvidia_compatible() -> tuple[bool, str]:
     """Return whether GPU power can be measured, and a description."""
-    return _core.power_source("gpu", None)
+    return _curves.sources_of("gpu_power", None)
 
 
 def get_nvidia_gpu_power(pid_list: Iterable[int] | None = None, nsample: int = 1) -> dict[str, Any]:

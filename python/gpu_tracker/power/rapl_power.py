@@ -30,7 +30,7 @@ def get_processes(pid_list: Iterable[int]) -> list[Process]:
 
 def is_rapl_compatible(root: str | os.PathLike[str] | None = None) -> tuple[bool, str]:
     """Return whether the energy of the processors can be measured, and a description."""
-    return _core.power_source("cpu", None if root is None else os.fspath(root))
+    return _curves.sources_of("cpu_energy", None if root is None else os.fspath(root))
 
 
 def get_metrics(pid_list: Iterable[Any], period: float = 2.0, root: str | os.PathLike[str] | None = None) -> dict[str, Any]:
