@@ -2,9 +2,6 @@
  * before it is left: recursively, by several threads, by asyncio tasks and generators in any order. */
 #include "core.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "blocks/block.h"
 #include "entries.h"
 
@@ -79,45 +76,14 @@ static PyObject *block_is_open(PyObject *object, PyObject *Py_UNUSED(unused))
 
 /* ---- entering and leaving ---- */
 
-/* The warning is per file, not per object. */
-static bool was_told(const char *path)
-{
-    static PyObject *told;
-    PyObject *text = PyUnicode_DecodeFSDefault(path ? path : "");
-    if (!told)
-        told = PySet_New(NULL);
-    int status = text && told ? PySet_Contains(told, text) : -1;
-    if (status == 0)
-        status = PySet_Add(told, text) < 0 ? -1 : 0;
-    Py_XDECREF(text);
-    PyErr_Clear();
-    return status != 0;
-}
-
-static bool is_in_run(void)
-{
-    const char *folder = getenv(GT_BLOCKS_ENVIRONMENT);
-    return folder && *folder;
-}
-
-/* A full disk must not end the program, so it is one warning for each file. If a surrounding run has ended and removed
- * the files of its processes, there is no warning. Returns whether there is an exception. */
-static bool raise_trouble(struct block *self)
+/* Returns whether there is an exception because calls cannot be recorded, of the method of SubTracker that decides. */
+static bool raise_trouble(PyObject *object)
 {
     struct gt_error error = {0};
-    int status = gt_block_file_status(self->file, &error);
-    if (status >= 0 || (status == -ENOENT && !self->file && is_in_run()))
-        return false;
-    if (status == -ENOENT) {
-        PyObject *arguments = Py_BuildValue("(iss)", ENOENT, error.text, gt_block_file_path(self->file));
-        if (arguments)
-            PyErr_SetObject(PyExc_FileNotFoundError, arguments);
-        Py_XDECREF(arguments);
-        return true;
-    }
-    if (was_told(gt_block_file_path(self->file)))
-        return false;
-    return PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "code blocks are no longer recorded: %s", error.text) < 0;
+    int status = gt_block_file_status(block_of(object)->file, &error);
+    PyObject *done = status < 0 ? PyObject_CallMethod(object, "_judge", "iy", -status, error.text) : NULL;
+    Py_XDECREF(done);
+    return status < 0 && !done;
 }
 
 static PyObject *block_enter(PyObject *object, PyObject *Py_UNUSED(unused))
@@ -130,7 +96,7 @@ static PyObject *block_enter(PyObject *object, PyObject *Py_UNUSED(unused))
         return PyErr_NoMemory();
     const char *name = PyBytes_AsString(self->name);
     entry->block = self->file ? gt_block_begin_in(self->file, name, self->total) : gt_block_begin_of(name, self->total);
-    if (raise_trouble(self)) {
+    if (raise_trouble(object)) {
         entries_remove(&self->open, entry);
         return NULL;
     }
@@ -147,7 +113,7 @@ static PyObject *block_exit(PyObject *object, PyObject *Py_UNUSED(arguments))
     entries_remove(&self->open, entry);
     if (!self->open.count)
         Py_CLEAR(self->former);
-    return raise_trouble(self) ? NULL : Py_NewRef(Py_None);
+    return raise_trouble(object) ? NULL : Py_NewRef(Py_None);
 }
 
 /* ---- the type ---- */

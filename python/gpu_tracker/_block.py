@@ -1,6 +1,7 @@
 """`SubTracker`. Its calls are marked in C."""
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from typing import Any
 else:
     Any = object
+
+_told: set[bytes | None] = set()  # files that a warning was about
 
 
 class SubTracker(_core.Block):
@@ -91,6 +94,21 @@ class SubTracker(_core.Block):
     def sub_tracking_file(self) -> Any:
         path = self._path()[0]
         return self._file if self._file is not None else path if path is None else os.fsdecode(path)
+
+    def _judge(self, code: int, sentence: bytes) -> None:
+        """Raise or warn after a call that could not be recorded.
+
+        A full disk must not end the program, so it is one warning for each file. If a surrounding run has ended and removed the
+        files of its processes, there is no warning.
+        """
+        path, is_own = self._path()
+        if code == errno.ENOENT and (is_own or not os.environ.get("GPU_TRACKER_BLOCKS")):
+            raise FileNotFoundError(code, sentence.decode(errors="replace"), os.fsdecode(path or b""))
+        if code != errno.ENOENT and path not in _told:
+            import warnings
+
+            _told.add(path)
+            warnings.warn(f"code blocks are no longer recorded: {sentence.decode(errors='replace')}", RuntimeWarning, stacklevel=2)
 
     # ---- copies and pickles use the same file, and in another process a file beside it ----
 
