@@ -20,46 +20,40 @@ static struct block *block_of(PyObject *self)
 
 /* ---- settings ---- */
 
-static PyObject *block_rename(PyObject *object, PyObject *name)
+static PyObject *block_set(PyObject *object, PyObject *arguments)
 {
     struct block *self = block_of(object);
+    PyObject *name;
+    unsigned long long total;
+    if (!PyArg_ParseTuple(arguments, "O!K:_set", &PyBytes_Type, &name, &total))
+        return NULL;
     if (self->open.count && self->name) {
         if (!self->former && !(self->former = PyList_New(0)))
             return NULL;
         if (PyList_Append(self->former, self->name) < 0)
             return NULL;
     }
-    if (!PyBytes_Check(name))
-        return PyErr_Format(PyExc_TypeError, "the name must be bytes");
     Py_XDECREF(self->name);
     self->name = Py_NewRef(name);
+    self->total = total;
     Py_RETURN_NONE;
-}
-
-static PyObject *block_expect(PyObject *object, PyObject *total)
-{
-    block_of(object)->total = PyLong_AsUnsignedLongLong(total);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *block_record(PyObject *object, PyObject *arguments)
 {
     struct gt_error error = {0};
-    const char *path;
+    PyObject *name;
+    char *path = NULL;
     int overwrite;
     long parent;
-    if (!PyArg_ParseTuple(arguments, "ypl:_record", &path, &overwrite, &parent))
+    if (!PyArg_ParseTuple(arguments, "Opl:_record", &name, &overwrite, &parent) ||
+        (name != Py_None && PyBytes_AsStringAndSize(name, &path, NULL) < 0))
         return NULL;
     if (parent > 0)
         gt_block_parent((pid_t)parent);
-    int status = gt_block_file_open(&block_of(object)->file, path, overwrite, &error);
-    return status < 0 ? core_raise(status, &error) : Py_NewRef(Py_None);
-}
-
-static PyObject *block_forget(PyObject *object, PyObject *Py_UNUSED(unused))
-{
     block_of(object)->file = NULL;
-    Py_RETURN_NONE;
+    int status = path ? gt_block_file_open(&block_of(object)->file, path, overwrite, &error) : 0;
+    return status < 0 ? core_raise(status, &error) : Py_NewRef(Py_None);
 }
 
 /* Returns (path or None, whether it is a file of its own). */
@@ -142,12 +136,11 @@ static PyMethodDef methods[] = {
     {"__enter__", block_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nStart a call of the block."},
     {"__exit__", block_exit, METH_VARARGS,
      "__exit__($self, kind, exception, traceback, /)\n--\n\nStop the call of the block."},
-    {"_rename", block_rename, METH_O, "_rename($self, name, /)\n--\n\nSet the name of later calls."},
-    {"_expect", block_expect, METH_O,
-     "_expect($self, total, /)\n--\n\nSet the expected number of calls; 0 if unknown."},
+    {"_set", block_set, METH_VARARGS,
+     "_set($self, name, total, /)\n--\n\nSet the name of later calls, and their expected number; 0 if unknown."},
     {"_record", block_record, METH_VARARGS,
-     "_record($self, path, overwrite, parent, /)\n--\n\nRecord to a file, which processes of a parent process share."},
-    {"_forget", block_forget, METH_NOARGS, "_forget($self, /)\n--\n\nRecord to the file of the process."},
+     "_record($self, path, overwrite, parent, /)\n--\n\nRecord to a file, which processes of a parent process share; None: to that "
+     "of the process."},
     {"_path", block_path, METH_NOARGS,
      "_path($self, /)\n--\n\nReturn the path of the file, or None, and whether `_record` named it."},
     {"_is_open", block_is_open, METH_NOARGS, "_is_open($self, /)\n--\n\nReturn whether a call is running."},

@@ -159,24 +159,18 @@ static PyObject *give_energy(struct core_call *call)
     return core_handle_object(CORE_ENERGY, call->made);
 }
 
-static PyObject *energy_zones(struct core_call *call)
+/* Returns (seconds since the epoch, seconds between two samples or NaN, joules by zone, watts by name). */
+static PyObject *energy_values(struct core_call *call)
 {
+    static const char *const names[] = {"intel_power", "psys_power", "cpu_power", "dram_power", "uncore_power"};
     struct gt_energy_zone zone;
-    PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && gt_energy_sample_zone(call->handle[0], i, &zone) == 0; i++)
-        core_put(&dict, zone.name, PyFloat_FromDouble(zone.joules));
-    return dict;
-}
-
-static PyObject *energy_watts(struct core_call *call)
-{
-    return PyFloat_FromDouble(gt_energy_sample_watts(call->handle[0], call->text[1]));
-}
-
-static PyObject *energy_times(struct core_call *call)
-{
+    PyObject *zones = PyDict_New(), *watts = PyDict_New();
     double seconds, time = gt_energy_sample_time(call->handle[0], &seconds);
-    return Py_BuildValue("(dd)", time, seconds);
+    for (size_t i = 0; zones && gt_energy_sample_zone(call->handle[0], i, &zone) == 0; i++)
+        core_put(&zones, zone.name, PyFloat_FromDouble(zone.joules));
+    for (size_t i = 0; watts && i < sizeof names / sizeof *names; i++)
+        core_put(&watts, names[i], PyFloat_FromDouble(gt_energy_sample_watts(call->handle[0], names[i])));
+    return Py_BuildValue("(ddNN)", time, seconds, zones, watts);
 }
 
 /* ---- measurements ---- */
@@ -279,12 +273,9 @@ const struct core_function core_power_functions[] = {
      "energy_sample(machine_root, /)\n--\n\nRead the processors' energy counters."},
     {"energy_between", "44", energy_between, give_energy,
      "energy_between(earlier, later, /)\n--\n\nReturn the difference of two samples."},
-    {"energy_zones", "4", NULL, energy_zones,
-     "energy_zones(sample, /)\n--\n\nReturn joules by name: package-0, package-0/dram, psys. NaN if unreadable."},
-    {"energy_watts", "4s", NULL, energy_watts,
-     "energy_watts(sample, name, /)\n--\n\nReturn the watts of intel_power, psys_power, ... in a difference."},
-    {"energy_times", "4", NULL, energy_times,
-     "energy_times(sample, /)\n--\n\nReturn (seconds since the epoch, seconds between two samples or NaN)."},
+    {"energy_values", "4", NULL, energy_values,
+     "energy_values(sample, /)\n--\n\nReturn (seconds since the epoch, seconds between two samples or NaN, joules by zone, watts by "
+     "name).\n\nZones are like package-0, package-0/dram, psys. Values are NaN if unreadable."},
     {"measure_power", "odzb", NULL, measure_power,
      "measure_power(pids, seconds, machine_root, all_gpu_users, /)\n--\n\n"
      "Measure for `seconds` and return the metrics of a record as JSON."},

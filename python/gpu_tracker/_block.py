@@ -52,6 +52,7 @@ class SubTracker(_core.Block):
 
     __module__ = "gpu_tracker.sub_tracker"
     _name: object
+    _total: int
     process_id: int
 
     def __init__(self, code_block_name: object = None, code_block_attribute: object = None,
@@ -67,18 +68,14 @@ class SubTracker(_core.Block):
             code_block_name = _names.block_name(frame.f_code.co_filename, attribute)
         self.process_id = os.getpid()
         self._total, self._file = 0 if total is None else _count(total), sub_tracking_file
-        self._expect(self._total)
         self.code_block_name = code_block_name
-        self._forget()
-        if sub_tracking_file is not None:
-            try:
-                path = os.fsencode(sub_tracking_file)
-            except TypeError:
-                raise TypeError(f"sub_tracking_file must be a str or a path, not {sub_tracking_file!r}") from None
-            self._record(path, bool(overwrite), _names.parent_process())
-        elif overwrite:
-            folder = os.environ.get("GPU_TRACKER_BLOCKS")
-            self._record(os.fsencode(os.path.join(folder or "", f"{os.getpid()}.csv")), True, _names.parent_process())
+        if sub_tracking_file is None and overwrite:
+            sub_tracking_file = os.path.join(os.environ.get("GPU_TRACKER_BLOCKS") or "", f"{os.getpid()}.csv")
+        try:
+            path = None if sub_tracking_file is None else os.fsencode(sub_tracking_file)
+        except TypeError:
+            raise TypeError(f"sub_tracking_file must be a str or a path, not {sub_tracking_file!r}") from None
+        self._record(path, bool(overwrite), _names.parent_process())
 
     @property
     def code_block_name(self) -> Any:
@@ -87,7 +84,7 @@ class SubTracker(_core.Block):
     @code_block_name.setter
     def code_block_name(self, name: object) -> None:
         text = "" if name is None else str(name)
-        self._rename(text.encode("utf-8", "backslashreplace"))
+        self._set(text.encode("utf-8", "backslashreplace"), self._total)
         self._name = name
 
     @property
@@ -123,7 +120,6 @@ class SubTracker(_core.Block):
             raise TypeError("the SubTracker is already initialized")
         if not isinstance(state, dict) or "_path" not in state:
             raise TypeError(f"{state!r} is not the state of a SubTracker")
-        self._expect(state["_total"])
         self.__dict__.update({key: value for key, value in state.items() if key != "_path"})
         self.code_block_name = state["_name"]
         path = state["_path"]

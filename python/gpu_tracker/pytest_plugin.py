@@ -14,13 +14,16 @@ value that ``max_ram`` limits.
 
 ``pytest --gpu-tracker`` prints a table of all tests at the end, with pytest-xdist for all workers.
 """
-import contextlib
 import math
+import re
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
+_UNITS: dict[str, int] = {
+    "B": 1, **{prefix.replace("K", "k") + "B": 1000**power for power, prefix in enumerate("KMGT", 1)},
+    **{prefix + "iB": 1024**power for power, prefix in enumerate("KMGT", 1)}}
 _MEASURES = {"max_ram": "RAM", "max_gpu_ram": "GPU RAM", "max_time": "time"}
 _FIGURES: pytest.StashKey[dict[str, float]] = pytest.StashKey()
 
@@ -54,11 +57,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def _limit(name: str, value: object) -> float:
     if name not in _MEASURES:
         raise pytest.UsageError(f"the marker gpu_tracker accepts {', '.join(_MEASURES)} and fail_if, not {name}")
-    from .live import size_of
-
-    with contextlib.suppress(ValueError):
-        if name != "max_time" or not isinstance(value, str):
-            return size_of(name, value)  # type: ignore[arg-type]
+    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        return float(value)
+    match = re.fullmatch(r"([0-9.]+) ?(\w+)", value) if isinstance(value, str) and name != "max_time" else None
+    if match and match[2] in _UNITS:
+        return float(match[1]) * _UNITS[match[2]]
     raise pytest.UsageError(f"{name}={value!r} is not a limit: give a positive number, or for memory a text like '500 MB'")
 
 
