@@ -96,7 +96,7 @@ class SubTracker(_core.Block):
         """Raise or warn after a call that could not be recorded.
 
         A full disk must not end the program, so it is one warning for each file. If a surrounding run has ended and removed the
-        files of its processes, there is no warning.
+        files of its processes, nothing is reported.
         """
         path, is_own = self._path()
         if code == errno.ENOENT and (is_own or not os.environ.get("GPU_TRACKER_BLOCKS")):
