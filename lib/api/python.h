@@ -13,7 +13,7 @@ struct gt_time_span {
 };
 
 /* Read the samples of a recording, with the columns and in the units of its file; those inside any of the spans (NULL:
- * all). */
+ * all), which are sorted by start, each with the latest stop of all up to it. */
 int gt_recording_samples(const char *path, const struct gt_time_span *spans, size_t span_count, struct gt_table **ret,
                          struct gt_error *error);
 /* Read the machine and the units of a recording: one row. */

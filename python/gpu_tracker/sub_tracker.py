@@ -1,6 +1,7 @@
 """Code blocks: classes that mark and analyse them."""
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -171,6 +172,8 @@ class SubTrackingAnalyzer:
             pairs = None if timestamp_pairs is None else [(float(start), float(stop)) for start, stop in timestamp_pairs]
         except (TypeError, ValueError) as error:
             raise type(error)(f"timestamp_pairs={timestamp_pairs!r} is not a list of pairs of seconds") from None
+        if pairs:  # sorted by start, each with the latest stop so far
+            pairs = list(itertools.accumulate(sorted(pairs), lambda before, pair: (pair[0], max(before[1], pair[1]))))
         return _core.timepoints(self._recording(), pairs)
 
     def overall_timepoint_results(self) -> pandas.DataFrame:
