@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import _core, _program
+from . import _arguments, _core, _program
 
 _Window = tuple[float, float, float, tuple[float, float, float, float, float, float, float, bool]]
 
@@ -128,7 +128,7 @@ class Sampling(Sampler):
         self.owner = os.getpid()
         self._windows_asked = 0
         self._warn = warn
-        words = _core.command_line(options)
+        words = _arguments.command_line(options)
         if backup is not None:
             words.append(f"--output={backup}")
         super().__init__(_program_path(), [*(["again"] if again else []), *words, str(process_id)])

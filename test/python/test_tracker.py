@@ -646,9 +646,9 @@ def test_every_public_name_is_there():
 def test_options_are_those_of_the_table():
     """Every option of the library's table is a keyword, with the table's default or one that stands for it."""
     parameters = inspect.signature(Tracker.__init__).parameters
-    for name, fallback in gpu_tracker._core.tracker_options().items():
+    for name, (_, kind, fallback) in gpu_tracker._core.tracker_options().items():
         default = parameters["libraries" if name == "library" else name].default
-        assert default == fallback or not default, name
+        assert not default or default == (float(fallback) if kind == "number" else fallback), name
     own = {"self", "disable_logs", "process_id", "resource_usage_file", "n_join_attempts", "join_timeout", "keep_high_water_mark",
            "libraries", "max_ram", "max_gpu_ram", "at_limit", "on_sample"}
     assert parameters.keys() - own <= gpu_tracker._core.tracker_options().keys()
