@@ -388,8 +388,9 @@ PyObject *core_table(struct core_call *call)
 
 PyObject *core_text(struct core_call *call)
 {
-    size_t length = call->length ? call->length : strlen(call->data);
-    return PyUnicode_DecodeUTF8(call->data, (Py_ssize_t)length, "surrogateescape");
+    const char *text = call->data ? call->data : "";
+    size_t length = call->length ? call->length : strlen(text);
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "surrogateescape");
 }
 
 PyObject *core_bytes(struct core_call *call)
