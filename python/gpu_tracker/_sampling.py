@@ -19,7 +19,7 @@ _Window = tuple[float, float, float, tuple[float, float, float, float, float, fl
 
 _program_path = functools.cache(_program.find)
 
-_VERSION = f"{_core.version()}/3"  # AGENT_VERSION of cli/agent.h, which describes the messages
+_VERSION = f"{_core.version()}/4"  # AGENT_VERSION of cli/agent.h, which describes the messages
 _LARGEST_MESSAGE = 64 << 20
 _TEXTS = {"m": "record", "j": "json", "b": "summary", "t": "text"}
 

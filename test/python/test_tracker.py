@@ -711,9 +711,9 @@ time.sleep(200)
 def test_a_sampler_of_another_version(tmp_path):
     """The program tells what is wrong: the version, or an option."""
     theirs, ours = socket.socketpair()
-    own = f"{gpu_tracker.__version__}/3"
+    own = f"{gpu_tracker.__version__}/4"
     for words, answer, sentence in [(["0.0.1/1", "1"], "x", f"program ({own}) and the Python package (0.0.1/1) are of different versions"),
-                                    ([own.replace("/3", "/4"), "1"], "x", "of different versions"), ([], "x", "of different versions"),
+                                    ([own.replace("/4", "/5"), "1"], "x", "of different versions"), ([], "x", "of different versions"),
                                     ([own, "--sleep-time=x", "1"], "e", "'x' is not a number"), ([own, "x"], "e", "must be numbers")]:
         subprocess.run([_program.find(), "agent", *words], stdin=theirs, check=False)
         kind, length = struct.unpack("II", ours.recv(8, socket.MSG_WAITALL))
