@@ -132,7 +132,7 @@ class Server:
 
 
 def measure(pids: list[int], seconds: float, root: str | None, all_gpu_users: bool = False) -> dict[str, Any]:
-    """Measure for `seconds` and return the metrics of a record. The period is so long that there is one record, at the end."""
+    """Measure for `seconds` and return the metrics of a record. A period of 1e9 seconds gives one record, at the end."""
     if not pids:
         raise ValueError("pids is empty: give at least one process")
     options = ["--memory=rss", *([] if root is None else [f"--root={root}"])]  # only records need shared pages
