@@ -39,6 +39,7 @@ struct agent {
     bool is_repeated;          /* begins again on request */
     bool is_experiment;        /* ends with the job; without a tracking file its records go to the caller */
     double measurement_period; /* of an experiment's records, seconds; 0: it has none */
+    bool all_gpu_users;        /* of an experiment: all processes on GPUs count as the job's */
 };
 
 /* A caller that is gone is noticed elsewhere. */
@@ -254,6 +255,7 @@ static int open_tracker(struct agent *agent, const pid_t *pids, int count, const
     settings.warn = send_warning;
     settings.context = agent;
     struct gt_experiment_options experiment = {.measurement_period = agent->measurement_period,
+                                               .all_gpu_users = agent->all_gpu_users,
                                                .record = options->tracking_file ? NULL : hand_over};
     if (agent->is_experiment && (experiment.record || experiment.measurement_period > 0))
         settings.experiment = &experiment;
@@ -372,6 +374,8 @@ int agent_main(int count, char **words)
     if (count > 1 && strcmp(words[0], "experiment") == 0 &&
         gt_number_double(words[1], &agent.measurement_period) >= 0) {
         agent.is_experiment = true;
+        agent.all_gpu_users = agent.measurement_period < 0;
+        agent.measurement_period = fabs(agent.measurement_period);
         count -= 2;
         words += 2;
     } else if (count && strcmp(words[0], "again") == 0) {

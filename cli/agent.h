@@ -1,8 +1,8 @@
 /* The sampler of the Python package: started as `gpu-tracker agent VERSION [experiment MEASUREMENT_PERIOD | again]
- * [options of attach] PID...` with a stream socket to its caller as standard input. It is not a child of the
- * caller (it forks once more) and has a session of its own. It ends on AGENT_STOP, when the caller closes the socket or
- * ends, and for an experiment also when all processes have ended. With `again`, AGENT_BEGIN after a report starts the
- * next one, with the same words.
+ * [options of attach] PID...` with a stream socket to its caller as standard input. With a negative period all processes
+ * on GPUs count as the job's. It is not a child of the caller (it forks once more) and has a session of its own. It ends
+ * on AGENT_STOP, when the caller closes the socket or ends, and for an experiment also when all processes have ended.
+ * With `again`, AGENT_BEGIN after a report starts the next one, with the same words.
  *
  * Messages to the caller: struct agent_message, then `length` bytes. From the caller: one byte each, enum
  * agent_request. VERSION is AGENT_VERSION; a program of another refuses in AGENT_REFUSAL, whose form never changes. */
@@ -15,7 +15,7 @@
 
 /* The version of the package, and the number of the protocol: one more for each change of messages, requests or
  * words. */
-#define AGENT_VERSION GT_VERSION "/3"
+#define AGENT_VERSION GT_VERSION "/4"
 
 struct agent_message {
     uint32_t kind;

@@ -23,6 +23,7 @@
 #include "base/root.h"
 #include "jobs.h"
 #include "option.h"
+#include "report/page/chart.h"
 #include "view/view.h"
 
 /* A process beside the server follows the recording of one job and makes pages and states of it on request: neither a large recording nor
@@ -603,36 +604,15 @@ static void ask_feed(const struct pages *pages, struct job_feed *feed, int64_t n
 
 /* ---- The list ---------------------------------------------------------------------------------------------------- */
 
-static void put_escaped(struct gt_buffer *out, const char *text)
-{
-    char *shown = gt_text_show(text);
-    for (const char *at = shown ? shown : ""; *at; at++)
-        switch (*at) {
-        case '&': gt_buffer_text(out, "&amp;"); break;
-        case '<': gt_buffer_text(out, "&lt;"); break;
-        case '>': gt_buffer_text(out, "&gt;"); break;
-        case '"': gt_buffer_text(out, "&quot;"); break;
-        default: gt_buffer_char(out, *at);
-        }
-    free(shown);
-}
-
 /* A cell is empty where a value is missing. */
 static void put_job(struct gt_buffer *out, const struct job *job, const char *command, const struct gt_view_brief *row,
                     bool has_gpus)
 {
-    gt_buffer_printf(out, "<tr><td><a href=\"/job/%d\">%d</a></td><th scope=\"row\">", (int)job->tracker,
-                     (int)job->tracker);
-    put_escaped(out, command);
-    gt_buffer_text(out, "<span>");
-    put_escaped(out, job->recording);
-    gt_buffer_text(out, "</span></th>");
+    gt_html(out, "<tr><td><a href=\"/job/%d\">%d</a></td><th scope=\"row\">%s<span>%s</span></th>", (int)job->tracker,
+            (int)job->tracker, command, job->recording);
     for (int i = 0; i < GT_VIEW_BRIEF_COLUMNS; i++)
-        if (i != GT_VIEW_BRIEF_GPU || has_gpus) {
-            gt_buffer_text(out, "<td>");
-            put_escaped(out, row ? row->text[i] : i == GT_VIEW_BRIEF_STATE ? "running" : "");
-            gt_buffer_text(out, "</td>");
-        }
+        if (i != GT_VIEW_BRIEF_GPU || has_gpus)
+            gt_html(out, "<td>%s</td>", row ? row->text[i] : i == GT_VIEW_BRIEF_STATE ? "running" : "");
     gt_buffer_text(out, "</tr>\n");
 }
 

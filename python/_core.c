@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "analyse/usage/usage_rule.h"
 #include "collect/process/memory.h"
@@ -138,63 +137,15 @@ static PyObject *check(struct core_call *call)
     return status < 0 ? core_raise(status, &error) : core_none(call);
 }
 
-/* Appends "--sleep-time=0.5" or "--overwrite"; nothing if a flag is not set. */
-static int append_word(PyObject *words, const struct setting *setting, PyObject *value)
-{
-    enum core_kind kind = setting->option.kind;
-    int is_set = PyObject_IsTrue(value);
-    if (is_set < 0 || (kind == CORE_FLAG && !is_set))
-        return is_set < 0 ? -1 : 0;
-    /* str() of a number of another library can differ from that of a float. */
-    PyObject *plain = kind == CORE_NUMBER  ? PyNumber_Float(value)
-                      : kind == CORE_COUNT ? PyNumber_Index(value)
-                                           : Py_NewRef(value);
-    PyObject *word = !plain              ? NULL
-                     : kind == CORE_FLAG ? PyUnicode_FromString(setting->word)
-                                         : PyUnicode_FromFormat("%s=%S", setting->word, plain);
-    int status = word ? PyList_Append(words, word) : -1;
-    Py_XDECREF(plain);
-    Py_XDECREF(word);
-    return status;
-}
-
-static int append_words(PyObject *words, const struct setting *setting, PyObject *value)
-{
-    if (setting->option.kind != CORE_LIST)
-        return append_word(words, setting, value);
-    for (Py_ssize_t item = 0; item < PySequence_Size(value); item++) {
-        PyObject *text = PySequence_GetItem(value, item);
-        int status = text ? append_word(words, setting, text) : -1;
-        Py_XDECREF(text);
-        if (status < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static PyObject *command_line(struct core_call *call)
-{
-    PyObject *words = PyList_New(0);
-    for (size_t i = 0; words && i < SETTINGS; i++) {
-        PyObject *value = given(call->object[0], i);
-        if (value && append_words(words, &settings[i], value) < 0)
-            Py_CLEAR(words);
-    }
-    return words;
-}
-
 static PyObject *tracker_options(struct core_call *call)
 {
+    static const char *const kinds[] = {[CORE_TEXT] = "text", [CORE_PATH] = "path",     [CORE_LIST] = "list",
+                                        [CORE_FLAG] = "flag", [CORE_COUNT] = "integer", [CORE_NUMBER] = "number"};
     PyObject *ret = PyDict_New();
     (void)call;
-    for (size_t i = 0; ret && i < SETTINGS; i++) {
-        const char *fallback = settings[i].fallback;
-        bool is_number = settings[i].option.kind == CORE_NUMBER;
+    for (size_t i = 0; ret && i < SETTINGS; i++)
         core_put(&ret, settings[i].option.name,
-                 !fallback   ? Py_NewRef(Py_None)
-                 : is_number ? PyFloat_FromDouble(atof(fallback))
-                             : PyUnicode_FromString(fallback));
-    }
+                 Py_BuildValue("(ssz)", settings[i].word, kinds[settings[i].option.kind], settings[i].fallback));
     return ret;
 }
 
@@ -227,21 +178,6 @@ static PyObject *rule(struct core_call *call)
     if (status < 0)
         return core_raise(status, &error);
     return Py_BuildValue("(sOd)", rule.word->name, rule.above ? Py_True : Py_False, rule.limit);
-}
-
-/* Converts a moment to "2020-09-13T12:26:40:000000", SMDebug's text of a time, truncated to microseconds. */
-static PyObject *time_text(struct core_call *call)
-{
-    int64_t microseconds = call->integer[0] / 1000 - (call->integer[0] % 1000 < 0);
-    int64_t fraction = (microseconds % 1000000 + 1000000) % 1000000;
-    time_t seconds = (time_t)((microseconds - fraction) / 1000000);
-    struct tm parts;
-    char text[80];
-    if (!gmtime_r(&seconds, &parts))
-        return PyErr_Format(PyExc_OverflowError, "a time is outside the calendar");
-    size_t length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-    snprintf(text + length, sizeof text - length, ":%06d", (int)fraction);
-    return PyUnicode_FromString(text);
 }
 
 /* ---- messages of the sampler ---- */
@@ -294,11 +230,7 @@ static const struct core_function functions[] = {
     {"check", "o", NULL, check,
      "check(options, /)\n--\n\nCheck the options of a tracker, including the folder of the tracking file."},
     {"tracker_options", "", NULL, tracker_options,
-     "tracker_options()\n--\n\nReturn the options of a tracker and their defaults; None without a default."},
-    {"command_line", "o", NULL, command_line,
-     "command_line(options, /)\n--\n\nReturn the options of a tracker as arguments of the command line."},
-    {"time_text", "i", NULL, time_text,
-     "time_text(nanoseconds, /)\n--\n\nConvert a moment since the epoch to SMDebug's form, in UTC."},
+     "tracker_options()\n--\n\nReturn (word of the command line, kind, default as text or None) of the options of a tracker."},
     {"shown", "y", NULL, shown, "shown(sentence, /)\n--\n\nReturn a sentence without control characters."},
     {"raise_error", "iyi", NULL, raise_error,
      "raise_error(code, sentence, path_length, /)\n--\n\nRaise the exception for an error of the library."},

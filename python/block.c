@@ -2,9 +2,6 @@
  * before it is left: recursively, by several threads, by asyncio tasks and generators in any order. */
 #include "core.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "blocks/block.h"
 #include "entries.h"
 
@@ -23,46 +20,40 @@ static struct block *block_of(PyObject *self)
 
 /* ---- settings ---- */
 
-static PyObject *block_rename(PyObject *object, PyObject *name)
+static PyObject *block_set(PyObject *object, PyObject *arguments)
 {
     struct block *self = block_of(object);
+    PyObject *name;
+    unsigned long long total;
+    if (!PyArg_ParseTuple(arguments, "O!K:_set", &PyBytes_Type, &name, &total))
+        return NULL;
     if (self->open.count && self->name) {
         if (!self->former && !(self->former = PyList_New(0)))
             return NULL;
         if (PyList_Append(self->former, self->name) < 0)
             return NULL;
     }
-    if (!PyBytes_Check(name))
-        return PyErr_Format(PyExc_TypeError, "the name must be bytes");
     Py_XDECREF(self->name);
     self->name = Py_NewRef(name);
+    self->total = total;
     Py_RETURN_NONE;
-}
-
-static PyObject *block_expect(PyObject *object, PyObject *total)
-{
-    block_of(object)->total = PyLong_AsUnsignedLongLong(total);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *block_record(PyObject *object, PyObject *arguments)
 {
     struct gt_error error = {0};
-    const char *path;
+    PyObject *name;
+    char *path = NULL;
     int overwrite;
     long parent;
-    if (!PyArg_ParseTuple(arguments, "ypl:_record", &path, &overwrite, &parent))
+    if (!PyArg_ParseTuple(arguments, "Opl:_record", &name, &overwrite, &parent) ||
+        (name != Py_None && PyBytes_AsStringAndSize(name, &path, NULL) < 0))
         return NULL;
     if (parent > 0)
         gt_block_parent((pid_t)parent);
-    int status = gt_block_file_open(&block_of(object)->file, path, overwrite, &error);
-    return status < 0 ? core_raise(status, &error) : Py_NewRef(Py_None);
-}
-
-static PyObject *block_forget(PyObject *object, PyObject *Py_UNUSED(unused))
-{
     block_of(object)->file = NULL;
-    Py_RETURN_NONE;
+    int status = path ? gt_block_file_open(&block_of(object)->file, path, overwrite, &error) : 0;
+    return status < 0 ? core_raise(status, &error) : Py_NewRef(Py_None);
 }
 
 /* Returns (path or None, whether it is a file of its own). */
@@ -79,45 +70,14 @@ static PyObject *block_is_open(PyObject *object, PyObject *Py_UNUSED(unused))
 
 /* ---- entering and leaving ---- */
 
-/* The warning is per file, not per object. */
-static bool was_told(const char *path)
-{
-    static PyObject *told;
-    PyObject *text = PyUnicode_DecodeFSDefault(path ? path : "");
-    if (!told)
-        told = PySet_New(NULL);
-    int status = text && told ? PySet_Contains(told, text) : -1;
-    if (status == 0)
-        status = PySet_Add(told, text) < 0 ? -1 : 0;
-    Py_XDECREF(text);
-    PyErr_Clear();
-    return status != 0;
-}
-
-static bool is_in_run(void)
-{
-    const char *folder = getenv(GT_BLOCKS_ENVIRONMENT);
-    return folder && *folder;
-}
-
-/* A full disk must not end the program, so it is one warning for each file. If a surrounding run has ended and removed
- * the files of its processes, there is no warning. Returns whether there is an exception. */
-static bool raise_trouble(struct block *self)
+/* Returns whether there is an exception because calls cannot be recorded, of the method of SubTracker that decides. */
+static bool raise_trouble(PyObject *object)
 {
     struct gt_error error = {0};
-    int status = gt_block_file_status(self->file, &error);
-    if (status >= 0 || (status == -ENOENT && !self->file && is_in_run()))
-        return false;
-    if (status == -ENOENT) {
-        PyObject *arguments = Py_BuildValue("(iss)", ENOENT, error.text, gt_block_file_path(self->file));
-        if (arguments)
-            PyErr_SetObject(PyExc_FileNotFoundError, arguments);
-        Py_XDECREF(arguments);
-        return true;
-    }
-    if (was_told(gt_block_file_path(self->file)))
-        return false;
-    return PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "code blocks are no longer recorded: %s", error.text) < 0;
+    int status = gt_block_file_status(block_of(object)->file, &error);
+    PyObject *done = status < 0 ? PyObject_CallMethod(object, "_judge", "iy", -status, error.text) : NULL;
+    Py_XDECREF(done);
+    return status < 0 && !done;
 }
 
 static PyObject *block_enter(PyObject *object, PyObject *Py_UNUSED(unused))
@@ -130,7 +90,7 @@ static PyObject *block_enter(PyObject *object, PyObject *Py_UNUSED(unused))
         return PyErr_NoMemory();
     const char *name = PyBytes_AsString(self->name);
     entry->block = self->file ? gt_block_begin_in(self->file, name, self->total) : gt_block_begin_of(name, self->total);
-    if (raise_trouble(self)) {
+    if (raise_trouble(object)) {
         entries_remove(&self->open, entry);
         return NULL;
     }
@@ -147,7 +107,7 @@ static PyObject *block_exit(PyObject *object, PyObject *Py_UNUSED(arguments))
     entries_remove(&self->open, entry);
     if (!self->open.count)
         Py_CLEAR(self->former);
-    return raise_trouble(self) ? NULL : Py_NewRef(Py_None);
+    return raise_trouble(object) ? NULL : Py_NewRef(Py_None);
 }
 
 /* ---- the type ---- */
@@ -176,12 +136,11 @@ static PyMethodDef methods[] = {
     {"__enter__", block_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nStart a call of the block."},
     {"__exit__", block_exit, METH_VARARGS,
      "__exit__($self, kind, exception, traceback, /)\n--\n\nStop the call of the block."},
-    {"_rename", block_rename, METH_O, "_rename($self, name, /)\n--\n\nSet the name of later calls."},
-    {"_expect", block_expect, METH_O,
-     "_expect($self, total, /)\n--\n\nSet the expected number of calls; 0 if unknown."},
+    {"_set", block_set, METH_VARARGS,
+     "_set($self, name, total, /)\n--\n\nSet the name of later calls, and their expected number; 0 if unknown."},
     {"_record", block_record, METH_VARARGS,
-     "_record($self, path, overwrite, parent, /)\n--\n\nRecord to a file, which processes of a parent process share."},
-    {"_forget", block_forget, METH_NOARGS, "_forget($self, /)\n--\n\nRecord to the file of the process."},
+     "_record($self, path, overwrite, parent, /)\n--\n\nRecord to a file, which processes of a parent process share; None: to that "
+     "of the process."},
     {"_path", block_path, METH_NOARGS,
      "_path($self, /)\n--\n\nReturn the path of the file, or None, and whether `_record` named it."},
     {"_is_open", block_is_open, METH_NOARGS, "_is_open($self, /)\n--\n\nReturn whether a call is running."},

@@ -91,8 +91,44 @@ int core_option_store(const struct core_option *option, PyObject *value, void *o
     return status;
 }
 
+#define AT(member) offsetof(struct core_call, member)
+
+static const struct {
+    char letter; /* of core_function.arguments */
+    struct core_option option;
+} options[] = {
+    {'R', {"start", CORE_TEXT, AT(request.start)}},
+    {'R', {"end", CORE_TEXT, AT(request.end)}},
+    {'R', {"by_step", CORE_FLAG, AT(request.by_step)}},
+    {'R', {"suffixes", CORE_LIST, AT(request.suffixes)}},
+    {'R', {"select", CORE_TEXT, AT(request.select)}},
+    {'R', {"node", CORE_TEXT, AT(request.node)}},
+    {'R', {"threads", CORE_COUNT, AT(request.threads)}},
+    {'A', {"by", CORE_TEXT, AT(profile.by)}},
+    {'A', {"phases", CORE_LIST, AT(profile.phases)}},
+    {'A', {"device", CORE_TEXT, AT(profile.device)}},
+    {'A', {"ranges", CORE_TEXT, AT(profile.ranges)}},
+    {'A', {"key", CORE_TEXT, AT(profile.key)}},
+    {'A', {"top", CORE_COUNT, AT(profile.top)}},
+    {'A', {"carbon_intensity", CORE_TEXT, AT(profile.carbon_intensity)}},
+    {'A', {"carbon_file", CORE_PATH, AT(profile.carbon_file)}},
+    {'A', {"price", CORE_TEXT, AT(profile.price)}},
+    {'A', {"peak_flops", CORE_TEXT, AT(profile.peak_flops)}},
+    {'A', {"operator", CORE_TEXT, AT(profile.operator_name)}},
+    {'A', {"length", CORE_COUNT, AT(profile.length)}},
+    {'M', {"low_gpu", CORE_NUMBER, AT(merge.low_gpu)}},
+    {'M', {"metrics", CORE_TEXT, AT(merge.metrics)}},
+    {'M', {"align", CORE_TEXT, AT(merge.align)}},
+    {'M', {"output", CORE_PATH, AT(merge.output)}},
+    {'M', {"overwrite", CORE_FLAG, AT(merge.overwrite)}},
+    {'M', {"critical_path", CORE_FLAG, AT(merge.critical_path)}},
+    {'E', {"output", CORE_PATH, AT(export.output)}},
+    {'E', {"overwrite", CORE_FLAG, AT(export.overwrite)}},
+};
+enum { OPTIONS = sizeof options / sizeof *options };
+
 /* Stores the items of a dict. None keeps the default. */
-static int store_all(const struct core_option *option, PyObject *keywords, void *options, PyObject *keep)
+static int store_all(struct core_call *call, char letter, PyObject *keywords)
 {
     PyObject *name, *value;
     Py_ssize_t position = 0;
@@ -101,66 +137,19 @@ static int store_all(const struct core_option *option, PyObject *keywords, void 
         return -1;
     }
     while (PyDict_Next(keywords, &position, &name, &value)) {
-        const struct core_option *found = option;
-        while (found->name && PyUnicode_CompareWithASCIIString(name, found->name) != 0)
-            found++;
-        if (!found->name) {
+        size_t i = 0;
+        while (i < OPTIONS &&
+               (options[i].letter != letter || PyUnicode_CompareWithASCIIString(name, options[i].option.name) != 0))
+            i++;
+        if (i == OPTIONS) {
             PyErr_Format(PyExc_TypeError, "unknown option '%S'", name);
             return -1;
         }
-        if (value != Py_None && core_option_store(found, value, options, keep) < 0)
+        if (value != Py_None && core_option_store(&options[i].option, value, call, call->keep) < 0)
             return -1;
     }
     return 0;
 }
-
-#define REQUEST(kind, member)                                     \
-    {                                                             \
-#member, kind, offsetof(struct core_call, request.member) \
-    }
-static const struct core_option request_options[] = {
-    REQUEST(CORE_TEXT, start),  REQUEST(CORE_TEXT, end),  REQUEST(CORE_FLAG, by_step),  REQUEST(CORE_LIST, suffixes),
-    REQUEST(CORE_TEXT, select), REQUEST(CORE_TEXT, node), REQUEST(CORE_COUNT, threads), {NULL, CORE_TEXT, 0},
-};
-
-#define PROFILE(kind, member)                                     \
-    {                                                             \
-#member, kind, offsetof(struct core_call, profile.member) \
-    }
-static const struct core_option profile_options[] = {
-    PROFILE(CORE_TEXT, by),
-    PROFILE(CORE_LIST, phases),
-    PROFILE(CORE_TEXT, device),
-    PROFILE(CORE_TEXT, ranges),
-    PROFILE(CORE_TEXT, key),
-    PROFILE(CORE_COUNT, top),
-    PROFILE(CORE_TEXT, carbon_intensity),
-    PROFILE(CORE_PATH, carbon_file),
-    PROFILE(CORE_TEXT, price),
-    PROFILE(CORE_TEXT, peak_flops),
-    {"operator", CORE_TEXT, offsetof(struct core_call, profile.operator_name)},
-    PROFILE(CORE_COUNT, length),
-    {NULL, CORE_TEXT, 0},
-};
-
-#define MERGE(kind, member)                                     \
-    {                                                           \
-#member, kind, offsetof(struct core_call, merge.member) \
-    }
-static const struct core_option merge_options[] = {
-    MERGE(CORE_NUMBER, low_gpu), MERGE(CORE_TEXT, metrics),       MERGE(CORE_TEXT, align), MERGE(CORE_PATH, output),
-    MERGE(CORE_FLAG, overwrite), MERGE(CORE_FLAG, critical_path), {NULL, CORE_TEXT, 0},
-};
-
-#define EXPORT(kind, member)                                     \
-    {                                                            \
-#member, kind, offsetof(struct core_call, export.member) \
-    }
-static const struct core_option export_options[] = {
-    EXPORT(CORE_PATH, output),
-    EXPORT(CORE_FLAG, overwrite),
-    {NULL, CORE_TEXT, 0},
-};
 
 /* ---- the library's objects ---- */
 
@@ -286,10 +275,10 @@ static int read_argument(struct core_call *call, char letter, int i, PyObject *v
         return (call->array[i] = pairs_in(call->keep, value, "dd", &call->count[i])) ? 0 : -1;
     case 'L': return (call->array[i] = pairs_in(call->keep, value, "LL", &call->count[i])) ? 0 : -1;
     case 'Q': return (call->array[i] = queries_in(call->keep, value, &call->count[i])) ? 0 : -1;
-    case 'R': return store_all(request_options, value, call, call->keep);
-    case 'A': return store_all(profile_options, value, call, call->keep);
-    case 'M': return store_all(merge_options, value, call, call->keep);
-    case 'E': return store_all(export_options, value, call, call->keep);
+    case 'R':
+    case 'A':
+    case 'M':
+    case 'E': return store_all(call, letter, value);
     default: return handle_in(value, letter, &call->handle[i]);
     }
 }
@@ -399,8 +388,9 @@ PyObject *core_table(struct core_call *call)
 
 PyObject *core_text(struct core_call *call)
 {
-    size_t length = call->length ? call->length : strlen(call->data);
-    return PyUnicode_DecodeUTF8(call->data, (Py_ssize_t)length, "surrogateescape");
+    const char *text = call->data ? call->data : "";
+    size_t length = call->length ? call->length : strlen(text);
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "surrogateescape");
 }
 
 PyObject *core_bytes(struct core_call *call)

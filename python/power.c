@@ -1,4 +1,4 @@
-/* Functions of power: recordings of experiments, samples of the energy counters, and measurements. */
+/* Functions of power: recordings of experiments, samples of the energy counters, and sources. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include "api/python.h"
 #include "base/error.h"
 #include "core.h"
-#include "record/aipowermeter.h"
 
 /* ---- recordings ---- */
 
@@ -159,101 +158,27 @@ static PyObject *give_energy(struct core_call *call)
     return core_handle_object(CORE_ENERGY, call->made);
 }
 
-static PyObject *energy_zones(struct core_call *call)
+/* Returns (seconds since the epoch, seconds between two samples or NaN, joules by zone, watts by name). */
+static PyObject *energy_values(struct core_call *call)
 {
+    static const char *const names[] = {"intel_power", "psys_power", "cpu_power", "dram_power", "uncore_power"};
     struct gt_energy_zone zone;
-    PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && gt_energy_sample_zone(call->handle[0], i, &zone) == 0; i++)
-        core_put(&dict, zone.name, PyFloat_FromDouble(zone.joules));
-    return dict;
-}
-
-static PyObject *energy_watts(struct core_call *call)
-{
-    return PyFloat_FromDouble(gt_energy_sample_watts(call->handle[0], call->text[1]));
-}
-
-static PyObject *energy_times(struct core_call *call)
-{
+    PyObject *zones = PyDict_New(), *watts = PyDict_New();
     double seconds, time = gt_energy_sample_time(call->handle[0], &seconds);
-    return Py_BuildValue("(dd)", time, seconds);
+    for (size_t i = 0; zones && gt_energy_sample_zone(call->handle[0], i, &zone) == 0; i++)
+        core_put(&zones, zone.name, PyFloat_FromDouble(zone.joules));
+    for (size_t i = 0; watts && i < sizeof names / sizeof *names; i++)
+        core_put(&watts, names[i], PyFloat_FromDouble(gt_energy_sample_watts(call->handle[0], names[i])));
+    return Py_BuildValue("(ddNN)", time, seconds, zones, watts);
 }
 
-/* ---- measurements ---- */
+/* ---- sources ---- */
 
-enum { MOST_PIDS = 4096 };
-
-static int pids_of(PyObject *list, pid_t *pids)
+static int doctor(struct core_call *call, struct gt_error *error)
 {
-    Py_ssize_t count = PyList_Size(list);
-    if (count > MOST_PIDS || count == 0) {
-        PyErr_Format(PyExc_ValueError, count ? "at most %d processes" : "pids is empty: give at least one process",
-                     MOST_PIDS);
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < count; i++)
-        pids[i] = (pid_t)PyLong_AsLong(PyList_GetItem(list, i));
-    return PyErr_Occurred() ? -1 : (int)count;
-}
-
-/* Keeps the last record. */
-static int keep(void *context, const char *metrics)
-{
-    struct core_call *call = context;
-    free(call->data);
-    call->data = strdup(metrics);
-    return call->data ? 0 : -ENOMEM;
-}
-
-static int measure(struct gt_tracker *tracker, const pid_t *pids, int count, double seconds, struct gt_error *error)
-{
-    int status = 0;
-    for (int i = 1; i < count && status >= 0; i++)
-        status = gt_tracker_add(tracker, pids[i], error);
-    if (status >= 0)
-        status = gt_tracker_sample(tracker, error);
-    PyObject *slept = status < 0 ? NULL : core_import_and_call("time", "sleep", PyFloat_FromDouble(seconds));
-    Py_XDECREF(slept);
-    if (status >= 0 && !slept)
-        return -EINTR; /* with an exception */
-    return status < 0 ? status : gt_tracker_finish(tracker, error);
-}
-
-static PyObject *measure_power(struct core_call *call)
-{
-    /* The period is so long that there is one record, at the end. */
-    const struct gt_experiment_options experiment = {1e9, call->flag[3] != 0, keep};
     struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
-    struct gt_tracker *tracker = NULL;
-    struct gt_error error = {0};
-    pid_t pids[MOST_PIDS];
-    int count = pids_of(call->object[0], pids);
-    if (count < 0)
-        return NULL;
-    options.memory = "rss"; /* only records need shared pages */
-    options.keep_high_water_mark = 1;
-    options.machine_root = call->text[2];
-    options.experiment = &experiment;
-    options.context = call;
-    int status = gt_tracker_open(&tracker, pids[0], &options, &error);
-    if (status >= 0)
-        status = measure(tracker, pids, count, call->number[1], &error);
-    gt_tracker_close(tracker);
-    if (PyErr_Occurred())
-        return NULL;
-    return status < 0 || !call->data ? core_raise(status < 0 ? status : -ESRCH, &error) : core_text(call);
-}
-
-static int power_source(struct core_call *call, struct gt_error *error)
-{
-    int status = gt_power_source(call->text[0], call->text[1], &call->data, error);
-    call->flag[0] = status > 0;
-    return status;
-}
-
-static PyObject *flag_and_text(struct core_call *call)
-{
-    return Py_BuildValue("(Ns)", PyBool_FromLong(call->flag[0]), call->data);
+    options.machine_root = call->text[0];
+    return gt_doctor_report(&options, &call->report, error);
 }
 
 const struct core_function core_power_functions[] = {
@@ -284,17 +209,10 @@ const struct core_function core_power_functions[] = {
      "energy_sample(machine_root, /)\n--\n\nRead the processors' energy counters."},
     {"energy_between", "44", energy_between, give_energy,
      "energy_between(earlier, later, /)\n--\n\nReturn the difference of two samples."},
-    {"energy_zones", "4", NULL, energy_zones,
-     "energy_zones(sample, /)\n--\n\nReturn joules by name: package-0, package-0/dram, psys. NaN if unreadable."},
-    {"energy_watts", "4s", NULL, energy_watts,
-     "energy_watts(sample, name, /)\n--\n\nReturn the watts of intel_power, psys_power, ... in a difference."},
-    {"energy_times", "4", NULL, energy_times,
-     "energy_times(sample, /)\n--\n\nReturn (seconds since the epoch, seconds between two samples or NaN)."},
-    {"measure_power", "odzb", NULL, measure_power,
-     "measure_power(pids, seconds, machine_root, all_gpu_users, /)\n--\n\n"
-     "Measure for `seconds` and return the metrics of a record as JSON."},
-    {"power_source", "sz", power_source, flag_and_text,
-     "power_source(device, machine_root, /)\n--\n\nReturn whether power of the \"cpu\" or the \"gpu\" can be measured, and a "
-     "description."},
+    {"energy_values", "4", NULL, energy_values,
+     "energy_values(sample, /)\n--\n\nReturn (seconds since the epoch, seconds between two samples or NaN, joules by zone, watts by "
+     "name).\n\nZones are like package-0, package-0/dram, psys. Values are NaN if unreadable."},
+    {"doctor", "z", doctor, core_report,
+     "doctor(machine_root, /)\n--\n\nReturn the report of the sources of all metrics on this machine."},
     {NULL, NULL, NULL, NULL, NULL},
 };

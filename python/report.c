@@ -110,12 +110,7 @@ static int timepoints(struct core_call *call, struct gt_error *error)
 
 static int calls(struct core_call *call, struct gt_error *error)
 {
-    return gt_blocks_calls(call->texts[0], &call->table, error);
-}
-
-static int pairs(struct core_call *call, struct gt_error *error)
-{
-    return gt_blocks_pairs(call->texts[0], call->text[1], &call->table, error);
+    return gt_blocks_calls(call->texts[0], call->text[1], &call->table, error);
 }
 
 const struct core_function core_file_functions[] = {
@@ -140,8 +135,7 @@ const struct core_function core_file_functions[] = {
      "static_data(tracking_file, /)\n--\n\nReturn a table of one row: units, capacities, counts."},
     {"timepoints", "pD", timepoints, core_table,
      "timepoints(tracking_file, spans, /)\n--\n\nReturn the samples of a recording in intervals. None means all samples."},
-    {"calls", "P", calls, core_table, "calls(sub_tracking_files, /)\n--\n\nReturn a table of all calls of all blocks."},
-    {"pairs", "Ps", pairs, core_table,
-     "pairs(sub_tracking_files, code_block_name, /)\n--\n\nReturn a table of start and stop of the calls of a block."},
+    {"calls", "Pz", calls, core_table,
+     "calls(sub_tracking_files, code_block_name, /)\n--\n\nReturn a table of all calls of all blocks, or of one block."},
     {NULL, NULL, NULL, NULL, NULL},
 };

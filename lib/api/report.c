@@ -337,12 +337,35 @@ int gt_recording_is_at(const char *path)
     return is_one;
 }
 
+/* Returns the kind, or for "auto" that of the scheduler; NULL with an error that names `subject`. */
+static const char *kind_of(const char *kind, const char *scheduler, const char *subject, struct gt_error *error)
+{
+    const char *ret = strcmp(kind, "auto") ? kind : scheduler;
+    if (!*ret)
+        gt_error_set(error, EINVAL, "%s has no scheduler: choose slurm, k8s, pbs, lsf or docker", subject);
+    return *ret ? ret : NULL;
+}
+
+static int give_request(const struct gt_next_time *next, const char *kind, char **ret, char **doubt,
+                        struct gt_error *error)
+{
+    struct gt_buffer request = {0}, sentence = {0};
+    int status = gt_next_time_request(&request, next, kind);
+    gt_next_time_doubt(&sentence, next);
+    if (status < 0)
+        status = gt_error_set(error, EINVAL, "\"%s\" is not a kind of request", kind);
+    else if (request.failed || sentence.failed)
+        status = gt_error_system(error, ENOMEM, "request");
+    gt_buffer_give(&request, status, ret, NULL);
+    gt_buffer_give(&sentence, status, doubt, NULL);
+    return status;
+}
+
 int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
                          struct gt_error *error)
 {
     struct gt_next_time next;
     char scheduler[sizeof((struct gt_machine *)0)->scheduler] = ""; /* of the last run that has one */
-    struct gt_buffer request = {0}, sentence = {0};
     gt_next_time_init(&next);
     for (size_t i = 0; i < count; i++) {
         struct recorded *recorded;
@@ -354,17 +377,8 @@ int gt_recording_request(const char *const paths[], size_t count, const char *ki
         gt_next_time_add(&next, &recorded->usage);
         recorded_close(recorded);
     }
-    if (!strcmp(kind, "auto") && !*scheduler)
-        return gt_error_set(error, EINVAL, "%s has no scheduler: choose slurm, k8s, pbs, lsf or docker", paths[0]);
-    int status = gt_next_time_request(&request, &next, strcmp(kind, "auto") ? kind : scheduler);
-    gt_next_time_doubt(&sentence, &next);
-    if (status < 0)
-        gt_error_set(error, EINVAL, "\"%s\" is not a kind of request", kind);
-    else if (request.failed || sentence.failed)
-        status = gt_error_system(error, ENOMEM, "request");
-    gt_buffer_give(&request, status, ret, NULL);
-    gt_buffer_give(&sentence, status, doubt, NULL);
-    return status == -ENOENT ? -EINVAL : status;
+    kind = kind_of(kind, scheduler, paths[0], error);
+    return kind ? give_request(&next, kind, ret, doubt, error) : -EINVAL;
 }
 
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error)
@@ -554,34 +568,21 @@ int gt_folder_analyse(const struct gt_job_analysis *analysis, const char *name,
     return final_status(status);
 }
 
-static int request_of(const struct gt_job *job, const char *kind, struct gt_buffer *text, struct gt_buffer *doubt,
-                      struct gt_error *error)
-{
-    struct gt_next_time next;
-    const char *chosen = strcmp(kind, "auto") ? kind : job->rank[0].machine.scheduler;
-    if (!*chosen)
-        return gt_error_set(error, EINVAL, "%s has no scheduler: choose slurm, k8s, pbs, lsf or docker",
-                            job->source->name);
-    if (gt_job_request(text, job, chosen) < 0)
-        return gt_error_set(error, EINVAL, "\"%s\" is not a kind of request", kind);
-    gt_job_next_time(&next, job, chosen);
-    gt_next_time_doubt(doubt, &next);
-    return text->failed || doubt->failed ? gt_error_system(error, ENOMEM, "request") : 0;
-}
-
 int gt_folder_request(const char *name, const char *kind, const struct gt_job_server_options *server, char **ret,
                       char **doubt, struct gt_error *error)
 {
-    struct gt_buffer text = {0}, sentence = {0};
+    struct gt_next_time next;
     struct folder folder;
     int status = folder_open(&folder, name, server, gt_job_read, error);
     if (status < 0)
         return final_status(status);
-    status = request_of(&folder.job, kind, &text, &sentence, error);
+    kind = kind_of(kind, folder.job.rank[0].machine.scheduler, folder.job.source->name, error);
+    if (kind) {
+        gt_job_next_time(&next, &folder.job, kind);
+        status = give_request(&next, kind, ret, doubt, error);
+    }
     folder_close(&folder);
-    gt_buffer_give(&text, status, ret, NULL);
-    gt_buffer_give(&sentence, status, doubt, NULL);
-    return final_status(status);
+    return kind ? final_status(status) : -EINVAL;
 }
 
 /* ---- a caller's request as the readers' options ---- */

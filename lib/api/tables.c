@@ -16,43 +16,17 @@ enum { ORIGINAL_FACTS = 9 };
 
 /* ---- recordings ---- */
 
-/* Spans in order of their start, each with the latest stop of all up to it. */
-struct spans {
-    struct gt_time_span *span;
-    size_t count;
-};
-
-static int by_start(const void *a, const void *b)
+static bool is_inside(const struct gt_time_span *spans, size_t count, double time)
 {
-    double one = ((const struct gt_time_span *)a)->start, other = ((const struct gt_time_span *)b)->start;
-    return GT_ORDER(one, other);
-}
-
-static int prepare_spans(struct spans *ret, const struct gt_time_span *spans, size_t count)
-{
-    ret->count = count;
-    ret->span = malloc((count + 1) * sizeof *ret->span);
-    if (!ret->span)
-        return -ENOMEM;
-    if (count)
-        memcpy(ret->span, spans, count * sizeof *spans);
-    qsort(ret->span, count, sizeof *ret->span, by_start);
-    for (size_t i = 1; i < count; i++)
-        ret->span[i].stop = fmax(ret->span[i].stop, ret->span[i - 1].stop);
-    return 0;
-}
-
-static bool is_inside(const struct spans *spans, double time)
-{
-    size_t low = 0, high = spans->count; /* the spans before `low` have started by then */
+    size_t low = 0, high = count; /* the spans before `low` have started by then */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (spans->span[middle].start <= time)
+        if (spans[middle].start <= time)
             low = middle + 1;
         else
             high = middle;
     }
-    return low && time <= spans->span[low - 1].stop;
+    return low && time <= spans[low - 1].stop;
 }
 
 /* Those columns that the file has, in its order of importance: the original's, then ours. */
@@ -70,8 +44,8 @@ static size_t choose_columns(const struct gt_columns *all, const struct gt_recor
     return count;
 }
 
-static int read_samples(struct gt_table *table, struct gt_recording *recording, const struct spans *spans,
-                        struct gt_error *error)
+static int read_samples(struct gt_table *table, struct gt_recording *recording, const struct gt_time_span *spans,
+                        size_t span_count, struct gt_error *error)
 {
     const struct gt_columns *columns = gt_recording_list(recording);
     const struct gt_column *chosen[sizeof columns->column / sizeof *columns->column];
@@ -80,7 +54,7 @@ static int read_samples(struct gt_table *table, struct gt_recording *recording, 
     const struct gt_column *timestamp = &columns->column[gt_store_column_find(columns, "timestamp")];
     size_t count = choose_columns(columns, recording, chosen, table);
     while ((status = gt_recording_next(recording, &sample, error)) > 0) {
-        if (spans && !is_inside(spans, gt_store_column_value(timestamp, sample)))
+        if (spans && !is_inside(spans, span_count, gt_store_column_value(timestamp, sample)))
             continue;
         for (size_t i = 0; i < count; i++)
             gt_table_number(table, gt_store_column_value(chosen[i], sample));
@@ -95,15 +69,11 @@ int gt_recording_samples(const char *path, const struct gt_time_span *spans, siz
                          struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
-    struct spans prepared = {0};
     struct gt_table *table = gt_table_new();
     int status = gt_recording_open(&recording, path, error);
-    if (status >= 0 && spans && prepare_spans(&prepared, spans, span_count) < 0)
-        status = gt_error_system(error, ENOMEM, "%s", path);
     if (status >= 0)
-        status = read_samples(table, recording, spans ? &prepared : NULL, error);
+        status = read_samples(table, recording, spans, span_count, error);
     gt_recording_close(recording);
-    free(prepared.span);
     if (status >= 0)
         return gt_table_finish(ret, table, path, error);
     gt_table_free(table);
@@ -204,23 +174,6 @@ static int pair(struct gt_intervals *intervals, struct gt_block_event_list *list
     return status < 0 ? gt_error_system(error, -status, "code blocks") : status;
 }
 
-int gt_blocks_calls(const char *const *files, struct gt_table **ret, struct gt_error *error)
-{
-    struct gt_block_event_list list = {0};
-    struct gt_intervals intervals = {0};
-    int status = read_events(&list, files, error);
-    if (status >= 0)
-        status = pair(&intervals, &list, error);
-    if (status >= 0) {
-        qsort(intervals.interval, intervals.count, sizeof *intervals.interval, by_time);
-        status = gt_table_finish_columns(ret, table_of_calls(&intervals, &list.names), call_columns, CALL_COLUMNS,
-                                         "code blocks", error);
-    }
-    gt_intervals_release(&intervals);
-    gt_block_event_list_release(&list);
-    return status;
-}
-
 /* ---- the calls of one block ---- */
 
 static bool has_name(const struct gt_block_event_list *list, const char *name)
@@ -271,33 +224,21 @@ static int check_order(const struct gt_intervals *intervals, const struct gt_blo
     return 0;
 }
 
-static struct gt_table *table_of_pairs(const struct gt_intervals *intervals)
-{
-    struct gt_table *table = gt_table_new();
-    gt_table_column(table, "start", "start", GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "stop", "stop", GT_CELL_NUMBER, NULL);
-    for (size_t i = 0; i < intervals->count; i++)
-        if (!intervals->interval[i].unfinished) {
-            gt_table_number(table, intervals->interval[i].start);
-            gt_table_number(table, intervals->interval[i].stop);
-        }
-    return table;
-}
-
-int gt_blocks_pairs(const char *const *files, const char *name, struct gt_table **ret, struct gt_error *error)
+int gt_blocks_calls(const char *const *files, const char *name, struct gt_table **ret, struct gt_error *error)
 {
     struct gt_block_event_list list = {0};
     struct gt_intervals intervals = {0};
     int status = read_events(&list, files, error);
-    if (status >= 0) {
+    if (status >= 0 && name)
         keep_block(&list, name);
-        status = pair(&intervals, &list, error);
-    }
     if (status >= 0)
+        status = pair(&intervals, &list, error);
+    if (status >= 0 && name)
         status = check_order(&intervals, &list, name, error);
     if (status >= 0) {
-        qsort(intervals.interval, intervals.count, sizeof *intervals.interval, by_process);
-        status = gt_table_finish(ret, table_of_pairs(&intervals), "code blocks", error);
+        qsort(intervals.interval, intervals.count, sizeof *intervals.interval, name ? by_process : by_time);
+        status = gt_table_finish_columns(ret, table_of_calls(&intervals, &list.names), call_columns, CALL_COLUMNS,
+                                         "code blocks", error);
     }
     gt_intervals_release(&intervals);
     gt_block_event_list_release(&list);

@@ -5,6 +5,8 @@ import operator
 import os
 from typing import Any
 
+from . import _core
+
 
 def number(name: str, value: Any) -> float:
     """Return a number or a numeric text as a float."""
@@ -45,3 +47,17 @@ def texts(name: str, values: Any) -> list[str]:
     except TypeError:
         pass
     raise TypeError(f"{name}={values!r} is not a list of texts")
+
+
+def command_line(options: dict[str, Any]) -> list[str]:
+    """Return options of a tracker as arguments of the command line. None and False are left out."""
+    words: list[str] = []
+    converters: dict[str, Any] = {"number": float, "integer": operator.index}
+    for name, (word, kind, _) in _core.tracker_options().items():
+        value = options.get(name)
+        if kind == "flag":
+            words += [word] if value else []
+        elif value is not None:
+            convert = converters.get(kind, str)
+            words += [f"{word}={convert(item)}" for item in (value if kind == "list" else [value])]
+    return words

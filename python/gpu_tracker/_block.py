@@ -1,6 +1,7 @@
 """`SubTracker`. Its calls are marked in C."""
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from typing import Any
 else:
     Any = object
+
+_told: set[bytes | None] = set()  # files that a warning was about
 
 
 class SubTracker(_core.Block):
@@ -49,6 +52,7 @@ class SubTracker(_core.Block):
 
     __module__ = "gpu_tracker.sub_tracker"
     _name: object
+    _total: int
     process_id: int
 
     def __init__(self, code_block_name: object = None, code_block_attribute: object = None,
@@ -64,18 +68,14 @@ class SubTracker(_core.Block):
             code_block_name = _names.block_name(frame.f_code.co_filename, attribute)
         self.process_id = os.getpid()
         self._total, self._file = 0 if total is None else _count(total), sub_tracking_file
-        self._expect(self._total)
         self.code_block_name = code_block_name
-        self._forget()
-        if sub_tracking_file is not None:
-            try:
-                path = os.fsencode(sub_tracking_file)
-            except TypeError:
-                raise TypeError(f"sub_tracking_file must be a str or a path, not {sub_tracking_file!r}") from None
-            self._record(path, bool(overwrite), _names.parent_process())
-        elif overwrite:
-            folder = os.environ.get("GPU_TRACKER_BLOCKS")
-            self._record(os.fsencode(os.path.join(folder or "", f"{os.getpid()}.csv")), True, _names.parent_process())
+        if sub_tracking_file is None and overwrite:
+            sub_tracking_file = os.path.join(os.environ.get("GPU_TRACKER_BLOCKS") or "", f"{os.getpid()}.csv")
+        try:
+            path = None if sub_tracking_file is None else os.fsencode(sub_tracking_file)
+        except TypeError:
+            raise TypeError(f"sub_tracking_file must be a str or a path, not {sub_tracking_file!r}") from None
+        self._record(path, bool(overwrite), _names.parent_process())
 
     @property
     def code_block_name(self) -> Any:
@@ -84,13 +84,28 @@ class SubTracker(_core.Block):
     @code_block_name.setter
     def code_block_name(self, name: object) -> None:
         text = "" if name is None else str(name)
-        self._rename(text.encode("utf-8", "backslashreplace"))
+        self._set(text.encode("utf-8", "backslashreplace"), self._total)
         self._name = name
 
     @property
     def sub_tracking_file(self) -> Any:
         path = self._path()[0]
         return self._file if self._file is not None else path if path is None else os.fsdecode(path)
+
+    def _judge(self, code: int, sentence: bytes) -> None:
+        """Raise or warn after a call that could not be recorded.
+
+        A full disk must not end the program, so it is one warning for each file. If a surrounding run has ended and removed the
+        files of its processes, nothing is reported.
+        """
+        path, is_own = self._path()
+        if code == errno.ENOENT and (is_own or not os.environ.get("GPU_TRACKER_BLOCKS")):
+            raise FileNotFoundError(code, sentence.decode(errors="replace"), os.fsdecode(path or b""))
+        if code != errno.ENOENT and path not in _told:
+            import warnings
+
+            _told.add(path)
+            warnings.warn(f"code blocks are no longer recorded: {sentence.decode(errors='replace')}", RuntimeWarning, stacklevel=2)
 
     # ---- copies and pickles use the same file, and in another process a file beside it ----
 
@@ -105,7 +120,6 @@ class SubTracker(_core.Block):
             raise TypeError("the SubTracker is already initialized")
         if not isinstance(state, dict) or "_path" not in state:
             raise TypeError(f"{state!r} is not the state of a SubTracker")
-        self._expect(state["_total"])
         self.__dict__.update({key: value for key, value in state.items() if key != "_path"})
         self.code_block_name = state["_name"]
         path = state["_path"]

@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import _core, _program
+from . import _arguments, _core, _program
 
 _Window = tuple[float, float, float, tuple[float, float, float, float, float, float, float, bool]]
 
 _program_path = functools.cache(_program.find)
 
-_VERSION = f"{_core.version()}/3"  # AGENT_VERSION of cli/agent.h, which describes the messages
+_VERSION = f"{_core.version()}/4"  # AGENT_VERSION of cli/agent.h, which describes the messages
 _LARGEST_MESSAGE = 64 << 20
 _TEXTS = {"m": "record", "j": "json", "b": "summary", "t": "text"}
 
@@ -33,11 +33,15 @@ class Sampler:
         self._socket, theirs = socket.socketpair()
         with theirs:
             # No signal mask and no ignored signals. The program closes other descriptors itself.
-            starter = os.posix_spawn(program, [program, "agent", _VERSION, *arguments], os.environ, setsigmask=(),
-                                     setsigdef=signal.valid_signals(), file_actions=[
-                                         (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
-                                         (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0),
-                                         (os.POSIX_SPAWN_DUP2, 1, 2)])
+            spawn = functools.partial(os.posix_spawn, program, [program, "agent", _VERSION, *arguments], os.environ,
+                                      setsigmask=(), setsigdef=signal.valid_signals(), file_actions=[
+                                          (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
+                                          (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0),
+                                          (os.POSIX_SPAWN_DUP2, 1, 2)])
+            try:
+                starter = spawn(setsid=True)
+            except NotImplementedError:  # a Python for old C libraries; the program does it later
+                starter = spawn()
         with contextlib.suppress(ChildProcessError):  # a signal handler may have waited for it
             os.waitpid(starter, 0)
 
@@ -93,31 +97,12 @@ class Sampler:
             return _TEXTS[kind], data.decode("utf-8", "surrogateescape")
         raise RuntimeError(f"the sampler sent a message of unknown kind {kind}")
 
-    def _request(self, request: bytes) -> None:
+    def request(self, request: bytes) -> None:
+        """Send a request. Raise EOFError if the sampler has ended."""
         try:
             self._socket.sendall(request, socket.MSG_NOSIGNAL)
         except OSError:
             raise EOFError("the sampler has ended") from None
-
-    def stop(self) -> None:
-        """Request the final report."""
-        self._request(b"s")
-
-    def begin(self) -> None:
-        """Start again after a report. The sampler must have been started with `again`."""
-        self._request(b"b")
-
-    def own_peak(self, size: float) -> None:
-        """Send the peak resident memory of this process during tracking, in bytes."""
-        self._request(b"p" + struct.pack("d", size))
-
-    def next_window(self) -> None:
-        """Request the values since the last call."""
-        self._request(b"n")
-
-    def now(self) -> None:
-        """Request the present values."""
-        self._request(b"c")
 
     def kill(self) -> None:
         """Kill the process. While its end of the socket is open, it lives, and its PID is valid."""
@@ -133,8 +118,8 @@ class Sampler:
         self._socket.close()
 
 
-class Sampling:
-    """One sampler. The constructor starts it; `finish`, `close` or the end of this process stops it."""
+class Sampling(Sampler):
+    """Sampler of a tracker. The constructor starts it; `finish`, `close` or the end of this process stops it."""
 
     START_TIMEOUT = 60.0
 
@@ -143,10 +128,10 @@ class Sampling:
         self.owner = os.getpid()
         self._windows_asked = 0
         self._warn = warn
-        words = _core.command_line(options)
+        words = _arguments.command_line(options)
         if backup is not None:
             words.append(f"--output={backup}")
-        self._sampler = Sampler(_program_path(), [*(["again"] if again else []), *words, str(process_id)])
+        super().__init__(_program_path(), [*(["again"] if again else []), *words, str(process_id)])
         self._await_ready()
 
     def _await_ready(self) -> None:
@@ -157,13 +142,13 @@ class Sampling:
 
     def begin(self) -> None:
         """Start again after `finish`. The sampler must have been created with `again`."""
-        self._sampler.begin()
+        self.request(b"b")
         self._await_ready()
 
     def _await(self, wanted: str, timeout: float) -> Any:
         """Return the value of the next message of this kind. Raise TimeoutError after the timeout."""
         deadline = time.monotonic() + timeout
-        while (message := self._sampler.receive(deadline - time.monotonic())) is not None:
+        while (message := self.receive(deadline - time.monotonic())) is not None:
             kind, value = message
             if kind == wanted:
                 return value
@@ -177,7 +162,7 @@ class Sampling:
         Memory is in bytes, GPU memory that of the process and its descendants. The energy is a tuple like
         `gpu_tracker.notebook.Energy`. Missing values are NaN.
         """
-        self._sampler.next_window()
+        self.request(b"n")
         self._windows_asked += 1
         while True:  # skip the answers to interrupted calls
             window: _Window = self._await("window", timeout)
@@ -187,21 +172,21 @@ class Sampling:
 
     def now(self, timeout: float = 5.0) -> tuple[float, float, float, float, float]:
         """Return the present (memory, busy cores, GPU memory, GPU utilization, processes) of the job in base units."""
-        self._sampler.now()
+        self.request(b"c")
         state: tuple[float, float, float, float, float] = self._await("state", timeout)
         return state
 
     def own_peak(self, size: float) -> None:
         """Send the peak resident memory of this process during tracking, in bytes."""
         try:
-            self._sampler.own_peak(size)
+            self.request(b"p" + struct.pack("d", size))
         except EOFError:
             pass  # `finish` reports the error
 
     def finish(self, attempts: int, timeout: float) -> tuple[str, str, str]:
         """Return the final report as (JSON, summary, text)."""
         try:
-            self._sampler.stop()
+            self.request(b"s")
         except EOFError:
             pass  # a signal ended the sampler after it sent its report
         for attempt in range(1, attempts + 1):
@@ -209,9 +194,5 @@ class Sampling:
                 return self._await("json", timeout), self._await("summary", timeout), self._await("text", timeout)
             except TimeoutError:
                 self._warn(f"the sampler has not answered for {attempt * timeout:g} s")
-        self._sampler.kill()
+        self.kill()
         raise EOFError
-
-    def close(self) -> None:
-        """Close the connection. The sampler then ends by itself."""
-        self._sampler.close()

@@ -1,6 +1,7 @@
 """Tables: conversion to and from pandas objects, and display. pandas is imported only when a conversion needs it."""
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from . import _core
@@ -65,7 +66,7 @@ class Table:
         if kind == "i4":
             values = [None if number < 0 else texts[number] for number in values]
         elif kind == "time":
-            values = list(map(_core.time_text, values))
+            values = list(map(time_text, values))
         return values if missing is None else [None if gone else value for value, gone in zip(values, missing)]
 
     def __getitem__(self, name: str) -> list[Any]:
@@ -100,6 +101,12 @@ class Table:
 
     def _repr_html_(self) -> str:
         return page(self)
+
+
+def time_text(nanoseconds: int) -> str:
+    """Convert a moment since the epoch to "2020-09-13T12:26:40:000000", SMDebug's text of a time in UTC, truncated to microseconds."""
+    seconds, microseconds = divmod(nanoseconds // 1000, 10**6)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}:{microseconds:06d}"
 
 
 def of_handle(handle: _core.Handle) -> Table:

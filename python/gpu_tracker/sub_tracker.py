@@ -1,6 +1,7 @@
 """Code blocks: classes that mark and analyse them."""
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -145,15 +146,15 @@ class SubTrackingAnalyzer:
         Raises:
             ValueError: A call stops before its start, or has no start.
         """
-        table = _core.pairs([self._sub_tracking_file], str(code_block_name))
-        return list(zip(table["start"], table["stop"]))
+        table = _core.calls([self._sub_tracking_file], str(code_block_name))
+        return [pair for pair in zip(table["start"], table["stop"]) if pair[1] is not None]
 
     def calls_table(self) -> Table:
         """Return all calls in order of their start: name, process, thread, call number, start, stop, elapsed, self.
 
         Times are in seconds. `self` is the elapsed time minus the time of inner blocks.
         """
-        return _core.calls([self._sub_tracking_file])
+        return _core.calls([self._sub_tracking_file], None)
 
     def load_timepoints(self, timestamp_pairs: list[tuple[float, float]]) -> pandas.DataFrame:
         """Return the samples inside any of the given intervals, ends included.
@@ -171,6 +172,8 @@ class SubTrackingAnalyzer:
             pairs = None if timestamp_pairs is None else [(float(start), float(stop)) for start, stop in timestamp_pairs]
         except (TypeError, ValueError) as error:
             raise type(error)(f"timestamp_pairs={timestamp_pairs!r} is not a list of pairs of seconds") from None
+        if pairs:  # sorted by start, each with the latest stop so far
+            pairs = list(itertools.accumulate(sorted(pairs), lambda before, pair: (pair[0], max(before[1], pair[1]))))
         return _core.timepoints(self._recording(), pairs)
 
     def overall_timepoint_results(self) -> pandas.DataFrame:

@@ -336,8 +336,8 @@ def test_nothing_is_imported(python):
 FAKE_GPU = """
 import os, time
 import gpu_tracker._sampling as sampling
-command_line = sampling._core.command_line
-sampling._core.command_line = lambda options: command_line({{**options, "library": ["nvml={library}"]}})
+command_line = sampling._arguments.command_line
+sampling._arguments.command_line = lambda options: command_line({{**options, "library": ["nvml={library}"]}})
 with open(os.environ["GT_FAKE_NVML"], "a") as file:
     for begin, megabytes in ((0, 0), ("when " + os.path.abspath("more"), 300), ("when " + os.path.abspath("less"), 100)):
         print(f"frame {{begin}}\\ndevice 0\\nprocess 0 {{os.getpid()}} {{megabytes * 10**6}}", file=file)
@@ -434,8 +434,8 @@ class ones:
 
 FAKE_ROOT = """
 import gpu_tracker._sampling as sampling
-command_line = sampling._core.command_line
-sampling._core.command_line = lambda options: [*command_line(options), "--root={root}"]
+command_line = sampling._arguments.command_line
+sampling._arguments.command_line = lambda options: [*command_line(options), "--root={root}"]
 """
 
 
@@ -472,7 +472,7 @@ def test_energy(notebook, energy_counter):
         "joules[0] += 3500000; time.sleep(0.1); None",
         "joules[0] += 4000000; time.sleep(0.1); None",
         "logger.table()",
-        "logger.stop(); sampling._core.command_line = command_line; logger.start(); None")
+        "logger.stop(); sampling._arguments.command_line = command_line; logger.start(); None")
     energy = first["text/plain"].splitlines()[-1]
     figure, error = re.match(r"Energy: (\S+) J \+- (\S+) J = ", energy).groups()
     assert float(figure) == pytest.approx(3.5, abs=0.2) and 0 < float(error) < 1

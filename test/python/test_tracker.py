@@ -615,9 +615,9 @@ def test_every_public_name_is_there():
 def test_options_are_those_of_the_table():
     """Every option of the library's table is a keyword, with the table's default or one that stands for it."""
     parameters = inspect.signature(Tracker.__init__).parameters
-    for name, fallback in gpu_tracker._core.tracker_options().items():
+    for name, (_, kind, fallback) in gpu_tracker._core.tracker_options().items():
         default = parameters["libraries" if name == "library" else name].default
-        assert default == fallback or not default, name
+        assert not default or default == (float(fallback) if kind == "number" else fallback), name
     own = {"self", "disable_logs", "process_id", "resource_usage_file", "n_join_attempts", "join_timeout", "keep_high_water_mark",
            "libraries", "max_ram", "max_gpu_ram", "at_limit", "on_sample"}
     assert parameters.keys() - own <= gpu_tracker._core.tracker_options().keys()
@@ -680,9 +680,9 @@ time.sleep(200)
 def test_a_sampler_of_another_version(tmp_path):
     """The program tells what is wrong: the version, or an option."""
     theirs, ours = socket.socketpair()
-    own = f"{gpu_tracker.__version__}/3"
+    own = f"{gpu_tracker.__version__}/4"
     for words, answer, sentence in [(["0.0.1/1", "1"], "x", f"program ({own}) and the Python package (0.0.1/1) are of different versions"),
-                                    ([own.replace("/3", "/4"), "1"], "x", "of different versions"), ([], "x", "of different versions"),
+                                    ([own.replace("/4", "/5"), "1"], "x", "of different versions"), ([], "x", "of different versions"),
                                     ([own, "--sleep-time=x", "1"], "e", "'x' is not a number"), ([own, "x"], "e", "must be numbers")]:
         subprocess.run([_program.find(), "agent", *words], stdin=theirs, check=False)
         kind, length = struct.unpack("II", ours.recv(8, socket.MSG_WAITALL))

@@ -58,6 +58,16 @@ def _plain(value: Any) -> Any:
     return number if number - number == 0 else None  # neither NaN nor infinite
 
 
+def sources_of(metric: str, root: str | None) -> tuple[bool, str]:
+    """Return whether this machine has a metric, and a description of its sources."""
+    tree = json.loads(_core.report_text(_core.doctor(root), "json"))
+    found = next(row for row in tree["metrics"] if row["metric"] == metric)
+    rows = [row for row in tree["sources"] if row["source"] in found["sources"].split(", ")]
+    return found["state"] == "ready", "; ".join(
+        row["interface"] + (f": {row['reason']}" if row["reason"] else "") + (f" ({row['remedy']})" if row["remedy"] else "")
+        for row in rows)
+
+
 def as_metrics(recording: _core.Handle, wanted: str) -> dict[str, Any] | None:
     """Return the curves of a group as ``{name: {"dates": [...], "values": [...]}}``, GPU curves by GPU; None if empty."""
     metrics: dict[str, Any] = {}

@@ -1,4 +1,6 @@
 """Processes that record or serve, with the interface of AIPowerMeter's process and queue."""
+import contextlib
+import errno
 import os
 import subprocess
 import tempfile
@@ -68,7 +70,7 @@ class Recording:
         if message != STOP_MESSAGE or os.getpid() != self._owner:
             return
         try:
-            self._sampler.stop()
+            self._sampler.request(b"s")
         except EOFError:
             pass  # all processes have ended, and the recorder has sent its result
         self.join()
@@ -127,3 +129,30 @@ class Server:
     def is_alive(self) -> bool:
         """Return whether the server is running."""
         return self._process.poll() is None
+
+
+def measure(pids: list[int], seconds: float, root: str | None, all_gpu_users: bool = False) -> dict[str, Any]:
+    """Measure for `seconds` and return the metrics of a record. A period of 1e9 seconds gives one record, at the end."""
+    if not pids:
+        raise ValueError("pids is empty: give at least one process")
+    options = ["--memory=rss", *([] if root is None else [f"--root={root}"])]  # only records need shared pages
+    sampler = _sampling.Sampler(_program.find(), ["experiment", "-1e9" if all_gpu_users else "1e9", *options, *map(str, pids)])
+
+    def next_of(*kinds: str) -> tuple[str, Any]:
+        while message := sampler.receive(_READY_SECONDS):
+            if message[0] in kinds:
+                return message
+        raise RuntimeError("the recorder does not answer")
+
+    try:
+        next_of("ready")
+        time.sleep(seconds)
+        with contextlib.suppress(EOFError):  # all processes have ended, and the recorder has sent its result
+            sampler.request(b"s")
+        kind, value = next_of("record", "json")
+    finally:
+        sampler.close()
+    if kind == "json":
+        raise ProcessLookupError(errno.ESRCH, "no process lives that could be measured")
+    metrics: dict[str, Any] = _curves.keyed(value)
+    return metrics

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from .. import _core
+from .. import _arguments, _core
 from . import _curves, gpu_power, model_complexity, parsers, prometheus_client, rapl_power
 from ._recording import STOP_MESSAGE, Recording, Server
 
@@ -172,7 +172,7 @@ class Experiment:
         if seconds:
             options["memory"] = "rss"  # only records need shared pages
         root = [] if self._root is None else [f"--root={self._root}"]
-        words = ["experiment", repr(seconds), *_core.command_line(options), *root, *map(str, pids)]
+        words = ["experiment", repr(seconds), *_arguments.command_line(options), *root, *map(str, pids)]
         return Recording(words, _logger.warning, driver if takes_records else None)
 
     def _record(self, pids: Iterable[int], period: float, measurement_period: float) -> tuple[Any, Any]:

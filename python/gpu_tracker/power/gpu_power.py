@@ -3,15 +3,14 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from .. import _core
-from . import _curves
+from . import _curves, _recording
 
 __all__ = ["is_nvidia_compatible", "get_nvidia_gpu_power", "get_gpu_use_pmon"]
 
 
 def is_nvidia_compatible() -> tuple[bool, str]:
     """Return whether GPU power can be measured, and a description."""
-    return _core.power_source("gpu", None)
+    return _curves.sources_of("gpu_power", None)
 
 
 def get_nvidia_gpu_power(pid_list: Iterable[int] | None = None, nsample: int = 1) -> dict[str, Any]:
@@ -22,7 +21,7 @@ def get_nvidia_gpu_power(pid_list: Iterable[int] | None = None, nsample: int = 1
         nsample: Duration in seconds.
     """
     pids = [os.getpid()] if pid_list is None else [int(pid) for pid in pid_list]
-    metrics = _curves.keyed(_core.measure_power(pids, float(nsample), None, pid_list is None))
+    metrics = _recording.measure(pids, float(nsample), None, pid_list is None)
     figures: dict[str, Any] = metrics.get("gpu", {})
     return figures
 

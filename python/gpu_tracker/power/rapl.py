@@ -1,5 +1,6 @@
 """Samples of the processors' energy counters (RAPL). The difference of two samples is the energy between them."""
 import datetime
+import math
 import os
 
 from .. import _core
@@ -57,10 +58,10 @@ class RAPLSample:
 
     def _fill(self, sample: _core.Handle) -> None:
         self._sample = sample
-        self._zones = _core.energy_zones(sample)
+        time, self._seconds, self._zones, self._watts = _core.energy_values(sample)
         self.domains: dict[str, RAPLDomain] = {}
         self.domains_by_id = {zone: RAPLDomain(zone, joules) for zone, joules in self._zones.items()}
-        self.timestamp = datetime.datetime.fromtimestamp(_core.energy_times(sample)[0])
+        self.timestamp = datetime.datetime.fromtimestamp(time)
         for domain in self.domains_by_id.values():
             if domain.parent is None:
                 self.domains[domain.name] = domain
@@ -82,7 +83,7 @@ class RAPLDifference(RAPLSample):
 
     def __init__(self, difference: _core.Handle) -> None:
         self._fill(difference)
-        self.duration = _core.energy_times(difference)[1]
+        self.duration = self._seconds
 
     def average_power(self, package: str, domain: str | None = None, unit: int = JOULES) -> float:
         """Return energy per second: watts with ``JOULES``."""
@@ -90,7 +91,7 @@ class RAPLDifference(RAPLSample):
 
     def watts(self, name: str) -> float:
         """Return the power of all packages: "intel_power", "psys_power", "cpu_power", "dram_power" or "uncore_power". NaN if missing."""
-        return _core.energy_watts(self._sample, name)
+        return self._watts.get(name, math.nan)
 
 
 class RAPLMonitor:

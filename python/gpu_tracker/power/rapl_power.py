@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from .. import _core
-from . import _curves, rapl
+from . import _curves, _recording, rapl
 
 __all__ = ["is_rapl_compatible", "get_metrics", "get_power", "get_rel_power", "get_cpu_uses", "get_mem_uses",
            "get_relative_mem_use", "get_processes", "Process"]
@@ -30,14 +29,14 @@ def get_processes(pid_list: Iterable[int]) -> list[Process]:
 
 def is_rapl_compatible(root: str | os.PathLike[str] | None = None) -> tuple[bool, str]:
     """Return whether the energy of the processors can be measured, and a description."""
-    return _core.power_source("cpu", None if root is None else os.fspath(root))
+    return _curves.sources_of("cpu_energy", None if root is None else os.fspath(root))
 
 
 def get_metrics(pid_list: Iterable[Any], period: float = 2.0, root: str | os.PathLike[str] | None = None) -> dict[str, Any]:
     """Measure for ``period`` seconds and return the part "cpu" of a record. Missing power is left out."""
     pids = [int(getattr(process, "pid", process)) for process in pid_list]
     folder = None if root is None else os.fspath(root)
-    cpu: dict[str, Any] = _curves.keyed(_core.measure_power(pids, period, folder, False))["cpu"]
+    cpu: dict[str, Any] = _recording.measure(pids, period, folder)["cpu"]
     return cpu
 
 

@@ -137,7 +137,7 @@ class PandasFrameAnalysis:
         def moment(us: float | None) -> str | None:
             if us is None or epoch is None:
                 return None
-            return _core.time_text(epoch * 1000 + nanoseconds(self._first) + nanoseconds(us))
+            return _tables.time_text(epoch * 1000 + nanoseconds(self._first) + nanoseconds(us))
 
         def number(key: str) -> float | None:
             value = job.get(key)
