@@ -190,17 +190,10 @@ double gt_summary_mean(const struct gt_summary *summary, enum gt_scope scope, en
 
 void gt_summary_outcome(const struct gt_summary *summary, struct gt_outcome *outcome)
 {
-    *outcome = (struct gt_outcome){
-        .elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN, .peak_missing_hwm = NAN};
-    outcome->platform_error = NAN;
-    outcome->events = (struct gt_kernel_events){NAN, NAN, NAN, NAN, 0, NAN, "", false, NAN};
+    gt_outcome_init(outcome);
     outcome->samples = summary->samples;
     if (summary->samples)
         outcome->elapsed = (double)(summary->last_real_ns - summary->first_real_ns) / 1e9;
-    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        outcome->counter[i] = (struct gt_counter_fields){NAN, NAN, NAN, {NAN, NAN, NAN, NAN, NAN, NAN}};
-    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
-        outcome->peak[scope] = (struct gt_peak_fields){NAN};
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         for (int id = 0; id < GT_METRIC_COUNT; id++) {
             const struct gt_statistic *s = &summary->of[scope][id];

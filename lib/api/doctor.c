@@ -21,7 +21,7 @@
 /* A collector, or one of the sources below that are none. */
 struct source {
     const char *name;
-    const enum gt_metric_id *metrics;
+    const enum gt_metric_id *metrics; /* of a source that is no collector */
     size_t metric_count;
     const struct gt_collector_type *type; /* NULL: none of the collectors */
     struct gt_availability availability;
@@ -101,8 +101,7 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
     struct gt_availability availability;
     for (size_t i = 0; i < sampler->source_count; i++) {
         const struct gt_sampler_source *source = &sampler->source[i];
-        add_source(doctor, source->type->name, source->type->metrics, source->type->metric_count,
-                   &source->availability);
+        add_source(doctor, source->type->name, NULL, 0, &source->availability);
         doctor->source[doctor->count - 1].type = source->type;
         if (source->type == &gt_collector_rapl)
             add_rapl(doctor, sampler);
@@ -135,7 +134,7 @@ static bool gives(const struct source *source, const struct gt_snapshot *snapsho
     for (size_t i = 0; i < source->metric_count; i++)
         if (source->metrics[i] == id)
             return true;
-    return false;
+    return source->type && gt_collector_fills(source->type, id);
 }
 
 static bool is_ready_for(const struct source *source, const struct gt_snapshot *snapshot, enum gt_metric_id id)

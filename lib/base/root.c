@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,6 +188,18 @@ ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, s
         return fd;
     ssize_t length = gt_root_reread(fd, text, size);
     close(fd);
+    return length;
+}
+
+ssize_t gt_root_read_line(const struct gt_root *root, char *text, size_t size, const char *format, ...)
+{
+    char path[PATH_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(path, sizeof path, format, arguments);
+    va_end(arguments);
+    ssize_t length = gt_root_read(root, path, text, size);
+    text[length > 0 ? strcspn(text, "\n") : 0] = '\0';
     return length;
 }
 

@@ -37,6 +37,9 @@ int gt_root_group(const struct gt_root *root, const char *path, gid_t *ret);
 
 /* Read a small file into `text`, which ends in NUL; what does not fit is cut off. Returns the length. */
 ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, size_t size);
+/* Read the first line without its end, "" where it cannot be read; `format` makes the path as printf does. */
+ssize_t gt_root_read_line(const struct gt_root *root, char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Return a larger file, up to 64 KiB; free() it. NULL: it cannot be read or is empty. */
 char *gt_root_text(const struct gt_root *root, const char *path);
 /* Read a file of a process ("stat") as gt_root_read does. `root` NULL: this machine's. */

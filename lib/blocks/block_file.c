@@ -45,10 +45,9 @@ void gt_block_parent(pid_t pid)
 
 static void add_machine(struct gt_buffer *out, const struct gt_root *root)
 {
-    char boot[64] = "", numbers[64] = "";
-    gt_root_read(root, "proc/sys/kernel/random/boot_id", boot, sizeof boot);
+    char boot[64], numbers[64] = "";
+    gt_root_read_line(root, boot, sizeof boot, "proc/sys/kernel/random/boot_id");
     gt_root_readlink(root, "proc/self/ns/pid", numbers, sizeof numbers);
-    boot[strcspn(boot, "\n")] = '\0';
     gt_buffer_printf(out, "%s %s\n", boot, numbers);
 }
 

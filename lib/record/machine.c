@@ -82,10 +82,8 @@ static void name_host(struct gt_recorder *recorder)
     struct gt_machine *machine = &recorder->machine;
     if (recorder->sampler.root.is_machine)
         gethostname(machine->host, sizeof machine->host - 1);
-    else if (gt_root_read(&recorder->sampler.root, "proc/sys/kernel/hostname", machine->host, sizeof machine->host) > 0)
-        machine->host[strcspn(machine->host, "\n")] = '\0';
     else
-        *machine->host = '\0';
+        gt_root_read_line(&recorder->sampler.root, machine->host, sizeof machine->host, "proc/sys/kernel/hostname");
 }
 
 int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
@@ -156,10 +154,7 @@ static void read_node(struct gt_machine *machine, const struct gt_root *root, co
         const char *name = gt_environment_find(environment, names[i]);
         snprintf(machine->node_name, sizeof machine->node_name, "%s", name ? name : "");
     }
-    if (gt_root_read(root, "proc/sys/kernel/random/boot_id", machine->node, sizeof machine->node) > 0)
-        machine->node[strcspn(machine->node, "\n")] = '\0';
-    else
-        *machine->node = '\0';
+    gt_root_read_line(root, machine->node, sizeof machine->node, "proc/sys/kernel/random/boot_id");
 }
 
 static void read_place(struct gt_machine *machine, const struct gt_root *root, const struct gt_environment *environment,

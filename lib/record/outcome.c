@@ -9,14 +9,6 @@
 #include "aggregate/local_ranks.h"
 #include "base/clock.h"
 
-void gt_outcome_release(struct gt_outcome *outcome)
-{
-    free(outcome->provenance);
-    free(outcome->rank);
-    gt_process_records_release(&outcome->records);
-    *outcome = (struct gt_outcome){0};
-}
-
 /* See gt_sampler_read_last. */
 static void final_late_metrics(const struct gt_sampler *sampler, struct gt_outcome *outcome)
 {

@@ -47,7 +47,6 @@ bool gt_recorder_contains(const struct gt_recorder *recorder, pid_t pid);
 int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, struct gt_error *error);
 /* Fill in where each figure comes from, unless that is done: few ask for it, and it is most of an outcome. */
 int gt_recorder_explain(const struct gt_recorder *recorder, struct gt_outcome *outcome, struct gt_error *error);
-void gt_outcome_release(struct gt_outcome *outcome);
 /* Returns false where none was asked for, or its file could not be made. */
 bool gt_recorder_has_recording(const struct gt_recorder *recorder);
 /* Take the final reading, and close the recording with the final figures. Returns 0, or the error with which the recording could not be

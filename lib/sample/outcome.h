@@ -134,4 +134,8 @@ struct gt_outcome {
     bool has_detail;               /* the list was asked for */
 };
 
+/* Nothing is known of it. */
+void gt_outcome_init(struct gt_outcome *outcome);
+void gt_outcome_release(struct gt_outcome *outcome);
+
 #endif

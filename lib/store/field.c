@@ -134,6 +134,15 @@ const struct gt_field gt_process_record_fields[] = {
 };
 const size_t gt_process_record_field_count = sizeof gt_process_record_fields / sizeof *gt_process_record_fields;
 
+const struct gt_field gt_gpu_fields[] = {
+    FIELD(gt_gpu, "uuid", uuid, TEXT, TEXT),
+    FIELD(gt_gpu, "name", name, TEXT, TEXT),
+    FIELD(gt_gpu, "brand", brand, TEXT, TEXT),
+    FIELD(gt_gpu, "memory", memory, NUMBER, DOUBLE),
+    FIELD(gt_gpu, "selected", selected, INTEGER, BOOL),
+};
+const size_t gt_gpu_field_count = sizeof gt_gpu_fields / sizeof *gt_gpu_fields;
+
 const struct gt_field gt_local_rank_fields[] = {
     FIELD(gt_local_rank, "rank", rank, INTEGER, INT),
     FIELD(gt_local_rank, "local_rank", local, INTEGER, FROM_ONE),
@@ -247,19 +256,6 @@ void gt_process_record_init(struct gt_process_record *record)
     *record = (struct gt_process_record){.begin = NAN, .end = NAN, .ram_peak = NAN, .cpu_time = NAN};
 }
 
-void gt_outcome_init(struct gt_outcome *outcome)
-{
-    *outcome = (struct gt_outcome){.elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN};
-    outcome->peak_missing_hwm = outcome->platform_error = NAN;
-    outcome->events = (struct gt_kernel_events){NAN, NAN, NAN, NAN, 0, NAN, "", false, NAN};
-    for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
-        gt_values_clear(outcome->value[scope]);
-        outcome->peak[scope] = (struct gt_peak_fields){NAN};
-    }
-    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        outcome->counter[i] = (struct gt_counter_fields){NAN, NAN, NAN, {NAN, NAN, NAN, NAN, NAN, NAN}};
-}
-
 struct gt_gpu *gt_machine_add_gpu(struct gt_machine *machine)
 {
     struct gt_gpu *gpu = GT_GROW_BY_ONE(machine->gpu, machine->gpu_length);
@@ -276,27 +272,20 @@ void gt_machine_gpus_write(const struct gt_machine *machine, struct gt_buffer *o
     gt_json_init(&json, out, 0);
     gt_json_array_begin(&json);
     for (size_t i = 0; i < machine->gpu_length; i++) {
-        const struct gt_gpu *gpu = &machine->gpu[i];
         gt_json_object_begin(&json);
-        gt_json_key(&json, "uuid");
-        gt_json_text(&json, gpu->uuid);
-        gt_json_key(&json, "name");
-        gt_json_text(&json, gpu->name);
-        gt_json_key(&json, "brand");
-        gt_json_text(&json, gpu->brand);
-        gt_json_key(&json, "memory");
-        gt_json_double(&json, gpu->memory);
-        gt_json_key(&json, "selected");
-        gt_json_bool(&json, gpu->selected);
+        for (size_t k = 0; k < gt_gpu_field_count; k++) {
+            const struct gt_field *field = &gt_gpu_fields[k];
+            gt_json_key(&json, field->name);
+            if (field->kind == GT_FIELD_TEXT)
+                gt_json_text(&json, gt_field_text(field, &machine->gpu[i]));
+            else if (field->kind == GT_FIELD_INTEGER)
+                gt_json_bool(&json, gt_field_number(field, &machine->gpu[i]) != 0);
+            else
+                gt_json_double(&json, gt_field_number(field, &machine->gpu[i]));
+        }
         gt_json_object_end(&json);
     }
     gt_json_array_end(&json);
-}
-
-static void copy_text(char *to, size_t size, const struct gt_json_value *object, const char *key)
-{
-    const char *text = gt_json_text_of(gt_json_member(object, key));
-    snprintf(to, size, "%s", text ? text : "");
 }
 
 int gt_machine_gpus_read(struct gt_machine *machine, const char *text, const char *path, struct gt_error *error)
@@ -305,18 +294,20 @@ int gt_machine_gpus_read(struct gt_machine *machine, const char *text, const cha
     struct gt_json_value *list = gt_json_parse_text(text, 0, &problem);
     int status = gt_json_is_array(list) ? 0 : gt_error_set(error, EINVAL, "%s: gpus: not a JSON list of GPUs", path);
     for (size_t i = 0; !status && i < gt_json_count(list); i++) {
-        const struct gt_json_value *item = gt_json_item(list, i);
         struct gt_gpu *gpu = gt_machine_add_gpu(machine);
-        if (!gpu) {
+        if (!gpu)
             status = gt_error_system(error, ENOMEM, "%s", path);
-            break;
+        for (size_t k = 0; gpu && k < gt_gpu_field_count; k++) {
+            const struct gt_field *field = &gt_gpu_fields[k];
+            const struct gt_json_value *value = gt_json_member(gt_json_item(list, i), field->name);
+            const char *word = gt_json_text_of(value);
+            if (field->kind == GT_FIELD_TEXT)
+                gt_field_set_text(field, gpu, word ? word : "");
+            else if (field->kind == GT_FIELD_INTEGER)
+                gt_field_set_number(field, gpu, gt_json_is_true(value));
+            else if (gt_json_is_number(value))
+                gt_field_set_number(field, gpu, gt_json_number_of(value));
         }
-        copy_text(gpu->uuid, sizeof gpu->uuid, item, "uuid");
-        copy_text(gpu->name, sizeof gpu->name, item, "name");
-        copy_text(gpu->brand, sizeof gpu->brand, item, "brand");
-        const struct gt_json_value *memory = gt_json_member(item, "memory");
-        gpu->memory = gt_json_is_number(memory) ? gt_json_number_of(memory) : NAN;
-        gpu->selected = gt_json_is_true(gt_json_member(item, "selected"));
     }
     gt_json_free(list);
     return status;
@@ -325,9 +316,7 @@ int gt_machine_gpus_read(struct gt_machine *machine, const char *text, const cha
 void gt_recorded_release(struct gt_recorded *recorded)
 {
     free(recorded->machine.gpu);
-    free(recorded->outcome.provenance);
-    free(recorded->outcome.rank);
-    gt_process_records_release(&recorded->outcome.records);
+    gt_outcome_release(&recorded->outcome);
 }
 
 int gt_recording_version_check(double version, const char *path, struct gt_error *error)

@@ -30,6 +30,9 @@ extern const size_t gt_process_record_field_count;
 /* Clear it: nothing is known. */
 void gt_process_record_init(struct gt_process_record *record);
 
+/* Fields of a struct gt_gpu: columns of the table "gpu" in SQLite after its number, members of a JSON list in CSV. */
+extern const struct gt_field gt_gpu_fields[];
+extern const size_t gt_gpu_field_count;
 /* Fields of a struct gt_local_rank: the columns of the table "ranks" in SQLite, which is there when there are ranks below the tracker. */
 #define GT_RANKS_TABLE "ranks"
 extern const struct gt_field gt_local_rank_fields[];
@@ -54,7 +57,6 @@ struct gt_recorded {
     bool has_outcome;
 };
 
-void gt_outcome_init(struct gt_outcome *outcome);
 /* Add a GPU to the machine, behind the others. Returns NULL without memory. */
 struct gt_gpu *gt_machine_add_gpu(struct gt_machine *machine);
 /* Write and read the GPUs as a JSON list, for formats that have one table only. */

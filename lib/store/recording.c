@@ -120,12 +120,11 @@ const struct gt_process_records *gt_recording_process_records(const struct gt_re
 int64_t gt_recording_clock_set(const struct gt_machine *machine, int64_t epoch_ns)
 {
     struct gt_root root;
-    char boot[sizeof machine->node] = "";
+    char boot[sizeof machine->node];
     if (!*machine->node || !epoch_ns || gt_root_open(&root, NULL, NULL) < 0)
         return 0;
-    gt_root_read(&root, "proc/sys/kernel/random/boot_id", boot, sizeof boot);
+    gt_root_read_line(&root, boot, sizeof boot, "proc/sys/kernel/random/boot_id");
     gt_root_close(&root);
-    boot[strcspn(boot, "\n")] = '\0';
     if (strcmp(boot, machine->node) != 0)
         return 0;
     return gt_clock_real(&gt_clock_system) - gt_clock_monotonic(&gt_clock_system) - epoch_ns;

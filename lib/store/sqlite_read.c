@@ -29,6 +29,24 @@ static double number_of(sqlite3_stmt *statement, int column)
     return sqlite3_column_type(statement, column) == SQLITE_NULL ? NAN : sqlite3_column_double(statement, column);
 }
 
+static void set_field(const struct gt_field *field, void *object, sqlite3_stmt *statement, int column)
+{
+    if (field->kind == GT_FIELD_TEXT)
+        gt_field_set_text(field, object, text_of(statement, column));
+    else
+        gt_field_set_number(field, object, number_of(statement, column));
+}
+
+/* Columns that are not known are passed over. */
+static void take_fields(sqlite3_stmt *statement, const struct gt_field *fields, size_t count, void *object)
+{
+    for (int column = 0; column < sqlite3_column_count(statement); column++) {
+        int index = gt_field_find(fields, count, sqlite3_column_name(statement, column));
+        if (index >= 0)
+            set_field(&fields[index], object, statement, column);
+    }
+}
+
 static int read_machine_field(sqlite3_stmt *statement, int column, struct gt_machine *machine,
                               const struct gt_field *field, const char *path, struct gt_error *error)
 {
@@ -77,11 +95,7 @@ static int take_gpu(sqlite3_stmt *statement, struct gt_recorded *recorded)
     struct gt_gpu *gpu = gt_machine_add_gpu(&recorded->machine);
     if (!gpu)
         return -ENOMEM;
-    snprintf(gpu->uuid, sizeof gpu->uuid, "%s", text_of(statement, 0));
-    snprintf(gpu->name, sizeof gpu->name, "%s", text_of(statement, 1));
-    snprintf(gpu->brand, sizeof gpu->brand, "%s", text_of(statement, 2));
-    gpu->memory = number_of(statement, 3);
-    gpu->selected = sqlite3_column_int(statement, 4) != 0;
+    take_fields(statement, gt_gpu_fields, gt_gpu_field_count, gpu);
     return 0;
 }
 
@@ -91,11 +105,7 @@ static int take_outcome(sqlite3_stmt *statement, struct gt_recorded *recorded)
     if (index < 0)
         return 0;
     recorded->has_outcome = true;
-    const struct gt_field *field = &gt_outcome_fields[index];
-    if (field->kind == GT_FIELD_TEXT)
-        gt_field_set_text(field, &recorded->outcome, text_of(statement, 1));
-    else
-        gt_field_set_number(field, &recorded->outcome, number_of(statement, 1));
+    set_field(&gt_outcome_fields[index], &recorded->outcome, statement, 1);
     return 0;
 }
 
@@ -184,20 +194,6 @@ static int take_provenance(sqlite3_stmt *statement, struct gt_recorded *recorded
     return 0;
 }
 
-/* Columns that are not known are passed over. */
-static void take_fields(sqlite3_stmt *statement, const struct gt_field *fields, size_t count, void *object)
-{
-    for (int column = 0; column < sqlite3_column_count(statement); column++) {
-        int index = gt_field_find(fields, count, sqlite3_column_name(statement, column));
-        if (index < 0)
-            continue;
-        if (fields[index].kind == GT_FIELD_TEXT)
-            gt_field_set_text(&fields[index], object, text_of(statement, column));
-        else
-            gt_field_set_number(&fields[index], object, number_of(statement, column));
-    }
-}
-
 static int take_record(sqlite3_stmt *statement, struct gt_recorded *recorded)
 {
     struct gt_process_record record;
@@ -231,7 +227,7 @@ static int sqlite_read_fields(sqlite3 *database, const char *path, struct gt_rec
         const char *table, *sql;
         int (*take)(sqlite3_stmt *, struct gt_recorded *);
     } further[] = {
-        {"gpu", "SELECT uuid, name, brand, memory, selected FROM gpu ORDER BY device", take_gpu},
+        {"gpu", "SELECT * FROM gpu ORDER BY device", take_gpu},
         {"outcome", "SELECT key, value FROM outcome", take_outcome},
         {"final", "SELECT scope, metric, value FROM final", take_final},
         {"package", "SELECT package, key, value FROM package", take_package},

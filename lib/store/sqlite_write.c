@@ -148,15 +148,11 @@ static void insert_machine(struct sqlite_writer *writer, const struct gt_machine
     sqlite3_stmt *insert = prepare(writer, "INSERT", "static_data", gt_machine_field_count);
     insert_fields(writer, insert, gt_machine_fields, gt_machine_field_count, machine);
     sqlite3_finalize(insert);
-    insert = prepare(writer, "INSERT", "gpu", 6);
+    insert = prepare(writer, "INSERT", "gpu", 1 + gt_gpu_field_count);
     for (size_t i = 0; i < machine->gpu_length; i++) {
-        const struct gt_gpu *gpu = &machine->gpu[i];
         sqlite3_bind_int64(insert, 1, (sqlite3_int64)i);
-        gt_sqlite_bind_text(insert, 2, gpu->uuid);
-        gt_sqlite_bind_text(insert, 3, gpu->name);
-        gt_sqlite_bind_text(insert, 4, gpu->brand);
-        gt_sqlite_bind_number(insert, 5, gpu->memory, false);
-        sqlite3_bind_int(insert, 6, gpu->selected);
+        for (size_t k = 0; k < gt_gpu_field_count; k++)
+            bind_field(insert, (int)k + 2, &gt_gpu_fields[k], &machine->gpu[i]);
         step(writer, insert);
     }
     sqlite3_finalize(insert);

@@ -300,13 +300,7 @@ static double total(struct state *state, enum gt_metric_id metric, int64_t now_n
 
 static ssize_t read_text(const struct gt_root *root, const char *entry, const char *file, char *text, size_t size)
 {
-    char path[160];
-    snprintf(path, sizeof path, "%s/%.40s/%s", directory, entry, file);
-    ssize_t length = gt_root_read(root, path, text, size);
-    if (length < 0)
-        *text = '\0';
-    text[strcspn(text, "\n")] = '\0';
-    return length;
+    return gt_root_read_line(root, text, size, "%s/%.40s/%s", directory, entry, file);
 }
 
 static const struct kind *find_kind(const char *driver, const char *label)
@@ -537,12 +531,7 @@ struct battery {
 
 static bool read_word(const struct battery *state, const char *name, const char *file, char *text, size_t size)
 {
-    char path[128];
-    snprintf(path, sizeof path, "%s/%.31s/%s", battery_directory, name, file);
-    if (gt_root_read(state->root, path, text, size) <= 0)
-        return false;
-    text[strcspn(text, "\n")] = '\0';
-    return true;
+    return gt_root_read_line(state->root, text, size, "%s/%.31s/%s", battery_directory, name, file) > 0;
 }
 
 /* Some drivers give what flows out of the battery a negative sign. */

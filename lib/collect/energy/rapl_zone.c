@@ -46,16 +46,6 @@ static struct gt_rapl_zone *add_zone_of(struct gt_rapl_zones *zones, enum gt_rap
     return zone;
 }
 
-/* Reads the first line of a file. Returns 0 or a negative errno. */
-static int read_line(const struct gt_root *root, const char *path, char *text, size_t size)
-{
-    ssize_t length = gt_root_read(root, path, text, size);
-    if (length <= 0)
-        return length < 0 ? (int)length : -EIO;
-    text[strcspn(text, "\n")] = '\0';
-    return 0;
-}
-
 /* ---- Perf events ------------------------------------------------------------------------------------------------- */
 
 #define UNIT_FOLDER "sys/bus/event_source/devices/power"
@@ -81,9 +71,7 @@ static int open_event(const struct gt_root *root, unsigned long long type, unsig
 
 static bool read_event_file(const struct gt_root *root, const char *name, const char *suffix, char *text, size_t size)
 {
-    char path[128];
-    snprintf(path, sizeof path, UNIT_FOLDER "/events/%s%s", name, suffix);
-    return read_line(root, path, text, size) == 0;
+    return gt_root_read_line(root, text, size, UNIT_FOLDER "/events/%s%s", name, suffix) > 0;
 }
 
 /* AMD counts by socket, whatever its dies. */
@@ -167,11 +155,9 @@ static int read_event_count(const struct gt_rapl_zone *zone, uint64_t *ret)
 
 static const char directory[] = "sys/class/powercap";
 
-static int read_zone_file(const struct gt_root *root, const char *zone, const char *file, char *text, size_t size)
+static bool read_name(const struct gt_root *root, const char *zone, char *text, size_t size)
 {
-    char path[128];
-    snprintf(path, sizeof path, "%s/%.63s/%s", directory, zone, file);
-    return read_line(root, path, text, size);
+    return gt_root_read_line(root, text, size, "%s/%.63s/name", directory, zone) > 0;
 }
 
 /* "intel-rapl:0:2" in folder "intel-rapl:0" is named after both: every package has its own "dram". */
@@ -180,8 +166,7 @@ static int full_name(const struct gt_root *root, const char *entry, char *text, 
 {
     char own[24] = "", parent[32] = "", above[64];
     const char *first = strchr(entry, ':'), *last = strrchr(entry, ':');
-    int status = read_zone_file(root, entry, "name", own, sizeof own);
-    if (status < 0 || !first)
+    if (!read_name(root, entry, own, sizeof own) || !first)
         return -ENOENT;
     if (first == last) {
         *domain = !strcmp(own, "psys") ? GT_RAPL_PLATFORM : GT_RAPL_PACKAGE;
@@ -192,7 +177,7 @@ static int full_name(const struct gt_root *root, const char *entry, char *text, 
     for (*domain = 0; *domain < GT_RAPL_DOMAINS; ++*domain)
         if (names[*domain].part && !strcmp(own, names[*domain].part))
             break;
-    if (*domain == GT_RAPL_DOMAINS || read_zone_file(root, above, "name", parent, sizeof parent) < 0)
+    if (*domain == GT_RAPL_DOMAINS || !read_name(root, above, parent, sizeof parent))
         return -ENOENT;
     snprintf(text, size, "%s/%s", parent, own);
     return 0;

@@ -248,12 +248,7 @@ enum { SOURCES = sizeof sources / sizeof *sources };
 
 static ssize_t read_text(const struct drm *drm, const struct drm_card *card, const char *file, char *text, size_t size)
 {
-    char path[DRM_DIRECTORY + 64];
-    snprintf(path, sizeof path, "%s/%s", card->directory, file);
-    ssize_t length = gt_root_read(drm->root, path, text, size);
-    if (length >= 0)
-        text[strcspn(text, "\n")] = '\0';
-    return length;
+    return gt_root_read_line(drm->root, text, size, "%s/%s", card->directory, file);
 }
 
 static double read_source(const struct drm *drm, struct drm_card *card, int i)
@@ -307,18 +302,16 @@ static void find_line(const char *text, const char *key, char *value, size_t siz
 /* Finds the one of the whole card: i915 has others, "i915_gt0", for each of its tiles (i915_hwmon.c). */
 static void find_hwmon(const struct drm *drm, struct drm_card *card)
 {
-    char path[DRM_DIRECTORY + 16], file[DRM_HWMON + 16];
+    char path[DRM_DIRECTORY + 16];
     snprintf(path, sizeof path, "%s/device/hwmon", card->directory);
     DIR *directory = gt_root_list(drm->root, path);
     if (!directory)
         return;
     for (struct dirent *entry; (entry = readdir(directory));) {
-        char name[32] = "";
+        char name[32];
         if (strncmp(entry->d_name, "hwmon", 5) || strlen(entry->d_name) > 24)
             continue;
-        snprintf(file, sizeof file, "%s/%.24s/name", path, entry->d_name);
-        gt_root_read(drm->root, file, name, sizeof name);
-        name[strcspn(name, "\n")] = '\0';
+        gt_root_read_line(drm->root, name, sizeof name, "%s/%.24s/name", path, entry->d_name);
         if (!card->hwmon[0] || !strcmp(name, card->driver->name))
             snprintf(card->hwmon, sizeof card->hwmon, "%s/%.24s", path, entry->d_name);
     }
@@ -336,8 +329,8 @@ static bool is_of_package(const struct drm *drm, const struct drm_card *card)
     snprintf(path, sizeof path, "%s/in1_input", card->hwmon);
     if (gt_root_access(drm->root, path, F_OK) == 0)
         return true;
-    snprintf(path, sizeof path, "%s/power1_label", card->hwmon);
-    return gt_root_read(drm->root, path, text, sizeof text) > 0 && !strncmp(text, "slowPPT", 7);
+    return gt_root_read_line(drm->root, text, sizeof text, "%s/power1_label", card->hwmon) > 0 &&
+           !strncmp(text, "slowPPT", 7);
 }
 
 static void name_device(const struct drm *drm, const struct drm_card *card, int number, struct gt_device *device)

@@ -85,11 +85,10 @@ void gt_pci_name(char text[16], unsigned domain, unsigned bus, unsigned device, 
 
 bool gt_pci_is_asleep(const struct gt_root *root, const char *pci)
 {
-    char path[80], status[32];
-    if (!*pci)
-        return false;
-    snprintf(path, sizeof path, "sys/bus/pci/devices/%.15s/power/runtime_status", pci);
-    return gt_root_read(root, path, status, sizeof status) > 0 && !strncmp(status, "suspend", strlen("suspend"));
+    char status[32] = "";
+    if (*pci)
+        gt_root_read_line(root, status, sizeof status, "sys/bus/pci/devices/%.15s/power/runtime_status", pci);
+    return !strncmp(status, "suspend", strlen("suspend"));
 }
 
 bool gt_pci_known(const struct gt_snapshot *snapshot, const char *pci)

@@ -656,11 +656,7 @@ enum { MOST_DEVICES = 256, MOST_SENSORS = 256 }; /* of a device */
 
 static ssize_t read_sensor_text(const struct gt_root *root, int device, const char *file, char *text, size_t size)
 {
-    char path[96];
-    snprintf(path, sizeof path, "%s/hwmon%d/%s", directory, device, file);
-    ssize_t length = gt_root_read(root, path, text, size);
-    text[length > 0 ? strcspn(text, "\n") : 0] = 0;
-    return length;
+    return gt_root_read_line(root, text, size, "%s/hwmon%d/%s", directory, device, file);
 }
 
 static double read_degrees(const struct gt_root *root, int device, int sensor, const char *what)

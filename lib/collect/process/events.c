@@ -358,10 +358,8 @@ static int subscribe_to_records(struct records *records, struct gt_availability 
 
 static void read_cpus(struct records *records, const struct gt_root *root)
 {
-    ssize_t length = gt_root_read(root, "sys/devices/system/cpu/possible", records->cpus, sizeof records->cpus);
-    if (length <= 0)
+    if (gt_root_read_line(root, records->cpus, sizeof records->cpus, "sys/devices/system/cpu/possible") <= 0)
         snprintf(records->cpus, sizeof records->cpus, "0-%u", (unsigned)sysconf(_SC_NPROCESSORS_CONF) - 1);
-    records->cpus[strcspn(records->cpus, "\n")] = '\0';
 }
 
 static int records_open(struct records *records, const struct gt_root *root, struct gt_availability *availability,
