@@ -26,6 +26,15 @@
     static void name(__attribute__((unused)) void **state)
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 
+/* The same with what the setup leaves in *state as a parameter: TEST_OF(struct thing *thing, name, before, after). */
+#define TEST_OF(fixture, name, before, after) \
+    static void of_##name(fixture);           \
+    TEST_WITH(name, before, after)            \
+    {                                         \
+        of_##name(*state);                    \
+    }                                         \
+    static void of_##name(__attribute__((unused)) fixture)
+
 /* Says once what comes before and after all tests of a program. */
 #define ALL_TESTS(before, after)                                  \
     __attribute__((constructor)) static void test_add_group(void) \
