@@ -35,12 +35,13 @@
     }                                         \
     static void of_##name(__attribute__((unused)) fixture)
 
-/* Says once what comes before and after all tests of a program. */
+/* Says once what comes before and after all tests of a program: ALL_TESTS(before, after); */
 #define ALL_TESTS(before, after)                                  \
     __attribute__((constructor)) static void test_add_group(void) \
     {                                                             \
         test_group(before, after);                                \
-    }
+    }                                                             \
+    void test_group(CMFixtureFunction, CMFixtureFunction)
 
 void test_add(const char *name, CMUnitTestFunction function, CMFixtureFunction before, CMFixtureFunction after);
 void test_group(CMFixtureFunction before, CMFixtureFunction after);

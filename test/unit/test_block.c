@@ -251,4 +251,4 @@ TEST(test_chosen_file)
     assert_string_equal(row[0].name, "here");
 }
 
-ALL_TESTS(folder_make, folder_remove)
+ALL_TESTS(folder_make, folder_remove);

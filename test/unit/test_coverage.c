@@ -38,83 +38,82 @@ static void expect(double now, double missing, const char *gap)
 #define STILL "its counter stood still"
 
 /* Readings, and what is known after those that have a text: for how long the counter has not counted, and when. */
+static const struct {
+    const char *name;
+    double refresh;
+    struct reading {
+        double at, joules, doubt, missing;
+        const char *gap;
+    } reading[12];
+} coverage_cases[] = {
+    {"moves", 0.001, {{0.5, 25, 0, 0, ""}, {1, 50, 0, 0, ""}, {2, 100, 0, 0, ""}}},
+    {"fails once, which the next reading makes up for",
+     0.001,
+     {{1, 10, 0, 0, ""}, {2, NAN, 0, 1, "from 1 s on: " UNREAD}, {3, 30, 0, 0, ""}}},
+    {"is read late", 0.001, {{4, 0, 0, 4, "from 0 s to 4 s: " UNREAD}, {10, 90, 0, 4, "from 0 s to 4 s: " UNREAD}}},
+    /* its driver was opened late: the joules before the first reading are not among those counted */
+    {"begins late", 0.1, {{1.5, 0, 0, 0, NULL}, {2, 10, 0, 1.5, "from 0 s to 1.5 s: " UNREAD}}},
+    {"cannot be read any more",
+     0.001,
+     {{1, 10, 0, 0, ""}, {2, NAN, 0, 1, NULL}, {10, NAN, 0, 9, "from 1 s on: " UNREAD}}},
+    {"could not be read at the start",
+     0.001,
+     {{1, NAN, 0, 0, NULL}, {4, NAN, 0, 0, NULL}, {5, 0, 0, 0, NULL}, {6, 10, 0, 5, "from 0 s to 5 s: " UNREAD}}},
+    {"stands still: what it has more may be of all that time",
+     0.001,
+     {{0.9, 9, 0, 0, ""},
+      {1, 10, 0, 0, ""},
+      {1.1, 10, 0, 0, NULL},
+      {1.2, 10, 0, 0, NULL},
+      {1.3, 10, 0, 0, NULL},
+      {1.4, 10, 0, 0, ""},
+      {1.5, 10, 0, 0, NULL},
+      {2, 10, 0, 0, NULL},
+      {3, 10, 0, 2, "from 1 s on: " STILL},
+      {3.1, 11, 0, 2.1, "from 1 s to 3.1 s: " STILL},
+      {3.2, 12, 0, 2.1, "from 1 s to 3.1 s: " STILL}}},
+    {"is slow, and may stand still for longer", 0.1, {{1, 10, 0, 0, NULL}, {1.5, 10, 0, 0, NULL}, {2.5, 10, 0, 0, ""}}},
+    {"was set back",
+     0.001,
+     {{1, 10, 0, 0, ""}, {2, 12, INFINITY, 0, NULL}, {3, 22, 0, 1, "from 1 s to 2 s: its counter was set back"}}},
+    /* as a relay that was started again */
+    {"goes on from the figure that was reached before",
+     0.1,
+     {{1, 10, 0, 0, NULL},
+      {1.5, NAN, 0, 0, NULL},
+      {2, NAN, 0, 0, NULL},
+      {2.4, 10, INFINITY, 0, NULL},
+      {2.5, 15, 0, 0, NULL},
+      {3, 40, 0, 1.4, "from 1 s to 2.4 s: " UNREAD}}},
+    {"is one of several that stands still",
+     0.001,
+     {{1, 10, 0, 0, ""},
+      {2, 12, -INFINITY, 0, NULL},
+      {3, 14, -INFINITY, 0, NULL},
+      {4, 20, 0, 2, "from 1 s to 3 s: one of its counters stood still"}}},
+    {"is away several times",
+     0.001,
+     {{1, 10, 0, 0, ""},
+      {2, 12, INFINITY, 0, NULL},
+      {3, 20, 0, 0, NULL},
+      {4.5, 22, INFINITY, 0, NULL},
+      {5, 30, 0, 2.5, "in 2 stretches from 1 s to 4.5 s: its counter was set back"},
+      {6, NAN, 0, 0, NULL},
+      {7, NAN, 0, 4.5, "in 3 stretches from 1 s on: its counter was set back"}}},
+    {"may have gone round", 0.001, {{600, 1000, 262144, 0, ""}}},
+};
+
 TEST(time_that_a_counter_has_not_counted_is_known)
 {
-    static const struct {
-        const char *name;
-        double refresh;
-        struct reading {
-            double at, joules, doubt, missing;
-            const char *gap;
-        } reading[12];
-    } cases[] = {
-        {"moves", 0.001, {{0.5, 25, 0, 0, ""}, {1, 50, 0, 0, ""}, {2, 100, 0, 0, ""}}},
-        {"fails once, which the next reading makes up for",
-         0.001,
-         {{1, 10, 0, 0, ""}, {2, NAN, 0, 1, "from 1 s on: " UNREAD}, {3, 30, 0, 0, ""}}},
-        {"is read late", 0.001, {{4, 0, 0, 4, "from 0 s to 4 s: " UNREAD}, {10, 90, 0, 4, "from 0 s to 4 s: " UNREAD}}},
-        /* its driver was opened late: the joules before the first reading are not among those counted */
-        {"begins late", 0.1, {{1.5, 0, 0, 0, NULL}, {2, 10, 0, 1.5, "from 0 s to 1.5 s: " UNREAD}}},
-        {"cannot be read any more",
-         0.001,
-         {{1, 10, 0, 0, ""}, {2, NAN, 0, 1, NULL}, {10, NAN, 0, 9, "from 1 s on: " UNREAD}}},
-        {"could not be read at the start",
-         0.001,
-         {{1, NAN, 0, 0, NULL}, {4, NAN, 0, 0, NULL}, {5, 0, 0, 0, NULL}, {6, 10, 0, 5, "from 0 s to 5 s: " UNREAD}}},
-        {"stands still: what it has more may be of all that time",
-         0.001,
-         {{0.9, 9, 0, 0, ""},
-          {1, 10, 0, 0, ""},
-          {1.1, 10, 0, 0, NULL},
-          {1.2, 10, 0, 0, NULL},
-          {1.3, 10, 0, 0, NULL},
-          {1.4, 10, 0, 0, ""},
-          {1.5, 10, 0, 0, NULL},
-          {2, 10, 0, 0, NULL},
-          {3, 10, 0, 2, "from 1 s on: " STILL},
-          {3.1, 11, 0, 2.1, "from 1 s to 3.1 s: " STILL},
-          {3.2, 12, 0, 2.1, "from 1 s to 3.1 s: " STILL}}},
-        {"is slow, and may stand still for longer",
-         0.1,
-         {{1, 10, 0, 0, NULL}, {1.5, 10, 0, 0, NULL}, {2.5, 10, 0, 0, ""}}},
-        {"was set back",
-         0.001,
-         {{1, 10, 0, 0, ""}, {2, 12, INFINITY, 0, NULL}, {3, 22, 0, 1, "from 1 s to 2 s: its counter was set back"}}},
-        /* as a relay that was started again */
-        {"goes on from the figure that was reached before",
-         0.1,
-         {{1, 10, 0, 0, NULL},
-          {1.5, NAN, 0, 0, NULL},
-          {2, NAN, 0, 0, NULL},
-          {2.4, 10, INFINITY, 0, NULL},
-          {2.5, 15, 0, 0, NULL},
-          {3, 40, 0, 1.4, "from 1 s to 2.4 s: " UNREAD}}},
-        {"is one of several that stands still",
-         0.001,
-         {{1, 10, 0, 0, ""},
-          {2, 12, -INFINITY, 0, NULL},
-          {3, 14, -INFINITY, 0, NULL},
-          {4, 20, 0, 2, "from 1 s to 3 s: one of its counters stood still"}}},
-        {"is away several times",
-         0.001,
-         {{1, 10, 0, 0, ""},
-          {2, 12, INFINITY, 0, NULL},
-          {3, 20, 0, 0, NULL},
-          {4.5, 22, INFINITY, 0, NULL},
-          {5, 30, 0, 2.5, "in 2 stretches from 1 s to 4.5 s: its counter was set back"},
-          {6, NAN, 0, 0, NULL},
-          {7, NAN, 0, 4.5, "in 3 stretches from 1 s on: its counter was set back"}}},
-        {"may have gone round", 0.001, {{600, 1000, 262144, 0, ""}}},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        gt_coverage_init(&coverage, START, cases[i].refresh);
-        print_message("a counter that %s\n", cases[i].name);
-        for (const struct reading *one = cases[i].reading; one->at > 0; one++) {
+    for (size_t i = 0; i < sizeof coverage_cases / sizeof *coverage_cases; i++) {
+        gt_coverage_init(&coverage, START, coverage_cases[i].refresh);
+        print_message("a counter that %s\n", coverage_cases[i].name);
+        for (const struct reading *one = coverage_cases[i].reading; one->at > 0; one++) {
             gt_coverage_add(&coverage, at(one->at), one->joules, one->doubt, false);
             if (one->gap)
                 expect(one->at, one->missing, one->gap);
         }
-        assert_close(coverage.doubt, i == sizeof cases / sizeof *cases - 1 ? 262144 : 0, 1e-9);
+        assert_close(coverage.doubt, i == sizeof coverage_cases / sizeof *coverage_cases - 1 ? 262144 : 0, 1e-9);
     }
 }
 

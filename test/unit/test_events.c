@@ -383,4 +383,4 @@ static int close_root(void **state)
     return 0;
 }
 
-ALL_TESTS(open_root, close_root)
+ALL_TESTS(open_root, close_root);

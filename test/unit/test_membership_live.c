@@ -286,4 +286,4 @@ static int close_machine(void **state)
     return munmap(truth, sizeof *truth);
 }
 
-ALL_TESTS(open_machine, close_machine)
+ALL_TESTS(open_machine, close_machine);

@@ -99,7 +99,7 @@ TEST(processes_of_every_list_are_those_of_the_job)
 {
     for (size_t i = 0; i < sizeof list_cases / sizeof *list_cases; i++) {
         const struct list_case *one = &list_cases[i];
-        void *opened;
+        void *opened = NULL;
         (one->is_in_container ? setup : setup_on_host)(&opened);
         if (one->status_200)
             gpu_machine_file(&machine, "proc/200/status", "%s", one->status_200);

@@ -40,126 +40,127 @@ static unsigned long long microjoules(double joules)
 }
 
 /* Counters in joules before and after one reading, and what is told of the machine: what no case names is missing. */
+static const struct {
+    const char *name;
+    struct {
+        const char *entry, *name;
+        double before, after;
+    } zone[6];
+    double cpu, dram, core, uncore, platform;
+} layouts[] = {
+    {"two sockets",
+     {{"intel-rapl:0", "package-0", 1, 31},
+      {"intel-rapl:0:0", "core", 0.5, 29.5},
+      {"intel-rapl:0:1", "uncore", 0.1, 0.9},
+      {"intel-rapl:0:2", "dram", 0.2, 4.2},
+      {"intel-rapl:1", "package-1", 9, 29},
+      {"intel-rapl:1:0", "dram", 0.8, 2.8}},
+     30 + 20,
+     4 + 2,
+     29,
+     0.8,
+     NAN},
+    {"AMD", {{"intel-rapl:0", "package-0", 0, 65}, {"intel-rapl:0:0", "core", 0, 40}}, 65, NAN, 40, NAN, NAN},
+    {"a platform and a package in it",
+     {{"intel-rapl:0", "package-0", 0, 10}, {"intel-rapl:1", "psys", 0, 25}},
+     10,
+     NAN,
+     NAN,
+     NAN,
+     25},
+    {"a platform that each package shows",
+     {{"intel-rapl:0", "package-0", 0, 10},
+      {"intel-rapl:1", "psys", 0, 45},
+      {"intel-rapl:2", "package-1", 0, 20},
+      {"intel-rapl:3", "psys-1", 0, 45}},
+     30,
+     NAN,
+     NAN,
+     NAN,
+     45},
+    {"a copy in MMIO",
+     {{"intel-rapl:0", "package-0", 7, 17}, {"intel-rapl-mmio:0", "package-0", 3, 13.5}},
+     10,
+     NAN,
+     NAN,
+     NAN,
+     NAN},
+    {"MMIO alone", {{"intel-rapl-mmio:0", "package-0", 3, 13.5}}, 10.5, NAN, NAN, NAN, NAN},
+    {"mirrored dies", /* another socket is no mirror */
+     {{"intel-rapl:0", "package-0-die-0", 5000, 5040},
+      {"intel-rapl:1", "package-0-die-1", 5000.0001, 5040.0002},
+      {"intel-rapl:2", "package-1-die-0", 5000.00005, 5015.00005}},
+     40 + 15,
+     NAN,
+     NAN,
+     NAN,
+     NAN},
+    {"dies that part",
+     {{"intel-rapl:0", "package-0-die-0", 5000, 5040},
+      {"intel-rapl:1", "package-0-die-1", 5000.0001, 5030.0001},
+      {"intel-rapl:2", "package-0-die-2", 99, 119}},
+     40 + 30 + 20,
+     NAN,
+     NAN,
+     NAN,
+     NAN},
+};
+
 TEST(counters_of_every_layout_are_added_up)
 {
-    static const struct {
-        const char *name;
-        struct {
-            const char *entry, *name;
-            double before, after;
-        } zone[6];
-        double cpu, dram, core, uncore, platform;
-    } cases[] = {
-        {"two sockets",
-         {{"intel-rapl:0", "package-0", 1, 31},
-          {"intel-rapl:0:0", "core", 0.5, 29.5},
-          {"intel-rapl:0:1", "uncore", 0.1, 0.9},
-          {"intel-rapl:0:2", "dram", 0.2, 4.2},
-          {"intel-rapl:1", "package-1", 9, 29},
-          {"intel-rapl:1:0", "dram", 0.8, 2.8}},
-         30 + 20,
-         4 + 2,
-         29,
-         0.8,
-         NAN},
-        {"AMD", {{"intel-rapl:0", "package-0", 0, 65}, {"intel-rapl:0:0", "core", 0, 40}}, 65, NAN, 40, NAN, NAN},
-        {"a platform and a package in it",
-         {{"intel-rapl:0", "package-0", 0, 10}, {"intel-rapl:1", "psys", 0, 25}},
-         10,
-         NAN,
-         NAN,
-         NAN,
-         25},
-        {"a platform that each package shows",
-         {{"intel-rapl:0", "package-0", 0, 10},
-          {"intel-rapl:1", "psys", 0, 45},
-          {"intel-rapl:2", "package-1", 0, 20},
-          {"intel-rapl:3", "psys-1", 0, 45}},
-         30,
-         NAN,
-         NAN,
-         NAN,
-         45},
-        {"a copy in MMIO",
-         {{"intel-rapl:0", "package-0", 7, 17}, {"intel-rapl-mmio:0", "package-0", 3, 13.5}},
-         10,
-         NAN,
-         NAN,
-         NAN,
-         NAN},
-        {"MMIO alone", {{"intel-rapl-mmio:0", "package-0", 3, 13.5}}, 10.5, NAN, NAN, NAN, NAN},
-        {"mirrored dies", /* another socket is no mirror */
-         {{"intel-rapl:0", "package-0-die-0", 5000, 5040},
-          {"intel-rapl:1", "package-0-die-1", 5000.0001, 5040.0002},
-          {"intel-rapl:2", "package-1-die-0", 5000.00005, 5015.00005}},
-         40 + 15,
-         NAN,
-         NAN,
-         NAN,
-         NAN},
-        {"dies that part",
-         {{"intel-rapl:0", "package-0-die-0", 5000, 5040},
-          {"intel-rapl:1", "package-0-die-1", 5000.0001, 5030.0001},
-          {"intel-rapl:2", "package-0-die-2", 99, 119}},
-         40 + 30 + 20,
-         NAN,
-         NAN,
-         NAN,
-         NAN},
-    };
     static const enum gt_metric_id metric[] = {GT_CPU_ENERGY, GT_DRAM_ENERGY, GT_CORE_ENERGY, GT_UNCORE_ENERGY,
                                                GT_PLATFORM_ENERGY};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         struct gpu_machine machine;
-        const double expected[] = {cases[i].cpu, cases[i].dram, cases[i].core, cases[i].uncore, cases[i].platform};
+        const double expected[] = {layouts[i].cpu, layouts[i].dram, layouts[i].core, layouts[i].uncore,
+                                   layouts[i].platform};
         gpu_machine_begin(&machine);
-        for (int k = 0; k < 6 && cases[i].zone[k].entry; k++)
-            zone(&machine, cases[i].zone[k].entry, cases[i].zone[k].name, microjoules(cases[i].zone[k].before));
+        for (int k = 0; k < 6 && layouts[i].zone[k].entry; k++)
+            zone(&machine, layouts[i].zone[k].entry, layouts[i].zone[k].name, microjoules(layouts[i].zone[k].before));
         assert_int_equal(gpu_machine_open(&machine, &gt_collector_rapl), GT_READY);
         assert_string_equal(machine.availability.source, "RAPL by powercap");
-        for (int k = 0; k < 6 && cases[i].zone[k].entry; k++)
-            set(&machine, cases[i].zone[k].entry, microjoules(cases[i].zone[k].after));
+        for (int k = 0; k < 6 && layouts[i].zone[k].entry; k++)
+            set(&machine, layouts[i].zone[k].entry, microjoules(layouts[i].zone[k].after));
         gpu_machine_system(&machine, 1, GT_CPU_ENERGY);
         for (int k = 0; k < 5; k++)
             if (!is_close(machine.snapshot.system[metric[k]], expected[k], 1e-3))
-                fail_msg("%s: metric %d is %g", cases[i].name, k, machine.snapshot.system[metric[k]]);
+                fail_msg("%s: metric %d is %g", layouts[i].name, k, machine.snapshot.system[metric[k]]);
         gpu_machine_end(&machine);
     }
 }
 
 /* One counter in joules, read each second: what it has added since the start, and whether something is lost. */
+static const struct {
+    const char *name;
+    double start;
+    struct {
+        double shown, joules;
+        bool is_in_doubt;
+    } step[6];
+} drops[] = {
+    {"set back", 900, {{910, 10, false}, {3, 10, true}, {13, 20, false}, {13, 20, false}}},
+    {"set back: 172 kJ in a second cannot be", 90000, {{90050, 50, false}, {3, 50, true}, {63, 110, false}}},
+    /* to what it was set back nobody knows: what it shows was drawn at any time */
+    {"set to half", 1000, {{1050, 50, false}, {550, 50, true}, {520, 50, true}, {570, 100, false}}},
+    {"a jump that no power explains", 50, {{60, 10, false}, {200000, 10, true}, {80000, 10, true}, {80020, 30, false}}},
+    {"the only one, which the figure itself shows to stand still",
+     1,
+     {{2, 1, false}, {2, 1, false}, {2, 1, false}, {2, 1, false}, {2, 1, false}, {2, 1, false}}},
+};
+
 TEST(what_a_counter_cannot_have_counted_is_no_energy)
 {
-    static const struct {
-        const char *name;
-        double start;
-        struct {
-            double shown, joules;
-            bool is_in_doubt;
-        } step[6];
-    } cases[] = {
-        {"set back", 900, {{910, 10, false}, {3, 10, true}, {13, 20, false}, {13, 20, false}}},
-        {"set back: 172 kJ in a second cannot be", 90000, {{90050, 50, false}, {3, 50, true}, {63, 110, false}}},
-        /* to what it was set back nobody knows: what it shows was drawn at any time */
-        {"set to half", 1000, {{1050, 50, false}, {550, 50, true}, {520, 50, true}, {570, 100, false}}},
-        {"a jump that no power explains",
-         50,
-         {{60, 10, false}, {200000, 10, true}, {80000, 10, true}, {80020, 30, false}}},
-        {"the only one, which the figure itself shows to stand still",
-         1,
-         {{2, 1, false}, {2, 1, false}, {2, 1, false}, {2, 1, false}, {2, 1, false}, {2, 1, false}}},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof drops / sizeof *drops; i++) {
         struct gpu_machine machine;
         gpu_machine_begin(&machine);
-        zone(&machine, "intel-rapl:0", "package-0", microjoules(cases[i].start));
+        zone(&machine, "intel-rapl:0", "package-0", microjoules(drops[i].start));
         assert_int_equal(gpu_machine_open(&machine, &gt_collector_rapl), GT_READY);
-        for (int k = 0; k < 6 && cases[i].step[k].shown != 0; k++) {
-            set(&machine, "intel-rapl:0", microjoules(cases[i].step[k].shown));
+        for (int k = 0; k < 6 && drops[i].step[k].shown != 0; k++) {
+            set(&machine, "intel-rapl:0", microjoules(drops[i].step[k].shown));
             double joules = gpu_machine_system(&machine, 1, GT_CPU_ENERGY);
-            double doubt = cases[i].step[k].is_in_doubt ? INFINITY : 0;
-            if (!is_close(joules, cases[i].step[k].joules, 1e-9) || !is_close(doubt_of(&machine), doubt, 0))
-                fail_msg("%s: step %d has %g J, in doubt %g", cases[i].name, k, joules, doubt_of(&machine));
+            double doubt = drops[i].step[k].is_in_doubt ? INFINITY : 0;
+            if (!is_close(joules, drops[i].step[k].joules, 1e-9) || !is_close(doubt_of(&machine), doubt, 0))
+                fail_msg("%s: step %d has %g J, in doubt %g", drops[i].name, k, joules, doubt_of(&machine));
         }
         gpu_machine_end(&machine);
     }
