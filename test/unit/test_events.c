@@ -1,6 +1,5 @@
 /* Against the running kernel: forks and exits counted exactly, and what ended tasks had used. */
 #include <poll.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

@@ -1,4 +1,3 @@
-#include <sys/stat.h>
 
 #include "collect/energy/rapl.h"
 #include "support/gpu_machine.h"
