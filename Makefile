@@ -228,7 +228,7 @@ build/sanitize/python/built: $(PYTHON_SOURCES) setup.py
 # Which part of the lines the tests reach, by folder.
 coverage: ready-for-tests
 	@$(MAKE) -s BUILD=build/coverage CFLAGS="-O0 -g --coverage" LDFLAGS=--coverage FRAME= all unit test-programs
-	$(Q)GPU_TRACKER_OBJECTS=build/coverage CFLAGS="-O0 --coverage" $(PYTHON) setup.py -q build --build-base build/coverage/python \
+	$(Q)GPU_TRACKER_OBJECTS=build/coverage CC="gcc --coverage" CFLAGS=-O0 $(PYTHON) setup.py -q build --build-base build/coverage/python \
 	    --build-lib build/coverage/python/lib --build-scripts build/coverage/python/lib/bin
 	@$(PYTHON) tools/coverage build/coverage
 

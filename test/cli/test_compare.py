@@ -48,12 +48,6 @@ def test_text_and_warnings_are_the_originals(cli, sessions):
     assert done.stderr == warnings
 
 
-def test_tracking_files_are_analysed(cli, sessions):
-    shutil.copy(sessions / "blocks-A.csv", sessions / "tracking-A.blocks.csv")
-    direct = compare(cli, "-m", "A=tracking-A.csv", "-m", "B=tracking-A.csv")
-    assert direct["code_block_compute_time"]["load data"]["A"] == pytest.approx(0.83, abs=1e-6)
-
-
 def test_configuration_file(cli, sessions):
     config = {"file_path_map": {"A": "A.json", "B": "missing"}, "statistic": "max"}
     (sessions / "config.json").write_text(json.dumps(config))
@@ -221,74 +215,10 @@ def test_sessions_in_other_units_are_compared_in_those_of_the_first(cli, session
     assert all(row["difference"] == pytest.approx(0, abs=1e-9) for row in differences), differences
 
 
-def test_markdown(cli, sessions):
-    done = cli("sub-track", "compare", "-m", "A=A.json", "-m", "B=B.json", "-f", "markdown", "--fail-if", "memory>1kB")
-    assert done.returncode == 3
-    verdict, rest = done.stdout.split("<details>\n<summary>All figures</summary>\n")
-    lines = verdict.splitlines()
-    assert lines[0].startswith("**B against A**: ") and lines[0].endswith("; fails 1 rule"), lines[0]
-    assert any(line.startswith("- breaks the rule memory>1kB: ") for line in lines) and "## Summary" in lines and "## Rules" in lines
-    assert "## Overall Differences" in rest and rest.endswith("</details>\n")
-    assert any(line.startswith("|") and "difference" in line for line in rest.splitlines())
-
-
 def summary_of(text):
     """Of the text format: (block, measurement) and the cells behind."""
     lines = [re.split(r"\s{2,}|(?<=[\d.])\s+(?=-?[\d.])", line.strip()) for line in text[text.index("Summary:"):].splitlines()[2:]]
     return {(line[0], line[1]): line[2:] for line in lines if len(line) > 3}
-
-
-def test_text_ends_with_a_summary(cli, sessions):
-    words = ["sub-track", "compare", "-m", "A=A.json", "-m", "B=B.json"]
-    done = cli(*words)
-    assert done.stdout.count("Summary:") == 1
-    rows = summary_of(done.stdout)
-    for label, rest in (("whole job", ["overall"]), ("load data", ["code_block_results", "load data", "resource_usage"])):
-        values = []
-        for name in "A", "B":
-            node = json.loads((sessions / f"{name}.json").read_text())
-            for key in rest:
-                node = {block["name"]: block for block in node}[key] if isinstance(node, list) else node[key]
-            values.append(node["combined_ram"]["max"])
-        expected = [*values, (values[1] - values[0]) / values[0] * 100]
-        cells = rows[label, "Max RAM (megabytes)"]
-        assert [float(cell) for cell in cells[:3]] == pytest.approx(expected, rel=6e-4)
-        assert cells[3:] == ["too few runs"]
-    assert any("GPU" in measurement for _, measurement in rows)
-    page = cli(*words, "-f", "html").stdout
-    assert page.index("<h2>Summary</h2>") < page.index("Overall Differences")
-    assert "summary" not in compare(cli, *words[2:])
-
-
-def test_summary_leaves_out_what_is_nothing_everywhere(cli, sessions):
-    results = json.loads((sessions / "A.json").read_text())
-    for usage in [results["overall"], *(block["resource_usage"] for block in results["code_block_results"])]:
-        for name in usage:
-            if "gpu" in name:
-                usage[name] = dict.fromkeys(usage[name], 0.0)
-    (sessions / "A.json").write_text(json.dumps(results))
-    rows = summary_of(cli("sub-track", "compare", "-m", "A=A.json", "-m", "again=A.json").stdout)
-    assert rows and not any("GPU" in measurement for _, measurement in rows)
-
-
-def test_pages_have_differences_in_place_of_the_originals_rows(cli, sessions):
-    words = ["sub-track", "compare", "-m", "A=A.json", "-m", "B=B.json"]
-    page, text = (cli(*words, "-f", name).stdout for name in ("markdown", "text"))
-    assert "## Code Block Differences" in page and "Overall Resource Usage" not in page
-    assert "Code Block Differences" not in text and "Overall Resource Usage" in text
-    alone = cli("sub-track", "compare", "-m", "A=A.json", "-f", "markdown").stdout
-    assert "## Overall Resource Usage" in alone
-
-
-def test_text_has_our_own_columns_in_the_differences_alone(cli, sessions):
-    results = json.loads((sessions / "A.json").read_text())
-    for usage in [results["overall"], *(block["resource_usage"] for block in results["code_block_results"])]:
-        usage["combined_swap"] = dict.fromkeys(usage["main_ram"], 7.0)
-    (sessions / "A.json").write_text(json.dumps(results))
-    words = ["-m", "A=A.json", "-m", "again=A.json"]
-    text = cli("sub-track", "compare", *words).stdout
-    assert "Combined Swap:" not in text and "combined_swap" in text
-    assert compare(cli, *words)["overall_resource_usage"]["combined_swap"] == {"A": 7.0, "again": 7.0}
 
 
 def record(cli, name, megabytes):
@@ -353,12 +283,6 @@ def test_a_file_whose_name_has_an_equals_sign_is_an_operand(cli, sessions):
     shutil.copy(sessions / "A.json", sessions / "lr=1.json")
     done = cli("compare", "lr=1.json", "B.json", "-f", "json")
     assert done.returncode == 0 and "lr_1" in done.stdout, done.stderr
-
-
-def test_what_is_compared_is_named(cli, sessions):
-    done = cli("compare", "A.json", "missing.json")
-    assert done.returncode == 2 and "missing.json" in done.stderr and done.stderr.count("\n") == 1
-    assert cli("compare", "A.json", "B.json", "--fail-if", "duration>1ms").returncode == 3
 
 
 def test_runs_beside_other_programs_are_named(cli, tmp_path):

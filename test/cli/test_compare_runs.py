@@ -83,18 +83,6 @@ def test_a_slower_program_is_found(cli, sessions):
     assert found >= 9
 
 
-def test_the_summary_has_verdict_and_interval(cli, sessions):
-    words = ["sub-track", "compare", *sessions(same=[results(duration=1 + i / 100) for i in range(4)],
-                                               slow=[results(duration=2 + i / 100) for i in range(4)])]
-    text = cli(*words).stdout
-    change, low, high, verdict = summary_of(text)["whole job", "Time (seconds)"][2:]
-    assert float(low) < float(change) < float(high) and verdict == "yes"
-    assert summary_of(text)["whole job", "CPU time (seconds)"][2:] == ["0.0", "0.0", "0.0", "no"]
-    assert "Certain" not in text
-    page = cli(*words, "-f", "markdown").stdout
-    assert "Significant" in page and "Low (%)" in page
-
-
 @pytest.mark.parametrize("runs", [(1, 1), (2, 2), (3, 3), (3, 9)])
 def test_few_runs_have_an_interval_and_no_verdict(cli, sessions, runs):
     words = sessions(a=[results(duration=1 + i / 100) for i in range(runs[0])],
@@ -151,18 +139,6 @@ def test_json_has_bytes_where_its_neighbours_are_bytes(cli, sessions):
     assert {row["unit"] for row in rows.values()} == {"seconds", "percent", "bytes"}
     assert rows[None, "combined_ram_peak"]["value"] == pytest.approx(200e6)
     assert rows["fit", "combined_ram.max"]["value"] == pytest.approx(100e6)
-
-
-def test_people_see_the_unit_that_they_chose(cli, sessions):
-    words = ["sub-track", "compare", *sessions(a=[results(ram=0.1447)], b=[results(ram=0.2)])]
-    text = cli(*words).stdout
-    [line] = [line.split() for line in text.splitlines() if line.strip().startswith("combined_ram_peak (gigabytes)")]
-    assert [float(cell) for cell in line[3:6]] == pytest.approx([0.1447, 0.2, 0.0553])
-    assert re.search(r"whole job +Peak RAM \(gigabytes\) +0\.1447 +0\.2 +38\.22", text)
-    [line] = [line.split() for line in text.splitlines() if line.strip().startswith("combined_rss (gigabytes)")]
-    assert [float(cell) for cell in line[3:6]] == pytest.approx([0.1447, 0.2, 0.0553])
-    alone = cli("sub-track", "compare", *words[2:4]).stdout
-    assert re.search(r"Combined Rss \(Gigabytes\):\s+a\s+0\.1447\n", alone)
 
 
 def test_results_of_an_earlier_version(cli, sessions):
@@ -264,15 +240,6 @@ def test_the_cpu_time_of_short_runs(cli, truth):
     assert cli(*words, "cpu_time>1min").returncode == 0 and cli(*words, "cpu>9cores").returncode == 0
     done = cli(*words, "cpu_time>1ms")
     assert done.returncode == 3 and re.search(r"\S+ m?s is above 1\.?0* ms", done.stderr), done.stderr
-
-
-def test_a_page_of_single_runs_promises_no_certainty(cli, sessions):
-    words = sessions(a=[results()], b=[results(duration=90, ram=3)])
-    page = cli("sub-track", "compare", *words, "-f", "html").stdout
-    assert "too few runs to judge" in page and "0 significant" not in page
-    assert "Change against the baseline" in page and "95 % interval" not in page
-    last = re.findall(r'<text text-anchor="(\w+)" y="\d+" x="[\d.]+">\+\d+ %', page)[-1]
-    assert last == "end", "a long number is not cut at the border"
 
 
 def test_peaks_of_an_analysis_are_in_bytes(cli, tmp_path):

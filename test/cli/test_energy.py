@@ -76,17 +76,6 @@ def test_report_tells_source_method_and_uncertainty(cli, recording):
     assert energy["job"] == 440 and energy["idle_policy"] == "share"
 
 
-@pytest.mark.parametrize("format", ["text", "json", "markdown", "csv", "html"])
-def test_every_format_ends_with_the_conservation(cli, recording, format):
-    line = "80.000 J = 40.000 J this tree + 36.000 J other processes + 4.000 J idle + 0.000 J unattributed"
-    tracking = recording(4, carbon_intensity=360, price=0.36, currency="EUR")
-    for words in (["report", tracking], ["sub-track", "analyze", "--tf", tracking,
-                                         "--stf", blocks(tracking + ".blocks.csv", ("a", 1, 2))]):
-        done = cli(*words, "-f", format)
-        assert done.returncode == 0 and line in done.stdout, done.stderr
-        assert "does not add up" not in done.stdout
-
-
 def test_what_does_not_add_up_is_told(cli, recording):
     rows = [sample(second) for second in range(3)]
     rows[-1]["system_cpu_energy_other"] = 7
@@ -209,14 +198,6 @@ def test_compare_shows_energy_and_judges_it(cli, recording, tmp_path):
     assert refused.returncode == 3 and "it was not measured" in refused.stderr
 
 
-def test_compare_without_energy_does_not_mention_it(cli, recording, tmp_path):
-    rows = [{key: value for key, value in sample(second).items() if "energy" not in key} for second in range(3)]
-    for name in ("old", "new"):
-        recording(name=f"{name}.csv", samples=rows)
-    done = cli("sub-track", "compare", "-m", "old=old.csv", "-m", "new=new.csv")
-    assert done.returncode == 0 and "nergy" not in done.stdout, done.stderr
-
-
 def test_carbon_of_a_region_and_price_with_a_currency(cli, recording, tmp_path):
     tracking = recording(4)
     energy = results(cli("report", tracking, "-f", "json", "--carbon-intensity", "fr", "--price", "0.36 EUR"))["energy"]
@@ -336,13 +317,6 @@ def test_parts_of_an_estimate_are_marked_and_have_no_error(cli, recording, tmp_p
         assert done.returncode == 0 and "estimated" in done.stdout
 
 
-def test_traces_without_energy_have_no_such_columns(cli, tmp_path):
-    event = {"name": "ProfilerStep#1", "ph": "X", "pid": 1, "tid": 1, "ts": 1e6, "dur": 5, "cat": "user_annotation"}
-    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": [event]}))
-    [steps] = results(cli("profile", "steps", "trace.json", "-f", "json"))["steps"]
-    assert "energy" not in steps
-
-
 def points(path, *rows):
     with open(path, "w", newline="") as file:
         csv.writer(file).writerows(rows)
@@ -410,29 +384,6 @@ def test_columns_of_moments_must_be_there(cli, recording, tmp_path):
     moments = points(tmp_path / "moments.csv", ["seconds"], [1])
     assert 'no column "nothing"' in cli("report", recording(4), "--at", moments, "--columns", "nothing").stderr
     assert "--columns needs --at" in cli("report", recording(4), "--columns", "main_ram").stderr
-
-
-def test_rows_of_ours_have_the_units_of_their_neighbours_for_people(cli, recording, tmp_path):
-    rows = [{**sample(second), "main_ram": 2, "main_ram_private": 1_500_000, "combined_read_bytes": 3_000_000 * second}
-            for second in range(4)]
-    tracking = recording(samples=rows, cpu_energy_source="estimated by CPU use: 65 W with all cores busy")
-    words = ["sub-track", "analyze", "--tf", tracking, "--stf", blocks(tracking + ".blocks.csv", ("a", 1, 2))]
-    tree = results(cli(*words, "-f", "json"))
-    assert tree["overall"]["main_ram_private"]["max"] == 1_500_000 and tree["overall"]["main_ram"]["max"] == 2
-    assert tree["code_block_results"][0]["counters"]["combined_read_bytes"]["total"] == 3_000_000
-    for format in ("text", "markdown", "html"):
-        shown = cli(*words, "-f", format).stdout.replace("\\_", "_")
-        assert "main_ram_private (megabytes)" in shown and "1500000" not in shown
-        assert "combined_read_bytes (megabytes)" in shown and "3000000" not in shown
-        assert "combined_cpu_energy (joules, estimated)" in shown and "combined_gpu_energy (joules)" in shown
-        assert "main_ram (" not in shown
-
-
-def test_pictures_of_estimates_are_marked(cli, recording):
-    tracking = recording(4, cpu_energy_source="estimated by CPU use: 65 W with all cores busy")
-    page = cli("report", tracking, "-f", "html").stdout
-    assert "CPU, this tree (estimated)" in page and "GPU, this tree (estimated)" not in page
-    assert "(estimated)" not in cli("report", recording(4, name="counted.csv"), "-f", "html").stdout
 
 
 def test_compare_shows_units_and_estimates(cli, recording, tmp_path):

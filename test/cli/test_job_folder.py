@@ -261,21 +261,6 @@ def test_the_one_slow_rank_of_many_is_named(rank, report, tmp_path):
     assert "rank 37" in report(style="markdown") and len(report()["ranks"]) == 60
 
 
-def test_of_many_nodes_a_terminal_has_the_ends(rank, report, gpu_tracker, tmp_path):
-    finish(rank(0, 1))
-    copies(tmp_path, 40)
-    for number in range(40):
-        change(tmp_path / "job" / f"{number}.sqlite", f"UPDATE static_data SET node = 'id-{number}', node_name = 'm{number}'",
-               final("combined", "cpu_time", 100 + number))
-    text = report(style="text")
-    shown = [line.split()[0] for line in text.partition("Nodes, the ten")[2].partition("Over the ranks")[0].splitlines()
-             if re.match(r" +m\d", line)]
-    assert shown == [f"m{number}" for number in [*range(10), *range(30, 40)]], text
-    assert len(report()["nodes"]) == 40
-    everything = subprocess.run([gpu_tracker, "report", "job", "--all"], cwd=tmp_path, text=True, capture_output=True, check=False)
-    assert "Nodes, the ten" not in everything.stdout and "m20 " in everything.stdout
-
-
 def test_the_summary_names_the_worst_ranks_first(rank, report, tmp_path):
     finish(rank(0, 1))
     copies(tmp_path, 40)

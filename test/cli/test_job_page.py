@@ -41,22 +41,6 @@ def job(gpu_tracker, tmp_path_factory):
     return Folder(gpu_tracker, tmp_path_factory.mktemp("job"), lambda path: Job(path, RANKS + 2, STEPS, 24, 2).write())
 
 
-def test_findings_come_first_and_lead_to_pictures(job):
-    page = job.page
-    assert [page.index(f"<h2>{title}</h2>") for title in PICTURES] == sorted(page.index(f"<h2>{title}</h2>") for title in PICTURES)
-    head = page[:page.index("<h2>")]
-    assert "GPUs compute " in head
-    for finding in job.report["findings"]:
-        assert finding["advice"].replace(">", "&gt;") in head
-        assert f"costs {finding['cost_percent']:.1f} % of the job" in head
-        assert f"more: gpu-tracker profile {finding['see'].split(',')[0]} PATH..." in head
-    assert f"Left out: {job.report['left_out']}" in head
-    places = re.findall('href="#([^"]+)"', head)
-    assert len(places) == len(job.report["findings"]) and all(f'<section id="{place}">' in page for place in places)
-    waiting = next(i for i, row in enumerate(job.report["findings"]) if row["advice"].startswith(f"rank {STARVED_RANK} makes"))
-    assert places[waiting] == "part-last_to_collectives"
-
-
 def microseconds(text):
     value, unit = text.split()
     return float(value) * {"us": 1, "ms": 1000}[unit]

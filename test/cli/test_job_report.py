@@ -102,18 +102,6 @@ def test_clocks_are_aligned_by_ends(report, tmp_path):
     assert (skew["max_start_skew_us"], skew["mean_length_over_nodes_us"]) == (0, 1000)
 
 
-def test_the_page_of_ranks_that_are_all_alike(profile, tmp_path):
-    for rank in range(3):
-        Rank(rank, steps=range(6)).write(tmp_path)
-    profile("-o", tmp_path / "job.html")
-    page = (tmp_path / "job.html").read_text()
-    steps = page.split("<h2>Ranks and steps</h2>")[1].split("</section>")[0]
-    assert re.findall("<li>(all [^<]*)</li>", steps) == ["all 1 ms"] and re.findall("<i [^>]*>(.*?)</i>", steps)[-1] == "5"
-    assert "<h2>Skew of collectives</h2>" not in page and "none: all ranks come to each of 12 collectives at once" in page
-    ranks = page.split("<h2>Ranks (%")[1].split("</section>")[0]
-    assert re.findall("<th [^>]*>(.*?)</th>", ranks)[:4] == ["node", "steps", "step", "p95"] and "The same" not in ranks
-
-
 def test_who_comes_last_within_the_error_is_not_named(report, tmp_path):
     """The ends lie up to 200 us apart, so 100 us of lateness tell nothing."""
     for rank in range(4):
@@ -177,13 +165,6 @@ def test_a_trace_that_ends_earlier_has_no_part_in_the_transfer(report, tmp_path,
     found = report("collectives")
     assert [(row["count"], row["transfer_us"]) for row in found["collectives"]] == [(10, 300), (10, 90)]
     assert found["not_known"].startswith("in 10 of 20 collectives a rank has no part")
-
-
-def test_stragglers_know_arrivals(report, tmp_path):
-    slow_rank_3(tmp_path)
-    rows = report("stragglers")["stragglers"]
-    assert [(row["collectives"], row["last"], row["waited_us"], row["kept_waiting_us"]) for row in rows] == \
-        [(20, 0, 1000, 0)] * 3 + [(20, 10, 0, 1000)]
 
 
 def test_the_report_of_a_job_tells_who_makes_the_others_wait(report, tmp_path):
@@ -359,23 +340,6 @@ def test_csv_is_one_table(profile, tmp_path):
     assert "no table 'x': there are devices, streams" in profile("idle", "--table=x", status=2).stderr
 
 
-def test_csv_of_a_damaged_trace_has_the_same_shape(profile, tmp_path):
-    slow_rank_3(tmp_path)
-    whole = profile("breakdown", "--format=csv")
-    text = (tmp_path / "rank3.json").read_text()
-    (tmp_path / "rank3.json").write_text(text[:-40])
-    cut = profile("breakdown", "--format=csv")
-    assert cut.stdout.splitlines()[0] == whole.stdout.splitlines()[0] and len(cut.stdout.splitlines()) == 5
-    assert "cut off" in cut.stderr and "Damaged" not in cut.stdout
-
-
-def test_one_table_is_shown_alone(profile, tmp_path):
-    slow_rank_3(tmp_path)
-    text = profile("--table=ranks").stdout
-    assert text.startswith("Ranks") and "Sources" not in text and "60" in text
-    assert list(json.loads(profile("--table=ranks", "--format=json").stdout)) == ["ranks"]
-
-
 def test_horovod_tells_who_is_ready_last(report, tmp_path):
     """Two tensors, twice each. Rank 2 has them ready 40 us after the others, and the operation ends 60 us after that."""
     events = []
@@ -526,27 +490,6 @@ def test_costs_have_one_base_and_data_loading_one_figure(gpu_tracker):
     assert "% of the time recorded" in shown and "GPUs;" not in shown
 
 
-def test_top_cuts_every_long_table_and_says_so(gpu_tracker, tmp_path):
-    for rank in range(2):
-        Rank(rank, steps=range(6)).write(tmp_path)
-
-    def words(analysis, *options):
-        done = subprocess.run([gpu_tracker, "profile", analysis, tmp_path, *options], capture_output=True, text=True, check=False)
-        assert done.returncode == (4 if analysis == "operators" else 0), done.stderr
-        return done.stdout
-
-    for analysis, key, rows in (("roles", "steps", 12), ("critical_path", "steps", 18), ("phases", "phases", None),
-                                ("kernels", "kernels", None), ("operators", "operators", None), ("flops", "steps", None)):
-        found = json.loads(words(analysis, "--top=1", "--format=json"))
-        nodes = [row["node"] for row in found[key]]
-        assert len(nodes) == len(set(nodes)), analysis
-        if rows:
-            assert f'{rows - len(nodes)} of {rows} rows of "Steps"' in found["not_shown"]
-            assert "Not shown: " in words(analysis, "--top=1") and "Not shown" not in words(analysis, "--all")
-        assert "not_shown" not in json.loads(words(analysis, "--all", "--format=json"))
-    assert all(len(rows) <= 3 for rows in json.loads(words("critical_path", "--top=1", "--format=json")).values() if isinstance(rows, list))
-
-
 def test_nodes_share_the_rows_asked_for(gpu_tracker, tmp_path):
     """Rows of all ranks together go before those of ranks, of which there is one at least; a node alone has as many as asked for."""
     for rank in range(4):
@@ -572,14 +515,6 @@ def test_the_time_of_the_traces_is_by_aligned_clocks(gpu_tracker, tmp_path):
         Rank(rank, clock=50_000 * rank).write(tmp_path)
     page = subprocess.run([gpu_tracker, "profile", tmp_path, "--format=html"], capture_output=True, text=True, check=True).stdout
     assert re.search(r"traces</\w+>\s*(<[^>]*>)*10\.0 ms", page), page[page.index("traces") - 100:][:400]
-
-
-def test_where_no_rank_is_the_worst_no_star_is_explained(gpu_tracker, tmp_path):
-    for rank in range(2):
-        Rank(rank).write(tmp_path)
-    for form in ("text", "html"):
-        shown = subprocess.run([gpu_tracker, "profile", tmp_path, "--format", form], capture_output=True, text=True, check=True).stdout
-        assert "rank 1" in shown and "; *" not in shown and "rank 1 *" not in shown
 
 
 def test_steps_of_ranks_are_compared_by_one_clock(report, tmp_path):

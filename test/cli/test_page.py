@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import html.parser
 import json
-import pathlib
 import random
 import re
 import sqlite3
@@ -497,14 +496,6 @@ def test_pages_of_several_traces_name_what_differs(operators):
     assert ">a/trace.json<" in page and ">b/trace.json<" in page and "some/where" not in page
 
 
-def test_advice_is_sentences(cli, tmp_path):
-    trace = pathlib.Path(__file__).parents[1] / "fixture/traces/torch.json.gz"
-    assert cli("profile", "advice", trace, "-o", "page.html").returncode == 0
-    page = (tmp_path / "page.html").read_text()
-    assert re.search(r"<li>torch.json.gz: 29 % of the time waiting for data.*<span>.*see: dataloader</span></li>", page)
-    assert "<table" not in page
-
-
 BOXES = "[...document.querySelectorAll('%s')].map(cell => cell.getBoundingClientRect())"
 
 
@@ -568,35 +559,6 @@ def test_limits_are_told_in_still_pictures(page_of, cli):
     assert still.count("limit 64 GB</li>") == 1 and still.count("16 cores</li>") == 1
     page_of([(row[0] + 40, *row[1:]) for row in rows_of(50)])
     assert cli("plot", "run.csv", "--charts", "memory", "-o", "-").stdout.count("limit 64 GB</text>") == 1
-
-
-def test_a_long_command_is_cut_in_the_title(cli):
-    assert cli("run", "--disable-logs", "--tf=run.sqlite", "--", "true", "x" * 4000).returncode == 0
-    page = cli("report", "run.sqlite", "-f", "html").stdout
-    title = re.search(r"<title>(.*?)</title>", page, re.DOTALL)[1]
-    assert " true xxx" in title and title.endswith("x\N{HORIZONTAL ELLIPSIS}") and len(title) < 150
-
-
-def test_names_do_not_break_inside_a_tree(cli):
-    assert cli("run", "--disable-logs", "--tf=run.sqlite", "--", "sh", "-c", "sleep 0.2; true").returncode == 0
-    page = cli("report", "run.sqlite", "-f", "html").stdout
-    assert re.search(r'<td class="t branch"[^>]*>\N{BOX DRAWINGS LIGHT UP AND RIGHT} sleep</td>', page)
-    assert "td.t.branch { white-space: pre;" in page or "td.t.branch{white-space:pre" in page
-
-
-def test_amounts_are_in_units_by_their_size(comparison, page_of, cli, tmp_path):
-    """Each cell has the exact figure, too."""
-    page = page_of(rows_of(200, peak=150))
-    assert not re.search(r">[0-9.e-]+ (hours|gigabytes|seconds|bytes)<", page) and ">Unit<" not in page
-    time = re.search(r'>Time</th><td title="([0-9.]+) seconds" data-v="([0-9.]+)">(.*?)<', page)
-    assert time[1] == time[2] and time[3] == "19.9 s"
-    assert re.search(r'<td title="[0-9.]+ gigabytes" data-v="[0-9.]+">64.0 GB<', page) or ">64.0 GB<" in page
-    assert comparison().returncode == 0
-    page = (tmp_path / "page.html").read_text()
-    differences = page.split("Overall Differences")[1]
-    cell = re.search(r'>combined_ram</td>.*?<td title="([0-9.]+) gigabytes" data-v="[0-9.]+">([0-9.]+) ([kMG]?B)<', differences, re.DOTALL)
-    scale = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[cell[3]]
-    assert float(cell[1]) * 1e9 == pytest.approx(float(cell[2]) * scale, rel=5e-3)
 
 
 @needs_browser
@@ -700,21 +662,6 @@ def test_rows_without_figures_come_last_in_long_tables(cli, gpu_tracker, tmp_pat
     table = (tmp_path / "page.html").read_text().split("<h2>Overall</h2>")[1].split("</table>")[0]
     empty = [set(re.findall(r"<td[^>]*>([^<]*)</td>", row)) == {"n/a"} for row in table.split("<tr")[2:]]
     assert len(empty) > 12 and empty == sorted(empty) and not any(empty[:10])
-
-
-@needs_browser
-def test_a_page_of_blocks_says_of_what_and_shows_all_static_data(cli, gpu_tracker, tmp_path):
-    job = str(gpu_tracker), "block", "fit", "--", "sleep", "0.3"
-    assert cli("run", "--quiet", "--disable-logs", "--blocks", "--st=0.1", "--tf=own.sqlite", "--", *job).returncode == 0
-    assert cli("analyze", "own.sqlite", "-o", "page.html").returncode == 0
-    page = (tmp_path / "page.html").read_text()
-    assert "block fit -- sleep 0.3</h1>" in page and "code blocks of own.sqlite" in page
-    assert "sleep 0.3</title>" in page and 'class="cards"' in page
-    name = "[...document.querySelectorAll('th')].find(one => one.textContent === 'n_expected_gpus')"
-    for width in 1400, 800, 400:
-        with Browser(tmp_path / "page.html", width=width) as shown:
-            assert 0 < shown.value(name + ".getBoundingClientRect().right") <= width
-            assert shown.value(name + ".nextElementSibling.textContent") == "0"
 
 
 @needs_browser

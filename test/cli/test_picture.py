@@ -1,7 +1,6 @@
 """Charts as pictures: report --plot."""
 import ctypes
 import os
-import re
 import xml.etree.ElementTree
 
 import pytest
@@ -33,40 +32,11 @@ def texts(picture):
     return [element.text for element in xml.etree.ElementTree.fromstring(picture).iter(SVG + "text")]
 
 
-def labels(picture):
-    return [element.text for element in xml.etree.ElementTree.fromstring(picture).iter(SVG + "text") if element.get("class") == "axis"]
-
-
-def ticks_of(picture, anchor):
-    """The numbers at the time axis ("middle") or at that of values ("end")."""
-    return [float(element.text) for element in xml.etree.ElementTree.fromstring(picture).iter(SVG + "text")
-            if element.get("text-anchor") == anchor and re.fullmatch(r"[\d.]+", element.text)]
-
-
 def plotted(cli, tmp_path, rows, *options):
     record(tmp_path / "run.csv", rows)
     done = cli("plot", "run.csv", "--charts=memory", *options)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-@pytest.mark.parametrize(("period", "label"), [(0.1, "time (s)"), (6, "time (min)"), (360, "time (h)")])
-def test_time_is_in_a_unit_by_its_length(cli, tmp_path, period, label):
-    picture = plotted(cli, tmp_path, rows_of(200, period))
-    assert label in labels(picture)
-    assert ticks_of(picture, "middle") == list(range(0, 20, 2))
-
-
-@pytest.mark.parametrize(("size", "label", "peak"), [
-    (2e-4, "memory (kB)", "200 kB"), (0.2, "memory (MB)", "200 MB"), (20, "memory (GB)", "20.0 GB")])
-def test_memory_is_in_a_unit_by_its_size_and_its_peak_is_marked(cli, tmp_path, size, label, peak):
-    rows = [(size if i == 7 else size / 2, size / 4, 100, 1.7e9 + i, 5 + i) for i in range(20)]
-    picture = plotted(cli, tmp_path, rows)
-    assert label in labels(picture) and f"peak {peak}" in texts(picture)
-    [dot] = [each for each in xml.etree.ElementTree.fromstring(picture).iter(SVG + "circle")]
-    highest = min(float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", re.search(r'class="line0" d="([^"]+)"', picture)[1]))
-    assert float(dot.get("cy")) == highest > 20
-    assert max(ticks_of(picture, "end")) >= float(peak.split()[0])
 
 
 def test_a_peak_between_samples_is_marked(gpu_tracker, cli, tmp_path):
@@ -101,12 +71,6 @@ def test_plot_draws_all_charts_or_those_that_are_named(cli, recording):
 def test_a_run_shorter_than_its_samples_says_so(cli, refused):
     assert cli("run", "--disable-logs", "--detail", "--st=60", "--tf=run.sqlite", "--", "true").returncode == 0
     refused(2, "too short for them, a shorter --sleep-time (--st) takes more", "plot", "run.sqlite", "--charts", "memory,cpu")
-
-
-def test_charts_come_in_the_order_in_which_they_are_named(cli, recording, tmp_path):
-    done = cli("report", recording, "--plot", "cpu,memory", "-o", "both.svg")
-    assert done.returncode == 0 and done.stdout == "", done.stderr
-    assert labels((tmp_path / "both.svg").read_text()) == ["CPU in use (cores)", "time (s)", "memory (GB)", "time (s)"]
 
 
 def test_without_a_file_it_is_svg_with_names_as_text(cli, recording):

@@ -101,15 +101,6 @@ def bars(page):
     return re.findall(r"<title>([^<]*%[^<]*)</title>", picture[1].split("</figure>")[0]) if len(picture) > 1 else None
 
 
-def test_waiting_for_data_is_drawn_as_the_part_that_it_is(cli, plain, tmp_path):
-    assert cli("profile", plain, "-o", "page.html").returncode == 0
-    page = (tmp_path / "page.html").read_text()
-    told, = bars(page)
-    assert "not known 90" in told and "waiting for data 10" in told
-    widths = re.findall(r'<rect class="part\d" x="([\d.]+)" height="\d+" width="([\d.]+)"', page)
-    assert [tuple(map(float, width)) for width in widths] == [(0, 1080), (1080, 120)]
-
-
 def test_what_is_next_to_nothing_has_no_picture(cli, plain, tmp_path):
     trace = json.loads(plain.read_text())
     trace["traceEvents"] += [event("cpu_op", "aten::mm", 1000, 2000)]

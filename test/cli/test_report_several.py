@@ -49,24 +49,6 @@ def test_html_is_one_page(cli, recordings):
     assert len(page.ids) == len(set(page.ids)), "of pictures"
 
 
-def test_text_and_markdown_have_a_part_for_each(cli, recordings):
-    text = cli("report", *recordings).stdout
-    summary, *parts = [line for line in text.splitlines() if line and line[0] != " "]
-    assert summary == "gpu-tracker  3 recordings" and [line[:-1] for line in parts] == recordings
-    rows = text.split("\n\n")[1].splitlines()
-    assert [row[2:].split("  ")[0] for row in rows[1:]] == recordings and "memory" in rows[0]
-    assert text.count("\n   Max RAM:\n      Unit: ") == 3
-    markdown = cli("report", "-f", "markdown", *recordings).stdout
-    assert [line for line in markdown.splitlines() if line.startswith("## ")] == ["## a.sqlite", "## b.csv", "## c &lt;d>.csv"]
-
-
-def test_csv_has_one_header(cli, recordings):
-    rows = list(csv.reader(io.StringIO(cli("report", "-f", "csv", *recordings).stdout)))
-    assert rows.count(["key", "value", "unit"]) == 1
-    assert [row[1] for row in rows if row[0].endswith(".recording")] == recordings
-    assert {row[0].split(".")[0] for row in rows[1:]} == {"0", "1", "2"}
-
-
 def test_csv_of_moments_is_one_table(cli, recordings, tmp_path):
     (tmp_path / "at.csv").write_text("seconds\n0.01\n0.1\n")
     rows = list(csv.DictReader(io.StringIO(cli("report", "--at=at.csv", "-f", "csv", *recordings).stdout)))

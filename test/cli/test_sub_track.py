@@ -91,18 +91,6 @@ def test_text_has_the_layout_of_the_original(cli, files):
         position += 1
 
 
-@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
-def test_combine(cli, files, suffix):
-    done = cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", "111.csv", "-p", "222.csv")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert (analyze(cli, "--tf=tracking-A.csv", f"--stf=all.{suffix}")["code_block_results"] ==
-            analyze(cli, "--tf=tracking-A.csv", "--stf=blocks-A.csv")["code_block_results"])
-    refused = cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", "111.csv")
-    assert refused.returncode == 125
-    assert f"all.{suffix} already exists; use --overwrite to replace it" in refused.stderr
-    assert cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", "111.csv", "--overwrite").returncode == 0
-
-
 def test_combine_a_folder(cli, files):
     (files / "parts").mkdir()
     for name in "111.csv", "222.csv":

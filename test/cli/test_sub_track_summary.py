@@ -11,63 +11,6 @@ from test_sub_track import files  # noqa: F401
 WORDS = ["sub-track", "analyze", "--tf=tracking-A.sqlite", "--stf=blocks-A.csv"]
 
 
-def rows_of(text, heading, columns):
-    """The rows below a heading in the text or Markdown format, as lists of cells."""
-    lines = text[text.index(heading):].splitlines()
-    rows = [re.split(r"\s*\|\s*" if "|" in line else r"(?<=[\d.])\s+(?=[\d.])|\s{2,}", line.strip(" |\t")) for line in lines[1:]]
-    return [row for row in rows if len(row) == columns and re.fullmatch(r"[\d.]+", row[1])]
-
-
-@pytest.fixture
-def results(cli, files):  # noqa: F811
-    done = cli(*WORDS, "-f", "json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def assert_agree(rows, results):
-    blocks = {block["name"]: block for block in results["code_block_results"]}
-    assert {row[0] for row in rows} == set(blocks)
-    for name, *cells in rows:
-        block = blocks[name]
-        usage = block["resource_usage"]
-        expected = [block["num_calls"], block["compute_time"]["total"], block["self_time"]["total"], block["compute_time"]["mean"],
-                    usage["combined_ram"]["max"], usage["cpu_combined_sum_utilization_percent"]["mean"],
-                    usage["combined_gpu_ram"]["max"], usage["gpu_sum_utilization_percent"]["mean"]]
-        assert [float(cell) for cell in cells] == pytest.approx(expected, rel=6e-4)
-
-
-def test_text_ends_with_the_longest_blocks(cli, results):
-    text = cli(*WORDS).stdout
-    assert text.count("Summary:") == 1
-    rows = rows_of(text, "Summary:", 9)
-    assert text.rstrip().endswith(rows[-1][-1])
-    assert_agree(rows, results)
-    totals = [float(row[2]) for row in rows]
-    assert totals == sorted(totals, reverse=True) and len(totals) > 1
-
-
-def test_markdown_begins_with_it(cli, results):
-    text = cli(*WORDS, "-f", "markdown").stdout
-    assert text.startswith("## Summary\n") and text.count("## Summary\n") == 1
-    assert_agree([[cell.replace("\\", "") for cell in row] for row in rows_of(text, "## Summary", 9)], results)
-
-
-def test_html_has_pictures_with_the_calls(cli, results):
-    page = cli(*WORDS, "-f", "html").stdout
-    assert page.count("<h2>Summary</h2>") == 1
-    pictures = re.findall(r'<svg class="chart[^"]*".*?(?<!</text>)</svg>', page, re.DOTALL)
-    assert len(pictures) >= 2
-    calls = sum(block["num_calls"] for block in results["code_block_results"])
-    assert pictures[0].count("<rect") == calls and "Code blocks</title>" in pictures[0]
-    assert not any("<rect" in picture for picture in pictures[1:]), "of nested blocks the colours would mix"
-
-
-def test_data_formats_are_as_before(cli, results):
-    assert "summary" not in results and "ram" not in results
-    assert "summary" not in cli(*WORDS, "-f", "csv").stdout
-
-
 def test_counters_reach_from_the_start_to_the_end(cli, gpu_tracker, tmp_path):
     """The job is shorter than the period: the one sample says nothing, start and end say all."""
     burn = "import time\nwhile time.process_time() < 0.3: pass"

@@ -31,6 +31,7 @@ void gpu_machine_end(struct gpu_machine *machine);
 /* The same around one test, as cmocka's setup and teardown; *state is the machine. */
 int gpu_machine_setup(void **state);
 int gpu_machine_teardown(void **state);
+#define TEST_ON_MACHINE(name) TEST_OF(struct gpu_machine *machine, name, gpu_machine_setup, gpu_machine_teardown)
 
 void gpu_machine_file(struct gpu_machine *machine, const char *path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -26,12 +26,22 @@
     static void name(__attribute__((unused)) void **state)
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 
-/* Says once what comes before and after all tests of a program. */
+/* The same with what the setup leaves in *state as a parameter: TEST_OF(struct thing *thing, name, before, after). */
+#define TEST_OF(fixture, name, before, after) \
+    static void of_##name(fixture);           \
+    TEST_WITH(name, before, after)            \
+    {                                         \
+        of_##name(*state);                    \
+    }                                         \
+    static void of_##name(__attribute__((unused)) fixture)
+
+/* Says once what comes before and after all tests of a program: ALL_TESTS(before, after); */
 #define ALL_TESTS(before, after)                                  \
     __attribute__((constructor)) static void test_add_group(void) \
     {                                                             \
         test_group(before, after);                                \
-    }
+    }                                                             \
+    void test_group(CMFixtureFunction, CMFixtureFunction)
 
 void test_add(const char *name, CMUnitTestFunction function, CMFixtureFunction before, CMFixtureFunction after);
 void test_group(CMFixtureFunction before, CMFixtureFunction after);

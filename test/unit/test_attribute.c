@@ -263,6 +263,8 @@ static int end_board(void **state)
     return end(NULL);
 }
 
+#define TEST_OF_BOARD(name) TEST_OF(struct board *board, name, begin_board, end_board)
+
 static void add_devices(struct board *board, int count)
 {
     for (int i = 0; i < count; i++)
@@ -289,9 +291,8 @@ static void set_energy(struct board *board, int device, double joules, double ut
     board->machine.snapshot.device[device].value[GT_GPU_UTILIZATION] = utilization;
 }
 
-TEST_WITH(a_gpu_of_ones_own_is_charged_whole, begin_board, end_board)
+TEST_OF_BOARD(a_gpu_of_ones_own_is_charged_whole)
 {
-    struct board *board = *state;
     add_devices(board, 1);
     set_energy(board, 0, 300, 0.2);
     use(board, 0, OURS, 0.2);
@@ -300,9 +301,8 @@ TEST_WITH(a_gpu_of_ones_own_is_charged_whole, begin_board, end_board)
     assert_close(attribution.share_joules[0], 300, 1e-9);
 }
 
-TEST_WITH(a_shared_gpu_is_divided_by_sm_time, begin_board, end_board)
+TEST_OF_BOARD(a_shared_gpu_is_divided_by_sm_time)
 {
-    struct board *board = *state;
     add_devices(board, 1);
     set_energy(board, 0, 300, 0.9);
     use(board, 0, OURS, 0.1);
@@ -314,9 +314,8 @@ TEST_WITH(a_shared_gpu_is_divided_by_sm_time, begin_board, end_board)
     assert_close(attribution.share_joules[1], 200.0 / 3, 1e-9);
 }
 
-TEST_WITH(gpus_are_divided_one_by_one, begin_board, end_board)
+TEST_OF_BOARD(gpus_are_divided_one_by_one)
 {
-    struct board *board = *state;
     add_devices(board, 3);
     set_energy(board, 0, 300, 0.5);
     set_energy(board, 1, 500, 0.5);
@@ -327,9 +326,8 @@ TEST_WITH(gpus_are_divided_one_by_one, begin_board, end_board)
     expect(GT_ENERGY_GPU, 300, 500, 50, 0);
 }
 
-TEST_WITH(without_shares_of_sm_time_users_cannot_be_told_apart, begin_board, end_board)
+TEST_OF_BOARD(without_shares_of_sm_time_users_cannot_be_told_apart)
 {
-    struct board *board = *state;
     add_devices(board, 1);
     set_energy(board, 0, 300, 0.9);
     use(board, 0, OURS, NAN);
@@ -338,9 +336,8 @@ TEST_WITH(without_shares_of_sm_time_users_cannot_be_told_apart, begin_board, end
     expect(GT_ENERGY_GPU, 0, 0, 0, 300);
 }
 
-TEST_WITH(a_user_that_ended_in_the_window_keeps_its_share, begin_board, end_board)
+TEST_OF_BOARD(a_user_that_ended_in_the_window_keeps_its_share)
 {
-    struct board *board = *state;
     add_devices(board, 1);
     set_energy(board, 0, 100, 0.9);
     use(board, 0, OURS, 0.9);
@@ -353,9 +350,8 @@ TEST_WITH(a_user_that_ended_in_the_window_keeps_its_share, begin_board, end_boar
     expect(GT_ENERGY_GPU, 180, 0, 10, 0);
 }
 
-TEST_WITH(users_between_two_readings_of_the_counter_count, begin_board, end_board)
+TEST_OF_BOARD(users_between_two_readings_of_the_counter_count)
 {
-    struct board *board = *state;
     add_devices(board, 1);
     set_energy(board, 0, 0, 0);
     gpus(board, 1);
@@ -370,18 +366,16 @@ TEST_WITH(users_between_two_readings_of_the_counter_count, begin_board, end_boar
     expect(GT_ENERGY_GPU, 900, 0, 0, 0);
 }
 
-TEST_WITH(work_of_users_that_cannot_be_seen_is_not_attributed, begin_board, end_board)
+TEST_OF_BOARD(work_of_users_that_cannot_be_seen_is_not_attributed)
 {
-    struct board *board = *state;
     add_devices(board, 1);
     set_energy(board, 0, 300, 0.9);
     gpus(board, 1);
     expect(GT_ENERGY_GPU, 0, 0, 0, 300);
 }
 
-TEST_WITH(users_of_a_slice_use_its_board, begin_board, end_board)
+TEST_OF_BOARD(users_of_a_slice_use_its_board)
 {
-    struct board *board = *state;
     add_devices(board, 2);
     board->machine.snapshot.device[1].parent = 0;
     set_energy(board, 0, 300, NAN);
@@ -390,9 +384,8 @@ TEST_WITH(users_of_a_slice_use_its_board, begin_board, end_board)
     expect(GT_ENERGY_GPU, 300, 0, 0, 0);
 }
 
-TEST_WITH(idle_power_of_a_gpu_is_kept_apart, begin_board, end_board)
+TEST_OF_BOARD(idle_power_of_a_gpu_is_kept_apart)
 {
-    struct board *board = *state;
     begin_with(GT_IDLE_EXCLUDE, 4);
     add_devices(board, 1);
     set_energy(board, 0, 70, 0);
@@ -405,9 +398,8 @@ TEST_WITH(idle_power_of_a_gpu_is_kept_apart, begin_board, end_board)
 
 /* 70 W while idle, 400 W in use, under a counter that is new each tenth of a second; tracking begins on an idle board, whose counter
  * shows 0 at its first reading. */
-TEST_WITH(idle_power_is_not_taken_from_a_window_without_a_move, begin_board, end_board)
+TEST_OF_BOARD(idle_power_is_not_taken_from_a_window_without_a_move)
 {
-    struct board *board = *state;
     static const double periods[] = {0.01, 0.05, 0.1, 1}, refresh[GT_ENERGY_DEVICES] = {0.001, 0.001, 0.1};
     add_devices(board, 1);
     for (int i = 0; i < 8; i++) {
@@ -444,9 +436,8 @@ TEST_WITH(idle_power_of_coarse_counters_is_right_at_short_periods, begin, end)
 }
 
 /* Eight boards, 25 processes each, of which two are ours; random loads and powers. */
-TEST_WITH(eight_gpus_and_two_hundred_processes_add_up, begin_board, end_board)
+TEST_OF_BOARD(eight_gpus_and_two_hundred_processes_add_up)
 {
-    struct board *board = *state;
     enum { BOARDS = 8, EACH = 25 };
     double joules[BOARDS] = {0}, truth = 0;
     add_devices(board, BOARDS);

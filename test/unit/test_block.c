@@ -1,7 +1,5 @@
 /* Marking code blocks: each case marks in a forked process with a folder of its own, then reads the files it left. */
-#include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -251,4 +249,4 @@ TEST(test_chosen_file)
     assert_string_equal(row[0].name, "here");
 }
 
-ALL_TESTS(folder_make, folder_remove)
+ALL_TESTS(folder_make, folder_remove);

@@ -166,4 +166,4 @@ TEST(test_pairing)
     }
 }
 
-ALL_TESTS(enter_folder, folder_remove)
+ALL_TESTS(enter_folder, folder_remove);

@@ -26,6 +26,8 @@ static int tear_down(void **state)
     return folder_remove(NULL);
 }
 
+#define TEST_OF_FIXTURE(name) TEST_OF(struct fixture *fixture, name, set_up, tear_down)
+
 static void write_text(int process, const char *text)
 {
     char path[400];
@@ -70,9 +72,8 @@ static void expect(const struct fixture *fixture, double now, const char *name, 
         assert_close(progress.left, left, 0.01);
 }
 
-TEST_WITH(test_epochs, set_up, tear_down)
+TEST_OF_FIXTURE(test_epochs)
 {
-    const struct fixture *fixture = *state;
     expect(fixture, 1000, "", 0, 0, NAN);
     call(1, "load", 1000, 1001, 0); /* not counted */
     mark(1, "epoch", GT_START, 1002, 10);
@@ -90,18 +91,16 @@ TEST_WITH(test_epochs, set_up, tear_down)
     expect(fixture, 1102, "", 0, 0, NAN);
 }
 
-TEST_WITH(test_the_pace_is_that_of_the_last_calls, set_up, tear_down)
+TEST_OF_FIXTURE(test_the_pace_is_that_of_the_last_calls)
 {
-    const struct fixture *fixture = *state;
     call(1, "epoch", 0, 1000, 100);
     for (int i = 0; i < 12; i++)
         call(1, "epoch", 1000 + i, 1001 + i, 100);
     expect(fixture, 1012, "epoch", 13, 100, 87);
 }
 
-TEST_WITH(test_inner_blocks_tell_before_the_first_has_ended, set_up, tear_down)
+TEST_OF_FIXTURE(test_inner_blocks_tell_before_the_first_has_ended)
 {
-    const struct fixture *fixture = *state;
     mark(1, "epoch", GT_START, 1000, 3);
     for (int i = 0; i < 4; i++)
         call(1, "step", 1000 + 2 * i, 1002 + 2 * i, 10);
@@ -115,18 +114,16 @@ TEST_WITH(test_inner_blocks_tell_before_the_first_has_ended, set_up, tear_down)
 }
 
 /* What is done in every round of something that is not counted tells of the round only. */
-TEST_WITH(test_what_begins_anew_tells_no_time, set_up, tear_down)
+TEST_OF_FIXTURE(test_what_begins_anew_tells_no_time)
 {
-    const struct fixture *fixture = *state;
     for (int i = 0; i < 5; i++)
         call(1, "step", 1000 + i, 1001 + i, 4);
     expect(fixture, 1005, "step", 1, 4, NAN);
 }
 
 /* Each of `gpu-tracker block --total` is a process of its own; ranks of a training have all epochs each. */
-TEST_WITH(test_processes, set_up, tear_down)
+TEST_OF_FIXTURE(test_processes)
 {
-    const struct fixture *fixture = *state;
     for (int i = 0; i < 3; i++)
         call(10 + i, "part", 1000 + i, 1001 + i, 6);
     expect(fixture, 1003, "part", 3, 6, 3);
@@ -136,17 +133,15 @@ TEST_WITH(test_processes, set_up, tear_down)
     expect(fixture, 2020, "part", 4, 6, 10);
 }
 
-TEST_WITH(test_threads_beside_the_first_do_not_count, set_up, tear_down)
+TEST_OF_FIXTURE(test_threads_beside_the_first_do_not_count)
 {
-    const struct fixture *fixture = *state;
     call(1, "epoch", 1000, 1001, 5);
     write_text(1, "1,epoch,0,1000.5,999,8,5,1000.5,0.1\r\n1,epoch,1,1000.6,999,8,,1000.6,0.1\r\n");
     expect(fixture, 1001, "epoch", 1, 5, 4);
 }
 
-TEST_WITH(test_rows_as_they_come, set_up, tear_down)
+TEST_OF_FIXTURE(test_rows_as_they_come)
 {
-    const struct fixture *fixture = *state;
     write_text(1, "1,\"a \"\"b\"\",\nc\",0,1000,1,7,4,1000,0.1\r\n1,\"a \"\"b\"\",\nc\",1,10");
     expect(fixture, 1000, "a \"b\",\nc", 0, 4, NAN);
     write_text(1, "02,1,7,,1002,0.1\r\n");

@@ -535,7 +535,7 @@ static int make_all(void **state)
     return counts == MAP_FAILED ? -1 : folder_make(state);
 }
 
-ALL_TESTS(make_all, folder_remove)
+ALL_TESTS(make_all, folder_remove);
 
 int main(int count, char **words)
 {

@@ -31,6 +31,8 @@ static int close_stored(void **state)
     return system(command);
 }
 
+#define TEST_OF_STORED(name) TEST_OF(struct stored *stored, name, open_stored, close_stored)
+
 static void store(const struct stored *stored, const char *name, const char *text)
 {
     char path[512], command[600];
@@ -109,9 +111,8 @@ TEST_WITH(a_container_with_a_namespace_sees_a_top, open_stored, close_stored)
     assert_string_equal(place.path[GT_CGROUP_UNIFIED], "sys/fs/cgroup");
 }
 
-TEST_WITH(what_cannot_be_reached_has_no_path, open_stored, close_stored)
+TEST_OF_STORED(what_cannot_be_reached_has_no_path)
 {
-    struct stored *stored = *state;
     struct gt_cgroup_place place;
     struct gt_error error = {0};
     store(stored, "proc/self/mountinfo", "35 31 0:32 / /sys/fs/cgroup rw - cgroup2 cgroup rw,memory_recursiveprot\n");
@@ -131,9 +132,8 @@ TEST_WITH(odd_lines_are_passed_over, open_stored, close_stored)
     assert_string_equal(place.path[GT_CGROUP_UNIFIED], "mnt/with space\\/a b");
 }
 
-TEST_WITH(version_2_figures_are_read, open_stored, close_stored)
+TEST_OF_STORED(version_2_figures_are_read)
 {
-    struct stored *stored = *state;
     struct gt_cgroup_place place = {.path[GT_CGROUP_UNIFIED] = "cg/job"};
     struct gt_cgroup *cgroup;
     double figure[GT_CGROUP_FIGURES];
@@ -153,9 +153,8 @@ TEST_WITH(version_2_figures_are_read, open_stored, close_stored)
     gt_cgroup_close(cgroup);
 }
 
-TEST_WITH(version_1_figures_are_read, open_stored, close_stored)
+TEST_OF_STORED(version_1_figures_are_read)
 {
-    struct stored *stored = *state;
     struct gt_cgroup_place place = {.path = {[GT_CGROUP_MEMORY] = "m", [GT_CGROUP_CPUACCT] = "c"}};
     struct gt_cgroup *cgroup;
     double figure[GT_CGROUP_FIGURES];
@@ -172,9 +171,8 @@ TEST_WITH(version_1_figures_are_read, open_stored, close_stored)
     gt_cgroup_close(cgroup);
 }
 
-TEST_WITH(the_collector_fills_the_job_from_its_own_group_only, open_stored, close_stored)
+TEST_OF_STORED(the_collector_fills_the_job_from_its_own_group_only)
 {
-    struct stored *stored = *state;
     struct gt_cgroup_place place = {.path[GT_CGROUP_UNIFIED] = "cg"};
     struct gt_cgroup *cgroup;
     struct gt_collect_options options = {.root = &stored->root};
@@ -205,9 +203,8 @@ TEST_WITH(the_collector_fills_the_job_from_its_own_group_only, open_stored, clos
     gt_cgroup_close(cgroup);
 }
 
-TEST_WITH(a_stored_machine_takes_none, open_stored, close_stored)
+TEST_OF_STORED(a_stored_machine_takes_none)
 {
-    struct stored *stored = *state;
     struct gt_cgroup *cgroup;
     struct gt_availability availability;
     assert_int_equal(gt_cgroup_create(&cgroup, &stored->root, "job", &availability, NULL), 0);
@@ -228,9 +225,8 @@ static void assert_reading(struct gt_group_memory *memory, struct gt_group_readi
 
 static const struct gt_group_reading unknown_memory = {NAN, NAN, NAN, NAN, NAN};
 
-TEST_WITH(memory_of_a_group_of_version_2, open_stored, close_stored)
+TEST_OF_STORED(memory_of_a_group_of_version_2)
 {
-    struct stored *stored = *state;
     struct gt_group_memory memory;
     store(stored, "proc/7/cgroup", "0::/pod\n");
     store(stored, "proc/7/mountinfo", "35 31 0:32 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
@@ -256,9 +252,8 @@ TEST_WITH(memory_of_a_group_of_version_2, open_stored, close_stored)
 }
 
 /* The sums without "total_" are of the group alone, without those below it. */
-TEST_WITH(memory_of_a_group_of_version_1, open_stored, close_stored)
+TEST_OF_STORED(memory_of_a_group_of_version_1)
 {
-    struct stored *stored = *state;
     struct gt_group_memory memory;
     store(stored, "proc/7/cgroup", "4:memory:/job\n0::/\n");
     store(stored, "proc/7/mountinfo",
@@ -275,9 +270,8 @@ TEST_WITH(memory_of_a_group_of_version_1, open_stored, close_stored)
     gt_group_memory_close(&memory);
 }
 
-TEST_WITH(memory_that_a_group_does_not_show_is_missing, open_stored, close_stored)
+TEST_OF_STORED(memory_that_a_group_does_not_show_is_missing)
 {
-    struct stored *stored = *state;
     struct gt_group_memory memory = {0};
     assert_reading(&memory, unknown_memory);             /* it was not opened */
     gt_group_memory_open(&memory, &stored->root, 7, ""); /* there is no such process */

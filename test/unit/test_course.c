@@ -174,4 +174,4 @@ TEST(beyond_a_number_of_samples_spans_are_what_is_left)
     assert_true(span.most == 7 && span.least == 2);
 }
 
-ALL_TESTS(NULL, end)
+ALL_TESTS(NULL, end);

@@ -34,149 +34,112 @@ static void expect(double now, double missing, const char *gap)
     assert_string_equal(text, gap);
 }
 
-TEST_WITH(a_counter_that_moves_covers_everything, begin, NULL)
+#define UNREAD "its counter could not be read"
+#define STILL "its counter stood still"
+
+/* Readings, and what is known after those that have a text: for how long the counter has not counted, and when. */
+static const struct {
+    const char *name;
+    double refresh;
+    struct reading {
+        double at, joules, doubt, missing;
+        const char *gap;
+    } reading[12];
+} coverage_cases[] = {
+    {"moves", 0.001, {{0.5, 25, 0, 0, ""}, {1, 50, 0, 0, ""}, {2, 100, 0, 0, ""}}},
+    {"fails once, which the next reading makes up for",
+     0.001,
+     {{1, 10, 0, 0, ""}, {2, NAN, 0, 1, "from 1 s on: " UNREAD}, {3, 30, 0, 0, ""}}},
+    {"is read late", 0.001, {{4, 0, 0, 4, "from 0 s to 4 s: " UNREAD}, {10, 90, 0, 4, "from 0 s to 4 s: " UNREAD}}},
+    /* its driver was opened late: the joules before the first reading are not among those counted */
+    {"begins late", 0.1, {{1.5, 0, 0, 0, NULL}, {2, 10, 0, 1.5, "from 0 s to 1.5 s: " UNREAD}}},
+    {"cannot be read any more",
+     0.001,
+     {{1, 10, 0, 0, ""}, {2, NAN, 0, 1, NULL}, {10, NAN, 0, 9, "from 1 s on: " UNREAD}}},
+    {"could not be read at the start",
+     0.001,
+     {{1, NAN, 0, 0, NULL}, {4, NAN, 0, 0, NULL}, {5, 0, 0, 0, NULL}, {6, 10, 0, 5, "from 0 s to 5 s: " UNREAD}}},
+    {"stands still: what it has more may be of all that time",
+     0.001,
+     {{0.9, 9, 0, 0, ""},
+      {1, 10, 0, 0, ""},
+      {1.1, 10, 0, 0, NULL},
+      {1.2, 10, 0, 0, NULL},
+      {1.3, 10, 0, 0, NULL},
+      {1.4, 10, 0, 0, ""},
+      {1.5, 10, 0, 0, NULL},
+      {2, 10, 0, 0, NULL},
+      {3, 10, 0, 2, "from 1 s on: " STILL},
+      {3.1, 11, 0, 2.1, "from 1 s to 3.1 s: " STILL},
+      {3.2, 12, 0, 2.1, "from 1 s to 3.1 s: " STILL}}},
+    {"is slow, and may stand still for longer", 0.1, {{1, 10, 0, 0, NULL}, {1.5, 10, 0, 0, NULL}, {2.5, 10, 0, 0, ""}}},
+    {"was set back",
+     0.001,
+     {{1, 10, 0, 0, ""}, {2, 12, INFINITY, 0, NULL}, {3, 22, 0, 1, "from 1 s to 2 s: its counter was set back"}}},
+    /* as a relay that was started again */
+    {"goes on from the figure that was reached before",
+     0.1,
+     {{1, 10, 0, 0, NULL},
+      {1.5, NAN, 0, 0, NULL},
+      {2, NAN, 0, 0, NULL},
+      {2.4, 10, INFINITY, 0, NULL},
+      {2.5, 15, 0, 0, NULL},
+      {3, 40, 0, 1.4, "from 1 s to 2.4 s: " UNREAD}}},
+    {"is one of several that stands still",
+     0.001,
+     {{1, 10, 0, 0, ""},
+      {2, 12, -INFINITY, 0, NULL},
+      {3, 14, -INFINITY, 0, NULL},
+      {4, 20, 0, 2, "from 1 s to 3 s: one of its counters stood still"}}},
+    {"is away several times",
+     0.001,
+     {{1, 10, 0, 0, ""},
+      {2, 12, INFINITY, 0, NULL},
+      {3, 20, 0, 0, NULL},
+      {4.5, 22, INFINITY, 0, NULL},
+      {5, 30, 0, 2.5, "in 2 stretches from 1 s to 4.5 s: its counter was set back"},
+      {6, NAN, 0, 0, NULL},
+      {7, NAN, 0, 4.5, "in 3 stretches from 1 s on: its counter was set back"}}},
+    {"may have gone round", 0.001, {{600, 1000, 262144, 0, ""}}},
+};
+
+TEST(time_that_a_counter_has_not_counted_is_known)
 {
-    for (int i = 1; i <= 20; i++)
-        add(0.1 * i, 5.0 * i);
-    expect(2, 0, "");
-    assert_false(gt_coverage_is_broken(&coverage, at(2)));
-    assert_close(coverage.most_watts, 50, 1e-6);
+    for (size_t i = 0; i < sizeof coverage_cases / sizeof *coverage_cases; i++) {
+        gt_coverage_init(&coverage, START, coverage_cases[i].refresh);
+        print_message("a counter that %s\n", coverage_cases[i].name);
+        for (const struct reading *one = coverage_cases[i].reading; one->at > 0; one++) {
+            gt_coverage_add(&coverage, at(one->at), one->joules, one->doubt, false);
+            if (one->gap)
+                expect(one->at, one->missing, one->gap);
+        }
+        assert_close(coverage.doubt, i == sizeof coverage_cases / sizeof *coverage_cases - 1 ? 262144 : 0, 1e-9);
+    }
 }
 
-TEST_WITH(a_reading_that_failed_is_made_up_for_by_the_next, begin, NULL)
-{
-    add(1, 10);
-    add(2, NAN);
-    expect(2, 1, "from 1 s on: its counter could not be read");
-    assert_false(gt_coverage_is_broken(&coverage, at(2)));
-    add(3, 30);
-    expect(3, 0, "");
-}
-
-TEST_WITH(time_since_a_reading_long_ago_is_missing_until_the_next, begin, NULL)
+TEST_WITH(a_counter_that_does_not_answer_is_waited_for_and_then_broken, begin, NULL)
 {
     add(1, 10);
     expect(1.05, 0, "");
-    expect(1.4, 0.4, "from 1 s on: its counter could not be read");
-    expect(9, 8, "from 1 s on: its counter could not be read");
+    expect(1.4, 0.4, "from 1 s on: " UNREAD);
+    expect(9, 8, "from 1 s on: " UNREAD);
     assert_true(gt_coverage_is_waiting(&coverage, at(9)));
     assert_false(gt_coverage_is_broken(&coverage, at(9)));
     add(10, 90);
     expect(10, 0, "");
     assert_false(gt_coverage_is_waiting(&coverage, at(10)));
-}
-
-TEST_WITH(time_before_a_late_first_reading_is_missing, begin, NULL)
-{
-    add(4, 0);
-    expect(4, 4, "from 0 s to 4 s: its counter could not be read");
-    add(10, 90);
-    expect(10, 4, "from 0 s to 4 s: its counter could not be read");
-}
-
-TEST_WITH(a_device_that_slept_at_first_is_covered, begin, NULL)
-{
-    for (int i = 1; i < 10; i++)
-        gt_coverage_add(&coverage, at(i), NAN, 0, true);
-    add(9.05, 0);
-    expect(9.05, 0, "");
-}
-
-/* Its driver was opened late: the joules before the first reading are not among those counted. */
-TEST_WITH(a_counter_that_begins_late_misses_the_time_before, begin, NULL)
-{
-    gt_coverage_init(&coverage, at(0), 0.1);
-    add(1.5, 0);
-    add(2, 10);
-    expect(2, 1.5, "from 0 s to 1.5 s: its counter could not be read");
-}
-
-TEST_WITH(what_cannot_be_read_any_more_is_missing_to_the_end, begin, NULL)
-{
-    add(1, 10);
-    for (int i = 2; i <= 10; i++)
+    for (int i = 11; i <= 20; i++)
         add(i, NAN);
-    expect(10, 9, "from 1 s on: its counter could not be read");
-    assert_true(gt_coverage_is_broken(&coverage, at(10)));
+    assert_true(gt_coverage_is_broken(&coverage, at(20)));
+    assert_close(coverage.most_watts, 10, 1e-6);
 }
 
-TEST_WITH(what_could_not_be_read_at_the_start_is_missing, begin, NULL)
-{
-    for (int i = 1; i < 5; i++)
-        add(i, NAN);
-    add(5, 0);
-    add(6, 10);
-    expect(6, 5, "from 0 s to 5 s: its counter could not be read");
-}
-
-TEST_WITH(a_counter_that_stands_still_is_missing_from_its_last_move_on, begin, NULL)
+TEST_WITH(a_device_that_sleeps_is_known_to_draw_nothing, begin, NULL)
 {
     for (int i = 1; i <= 10; i++)
-        add(0.1 * i, i);
-    for (int i = 11; i <= 14; i++)
-        add(0.1 * i, 10);
-    expect(1.4, 0, "");
-    for (int i = 15; i <= 30; i++)
-        add(0.1 * i, 10);
-    expect(3, 2, "from 1 s on: its counter stood still");
-    add(3.1, 11); /* what it has more may be of all that time */
-    expect(3.1, 2.1, "from 1 s to 3.1 s: its counter stood still");
-    add(3.2, 12);
-    expect(3.2, 2.1, "from 1 s to 3.1 s: its counter stood still");
-}
-
-TEST_WITH(a_slow_counter_may_stand_still_for_longer, begin, NULL)
-{
-    gt_coverage_init(&coverage, START, 0.1);
-    add(1, 10);
-    for (int i = 1; i <= 15; i++)
-        add(1 + 0.1 * i, 10);
-    expect(2.5, 0, "");
-}
-
-TEST_WITH(a_counter_that_was_set_back_misses_that_time, begin, NULL)
-{
-    add(1, 10);
-    gt_coverage_add(&coverage, at(2), 12, INFINITY, false);
-    add(3, 22);
-    expect(3, 1, "from 1 s to 2 s: its counter was set back");
-}
-
-/* As a relay that was started again: from the figure that was reached before. */
-TEST_WITH(a_counter_that_goes_on_from_the_same_figure_misses_that_time, begin, NULL)
-{
-    gt_coverage_init(&coverage, START, 0.1);
-    add(1, 10);
-    add(1.5, NAN);
-    add(2, NAN);
-    gt_coverage_add(&coverage, at(2.4), 10, INFINITY, false);
-    add(2.5, 15);
-    add(3, 40);
-    expect(3, 1.4, "from 1 s to 2.4 s: its counter could not be read");
-    assert_true(isfinite(coverage.doubt));
-}
-
-TEST_WITH(one_of_several_that_stands_still_is_told_as_such, begin, NULL)
-{
-    add(1, 10);
-    gt_coverage_add(&coverage, at(2), 12, -INFINITY, false);
-    gt_coverage_add(&coverage, at(3), 14, -INFINITY, false);
-    add(4, 20);
-    expect(4, 2, "from 1 s to 3 s: one of its counters stood still");
-    assert_true(coverage.doubt == 0);
-}
-
-TEST_WITH(several_times_away_are_told_as_one_stretch, begin, NULL)
-{
-    add(1, 10);
-    gt_coverage_add(&coverage, at(2), 12, INFINITY, false);
-    add(3, 20);
-    gt_coverage_add(&coverage, at(4.5), 22, INFINITY, false);
-    add(5, 30);
-    expect(5, 2.5, "in 2 stretches from 1 s to 4.5 s: its counter was set back");
-    add(6, NAN);
-    add(7, NAN);
-    expect(7, 4.5, "in 3 stretches from 1 s on: its counter was set back");
+        gt_coverage_add(&coverage, at(i), i < 6 ? NAN : 10, 0, true);
+    add(10.05, 10);
+    expect(10.05, 0, "");
 }
 
 TEST_WITH(moments_of_long_runs_are_written_out, begin, NULL)
@@ -245,19 +208,4 @@ TEST_WITH(a_counter_that_went_on_while_it_was_away_is_told, begin, NULL)
                 "Energy of the CPU packages is known for the whole run again: its counter went on while it was away "
                 "from 1 s to 5 s");
     expect_said(5, true, NULL);
-}
-
-TEST_WITH(rounds_that_may_have_been_missed_are_counted, begin, NULL)
-{
-    gt_coverage_add(&coverage, at(600), 1000, 262144, false);
-    expect(600, 0, "");
-    assert_close(coverage.doubt, 262144, 1e-9);
-}
-
-TEST_WITH(a_device_that_sleeps_is_known_to_draw_nothing, begin, NULL)
-{
-    add(1, 10);
-    for (int i = 2; i <= 10; i++)
-        gt_coverage_add(&coverage, at(i), i < 6 ? NAN : 10, 0, true);
-    expect(10, 0, "");
 }

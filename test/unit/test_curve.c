@@ -124,4 +124,4 @@ TEST(an_unknown_column_is_named)
     assert_non_null(strstr(error.text, "none.csv"));
 }
 
-ALL_TESTS(folder_make, folder_remove)
+ALL_TESTS(folder_make, folder_remove);

@@ -300,4 +300,4 @@ TEST(each_package_is_divided_on_its_own)
     }
 }
 
-ALL_TESTS(NULL, end_run)
+ALL_TESTS(NULL, end_run);

@@ -150,4 +150,4 @@ TEST(sums_of_short_blocks_lean_to_neither_side)
             assert_true(fabs(tally[kind][period].off) < 0.01 * tally[kind][period].truth);
 }
 
-ALL_TESTS(try_all, NULL)
+ALL_TESTS(try_all, NULL);

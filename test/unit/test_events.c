@@ -1,6 +1,5 @@
 /* Against the running kernel: forks and exits counted exactly, and what ended tasks had used. */
 #include <poll.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -383,4 +382,4 @@ static int close_root(void **state)
     return 0;
 }
 
-ALL_TESTS(open_root, close_root)
+ALL_TESTS(open_root, close_root);

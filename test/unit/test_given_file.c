@@ -143,4 +143,4 @@ static int ignore_closed_pipes(void **state)
     return signal(SIGPIPE, SIG_IGN) == SIG_ERR;
 }
 
-ALL_TESTS(ignore_closed_pipes, NULL)
+ALL_TESTS(ignore_closed_pipes, NULL);

@@ -19,6 +19,8 @@ static int begin(void **state)
     return 0;
 }
 
+#define TEST_OF_MACHINE(name) TEST_OF(struct gpu_machine *machine, name, begin, gpu_machine_teardown)
+
 static double system_value(const struct gpu_machine *machine, enum gt_metric_id metric)
 {
     return machine->snapshot.system[metric];
@@ -35,9 +37,8 @@ static void write_memory(struct gpu_machine *machine, long unused, long cached)
         unused, cached);
 }
 
-TEST_WITH(memory_is_used_as_the_original_has_it, begin, gpu_machine_teardown)
+TEST_OF_MACHINE(memory_is_used_as_the_original_has_it)
 {
-    struct gpu_machine *machine = *state;
     write_memory(machine, 600000, 20000);
     gpu_machine_file(machine, "proc/stat", "cpu  100 20 30 4000 50 6 7 8 90 10\ncpu0 0 0\n");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_host), GT_READY);
@@ -49,9 +50,8 @@ TEST_WITH(memory_is_used_as_the_original_has_it, begin, gpu_machine_teardown)
     assert_close(system_value(machine, GT_RAM), 10000 * 1024, 0);
 }
 
-TEST_WITH(busy_time_counts_from_the_start_and_guests_once, begin, gpu_machine_teardown)
+TEST_OF_MACHINE(busy_time_counts_from_the_start_and_guests_once)
 {
-    struct gpu_machine *machine = *state;
     write_memory(machine, 600000, 20000);
     gpu_machine_file(machine, "proc/stat", "cpu  100 20 30 4000 50 6 7 8 90 10\n");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_host), GT_READY);
@@ -63,9 +63,8 @@ TEST_WITH(busy_time_counts_from_the_start_and_guests_once, begin, gpu_machine_te
                  1e-9);
 }
 
-TEST_WITH(nothing_to_read_is_absent, begin, gpu_machine_teardown)
+TEST_OF_MACHINE(nothing_to_read_is_absent)
 {
-    struct gpu_machine *machine = *state;
     assert_int_equal(gpu_machine_open(machine, &gt_collector_host), GT_ABSENT);
     assert_string_equal(machine->availability.reason, "/proc/meminfo is not there");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_pressure), GT_ABSENT);
@@ -74,9 +73,8 @@ TEST_WITH(nothing_to_read_is_absent, begin, gpu_machine_teardown)
     assert_string_equal(machine->availability.reason, "/proc/1/net/dev is not there");
 }
 
-TEST_WITH(one_file_missing_leaves_the_other, begin, gpu_machine_teardown)
+TEST_OF_MACHINE(one_file_missing_leaves_the_other)
 {
-    struct gpu_machine *machine = *state;
     gpu_machine_file(machine, "proc/stat", "cpu  1 1 1 1\n");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_host), GT_READY);
     gpu_machine_collect(machine, 1);
@@ -96,9 +94,8 @@ static void write_pressure(struct gpu_machine *machine, const char *resource, lo
         full);
 }
 
-TEST_WITH(pressure_counts_from_the_start, begin, gpu_machine_teardown)
+TEST_OF_MACHINE(pressure_counts_from_the_start)
 {
-    struct gpu_machine *machine = *state;
     write_pressure(machine, "cpu", 1000000, 0);
     write_pressure(machine, "memory", 2000000, 1000000);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_pressure), GT_READY);
@@ -133,9 +130,8 @@ static void write_network(struct gpu_machine *machine, unsigned long long receiv
                      received, sent, has_other ? "veth1: 500 9 0 0 0 0 0 0 700 9 0 0 0 0 0 0\n" : "");
 }
 
-TEST_WITH(network_counts_without_loopback, begin, gpu_machine_teardown)
+TEST_OF_MACHINE(network_counts_without_loopback)
 {
-    struct gpu_machine *machine = *state;
     write_network(machine, 1000, 2000, false);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_network), GT_READY);
     gpu_machine_collect(machine, 1);
@@ -203,9 +199,8 @@ static double capacity(const struct gpu_machine *machine)
     return gt_limit_capacity(&(struct gt_limit){0}, &machine->root, groups);
 }
 
-TEST_WITH(capacity_without_groups_is_the_machine, begin, gpu_machine_teardown)
+TEST_OF_MACHINE(capacity_without_groups_is_the_machine)
 {
-    struct gpu_machine *machine = *state;
     assert_true(isnan(capacity(machine)));
     assert_int_equal(gt_capacity_cores(&machine->root), 0);
     write_memory(machine, 1, 1);
@@ -216,9 +211,8 @@ TEST_WITH(capacity_without_groups_is_the_machine, begin, gpu_machine_teardown)
     assert_int_equal(gt_capacity_cores(&machine->root), 7);
 }
 
-TEST_WITH(the_smallest_limit_above_binds, begin, gpu_machine_teardown)
+TEST_OF_MACHINE(the_smallest_limit_above_binds)
 {
-    struct gpu_machine *machine = *state;
     write_memory(machine, 1, 1);
     gpu_machine_file(machine, "sys/devices/system/cpu/online", "0-7\n");
     gpu_machine_file(machine, "proc/1/cgroup", "0::/slurm/job:1/step\n");
@@ -235,9 +229,8 @@ TEST_WITH(the_smallest_limit_above_binds, begin, gpu_machine_teardown)
     assert_close(capacity(machine), 1000000 * 1024.0, 0);
 }
 
-TEST_WITH(limits_of_groups_with_spaces_in_their_names, begin, gpu_machine_teardown)
+TEST_OF_MACHINE(limits_of_groups_with_spaces_in_their_names)
 {
-    struct gpu_machine *machine = *state;
     write_memory(machine, 1, 1);
     gpu_machine_file(machine, "sys/devices/system/cpu/online", "0-7\n");
     gpu_machine_file(machine, "proc/1/cgroup", "0::/my jobs/job\n");
@@ -247,9 +240,8 @@ TEST_WITH(limits_of_groups_with_spaces_in_their_names, begin, gpu_machine_teardo
     assert_close(capacity(machine), 524288000, 0);
 }
 
-TEST_WITH(version_one_and_containers, begin, gpu_machine_teardown)
+TEST_OF_MACHINE(version_one_and_containers)
 {
-    struct gpu_machine *machine = *state;
     write_memory(machine, 1, 1);
     gpu_machine_file(machine, "sys/devices/system/cpu/online", "0-7\n");
     gpu_machine_file(machine, "proc/1/cgroup",

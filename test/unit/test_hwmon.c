@@ -25,9 +25,8 @@ static void grace_meter(struct gpu_machine *machine, int number, const char *lab
     sensor(machine, number, "power1_average", microwatts);
 }
 
-TEST_WITH(sockets_of_amd_are_added_and_not_their_cores, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(sockets_of_amd_are_added_and_not_their_cores)
 {
-    struct gpu_machine *machine = *state;
     sensor(machine, 0, "name", "amd_energy");
     sensor(machine, 0, "energy1_label", "Ecore000");
     sensor(machine, 0, "energy1_input", "1000000");
@@ -47,9 +46,8 @@ TEST_WITH(sockets_of_amd_are_added_and_not_their_cores, gpu_machine_setup, gpu_m
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 61 + 20, 1e-9);
 }
 
-TEST_WITH(a_module_holds_grace_and_grace_its_cpu, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(a_module_holds_grace_and_grace_its_cpu)
 {
-    struct gpu_machine *machine = *state;
     grace_meter(machine, 0, "Module Power Socket 0", "500000000");
     grace_meter(machine, 1, "Grace Power Socket 0", "200000000");
     grace_meter(machine, 2, "CPU Power Socket 0", "90000000");
@@ -67,9 +65,8 @@ TEST_WITH(a_module_holds_grace_and_grace_its_cpu, gpu_machine_setup, gpu_machine
 }
 
 /* Up to Linux 6.14 the files of ACPI meters were below "device", and that of the name with them. */
-TEST_WITH(meters_of_older_kernels_are_below_their_device, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(meters_of_older_kernels_are_below_their_device)
 {
-    struct gpu_machine *machine = *state;
     static const char *const labels[] = {"Module Power Socket 0", "Grace Power Socket 0", "CPU Power Socket 0",
                                          "SysIO Power Socket 0"};
     static const char *const microwatts[] = {"500000000", "200000000", "90000000", "40000000"};
@@ -86,9 +83,8 @@ TEST_WITH(meters_of_older_kernels_are_below_their_device, gpu_machine_setup, gpu
     assert_close(machine->snapshot.system[GT_PLATFORM_ENERGY], 1000, 1e-6);
 }
 
-TEST_WITH(a_meter_of_a_battery_is_not_the_platform, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(a_meter_of_a_battery_is_not_the_platform)
 {
-    struct gpu_machine *machine = *state;
     sensor(machine, 0, "name", "power_meter");
     sensor(machine, 0, "power1_average", "25000000");
     sensor(machine, 0, "power1_is_battery", "1");
@@ -97,18 +93,16 @@ TEST_WITH(a_meter_of_a_battery_is_not_the_platform, gpu_machine_setup, gpu_machi
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
 }
 
-TEST_WITH(the_cpu_rail_stands_for_the_socket_where_there_is_no_other, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(the_cpu_rail_stands_for_the_socket_where_there_is_no_other)
 {
-    struct gpu_machine *machine = *state;
     grace_meter(machine, 0, "CPU Power Socket 0", "90000000");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 90, 1e-6);
     assert_true(isnan(machine->snapshot.system[GT_CORE_ENERGY]));
 }
 
-TEST_WITH(one_acpi_meter_is_the_platform_and_several_are_nothing, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(one_acpi_meter_is_the_platform_and_several_are_nothing)
 {
-    struct gpu_machine *machine = *state;
     sensor(machine, 0, "name", "power_meter");
     sensor(machine, 0, "power1_average", "250000000");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
@@ -124,9 +118,8 @@ TEST_WITH(one_acpi_meter_is_the_platform_and_several_are_nothing, gpu_machine_se
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_BROKEN);
 }
 
-TEST_WITH(a_figure_that_another_has_is_left_to_it, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(a_figure_that_another_has_is_left_to_it)
 {
-    struct gpu_machine *machine = *state;
     sensor(machine, 0, "name", "ibmaem");
     sensor(machine, 0, "energy1_input", "1000000");
     assert_true(gt_snapshot_claim(&machine->snapshot, GT_PLATFORM_ENERGY, &gt_collector_battery));
@@ -138,9 +131,8 @@ TEST_WITH(a_figure_that_another_has_is_left_to_it, gpu_machine_setup, gpu_machin
     assert_close(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY), 300, 1e-6);
 }
 
-TEST_WITH(sensors_nobody_knows_are_named_and_not_counted, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(sensors_nobody_knows_are_named_and_not_counted)
 {
-    struct gpu_machine *machine = *state;
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_ABSENT);
     sensor(machine, 0, "name", "i915");
     sensor(machine, 0, "energy1_input", "1000000");
@@ -155,9 +147,8 @@ TEST_WITH(sensors_nobody_knows_are_named_and_not_counted, gpu_machine_setup, gpu
     assert_non_null(strstr(machine->availability.reason, "newchip"));
 }
 
-TEST_WITH(a_battery_counts_while_it_discharges, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(a_battery_counts_while_it_discharges)
 {
-    struct gpu_machine *machine = *state;
     assert_int_equal(gpu_machine_open(machine, &gt_collector_battery), GT_ABSENT);
     supply(machine, "AC", "type", "Mains");
     supply(machine, "hid-mouse", "type", "Battery");
@@ -179,9 +170,8 @@ TEST_WITH(a_battery_counts_while_it_discharges, gpu_machine_setup, gpu_machine_t
     assert_true(isnan(gpu_machine_system(machine, 10, GT_PLATFORM_ENERGY)));
 }
 
-TEST_WITH(current_times_voltage_is_power, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(current_times_voltage_is_power)
 {
-    struct gpu_machine *machine = *state;
     supply(machine, "BAT0", "type", "Battery");
     supply(machine, "BAT0", "status", "Discharging");
     supply(machine, "BAT0", "current_now", "-1500000");
@@ -193,9 +183,8 @@ TEST_WITH(current_times_voltage_is_power, gpu_machine_setup, gpu_machine_teardow
     assert_close(gpu_machine_system(machine, 2, GT_PLATFORM_ENERGY), 36, 1e-6);
 }
 
-TEST_WITH(what_is_no_number_in_range_is_no_reading, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(what_is_no_number_in_range_is_no_reading)
 {
-    struct gpu_machine *machine = *state;
     static const char *const wrong[] = {"-12", "12x", "", "nan"};
     sensor(machine, 0, "name", "amd_energy");
     sensor(machine, 0, "energy1_label", "Esocket0");
@@ -218,9 +207,8 @@ TEST_WITH(what_is_no_number_in_range_is_no_reading, gpu_machine_setup, gpu_machi
 }
 
 /* A gap is made up for by what was measured around it only while it is short. */
-TEST_WITH(power_that_was_not_told_for_long_is_not_made_up, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(power_that_was_not_told_for_long_is_not_made_up)
 {
-    struct gpu_machine *machine = *state;
     grace_meter(machine, 0, "Grace Power Socket 0", "100000000");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
     grace_meter(machine, 0, "Grace Power Socket 0", "-100000000");
@@ -238,9 +226,8 @@ TEST_WITH(power_that_was_not_told_for_long_is_not_made_up, gpu_machine_setup, gp
     assert_close(machine->snapshot.doubt[GT_CPU_ENERGY], 0, 0);
 }
 
-TEST_WITH(a_battery_that_tells_nonsense_gave_no_reading, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(a_battery_that_tells_nonsense_gave_no_reading)
 {
-    struct gpu_machine *machine = *state;
     for (int i = 0; i < 2; i++) {
         const char *name = i ? "BAT1" : "BAT0";
         supply(machine, name, "type", "Battery");

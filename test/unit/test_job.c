@@ -4,8 +4,11 @@
 #include "support/fake_proc.h"
 #include "support/test.h"
 
+#define SHOW(...) fake_proc_write(folder, &(struct fake_process){__VA_ARGS__})
+
 static char folder[64];
 static struct gt_root root;
+static struct gt_tree tree;
 
 static int set_up(void **state)
 {
@@ -17,6 +20,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
+    gt_tree_close(&tree);
     fake_proc_destroy(folder, &root);
     return 0;
 }
@@ -63,91 +67,84 @@ TEST_WITH(broken_stat_is_refused, set_up, tear_down)
 
 static int64_t tick;
 
-static void discover(struct gt_tree *tree)
+static void open_tree(void)
+{
+    assert_int_equal(gt_tree_open(&tree, &root, 100, false, NULL), 0);
+}
+
+static void discover(void)
 {
     tick += 2 * GT_SECOND;
-    assert_int_equal(gt_tree_discover(tree, true, tick), 0);
+    assert_int_equal(gt_tree_discover(&tree, true, tick), 0);
 }
 
 TEST_WITH(generations_are_found_and_strangers_are_not, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10});
-    fake_proc_write(folder,
-                    &(struct fake_process){.pid = 99, .parent = 102, .start = 13}); /* lower number than its parent */
-    fake_proc_write(folder, &(struct fake_process){.pid = 102, .parent = 100, .start = 11});
-    fake_proc_write(folder, &(struct fake_process){.pid = 300, .parent = 1, .start = 5});
-    struct gt_tree tree;
-    assert_int_equal(gt_tree_open(&tree, &root, 100, false, NULL), 0);
-    discover(&tree);
+    SHOW(.pid = 100, .parent = 1, .start = 10);
+    SHOW(.pid = 99, .parent = 102, .start = 13); /* lower number than its parent */
+    SHOW(.pid = 102, .parent = 100, .start = 11);
+    SHOW(.pid = 300, .parent = 1, .start = 5);
+    open_tree();
+    discover();
     assert_int_equal(tree.count, 3);
     assert_non_null(gt_tree_find(&tree, 99));
     assert_null(gt_tree_find(&tree, 300));
     assert_true(tree.process[0]->is_main);
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(members_stay_when_they_get_another_parent, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10});
-    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11});
-    struct gt_tree tree;
-    assert_int_equal(gt_tree_open(&tree, &root, 100, false, NULL), 0);
-    discover(&tree);
-    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 1, .start = 11});
-    fake_proc_write(folder, &(struct fake_process){.pid = 102, .parent = 101, .start = 12});
-    discover(&tree);
+    SHOW(.pid = 100, .parent = 1, .start = 10);
+    SHOW(.pid = 101, .parent = 100, .start = 11);
+    open_tree();
+    discover();
+    SHOW(.pid = 101, .parent = 1, .start = 11);
+    SHOW(.pid = 102, .parent = 101, .start = 12);
+    discover();
     assert_int_equal(tree.count, 3);
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(the_session_of_an_attached_leader_belongs_to_the_job, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .session = 100, .start = 10});
-    fake_proc_write(folder, &(struct fake_process){.pid = 105, .parent = 1, .session = 100, .start = 12});
-    fake_proc_write(folder, &(struct fake_process){.pid = 106, .parent = 1, .session = 106, .start = 12});
-    struct gt_tree tree;
-    assert_int_equal(gt_tree_open(&tree, &root, 100, false, NULL), 0);
-    discover(&tree);
+    SHOW(.pid = 100, .parent = 1, .session = 100, .start = 10);
+    SHOW(.pid = 105, .parent = 1, .session = 100, .start = 12);
+    SHOW(.pid = 106, .parent = 1, .session = 106, .start = 12);
+    open_tree();
+    discover();
     assert_int_equal(tree.count, 2);
     assert_non_null(gt_tree_find(&tree, 105));
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(a_number_used_again_is_another_process, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10});
-    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11});
-    struct gt_tree tree;
-    assert_int_equal(gt_tree_open(&tree, &root, 100, false, NULL), 0);
-    discover(&tree);
+    SHOW(.pid = 100, .parent = 1, .start = 10);
+    SHOW(.pid = 101, .parent = 100, .start = 11);
+    open_tree();
+    discover();
     fake_proc_remove(folder, 101);
-    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 1, .start = 50});
+    SHOW(.pid = 101, .parent = 1, .start = 50);
     struct gt_process *old = gt_tree_find(&tree, 101);
     assert_int_equal(gt_process_read(old, &root), -3);
     gt_tree_drop_gone(&tree);
-    discover(&tree);
+    discover();
     assert_int_equal(tree.count, 1);
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(thousands_of_processes, set_up, tear_down)
 {
     enum { MANY = FEWER(4200, 420) };
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10});
+    SHOW(.pid = 100, .parent = 1, .start = 10);
     for (int i = 1; i <= MANY; i++)
-        fake_proc_write(folder, &(struct fake_process){.pid = 1000 + i, .parent = i % 7 ? 100 : 999 + i, .start = 11});
-    struct gt_tree tree;
-    assert_int_equal(gt_tree_open(&tree, &root, 100, false, NULL), 0);
-    discover(&tree);
+        SHOW(.pid = 1000 + i, .parent = i % 7 ? 100 : 999 + i, .start = 11);
+    open_tree();
+    discover();
     assert_int_equal(tree.count, MANY + 1);
     for (int i = 1; i <= MANY; i++)
         assert_non_null(gt_tree_find(&tree, 1000 + i));
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(a_missing_main_process_is_named, set_up, tear_down)
 {
-    struct gt_tree tree;
     struct gt_error error = {0};
     assert_int_equal(gt_tree_open(&tree, &root, 4711, false, &error), -3);
     assert_string_equal(error.text, "process 4711 does not exist");
@@ -155,19 +152,18 @@ TEST_WITH(a_missing_main_process_is_named, set_up, tear_down)
 
 /* ---- accounts ---------------------------------------------------------------------------------------------------- */
 
-static struct gt_tree tree;
 static struct gt_account account;
 static struct gt_job_peak peak;
 
 static void finder(unsigned long long start_tick)
 {
     gt_account_init(&account, start_tick);
-    assert_int_equal(gt_tree_open(&tree, &root, 100, false, NULL), 0);
+    open_tree();
 }
 
 static void read_all(size_t known)
 {
-    discover(&tree);
+    discover();
     for (size_t i = 0; i < tree.count; i++)
         if (gt_process_read(tree.process[i], &root) == 0)
             gt_process_read_slowly(tree.process[i]);
@@ -177,13 +173,18 @@ static void read_all(size_t known)
     gt_account_keep(&account, &tree);
 }
 
+static void begin_job(void)
+{
+    finder(0);
+    read_all(0);
+}
+
 /* 100 with 5 ticks and its child 101 with 40, read once. */
 static void follow_two(void)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
-    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40});
-    finder(0);
-    read_all(0);
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5);
+    SHOW(.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40);
+    begin_job();
 }
 
 static double total(enum gt_metric_id id)
@@ -201,99 +202,77 @@ static double ticks(double count)
 
 TEST_WITH(a_waited_for_child_counts_once, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
-    fake_proc_write(folder,
-                    &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40, .minor_faults = 9});
-    finder(0);
-    read_all(0);
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5);
+    SHOW(.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40, .minor_faults = 9);
+    begin_job();
     assert_near(total(GT_CPU_TIME), ticks(45));
     fake_proc_remove(folder, 101);
-    fake_proc_write(
-        folder,
-        &(struct fake_process){
-            .pid = 100, .parent = 1, .start = 10, .cpu_ticks = 6, .reaped_cpu_ticks = 42, .reaped_minor_faults = 12});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 6, .reaped_cpu_ticks = 42, .reaped_minor_faults = 12);
     read_all(2);
     assert_near(total(GT_CPU_TIME), ticks(48));
     assert_near(total(GT_MINOR_FAULTS), 12);
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(a_child_never_seen_counts, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
-    finder(0);
-    read_all(0);
-    fake_proc_write(
-        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 6, .reaped_cpu_ticks = 70});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5);
+    begin_job();
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 6, .reaped_cpu_ticks = 70);
     read_all(1);
     assert_near(total(GT_CPU_TIME), ticks(76));
-    gt_tree_close(&tree);
 }
 
 /* Children that nobody met have used 3.9 ticks, of which the parent shows 3, and 101 1.05: that makes 4, and then it is not seen. */
 TEST_WITH(what_comes_in_clock_ticks_takes_nothing_back, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .reaped_cpu_ticks = 0});
-    finder(0);
-    read_all(0);
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .reaped_cpu_ticks = 3});
-    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 1});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .reaped_cpu_ticks = 0);
+    begin_job();
+    SHOW(.pid = 100, .parent = 1, .start = 10, .reaped_cpu_ticks = 3);
+    SHOW(.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 1);
     read_all(1);
     assert_near(total(GT_CPU_TIME), ticks(4));
     fake_proc_remove(folder, 101);
-    fake_proc_write(
-        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 2, .reaped_cpu_ticks = 3});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 2, .reaped_cpu_ticks = 3);
     read_all(2);
     assert_near(total(GT_CPU_TIME), ticks(6));
     assert_near(total(GT_CPU_TIME) - account.main_own_cpu, ticks(4));
-    gt_tree_close(&tree);
 }
 
 /* Its parent had its time a moment before it was gone. */
 TEST_WITH(what_was_counted_twice_is_taken_back, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
-    finder(0);
-    read_all(0);
-    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 70});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5);
+    begin_job();
+    SHOW(.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 70);
     read_all(1);
-    fake_proc_write(
-        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 70});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 70);
     read_all(2);
     fake_proc_remove(folder, 101);
     read_all(2);
     assert_near(total(GT_CPU_TIME), ticks(75));
-    gt_tree_close(&tree);
 }
 
 /* Whatever is read: a recording says that these only grow. */
 TEST_WITH(no_counter_falls, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){
-                                .pid = 100, .parent = 1, .start = 10, .minor_faults = 50, .written_bytes = 6000});
-    finder(0);
-    read_all(0);
-    fake_proc_write(folder, &(struct fake_process){
-                                .pid = 100, .parent = 1, .start = 10, .minor_faults = 40, .written_bytes = 5000});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .minor_faults = 50, .written_bytes = 6000);
+    begin_job();
+    SHOW(.pid = 100, .parent = 1, .start = 10, .minor_faults = 40, .written_bytes = 5000);
     read_all(1);
     assert_near(total(GT_MINOR_FAULTS), 50);
     assert_near(total(GT_WRITTEN_BYTES), 6000);
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(what_is_left_out_is_taken_back, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
-    finder(0);
-    read_all(0);
-    fake_proc_write(
-        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 9});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5);
+    begin_job();
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 9);
     read_all(1);
     assert_near(total(GT_CPU_TIME), ticks(14));
     account.left_out = ticks(8); /* of a sampler, whose record has come now */
     gt_account_keep(&account, &tree);
     assert_near(total(GT_CPU_TIME), ticks(6));
-    gt_tree_close(&tree);
 }
 
 /* Children that nobody waits for leave nothing to their parent: who heard of their ends knows what they had used. */
@@ -305,31 +284,25 @@ TEST_WITH(exit_records_tell_of_children_that_nobody_met, set_up, tear_down)
                                          .written_bytes = 4096,
                                          .read_characters = 9000,
                                          .written_characters = 5000};
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .written_bytes = 1024});
-    finder(0);
-    read_all(0);
+    SHOW(.pid = 100, .parent = 1, .start = 10, .written_bytes = 1024);
+    begin_job();
     gt_account_hear(&account, &tree, &ended);
     assert_near(total(GT_CPU_TIME), 1.002);
     assert_near(total(GT_READ_BYTES), 8192);
     assert_near(total(GT_WRITTEN_BYTES), 4096 + 1024);
     assert_near(total(GT_READ_CHARACTERS), 9000 + 10);
     assert_near(total(GT_WRITTEN_CHARACTERS), 5000 + 20);
-    gt_tree_close(&tree);
 }
 
 /* Who has waited for nobody has nobody else's bytes. */
 TEST_WITH(what_was_lost_counts_beside_what_the_main_process_wrote, set_up, tear_down)
 {
     const struct gt_exit_record ended = {.cpu_ns = 1, .ran_ns = 1, .minor_faults = 7, .written_bytes = 16384};
-    fake_proc_write(
-        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .minor_faults = 5, .written_bytes = 4096});
-    finder(0);
-    read_all(0);
+    SHOW(.pid = 100, .parent = 1, .start = 10, .minor_faults = 5, .written_bytes = 4096);
+    begin_job();
     gt_account_hear(&account, &tree, &ended);
     assert_near(total(GT_WRITTEN_BYTES), 16384 + 4096);
-    fake_proc_write(folder,
-                    &(struct fake_process){
-                        .pid = 100, .parent = 1, .start = 10, .state = 'Z', .minor_faults = 5, .written_bytes = 4096});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .state = 'Z', .minor_faults = 5, .written_bytes = 4096);
     read_all(1);
     struct rusage usage = {.ru_minflt = 9, .ru_nivcsw = 3, .ru_oublock = 24};
     gt_account_reaped(&account, &tree, &peak, 100, &usage);
@@ -337,19 +310,15 @@ TEST_WITH(what_was_lost_counts_beside_what_the_main_process_wrote, set_up, tear_
     assert_near(total(GT_WRITTEN_BYTES), 16384 + 24 * 512);
     assert_near(total(GT_MINOR_FAULTS), 7 + 9);
     assert_near(total(GT_INVOLUNTARY_SWITCHES), 3);
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(what_a_process_wrote_last_is_told_by_its_zombie, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .written_bytes = 1000});
-    finder(0);
-    read_all(0);
-    fake_proc_write(folder,
-                    &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .state = 'Z', .written_bytes = 9000});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .written_bytes = 1000);
+    begin_job();
+    SHOW(.pid = 100, .parent = 1, .start = 10, .state = 'Z', .written_bytes = 9000);
     read_all(1);
     assert_near(total(GT_WRITTEN_BYTES), 9000);
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(a_child_nobody_waited_for_keeps_its_time, set_up, tear_down)
@@ -360,13 +329,12 @@ TEST_WITH(a_child_nobody_waited_for_keeps_its_time, set_up, tear_down)
     assert_near(total(GT_CPU_TIME), ticks(45));
     read_all(1);
     assert_near(total(GT_CPU_TIME), ticks(45));
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(an_orphan_keeps_its_time, set_up, tear_down)
 {
     follow_two();
-    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 1, .start = 11, .cpu_ticks = 50});
+    SHOW(.pid = 101, .parent = 1, .start = 11, .cpu_ticks = 50);
     fake_proc_remove(folder, 100);
     read_all(2);
     assert_int_equal(tree.count, 1);
@@ -374,87 +342,70 @@ TEST_WITH(an_orphan_keeps_its_time, set_up, tear_down)
     fake_proc_remove(folder, 101);
     read_all(1);
     assert_near(total(GT_CPU_TIME), ticks(55));
-    gt_tree_close(&tree);
 }
 
 /* The adopter, 100, is a subreaper: 101 ends, which leaves it 102, which sleeps. */
 TEST_WITH(an_orphan_that_another_process_adopts_counts_once, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
-    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 6});
-    fake_proc_write(folder, &(struct fake_process){.pid = 102, .parent = 101, .start = 12, .cpu_ticks = 40});
-    finder(0);
-    read_all(0);
-    fake_proc_write(folder, &(struct fake_process){.pid = 102, .parent = 100, .start = 12, .cpu_ticks = 40});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5);
+    SHOW(.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 6);
+    SHOW(.pid = 102, .parent = 101, .start = 12, .cpu_ticks = 40);
+    begin_job();
+    SHOW(.pid = 102, .parent = 100, .start = 12, .cpu_ticks = 40);
     fake_proc_remove(folder, 101);
-    fake_proc_write(
-        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 6});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 6);
     assert_int_equal(gt_process_read(gt_tree_find(&tree, 101), &root), -3);
     gt_account_settle(&account, &tree);
     assert_near(total(GT_CPU_TIME), ticks(51));
     fake_proc_remove(folder, 102);
-    fake_proc_write(
-        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 46});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 46);
     assert_int_equal(gt_process_read(gt_tree_find(&tree, 102), &root), -3);
     assert_int_equal(gt_process_read(gt_tree_find(&tree, 100), &root), 0);
     gt_account_settle(&account, &tree);
     assert_near(total(GT_CPU_TIME), ticks(51));
-    gt_tree_close(&tree);
 }
 
 /* The adopter, 100, has a child, 101, that outlives the orphan, 103, and its parent, 102. */
 TEST_WITH(an_orphan_that_ends_with_its_parent_counts_once, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
-    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 6});
-    fake_proc_write(folder, &(struct fake_process){.pid = 102, .parent = 101, .start = 12, .cpu_ticks = 50});
-    fake_proc_write(folder, &(struct fake_process){.pid = 103, .parent = 102, .start = 13, .cpu_ticks = 40});
-    finder(0);
-    read_all(0);
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5);
+    SHOW(.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 6);
+    SHOW(.pid = 102, .parent = 101, .start = 12, .cpu_ticks = 50);
+    SHOW(.pid = 103, .parent = 102, .start = 13, .cpu_ticks = 40);
+    begin_job();
     fake_proc_remove(folder, 102);
     fake_proc_remove(folder, 103);
-    fake_proc_write(
-        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 40});
-    fake_proc_write(
-        folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 6, .reaped_cpu_ticks = 50});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 40);
+    SHOW(.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 6, .reaped_cpu_ticks = 50);
     read_all(4);
     assert_near(total(GT_CPU_TIME), ticks(101));
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(what_was_used_before_tracking_is_left_out, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){
-                                .pid = 100, .parent = 1, .start = 10, .cpu_ticks = 500, .reaped_cpu_ticks = 100});
-    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 500, .reaped_cpu_ticks = 100);
+    SHOW(.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40);
     finder(1000);
     read_all(0);
     assert_near(total(GT_CPU_TIME), 0);
     fake_proc_remove(folder, 101);
-    fake_proc_write(folder, &(struct fake_process){
-                                .pid = 100, .parent = 1, .start = 10, .cpu_ticks = 507, .reaped_cpu_ticks = 143});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 507, .reaped_cpu_ticks = 143);
     read_all(2);
     assert_near(total(GT_CPU_TIME), ticks(10)); /* 7 of its own, 3 of the child after tracking began */
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(many_vanish_at_once, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 1});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 1);
     for (int i = 0; i < 50; i++)
-        fake_proc_write(folder,
-                        &(struct fake_process){
-                            .pid = 200 + i, .parent = i ? 199 + i : 100, .start = 20 + (unsigned)i, .cpu_ticks = 2});
-    finder(0);
-    read_all(0);
+        SHOW(.pid = 200 + i, .parent = i ? 199 + i : 100, .start = 20 + (unsigned)i, .cpu_ticks = 2);
+    begin_job();
     assert_near(total(GT_CPU_TIME), ticks(101));
     for (int i = 0; i < 50; i++)
         fake_proc_remove(folder, 200 + i);
-    fake_proc_write(
-        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 1, .reaped_cpu_ticks = 110});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 1, .reaped_cpu_ticks = 110);
     read_all(51);
     assert_near(total(GT_CPU_TIME), ticks(111));
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(wait4_takes_the_place_of_what_was_read, set_up, tear_down)
@@ -467,23 +418,18 @@ TEST_WITH(wait4_takes_the_place_of_what_was_read, set_up, tear_down)
     assert_int_equal(tree.count, 0);
     assert_near(total(GT_CPU_TIME), 0.612345);
     assert_near(total(GT_MINOR_FAULTS), 77);
-    gt_tree_close(&tree);
 }
 
 static void write_with_bytes(pid_t pid, pid_t parent, unsigned long long bytes, char process_state)
 {
-    fake_proc_write(
-        folder,
-        &(struct fake_process){
-            .pid = pid, .parent = parent, .start = (unsigned)pid, .written_bytes = bytes, .state = process_state});
+    SHOW(.pid = pid, .parent = parent, .start = (unsigned)pid, .written_bytes = bytes, .state = process_state);
 }
 
 TEST_WITH(bytes_of_others_hide_none_of_a_childs, set_up, tear_down)
 {
     write_with_bytes(100, 1, 0, 'S');
     write_with_bytes(101, 100, 200, 'S');
-    finder(0);
-    read_all(0);
+    begin_job();
     write_with_bytes(100, 1, 1050, 'S'); /* its own, and a child's that nobody met */
     read_all(2);
     assert_near(total(GT_WRITTEN_BYTES), 1250);
@@ -494,7 +440,6 @@ TEST_WITH(bytes_of_others_hide_none_of_a_childs, set_up, tear_down)
     struct rusage usage = {.ru_oublock = 3};
     gt_account_reaped(&account, &tree, &peak, 100, &usage);
     assert_near(total(GT_WRITTEN_BYTES), 3 * 512);
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(a_child_that_ends_before_its_parent_is_read_counts_once, set_up, tear_down)
@@ -514,7 +459,6 @@ TEST_WITH(a_child_that_ends_before_its_parent_is_read_counts_once, set_up, tear_
     assert_near(total(GT_WRITTEN_BYTES), 520);
     read_all(2);
     assert_near(total(GT_WRITTEN_BYTES), 520);
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(a_child_that_ends_before_its_parent_is_read_again_counts_once, set_up, tear_down)
@@ -522,8 +466,7 @@ TEST_WITH(a_child_that_ends_before_its_parent_is_read_again_counts_once, set_up,
     write_with_bytes(100, 1, 0, 'S');
     write_with_bytes(101, 100, 200, 'S');
     write_with_bytes(102, 100, 300, 'S');
-    finder(0);
-    read_all(0);
+    begin_job();
     fake_proc_remove(folder, 101);
     assert_int_equal(gt_process_read(gt_tree_find(&tree, 101), &root), -3);
     fake_proc_remove(folder, 102); /* which was just read */
@@ -532,30 +475,25 @@ TEST_WITH(a_child_that_ends_before_its_parent_is_read_again_counts_once, set_up,
     assert_near(total(GT_WRITTEN_BYTES), 510);
     read_all(1);
     assert_near(total(GT_WRITTEN_BYTES), 510);
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(wait4_of_an_orphan_never_seen_counts, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
-    finder(0);
-    read_all(0);
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5);
+    begin_job();
     struct rusage usage = {.ru_utime = {1, 0}, .ru_maxrss = 5000};
     gt_account_reaped(&account, &tree, &peak, 555, &usage);
     assert_near(total(GT_CPU_TIME), 1 + ticks(5));
     assert_near(peak.scope[GT_PEAK_COMBINED].best, 5000 * 1024);
     assert_int_equal(tree.started, 2);
-    gt_tree_close(&tree);
 }
 
 TEST_WITH(denied_files_are_missing_not_zero, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .denied = 1});
-    finder(0);
-    read_all(0);
+    SHOW(.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .denied = 1);
+    begin_job();
     assert_true(isnan(total(GT_READ_BYTES)));
     assert_near(total(GT_CPU_TIME), ticks(5));
-    gt_tree_close(&tree);
 }
 
 /* ---- rates and peaks --------------------------------------------------------------------------------------------- */
@@ -582,10 +520,8 @@ TEST_WITH(no_interval_uses_more_than_all_cores, set_up, tear_down)
 
 static void write_two_with_marks(int main_kib, int child_kib)
 {
-    fake_proc_write(folder, &(struct fake_process){
-                                .pid = 100, .parent = 1, .start = 10, .resident_pages = 1000, .peak_kib = main_kib});
-    fake_proc_write(folder, &(struct fake_process){
-                                .pid = 101, .parent = 100, .start = 11, .resident_pages = 2000, .peak_kib = child_kib});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .resident_pages = 1000, .peak_kib = main_kib);
+    SHOW(.pid = 101, .parent = 100, .start = 11, .resident_pages = 2000, .peak_kib = child_kib);
 }
 
 /* Processes that are older than the tracking: their marks tell nothing until they rise. */
@@ -624,9 +560,8 @@ TEST_WITH(peaks_come_from_high_water_marks_that_rise, set_up, tear_down)
 
 TEST_WITH(a_zombie_has_no_memory_and_is_not_counted, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .resident_pages = 1000});
-    fake_proc_write(folder,
-                    &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .state = 'Z', .cpu_ticks = 30});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .resident_pages = 1000);
+    SHOW(.pid = 101, .parent = 100, .start = 11, .state = 'Z', .cpu_ticks = 30);
     struct gt_sampler sampler;
     struct gt_sampler_options options = {.pid = 100, .machine_root = folder, .period = 1, .launched = false};
     assert_int_equal(gt_sampler_open(&sampler, &options, NULL), 0);
@@ -644,8 +579,7 @@ TEST_WITH(a_zombie_has_no_memory_and_is_not_counted, set_up, tear_down)
 /* It lives, with the others. */
 TEST_WITH(a_process_whose_first_thread_has_ended_is_no_zombie, set_up, tear_down)
 {
-    fake_proc_write(folder, &(struct fake_process){
-                                .pid = 100, .parent = 1, .start = 10, .state = 'Z', .threads = 3, .cpu_ticks = 30});
+    SHOW(.pid = 100, .parent = 1, .start = 10, .state = 'Z', .threads = 3, .cpu_ticks = 30);
     struct gt_sampler sampler;
     struct gt_sampler_options options = {.pid = 100, .machine_root = folder, .period = 1, .launched = false};
     assert_int_equal(gt_sampler_open(&sampler, &options, NULL), 0);

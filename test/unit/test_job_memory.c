@@ -53,6 +53,8 @@ static int finish(void **state)
     return 0;
 }
 
+#define TEST_OF_JOB(name) TEST_OF(struct job *job, name, begin, finish)
+
 /* All sizes are in MB, faults too: so many bytes of pages. */
 static void show(const struct job *job, struct gt_process *process, double faults)
 {
@@ -155,201 +157,163 @@ static void assert_ram(const struct job *job, double main, double descendants, d
     assert_close(ram(job, GT_SCOPE_COMBINED), combined, 1e-9);
 }
 
+static void update_to(struct job *job, double main, double descendants, double combined)
+{
+    update(job);
+    assert_ram(job, main, descendants, combined);
+}
+
 /* ---- resident sets and page faults ---- */
 
-TEST_WITH(a_single_process_has_its_resident_set, begin, finish)
+TEST_OF_JOB(a_single_process_has_its_resident_set)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 100, 20);
-    update(job);
-    assert_ram(job, 120, 0, 120);
+    update_to(job, 120, 0, 120);
     assert_int_equal(gt_job_memory_method(job->memory), GT_MEMORY_FAULTS);
     assert_close(main->value[GT_RAM_PRIVATE], 100 * MB, 0);
     show_rollup(job, main, (struct rollup){100, 100, 100, 20, 10, 15});
-    update(job);
-    assert_ram(job, 120, 0, 120); /* each page of it is there, also those of which others have a share */
+    update_to(job, 120, 0, 120); /* each page of it is there, also those of which others have a share */
     assert_close(main->value[GT_RAM], 120 * MB, 0);
     assert_close(main->value[GT_RAM_PRIVATE], 110 * MB, 0);
     assert_close(main->value[GT_RAM_SHARED], 10 * MB, 0);
     assert_close(scope_of(job, GT_SCOPE_COMBINED)->private_bytes, 110 * MB, 0);
     assert_close(scope_of(job, GT_SCOPE_COMBINED)->shared_bytes, 10 * MB, 0);
     set(job, main, 150, 20, 5);
-    update(job);
-    assert_ram(job, 170, 0, 170);
+    update_to(job, 170, 0, 170);
 }
 
-TEST_WITH(a_fork_has_the_pages_that_it_copied, begin, finish)
+TEST_OF_JOB(a_fork_has_the_pages_that_it_copied)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
-    update(job);
-    assert_ram(job, 400, 400, 400);
+    update_to(job, 400, 400, 400);
     assert_close(scope_of(job, GT_SCOPE_COMBINED)->rss, 800 * MB, 0);
     assert_close(child->value[GT_RAM_PRIVATE], 0, 0);
     set(job, child, 400, 0, 100);
-    update(job);
-    assert_ram(job, 400, 400, 500);
+    update_to(job, 400, 400, 500);
     assert_close(child->value[GT_RAM_PRIVATE], 100 * MB, 0);
     assert_close(main->value[GT_RAM_PRIVATE], 100 * MB, 0); /* of its 400 the child shares 300 */
     assert_close(scope_of(job, GT_SCOPE_COMBINED)->private_bytes, 200 * MB, 0);
     set(job, child, 400, 0, 900); /* never more than it has */
-    update(job);
-    assert_ram(job, 400, 400, 800);
+    update_to(job, 400, 400, 800);
 }
 
-TEST_WITH(new_memory_counts_once_with_and_without_faults, begin, finish)
+TEST_OF_JOB(new_memory_counts_once_with_and_without_faults)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
     set(job, child, 500, 0, 1); /* huge pages: one fault for each */
-    update(job);
-    assert_ram(job, 400, 500, 500);
+    update_to(job, 400, 500, 500);
     set(job, child, 600, 0, 101); /* one fault for each page, and one that copied */
-    update(job);
-    assert_ram(job, 400, 600, 600);
+    update_to(job, 400, 600, 600);
     set(job, child, 600, 0, 231); /* without growth: they copied */
-    update(job);
-    assert_ram(job, 400, 600, 600 + 129);
+    update_to(job, 400, 600, 600 + 129);
 }
 
-TEST_WITH(freed_memory_is_new_memory_first, begin, finish)
+TEST_OF_JOB(freed_memory_is_new_memory_first)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
     set(job, child, 500, 0, 100);
     update(job);
     set(job, child, 420, 0, 100);
-    update(job);
-    assert_ram(job, 400, 420, 420);
+    update_to(job, 400, 420, 420);
     set(job, child, 300, 0, 100); /* and then what it had from its parent */
-    update(job);
-    assert_ram(job, 400, 300, 400);
+    update_to(job, 400, 300, 400);
 }
 
 /* A fault maps 16 pages of a file. */
-TEST_WITH(faults_that_map_files_copy_nothing, begin, finish)
+TEST_OF_JOB(faults_that_map_files_copy_nothing)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
     set(job, child, 400, 160, 10);
-    update(job);
-    assert_ram(job, 400, 560, 560);
+    update_to(job, 400, 560, 560);
 }
 
-TEST_WITH(pages_that_the_parent_writes_are_kept_by_its_children, begin, finish)
+TEST_OF_JOB(pages_that_the_parent_writes_are_kept_by_its_children)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *one = add(job, main, 400, 0), *two = add(job, main, 400, 0);
     set(job, main, 400, 0, 50);
-    update(job);
-    assert_ram(job, 400, 400, 450); /* the same old pages for both */
-    set(job, main, 500, 0, 150);    /* new memory replaces nothing */
-    update(job);
-    assert_ram(job, 500, 400, 550);
+    update_to(job, 400, 400, 450); /* the same old pages for both */
+    set(job, main, 500, 0, 150);   /* new memory replaces nothing */
+    update_to(job, 500, 400, 550);
     set(job, main, 500, 0, 5000); /* at most what a child shares */
-    update(job);
-    assert_ram(job, 500, 400, 900);
+    update_to(job, 500, 400, 900);
     end(job, one);
-    update(job);
-    assert_ram(job, 500, 400, 900);
+    update_to(job, 500, 400, 900);
     end(job, two);
-    update(job);
-    assert_ram(job, 500, 0, 500);
+    update_to(job, 500, 0, 500);
     add(job, main, 500, 0); /* it shares the pages as they are by now */
-    update(job);
-    assert_ram(job, 500, 500, 500);
+    update_to(job, 500, 500, 500);
 }
 
-TEST_WITH(pages_that_the_parent_frees_are_kept_by_its_children, begin, finish)
+TEST_OF_JOB(pages_that_the_parent_frees_are_kept_by_its_children)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0);
     for (int i = 0; i < 2; i++)
         set(job, add(job, main, 400, 0), 400, 0, 100);
     set(job, main, 50, 0, 0);
-    update(job);
-    assert_ram(job, 50, 500, 500); /* 100 of each child and 300 that both have */
+    update_to(job, 50, 500, 500); /* 100 of each child and 300 that both have */
 }
 
-TEST_WITH(new_memory_of_a_parent_that_freed_is_its_own, begin, finish)
+TEST_OF_JOB(new_memory_of_a_parent_that_freed_is_its_own)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 310, 0);
     struct gt_process *child[2];
     for (int i = 0; i < 2; i++)
         child[i] = add(job, main, 310, 0);
     set(job, main, 10, 0, 0);
-    update(job);
-    assert_ram(job, 10, 310, 310);
+    update_to(job, 10, 310, 310);
     set(job, main, 210, 0, 200);
-    update(job);
-    assert_ram(job, 210, 310, 510); /* 10 are shared */
+    update_to(job, 210, 310, 510); /* 10 are shared */
     for (int i = 0; i < 2; i++)
         end(job, child[i]);
-    update(job);
-    assert_ram(job, 210, 0, 210);
+    update_to(job, 210, 0, 210);
 }
 
-TEST_WITH(memory_of_a_parent_that_ended_stays_with_its_children, begin, finish)
+TEST_OF_JOB(memory_of_a_parent_that_ended_stays_with_its_children)
 {
-    struct job *job = *state;
     add(job, NULL, 10, 0);
     struct gt_process *middle = add(job, NULL, 400, 0), *one = add(job, middle, 400, 0),
                       *two = add(job, middle, 400, 0);
-    update(job);
-    assert_ram(job, 10, 400, 410);
+    update_to(job, 10, 400, 410);
     end(job, middle);
     set(job, one, 400, 0, 100);
-    update(job);
-    assert_ram(job, 10, 500, 510);
+    update_to(job, 10, 500, 510);
     end(job, two);
-    update(job);
-    assert_ram(job, 10, 400, 410);
+    update_to(job, 10, 400, 410);
     end(job, one);
-    update(job);
-    assert_ram(job, 10, 0, 10);
+    update_to(job, 10, 0, 10);
 }
 
 /* As a daemon begins. The process between them has copied 100 of the 400. */
-TEST_WITH(a_double_fork_shares_with_the_first, begin, finish)
+TEST_OF_JOB(a_double_fork_shares_with_the_first)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *between = add(job, main, 400, 0);
     set(job, between, 400, 0, 100);
     struct gt_process *last = add(job, between, 400, 0);
-    update(job);
-    assert_ram(job, 400, 400, 500);
+    update_to(job, 400, 400, 500);
     between->is_zombie = true;
-    update(job);
-    assert_ram(job, 400, 400, 500);
+    update_to(job, 400, 400, 500);
     set(job, last, 400, 0, 50);
-    update(job);
-    assert_ram(job, 400, 400, 550);
+    update_to(job, 400, 400, 550);
     end(job, between);
     end(job, last);
-    update(job);
-    assert_ram(job, 400, 0, 400);
+    update_to(job, 400, 0, 400);
 }
 
 /* As a daemon begins, too, where the process between them has given back its memory when it is met. */
-TEST_WITH(a_parent_that_is_met_at_its_end_passes_memory_on, begin, finish)
+TEST_OF_JOB(a_parent_that_is_met_at_its_end_passes_memory_on)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *between = add(job, main, 30, 0);
     between->is_zombie = true;
     show(job, between, 0);
     struct gt_process *last = add(job, between, 400, 0);
-    update(job);
-    assert_ram(job, 400, 400, 400);
+    update_to(job, 400, 400, 400);
     set(job, last, 420, 0, 50);
-    update(job);
-    assert_ram(job, 400, 420, 450);
+    update_to(job, 400, 420, 450);
 }
 
 /* It had 400 when it was read before. */
-TEST_WITH(a_parent_that_has_ended_is_as_it_was_last, begin, finish)
+TEST_OF_JOB(a_parent_that_has_ended_is_as_it_was_last)
 {
-    struct job *job = *state;
     add(job, NULL, 10, 0);
     struct gt_process *middle = add(job, NULL, 400, 0);
     update(job);
@@ -357,85 +321,70 @@ TEST_WITH(a_parent_that_has_ended_is_as_it_was_last, begin, finish)
     set(job, middle, 0, 0, 0);
     add(job, middle, 400, 0);
     add(job, middle, 400, 0);
-    update(job);
-    assert_ram(job, 10, 400, 410);
+    update_to(job, 10, 400, 410);
 }
 
 /* It took most of its memory after the last look. */
-TEST_WITH(a_parent_is_read_when_it_has_forked, begin, finish)
+TEST_OF_JOB(a_parent_is_read_when_it_has_forked)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 10, 0);
     update(job);
     set(job, main, 400, 20, 400);
     main->value[GT_RSS] = 10 * MB;
     main->file_bytes = main->value[GT_MINOR_FAULTS] = 0;
     add(job, main, 400, 20);
-    update(job);
-    assert_ram(job, 420, 420, 420);
+    update_to(job, 420, 420, 420);
 }
 
-TEST_WITH(what_a_parent_frees_before_its_child_is_met_is_inherited, begin, finish)
+TEST_OF_JOB(what_a_parent_frees_before_its_child_is_met_is_inherited)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0);
     add(job, main, 400, 0);
     update(job);
     set(job, main, 10, 0, 0);
     add(job, main, 400, 0);
-    update(job);
-    assert_ram(job, 10, 400, 400);
+    update_to(job, 10, 400, 400);
 }
 
 /* A process that was not seen to have memory of its own is in that of its parent. */
-TEST_WITH(a_vfork_has_no_memory, begin, finish)
+TEST_OF_JOB(a_vfork_has_no_memory)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 30), *child = add(job, main, 400, 30);
     child->alone_ns = 0;
     child->is_worker = false;
     set(job, child, 400, 30, 70);
-    update(job);
-    assert_ram(job, 430, 0, 430);
+    update_to(job, 430, 0, 430);
     assert_close(child->value[GT_RAM_PRIVATE], 0, 0);
 }
 
-TEST_WITH(a_fork_that_is_about_to_execute_has_no_memory_of_the_descendants, begin, finish)
+TEST_OF_JOB(a_fork_that_is_about_to_execute_has_no_memory_of_the_descendants)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 30), *child = add(job, main, 400, 30);
     child->is_worker = false;
-    update(job);
-    assert_ram(job, 430, 0, 430);
+    update_to(job, 430, 0, 430);
     child->is_worker = true; /* it was none */
-    update(job);
-    assert_ram(job, 430, 430, 430);
+    update_to(job, 430, 430, 430);
 }
 
-TEST_WITH(a_program_that_was_executed_owns_all, begin, finish)
+TEST_OF_JOB(a_program_that_was_executed_owns_all)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
     update(job);
     child->is_forked = child->is_worker = false;
     set(job, child, 70, 0, 100);
-    update(job);
-    assert_ram(job, 400, 70, 470);
+    update_to(job, 400, 70, 470);
 }
 
 /* ---- readings of smaps_rollup ---- */
 
-TEST_WITH(files_count_once, begin, finish)
+TEST_OF_JOB(files_count_once)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 10, 20), *one = add(job, NULL, 10, 30), *two = add(job, NULL, 10, 40);
-    update(job);
-    assert_ram(job, 30, 20 + 40, 30 + 40); /* nothing is known: the same files */
+    update_to(job, 30, 20 + 40, 30 + 40); /* nothing is known: the same files */
     show_rollup(job, main, (struct rollup){10, 10, 10, 20, 5, 15});
     show_rollup(job, one, (struct rollup){10, 10, 10, 30, 5, 20});
     show_rollup(job, two, (struct rollup){10, 10, 10, 40, 5, 25});
-    update(job);
-    assert_ram(job, 30, 20 + 45, 30 + 60);
+    update_to(job, 30, 20 + 45, 30 + 60);
     set(job, two, 10, 90, 0); /* what one has more than any had at the reading */
     job->now_ns++;            /* too soon for another one */
     update_by(job, NULL, false);
@@ -462,9 +411,8 @@ static void update_soon(struct job *job)
     update_by(job, NULL, false);
 }
 
-TEST_WITH(shared_memory_that_is_made_in_parts_counts_in_parts, begin, finish)
+TEST_OF_JOB(shared_memory_that_is_made_in_parts_counts_in_parts)
 {
-    struct job *job = *state;
     struct gt_process *worker[3];
     show_shmem(job, &(struct gt_process){.pid = MAIN}, 0, 1000);
     gt_job_memory_close(job->memory);
@@ -487,9 +435,8 @@ TEST_WITH(shared_memory_that_is_made_in_parts_counts_in_parts, begin, finish)
     assert_ram(job, 10, 30 + 300, 40 + 300);
 }
 
-TEST_WITH(shared_memory_that_others_make_is_no_growth_of_the_job, begin, finish)
+TEST_OF_JOB(shared_memory_that_others_make_is_no_growth_of_the_job)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 10, 0);
     show_shmem(job, main, 0, 1000);
     update(job);
@@ -499,9 +446,8 @@ TEST_WITH(shared_memory_that_others_make_is_no_growth_of_the_job, begin, finish)
     assert_ram(job, 60, 0, 60);
 }
 
-TEST_WITH(new_processes_and_other_files_are_read_soon, begin, finish)
+TEST_OF_JOB(new_processes_and_other_files_are_read_soon)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 10, 20), *one;
     show_rollup(job, main, (struct rollup){10, 10, 10, 20, 20, 20});
     update(job);
@@ -526,17 +472,14 @@ TEST_WITH(new_processes_and_other_files_are_read_soon, begin, finish)
 }
 
 /* The child uses memory again and again: its faults bring new pages in the place of those that it gave back. */
-TEST_WITH(churn_lowers_the_weight_of_faults, begin, finish)
+TEST_OF_JOB(churn_lowers_the_weight_of_faults)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
     set(job, child, 400, 0, 100);
-    update(job);
-    assert_ram(job, 400, 400, 500);
+    update_to(job, 400, 400, 500);
     show_rollup(job, main, (struct rollup){400, 25, 212.5, 0, 0, 0});
     show_rollup(job, child, (struct rollup){400, 25, 212.5, 0, 0, 0});
-    update(job);
-    assert_ram(job, 400, 400, 425);
+    update_to(job, 400, 400, 425);
     set(job, child, 400, 0, 200);
     update_by(job, NULL, false);
     assert_ram(job, 400, 400, 450); /* a quarter */
@@ -549,38 +492,32 @@ TEST_WITH(churn_lowers_the_weight_of_faults, begin, finish)
     assert_ram(job, 400, 400, 625);
 }
 
-TEST_WITH(churn_of_a_parent_lowers_the_weight_of_its_faults, begin, finish)
+TEST_OF_JOB(churn_of_a_parent_lowers_the_weight_of_its_faults)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
     set(job, main, 400, 0, 100);
-    update(job);
-    assert_ram(job, 400, 400, 500);
+    update_to(job, 400, 400, 500);
     show_rollup(job, main, (struct rollup){400, 0, 200, 0, 0, 0});
     show_rollup(job, child, (struct rollup){400, 0, 200, 0, 0, 0});
-    update(job);
-    assert_ram(job, 400, 400, 400);
+    update_to(job, 400, 400, 400);
     set(job, main, 400, 0, 300);
     update_by(job, NULL, false);
     assert_ram(job, 400, 400, 400);
 }
 
-TEST_WITH(pages_kept_by_children_are_confirmed_by_a_reading, begin, finish)
+TEST_OF_JOB(pages_kept_by_children_are_confirmed_by_a_reading)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0), *child = add(job, main, 400, 0);
     set(job, main, 400, 0, 100);
     show_rollup(job, main, (struct rollup){400, 100, 250, 0, 0, 0});
     show_rollup(job, child, (struct rollup){400, 100, 250, 0, 0, 0});
-    update(job);
-    assert_ram(job, 400, 400, 500);
+    update_to(job, 400, 400, 500);
 }
 
 /* ---- control groups ---- */
 
-TEST_WITH(the_jobs_own_group_is_exact, begin, finish)
+TEST_OF_JOB(the_jobs_own_group_is_exact)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 20), *child = add(job, main, 400, 20);
     struct gt_group_reading group = {450 * MB, 10 * MB, NAN, 500 * MB, 500 * MB};
     set(job, child, 400, 20, 300); /* churn */
@@ -601,9 +538,8 @@ TEST_WITH(the_jobs_own_group_is_exact, begin, finish)
     assert_ram(job, 420, 420, 840);
 }
 
-TEST_WITH(the_groups_mark_tells_what_was_between_two_readings, begin, finish)
+TEST_OF_JOB(the_groups_mark_tells_what_was_between_two_readings)
 {
-    struct job *job = *state;
     struct gt_group_reading group = {100 * MB, 10 * MB, NAN, 150 * MB, 150 * MB};
     add(job, NULL, 100, 20);
     update_by(job, &group, true);
@@ -624,9 +560,8 @@ TEST_WITH(the_groups_mark_tells_what_was_between_two_readings, begin, finish)
 }
 
 /* The libraries of a new process look like its own until they are read. */
-TEST_WITH(a_reading_of_pages_keeps_what_the_mark_tells, begin, finish)
+TEST_OF_JOB(a_reading_of_pages_keeps_what_the_mark_tells)
 {
-    struct job *job = *state;
     struct gt_group_reading group = {100 * MB, 20 * MB, NAN, 150 * MB, 150 * MB};
     struct gt_process *main = add(job, NULL, 100, 20), *one;
     show_rollup(job, main, (struct rollup){100, 100, 100, 20, 20, 20});
@@ -644,9 +579,8 @@ TEST_WITH(a_reading_of_pages_keeps_what_the_mark_tells, begin, finish)
     assert_close(gt_job_memory_between(job->memory), (350 - 30) * MB, 1e-6);
 }
 
-TEST_WITH(polls_renew_the_whole_job_alone, begin, finish)
+TEST_OF_JOB(polls_renew_the_whole_job_alone)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 0);
     struct gt_group_reading group = {400 * MB, 0, NAN, 400 * MB, 400 * MB};
     add(job, main, 400, 0);
@@ -664,9 +598,8 @@ TEST_WITH(polls_renew_the_whole_job_alone, begin, finish)
     assert_ram(job, 400, 400, 600);
 }
 
-TEST_WITH(a_group_with_others_is_an_upper_bound, begin, finish)
+TEST_OF_JOB(a_group_with_others_is_an_upper_bound)
 {
-    struct job *job = *state;
     struct gt_process *main = add(job, NULL, 400, 20), *child = add(job, main, 400, 20);
     struct gt_group_reading group = {450 * MB, 10 * MB, NAN, 500 * MB, 500 * MB};
     set(job, child, 400, 20, 300);

@@ -64,6 +64,8 @@ static int close_job(void **state)
     return result;
 }
 
+#define TEST_OF_JOB(name) TEST_OF(struct job *job, name, open_job, close_job)
+
 static void feed(struct job *job, struct gt_event event)
 {
     event.monotonic_ns = INT64_MAX; /* after every seed */
@@ -115,9 +117,8 @@ static void expect(const struct job *job, size_t processes, size_t threads)
         assert_true(lives(job, pids[i]));
 }
 
-TEST_WITH(descendants_are_members_and_strangers_are_not, open_job, close_job)
+TEST_OF_JOB(descendants_are_members_and_strangers_are_not)
 {
-    struct job *job = *state;
     expect(job, 1, 1);
     fork_of(job, 100, 101);
     fork_of(job, 101, 102);
@@ -136,9 +137,8 @@ TEST_WITH(descendants_are_members_and_strangers_are_not, open_job, close_job)
     assert_true(counts.is_exact);
 }
 
-TEST_WITH(a_process_lives_as_long_as_its_last_thread, open_job, close_job)
+TEST_OF_JOB(a_process_lives_as_long_as_its_last_thread)
 {
-    struct job *job = *state;
     thread_of(job, 100, 110);
     thread_of(job, 100, 111);
     thread_of(job, 100, 111);
@@ -155,9 +155,8 @@ TEST_WITH(a_process_lives_as_long_as_its_last_thread, open_job, close_job)
 }
 
 /* A thread other than the first calls execve: it ends the others and goes on under the number of the first. */
-TEST_WITH(execve_by_a_thread_does_not_end_the_process, open_job, close_job)
+TEST_OF_JOB(execve_by_a_thread_does_not_end_the_process)
 {
-    struct job *job = *state;
     thread_of(job, 100, 110);
     thread_of(job, 100, 111);
     exit_of(job, 100, 111);
@@ -170,9 +169,8 @@ TEST_WITH(execve_by_a_thread_does_not_end_the_process, open_job, close_job)
     expect(job, 0, 0);
 }
 
-TEST_WITH(a_number_used_again_is_another_process, open_job, close_job)
+TEST_OF_JOB(a_number_used_again_is_another_process)
 {
-    struct job *job = *state;
     fork_of(job, 100, 101);
     exit_of(job, 101, 101);
     fork_of(job, 7, 101); /* a stranger */
@@ -187,9 +185,8 @@ TEST_WITH(a_number_used_again_is_another_process, open_job, close_job)
     assert_false(lives(job, 101));
 }
 
-TEST_WITH(records_of_a_member_add_up, open_job, close_job)
+TEST_OF_JOB(records_of_a_member_add_up)
 {
-    struct job *job = *state;
     fork_of(job, 100, 101);
     thread_of(job, 101, 102);
     record_of(job, 101, 102, 1000, 50);
@@ -212,9 +209,8 @@ TEST_WITH(records_of_a_member_add_up, open_job, close_job)
     assert_int_equal(counts.tasks_ended, 2);
 }
 
-TEST_WITH(after_a_loss_a_seed_sets_it_right, open_job, close_job)
+TEST_OF_JOB(after_a_loss_a_seed_sets_it_right)
 {
-    struct job *job = *state;
     fork_of(job, 100, 101);
     fork_of(job, 100, 300);
     thread_of(job, 100, 110);
@@ -243,9 +239,8 @@ TEST_WITH(after_a_loss_a_seed_sets_it_right, open_job, close_job)
 }
 
 /* Its first thread stays as a zombie until the others have ended. */
-TEST_WITH(a_seed_that_has_lost_its_first_thread_lives, open_job, close_job)
+TEST_OF_JOB(a_seed_that_has_lost_its_first_thread_lives)
 {
-    struct job *job = *state;
     store_process(job, 600, 3, 'Z');
     assert_int_equal(gt_membership_seed(job->membership, (struct gt_seed[]){{.pid = 100}, {.pid = 600}}, 2, NULL), 0);
     expect(job, 2, 3);
@@ -256,9 +251,8 @@ TEST_WITH(a_seed_that_has_lost_its_first_thread_lives, open_job, close_job)
 }
 
 /* An orphan of the job has the tracker for its parent, and gives it to another of its own making (CLONE_PARENT). */
-TEST_WITH(what_the_tracker_is_given_for_a_child_is_a_member, open_job, close_job)
+TEST_OF_JOB(what_the_tracker_is_given_for_a_child_is_a_member)
 {
-    struct job *job = *state;
     fork_of(job, 77, 200);
     assert_false(lives(job, 200));
     gt_membership_adopt(job->membership, 77);
@@ -269,9 +263,8 @@ TEST_WITH(what_the_tracker_is_given_for_a_child_is_a_member, open_job, close_job
 }
 
 /* The fork of a process that a seed found may wait unread. */
-TEST_WITH(a_fork_older_than_the_seed_changes_nothing, open_job, close_job)
+TEST_OF_JOB(a_fork_older_than_the_seed_changes_nothing)
 {
-    struct job *job = *state;
     struct gt_event old = {.kind = GT_EVENT_FORK, .pid = 100, .tgid = 100, .parent = 1, .monotonic_ns = 1};
     assert_int_equal(gt_membership_feed(job->membership, &old), 0);
     expect(job, 1, 1);
@@ -279,9 +272,8 @@ TEST_WITH(a_fork_older_than_the_seed_changes_nothing, open_job, close_job)
     expect(job, 0, 0);
 }
 
-TEST_WITH(a_storm_needs_no_more_room, open_job, close_job)
+TEST_OF_JOB(a_storm_needs_no_more_room)
 {
-    struct job *job = *state;
     for (pid_t i = 0; i < 100000; i++) {
         fork_of(job, 100, 1000 + i % 30000);
         record_of(job, 1000 + i % 30000, 1000 + i % 30000, 10, 5);
@@ -299,9 +291,8 @@ TEST_WITH(a_storm_needs_no_more_room, open_job, close_job)
 }
 
 /* A sampler is forked by a helper that ends; both turn out to be no part of the job. */
-TEST_WITH(what_is_excluded_has_never_been, open_job, close_job)
+TEST_OF_JOB(what_is_excluded_has_never_been)
 {
-    struct job *job = *state;
     fork_of(job, 100, 101);
     fork_of(job, 101, 102);
     feed(job, (struct gt_event){.kind = GT_EVENT_EXECUTE, .pid = 101, .tgid = 101});
@@ -324,9 +315,8 @@ TEST_WITH(what_is_excluded_has_never_been, open_job, close_job)
 }
 
 /* The main process gets its threads before and after a helper's life; then the sampler and its helper are excluded. */
-TEST_WITH(what_was_reached_without_the_excluded_stays, open_job, close_job)
+TEST_OF_JOB(what_was_reached_without_the_excluded_stays)
 {
-    struct job *job = *state;
     thread_of(job, 100, 110);
     fork_of(job, 100, 101);
     exit_of(job, 101, 101);
@@ -345,9 +335,8 @@ TEST_WITH(what_was_reached_without_the_excluded_stays, open_job, close_job)
     assert_int_equal(counts.processes_peak, 1);
 }
 
-TEST_WITH(threads_of_each_scope_have_their_peak, open_job, close_job)
+TEST_OF_JOB(threads_of_each_scope_have_their_peak)
 {
-    struct job *job = *state;
     for (pid_t thread = 110; thread < 115; thread++)
         thread_of(job, 100, thread);
     fork_of(job, 100, 101);

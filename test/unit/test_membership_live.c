@@ -37,6 +37,8 @@ static int close_live(void **state)
     return 0;
 }
 
+#define TEST_OF_LIVE(name) TEST_OF(struct live *live, name, open_live, close_live)
+
 static void open_or_skip(struct live *live, unsigned wanted)
 {
     struct gt_availability availability[GT_EVENTS_SOURCES];
@@ -124,9 +126,8 @@ static void run_ten_threads(void)
         pthread_join(thread[i], NULL);
 }
 
-TEST_WITH(threads_and_their_peak_are_counted, open_live, close_live)
+TEST_OF_LIVE(threads_and_their_peak_are_counted)
 {
-    struct live *live = *state;
     open_or_skip(live, FORKS);
     run_job(live, run_ten_threads);
     struct gt_membership_counts counts = gt_membership_counts(live->membership);
@@ -148,9 +149,8 @@ static void execute_in_a_thread(void)
     pthread_join(thread, NULL);
 }
 
-TEST_WITH(execve_in_a_thread_is_followed, open_live, close_live)
+TEST_OF_LIVE(execve_in_a_thread_is_followed)
 {
-    struct live *live = *state;
     open_or_skip(live, FORKS);
     for (int i = 0; i < 20; i++) {
         uint64_t before = gt_membership_counts(live->membership).started;
@@ -184,9 +184,8 @@ static void detach_twice(void)
         ;
 }
 
-TEST_WITH(daemons_stay_members, open_live, close_live)
+TEST_OF_LIVE(daemons_stay_members)
 {
-    struct live *live = *state;
     open_or_skip(live, FORKS);
     run_job(live, detach_twice);
     assert_int_equal(gt_membership_counts(live->membership).started, 4);
@@ -259,9 +258,8 @@ static void nothing(void)
 {
 }
 
-TEST_WITH(the_number_of_an_ended_member_may_be_used_by_a_stranger, open_live, close_live)
+TEST_OF_LIVE(the_number_of_an_ended_member_may_be_used_by_a_stranger)
 {
-    struct live *live = *state;
     open_or_skip(live, FORKS);
     pid_t pid = run_job(live, nothing);
     if (fork_as(pid) != pid) {
@@ -288,4 +286,4 @@ static int close_machine(void **state)
     return munmap(truth, sizeof *truth);
 }
 
-ALL_TESTS(open_machine, close_machine)
+ALL_TESTS(open_machine, close_machine);

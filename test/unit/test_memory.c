@@ -166,6 +166,8 @@ static int finish(void **state)
     return 0;
 }
 
+#define TEST_OF_MACHINE(name) TEST_OF(struct machine *machine, name, begin, finish)
+
 static struct gt_smaps read_stored(const struct machine *machine, const char *name, const char *text)
 {
     struct gt_smaps ret;
@@ -174,9 +176,8 @@ static struct gt_smaps read_stored(const struct machine *machine, const char *na
     return ret;
 }
 
-TEST_WITH(the_rollup_is_read, begin, finish)
+TEST_OF_MACHINE(the_rollup_is_read)
 {
-    struct machine *machine = *state;
     struct gt_smaps sums = read_stored(
         machine, "proc/10/smaps_rollup",
         "00400000-7fff00000000 ---p 00000000 00:00 0 [rollup]\nRss: 1000 kB\nPss: 240 kB\n"
@@ -196,9 +197,8 @@ TEST_WITH(the_rollup_is_read, begin, finish)
     assert_close(sums.faults, 77, 0);
 }
 
-TEST_WITH(without_a_rollup_mappings_are_added_up, begin, finish)
+TEST_OF_MACHINE(without_a_rollup_mappings_are_added_up)
 {
-    struct machine *machine = *state;
     struct gt_smaps sums = read_stored(
         machine, "proc/10/smaps",
         "00400000-00500000 r--p 00000000 fe:00 1 /bin/b\nRss: 400 kB\nPss: 200 kB\nShared_Clean: 400 kB\n"
@@ -211,9 +211,8 @@ TEST_WITH(without_a_rollup_mappings_are_added_up, begin, finish)
     assert_close(sums.private_anonymous, 80 * KIB, 0);
 }
 
-TEST_WITH(never_more_is_private_and_anonymous_than_is_anonymous, begin, finish)
+TEST_OF_MACHINE(never_more_is_private_and_anonymous_than_is_anonymous)
 {
-    struct machine *machine = *state;
     struct gt_smaps sums = read_stored(machine, "proc/10/smaps_rollup",
                                        "Rss: 50000 kB\nPss: 30000 kB\nPss_Shmem: 10000 kB\nShared_Dirty: 30000 kB\n"
                                        "Private_Dirty: 20000 kB\nAnonymous: 4000 kB\n");
@@ -221,9 +220,8 @@ TEST_WITH(never_more_is_private_and_anonymous_than_is_anonymous, begin, finish)
 }
 
 /* Of 10 of files 4 are clean. Of 300 of shared memory one process has 200 alone, and three have the rest. */
-TEST_WITH(private_pages_of_shared_memory_are_not_anonymous, begin, finish)
+TEST_OF_MACHINE(private_pages_of_shared_memory_are_not_anonymous)
 {
-    struct machine *machine = *state;
     struct gt_smaps sums = read_stored(
         machine, "proc/10/smaps_rollup",
         "Rss: 810 kB\nPss: 540 kB\nPss_Anon: 300 kB\nPss_File: 6 kB\nPss_Shmem: 234 kB\nShared_Dirty: 306 kB\n"
@@ -235,9 +233,8 @@ TEST_WITH(private_pages_of_shared_memory_are_not_anonymous, begin, finish)
     assert_close(sums.private_anonymous, (500 - 166) * KIB, 0); /* at least 166 are of shared memory */
 }
 
-TEST_WITH(what_cannot_be_read_has_its_reason, begin, finish)
+TEST_OF_MACHINE(what_cannot_be_read_has_its_reason)
 {
-    struct machine *machine = *state;
     struct gt_smaps sums;
     assert_int_equal(gt_smaps_read(&machine->root, 10, 500, &sums), -ENOENT); /* the kernel has neither file */
     assert_int_equal(gt_smaps_read(&machine->root, 12, 0, &sums), -ESRCH);

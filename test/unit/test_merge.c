@@ -4,7 +4,6 @@
 #include "support/folder.h"
 #include "support/test.h"
 #include "support/trace_file.h"
-#include "support/traces.h"
 
 #define RECORD(base) \
     "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"start_time_since_epoch_in_micros\":" base "}},\n"

@@ -111,9 +111,8 @@ static void append(struct gpu_machine *machine, const char *text)
     fclose(file);
 }
 
-TEST_WITH(a_file_is_followed_while_it_grows, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(a_file_is_followed_while_it_grows)
 {
-    struct gpu_machine *machine = *state;
     char name[160];
     machine->real_ns = T0;
     gpu_machine_file(machine, "meter.csv", "%s", "");
@@ -135,9 +134,8 @@ TEST_WITH(a_file_is_followed_while_it_grows, gpu_machine_setup, gpu_machine_tear
     assert_int_equal(gpu_machine_collect(machine, 0), 0);
 }
 
-TEST_WITH(a_model_is_a_curve, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(a_model_is_a_curve)
 {
-    struct gpu_machine *machine = *state;
     struct gt_model model;
     struct gt_error error = {0};
     gpu_machine_file(machine, "model", "# a laptop\nidle_watts = 10\npoint = 0.5 40\nmax_watts=60\n");
@@ -166,9 +164,8 @@ TEST_WITH(a_model_is_a_curve, gpu_machine_setup, gpu_machine_teardown)
     assert_non_null(strstr(error.text, "needs idle_watts and max_watts"));
 }
 
-TEST_WITH(a_model_may_be_json, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(a_model_may_be_json)
 {
-    struct gpu_machine *machine = *state;
     struct gt_model model;
     gpu_machine_file(machine, "model", "%s",
                      "\n{\"name\": \"a\\nlaptop\", \"idle_watts\": 10, \"points\": [[0.5, 40], [0.25, 30.5]],"
@@ -220,9 +217,8 @@ TEST_WITH(a_tdp_is_a_published_curve, gpu_machine_setup, gpu_machine_teardown)
     assert_int_equal(gt_model_read(&model, NULL, 0, NULL), -EINVAL);
 }
 
-TEST_WITH(nothing_is_estimated_unasked_or_where_a_counter_is, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(nothing_is_estimated_unasked_or_where_a_counter_is)
 {
-    struct gpu_machine *machine = *state;
     assert_int_equal(gpu_machine_open(machine, &gt_collector_estimate), GT_ABSENT);
     machine->options.cpu_tdp = 80;
     gpu_machine_file(machine, "sys/devices/system/cpu/online", "0-3\n");

@@ -35,81 +35,92 @@ static double share(pid_t pid, enum gt_metric_id metric)
     return gpu_machine_share(&machine, 0, pid, metric);
 }
 
-static void expect_text(const char *part)
+#define THREE_ROWS "process 0 100 11000000\nprocess 0 200 22000000\nprocess 1 300 33000000\n"
+#define ONE_USER "process 0 100 1000000\nused 100 1700000000900000 40 0 0 0\n"
+
+/* What one reading tells of processes 100, 200 and 300; what no case names is missing. */
+static const struct list_case {
+    const char *name, *library, *data;
+    const char *status_200, *status_300; /* in /proc, where the tracker is on the host */
+    bool is_in_container;                /* where process 200 holds the device */
+    double ram[3], used[3];              /* MB; percent */
+    const char *told;
+} list_cases[] = {
+    {"rows of 16 bytes", "nvml_v1", "row_size 0\n" BOARD THREE_ROWS, .ram = {11, 22, 33}},
+    {"rows of 24 bytes", "nvml_v2", "row_size 0\n" BOARD THREE_ROWS, .ram = {11, 22, 33}},
+    {"rows of 24 bytes by v3", "nvml_v3", "row_size 24\n" BOARD THREE_ROWS, .ram = {11, 22, 33}},
+    {"rows of 32 bytes by v3", "nvml_v3", "row_size 32\n" BOARD THREE_ROWS, .ram = {11, 22, 33}},
+    {"rows of the detail list", "nvml", "row_size 24\n" BOARD THREE_ROWS, .ram = {11, 22, 33}},
+    {"unknown rows are not guessed", "nvml_v3", "row_size 28\n" BOARD THREE_ROWS, .told = "unknown form"},
+    {"a process in two lists counts once", "nvml",
+     BOARD "process 0 100 5000000\nprocess 1 100 5000000\nprocess 2 200 6000000\nprocess 1 300 7000000\n",
+     .ram = {5, 6, 7}},
+    {"memory that is not available", "nvml_v2", BOARD "process 0 100 n/a\nprocess 0 200 n/a\nprocess 1 200 9000000\n",
+     .ram = {NAN, 9}},
+    {"utilization that is not supported", "nvml",
+     BOARD ONE_USER "fail nvmlDeviceGetProcessesUtilizationInfo 3\nfail nvmlDeviceGetProcessUtilization 3\n",
+     .ram = {1}, .used = {NAN}},
+    {"functions of older drivers", "nvml",
+     BOARD ONE_USER "fail nvmlDeviceGetProcessesUtilizationInfo 25\nfail nvmlDeviceGetRunningProcessDetailList 25\n",
+     .ram = {1}, .used = {40}},
+    {"the host sees a container", "nvml", BOARD "process 0 45 4000000\nprocess 0 300 5000000\n",
+     "Name:\tjob\nNSpid:\t200\t45\t7\nThreads:\t1\n", .ram = {0, 4, 5}, .told = "mapped by NSpid"},
+    {"one number of two containers is nobody", "nvml", BOARD "process 0 45 4000000\n", "Name:\tjob\nNSpid:\t200\t45\n",
+     "Name:\tjob\nNSpid:\t300\t45\n", .told = "no visible process"},
+    /* 300 is a process here, but not that one */
+    {"a number of the host in a container", "nvml", BOARD "process 0 300 4000000\n", .is_in_container = true,
+     .ram = {0, 4}, .told = "the only process of the job that holds the device"},
+    {"two strange numbers in a container", "nvml", BOARD "process 0 4500 4000000\nprocess 0 4600 5000000\n",
+     .is_in_container = true, .told = "no visible process"},
+    {"the container's number in the list and the host's in samples", "nvml",
+     BOARD "process 0 200 4000000\nused 45678 1700000000900000 60 0 0 0\n", .is_in_container = true, .ram = {0, 4},
+     .used = {0, 60}},
+};
+
+static void check_list(const struct list_case *one)
 {
     char text[300];
+    size_t count = 0;
+    for (int i = 0; i < 3; i++) {
+        double ram = one->ram[i] == 0 ? NAN : one->ram[i] * 1e6, found = share(100 * (i + 1), GT_GPU_RAM);
+        double used = share(100 * (i + 1), GT_GPU_UTILIZATION);
+        if (!is_close(found, ram, 0) || (one->used[i] != 0 && !is_close(used, one->used[i] / 100, 1e-9)))
+            fail_msg("%s: process %d has %g bytes, used %g", one->name, 100 * (i + 1), found, used);
+        count += one->ram[i] != 0;
+    }
+    if (machine.snapshot.share_count != count)
+        fail_msg("%s: %zu processes", one->name, machine.snapshot.share_count);
     machine.type->describe(machine.state, text, sizeof text);
-    if (!strstr(text, part))
-        fail_msg("\"%s\" is not in \"%s\"", part, text);
+    if (one->told && !strstr(text, one->told))
+        fail_msg("%s: \"%s\" is not in \"%s\"", one->name, one->told, text);
 }
 
-/* The same three processes by every form of the list. */
-static void expect_rows(const char *file, const char *row_size)
+TEST(processes_of_every_list_are_those_of_the_job)
 {
-    char data[600];
-    snprintf(data, sizeof data,
-             "row_size %s\n" BOARD "process 0 100 11000000\nprocess 0 200 22000000\nprocess 1 300 33000000\n",
-             row_size);
-    open_with(file, data);
-    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
-    assert_int_equal(machine.snapshot.share_count, 3);
-    assert_true(share(100, GT_GPU_RAM) == 11e6);
-    assert_true(share(200, GT_GPU_RAM) == 22e6);
-    assert_true(share(300, GT_GPU_RAM) == 33e6);
+    for (size_t i = 0; i < sizeof list_cases / sizeof *list_cases; i++) {
+        const struct list_case *one = &list_cases[i];
+        void *opened = NULL;
+        (one->is_in_container ? setup : setup_on_host)(&opened);
+        if (one->status_200)
+            gpu_machine_file(&machine, "proc/200/status", "%s", one->status_200);
+        if (one->status_300)
+            gpu_machine_file(&machine, "proc/300/status", "%s", one->status_300);
+        if (one->is_in_container)
+            gpu_machine_link(&machine, "proc/200/fd/5", "/dev/nvidia0");
+        open_with(one->library, one->data);
+        assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+        check_list(one);
+        gpu_machine_teardown(&opened);
+    }
 }
 
-TEST_WITH(rows_of_16_bytes, setup_on_host, gpu_machine_teardown)
+TEST_WITH(devices_have_their_own_last_sample, setup_on_host, gpu_machine_teardown)
 {
-    expect_rows("nvml_v1", "0");
-}
-
-TEST_WITH(rows_of_24_bytes, setup_on_host, gpu_machine_teardown)
-{
-    expect_rows("nvml_v2", "0");
-}
-
-TEST_WITH(rows_of_24_bytes_by_v3, setup_on_host, gpu_machine_teardown)
-{
-    expect_rows("nvml_v3", "24");
-}
-
-TEST_WITH(rows_of_32_bytes_by_v3, setup_on_host, gpu_machine_teardown)
-{
-    expect_rows("nvml_v3", "32");
-}
-
-TEST_WITH(rows_of_the_detail_list, setup_on_host, gpu_machine_teardown)
-{
-    expect_rows("nvml", "24");
-}
-
-TEST_WITH(unknown_rows_are_not_guessed, setup_on_host, gpu_machine_teardown)
-{
-    open_with("nvml_v3",
-              "row_size 28\n" BOARD "process 0 100 11000000\nprocess 0 200 22000000\nprocess 0 300 33000000\n");
-    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
-    assert_int_equal(machine.snapshot.share_count, 0);
-    expect_text("unknown form");
-}
-
-TEST_WITH(a_process_in_two_lists_counts_once, setup_on_host, gpu_machine_teardown)
-{
-    open_with("nvml",
-              BOARD "process 0 100 5000000\nprocess 1 100 5000000\nprocess 2 200 6000000\nprocess 1 300 7000000\n");
+    open_with("nvml", BOARD ONE_USER "device 1\nuuid GPU-bbbb\nprocess 0 100 1000000\n"
+                                     "used 100 1700000000300000 25 0 0 0\n");
     gpu_machine_collect(&machine, 1);
-    assert_int_equal(machine.snapshot.share_count, 3);
-    assert_true(share(100, GT_GPU_RAM) == 5e6);
-    assert_true(share(200, GT_GPU_RAM) == 6e6);
-    assert_true(share(300, GT_GPU_RAM) == 7e6);
-}
-
-TEST_WITH(memory_that_is_not_available, setup_on_host, gpu_machine_teardown)
-{
-    open_with("nvml_v2", BOARD "process 0 100 n/a\nprocess 0 200 n/a\nprocess 1 200 9000000\n");
-    gpu_machine_collect(&machine, 1);
-    assert_int_equal(machine.snapshot.share_count, 2);
-    assert_true(isnan(share(100, GT_GPU_RAM)));
-    assert_true(share(200, GT_GPU_RAM) == 9e6);
+    assert_true(share(100, GT_GPU_UTILIZATION) == 0.40);
+    assert_true(gpu_machine_share(&machine, 1, 100, GT_GPU_UTILIZATION) == 0.25);
 }
 
 /* More rows than the buffer holds, and a driver whose answer to "how many" is too small. */
@@ -172,85 +183,6 @@ TEST_WITH(rows_that_make_no_sense_are_left_out, setup_on_host, gpu_machine_teard
     gpu_machine_step(&machine, "nvml_v3", 1);
     gpu_machine_collect(&machine, 0.1);
     assert_true(share(200, GT_GPU_UTILIZATION) == 0);
-}
-
-TEST_WITH(devices_have_their_own_last_sample, setup_on_host, gpu_machine_teardown)
-{
-    open_with("nvml", BOARD "process 0 100 1000000\nused 100 1700000000900000 40 0 0 0\n"
-                            "device 1\nuuid GPU-bbbb\nprocess 0 100 1000000\nused 100 1700000000300000 25 0 0 0\n");
-    gpu_machine_collect(&machine, 1);
-    assert_true(share(100, GT_GPU_UTILIZATION) == 0.40);
-    assert_true(gpu_machine_share(&machine, 1, 100, GT_GPU_UTILIZATION) == 0.25);
-}
-
-TEST_WITH(utilization_may_be_unsupported, setup_on_host, gpu_machine_teardown)
-{
-    open_with("nvml", BOARD "process 0 100 1000000\nused 100 1700000000900000 40 0 0 0\n"
-                            "fail nvmlDeviceGetProcessesUtilizationInfo 3\nfail nvmlDeviceGetProcessUtilization 3\n");
-    gpu_machine_collect(&machine, 1);
-    assert_true(share(100, GT_GPU_RAM) == 1e6);
-    assert_true(isnan(share(100, GT_GPU_UTILIZATION)) && isnan(share(100, GT_GPU_ENCODER)));
-}
-
-TEST_WITH(newer_function_falls_back_to_the_older, setup_on_host, gpu_machine_teardown)
-{
-    open_with("nvml",
-              BOARD "process 0 100 1000000\nused 100 1700000000900000 40 0 0 0\n"
-                    "fail nvmlDeviceGetProcessesUtilizationInfo 25\nfail nvmlDeviceGetRunningProcessDetailList 25\n");
-    gpu_machine_collect(&machine, 1);
-    assert_true(share(100, GT_GPU_RAM) == 1e6);
-    assert_true(share(100, GT_GPU_UTILIZATION) == 0.40);
-}
-
-TEST_WITH(host_tracker_sees_a_container, setup_on_host, gpu_machine_teardown)
-{
-    gpu_machine_file(&machine, "proc/200/status", "Name:\tjob\nNSpid:\t200\t45\t7\nThreads:\t1\n");
-    open_with("nvml", BOARD "process 0 45 4000000\nprocess 0 300 5000000\n");
-    gpu_machine_collect(&machine, 1);
-    assert_true(share(200, GT_GPU_RAM) == 4e6);
-    assert_true(share(300, GT_GPU_RAM) == 5e6);
-    expect_text("mapped by NSpid");
-}
-
-TEST_WITH(one_number_of_two_containers_is_nobody, setup_on_host, gpu_machine_teardown)
-{
-    gpu_machine_file(&machine, "proc/200/status", "NSpid:\n");
-    gpu_machine_file(&machine, "proc/200/status", "Name:\tjob\nNSpid:\t200\t45\n");
-    gpu_machine_file(&machine, "proc/300/status", "Name:\tjob\nNSpid:\t300\t45\n");
-    open_with("nvml", BOARD "process 0 45 4000000\n");
-    gpu_machine_collect(&machine, 1);
-    assert_int_equal(machine.snapshot.share_count, 0);
-    expect_text("no visible process");
-}
-
-/* In a container with a driver that gives numbers of the host: 45 is no process here, 300 is one but not that one. */
-TEST_WITH(container_tracker_gets_host_numbers, setup, gpu_machine_teardown)
-{
-    gpu_machine_link(&machine, "proc/200/fd/5", "/dev/nvidia0");
-    open_with("nvml", BOARD "process 0 300 4000000\n");
-    gpu_machine_collect(&machine, 1);
-    assert_true(share(200, GT_GPU_RAM) == 4e6);
-    assert_int_equal(machine.snapshot.share_count, 1);
-    expect_text("the only process of the job that holds the device");
-}
-
-TEST_WITH(container_with_two_strange_numbers_is_not_guessed, setup, gpu_machine_teardown)
-{
-    gpu_machine_link(&machine, "proc/200/fd/5", "/dev/nvidia0");
-    open_with("nvml", BOARD "process 0 4500 4000000\nprocess 0 4600 5000000\n");
-    gpu_machine_collect(&machine, 1);
-    assert_int_equal(machine.snapshot.share_count, 0);
-    expect_text("no visible process");
-}
-
-/* The list has the container's number and the samples the host's. */
-TEST_WITH(samples_with_other_numbers_than_the_list, setup, gpu_machine_teardown)
-{
-    gpu_machine_link(&machine, "proc/200/fd/5", "/dev/nvidia0");
-    open_with("nvml", BOARD "process 0 200 4000000\nused 45678 1700000000900000 60 0 0 0\n");
-    gpu_machine_collect(&machine, 1);
-    assert_true(share(200, GT_GPU_RAM) == 4e6);
-    assert_true(share(200, GT_GPU_UTILIZATION) == 0.60);
 }
 
 TEST_WITH(processes_come_and_go, setup_on_host, gpu_machine_teardown)

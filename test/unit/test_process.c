@@ -64,6 +64,8 @@ static int end(void **state)
     return 0;
 }
 
+#define TEST_OF_SLEEPER(name) TEST_OF(struct sleeper *sleeper, name, begin, end)
+
 /* It blocks soon after its last instruction for us: from then on it is idle. */
 static bool falls_asleep(struct gt_process *process, const struct gt_root *root)
 {
@@ -77,9 +79,8 @@ static bool falls_asleep(struct gt_process *process, const struct gt_root *root)
     return false;
 }
 
-TEST_WITH(what_sleeps_is_idle_until_it_runs, begin, end)
+TEST_OF_SLEEPER(what_sleeps_is_idle_until_it_runs)
 {
-    struct sleeper *sleeper = *state;
     struct gt_root root;
     struct gt_process *process;
     char byte = 0;
@@ -104,9 +105,8 @@ TEST_WITH(what_sleeps_is_idle_until_it_runs, begin, end)
 }
 
 /* What another takes away does not need the process to run. */
-TEST_WITH(a_resident_set_that_shrinks_is_no_idleness, begin, end)
+TEST_OF_SLEEPER(a_resident_set_that_shrinks_is_no_idleness)
 {
-    struct sleeper *sleeper = *state;
     struct gt_root root;
     struct gt_process *process;
     assert_int_equal(gt_root_open(&root, NULL, NULL), 0);
@@ -119,9 +119,8 @@ TEST_WITH(a_resident_set_that_shrinks_is_no_idleness, begin, end)
     gt_root_close(&root);
 }
 
-TEST_WITH(children_are_of_interest_again_once_the_process_has_run, begin, end)
+TEST_OF_SLEEPER(children_are_of_interest_again_once_the_process_has_run)
 {
-    struct sleeper *sleeper = *state;
     struct gt_root root;
     struct gt_process *process;
     pid_t pids[4];

@@ -55,6 +55,8 @@ static int finish(void **state)
     return 0;
 }
 
+#define TEST_OF_MACHINE(name) TEST_OF(struct machine *machine, name, begin, finish)
+
 /* A reading at that second, as the sampler does it. */
 static void read_at(struct machine *machine, double seconds)
 {
@@ -140,9 +142,8 @@ TEST_WITH(a_parents_memory_is_not_the_programs, begin, finish)
     }
 }
 
-TEST_WITH(what_executes_unseen_has_its_own_memory, begin, finish)
+TEST_OF_MACHINE(what_executes_unseen_has_its_own_memory)
 {
-    struct machine *machine = *state;
     read_at(machine, 1);
     fork_at(machine, 101, 1100 * MS);
     fork_large(machine);
@@ -158,9 +159,8 @@ TEST_WITH(what_executes_unseen_has_its_own_memory, begin, finish)
     assert_close(record_of(machine, 1)->ram_peak, SMALL * 1024, 0);
 }
 
-TEST_WITH(a_worker_has_what_it_was_forked_with_and_later_what_it_took, begin, finish)
+TEST_OF_MACHINE(a_worker_has_what_it_was_forked_with_and_later_what_it_took)
 {
-    struct machine *machine = *state;
     struct fake_process *process = fork_large(machine);
     read_at(machine, 1);
     process_of(machine, 101)->is_worker = true;
@@ -173,9 +173,8 @@ TEST_WITH(a_worker_has_what_it_was_forked_with_and_later_what_it_took, begin, fi
     assert_close(record_of(machine, 1)->ram_peak, 2 * SMALL * 1024, 0);
 }
 
-TEST_WITH(a_fork_that_ends_as_one_has_its_memory, begin, finish)
+TEST_OF_MACHINE(a_fork_that_ends_as_one_has_its_memory)
 {
-    struct machine *machine = *state;
     struct fake_process *process = fork_large(machine);
     read_at(machine, 1);
     process_of(machine, 101)->alone_ns = 1;
@@ -186,9 +185,8 @@ TEST_WITH(a_fork_that_ends_as_one_has_its_memory, begin, finish)
     assert_close(record_of(machine, 1)->ram_peak, LARGE * 1024, 0);
 }
 
-TEST_WITH(the_last_name_counts, begin, finish)
+TEST_OF_MACHINE(the_last_name_counts)
 {
-    struct machine *machine = *state;
     struct fake_process process = job(101, 5);
     fake_proc_write(machine->folder, &process);
     put_name(machine, 101, "sh\n", "sh");
@@ -212,9 +210,8 @@ TEST_WITH(the_last_name_counts, begin, finish)
     assert_string_equal(record_of(machine, 1)->command, "unread");
 }
 
-TEST_WITH(a_number_used_again_is_another_process, begin, finish)
+TEST_OF_MACHINE(a_number_used_again_is_another_process)
 {
-    struct machine *machine = *state;
     struct fake_process process = job(101, 5);
     fake_proc_write(machine->folder, &process);
     put_name(machine, 101, "first\n", "first");
@@ -233,9 +230,8 @@ TEST_WITH(a_number_used_again_is_another_process, begin, finish)
 }
 
 /* A tick of the fake processes is 0.01 s. The second ends between two ticks, and the records of its threads may lack what it ran last. */
-TEST_WITH(looks_and_records_together_tell_cpu_time, begin, finish)
+TEST_OF_MACHINE(looks_and_records_together_tell_cpu_time)
 {
-    struct machine *machine = *state;
     struct fake_process process = job(101, 50);
     read_at(machine, 1);
     fork_at(machine, 101, 1500 * MS);
@@ -272,9 +268,8 @@ static void check_cpu_time(struct machine *machine, size_t number, double expect
     assert_close(record_of(machine, number)->cpu_time, expected, 1e-9);
 }
 
-TEST_WITH(a_parent_tells_what_no_look_saw, begin, finish)
+TEST_OF_MACHINE(a_parent_tells_what_no_look_saw)
 {
-    struct machine *machine = *state;
     meet(machine, 101, 103);
     exit_at(machine, 101, 2500 * MS);
     gt_process_history_took_over(machine->history, 100, 101, 0.3);
@@ -287,9 +282,8 @@ TEST_WITH(a_parent_tells_what_no_look_saw, begin, finish)
     check_cpu_time(machine, 3, 0.05);
 }
 
-TEST_WITH(one_of_two_children_may_have_used_the_rest, begin, finish)
+TEST_OF_MACHINE(one_of_two_children_may_have_used_the_rest)
 {
-    struct machine *machine = *state;
     meet(machine, 101, 102);
     exit_at(machine, 101, 2500 * MS);
     exit_at(machine, 102, 2500 * MS);
@@ -299,9 +293,8 @@ TEST_WITH(one_of_two_children_may_have_used_the_rest, begin, finish)
     check_cpu_time(machine, 2, 0.05);
 }
 
-TEST_WITH(a_childs_child_may_have_used_the_rest, begin, finish)
+TEST_OF_MACHINE(a_childs_child_may_have_used_the_rest)
 {
-    struct machine *machine = *state;
     meet(machine, 101, 101);
     hear(machine, (struct gt_event){.kind = GT_EVENT_FORK, .pid = 102, .parent = 101, .monotonic_ns = 2100 * MS},
          false);
@@ -311,9 +304,8 @@ TEST_WITH(a_childs_child_may_have_used_the_rest, begin, finish)
     check_cpu_time(machine, 1, 0.05);
 }
 
-TEST_WITH(lost_forks_may_have_used_the_rest, begin, finish)
+TEST_OF_MACHINE(lost_forks_may_have_used_the_rest)
 {
-    struct machine *machine = *state;
     meet(machine, 101, 101);
     gt_process_history_lost(machine->history);
     exit_at(machine, 101, 2500 * MS);
@@ -322,9 +314,8 @@ TEST_WITH(lost_forks_may_have_used_the_rest, begin, finish)
 }
 
 /* An ordinary user hears of forks and ends, and gets no records. */
-TEST_WITH(what_is_not_told_is_missing, begin, finish)
+TEST_OF_MACHINE(what_is_not_told_is_missing)
 {
-    struct machine *machine = *state;
     read_at(machine, 1);
     fork_at(machine, 200, 1100 * MS);
     exit_at(machine, 200, 1250 * MS);
@@ -339,9 +330,8 @@ TEST_WITH(what_is_not_told_is_missing, begin, finish)
     assert_true(isnan(record_of(machine, 1)->cpu_time));
 }
 
-TEST_WITH(events_and_readings_are_of_one_process, begin, finish)
+TEST_OF_MACHINE(events_and_readings_are_of_one_process)
 {
-    struct machine *machine = *state;
     struct fake_process process = job(101, 5);
     read_at(machine, 1);
     fork_at(machine, 101, 1500 * MS);
@@ -361,9 +351,8 @@ TEST_WITH(events_and_readings_are_of_one_process, begin, finish)
     assert_string_equal(record_of(machine, 1)->command, "");   /* with words that nobody read */
 }
 
-TEST_WITH(a_fork_under_the_number_of_one_that_seems_to_live, begin, finish)
+TEST_OF_MACHINE(a_fork_under_the_number_of_one_that_seems_to_live)
 {
-    struct machine *machine = *state;
     read_at(machine, 1);
     fork_at(machine, 200, 1100 * MS);
     fork_at(machine, 200, 1105 * MS); /* the first one's end was lost */
@@ -381,9 +370,8 @@ static size_t changes(struct machine *machine, const struct gt_process_record **
     return count;
 }
 
-TEST_WITH(each_change_is_told_once, begin, finish)
+TEST_OF_MACHINE(each_change_is_told_once)
 {
-    struct machine *machine = *state;
     const struct gt_process_record *changed;
     struct fake_process process = job(101, 5);
     read_at(machine, 1);
@@ -407,9 +395,8 @@ TEST_WITH(each_change_is_told_once, begin, finish)
     assert_int_equal(changes(machine, &changed), 0);
 }
 
-TEST_WITH(too_many_are_counted, begin, finish)
+TEST_OF_MACHINE(too_many_are_counted)
 {
-    struct machine *machine = *state;
     for (int i = 0; i < GT_PROCESS_HISTORY_MOST + 3; i++) {
         fork_at(machine, 1000 + i, i * MS);
         exit_at(machine, 1000 + i, i * MS + 1);

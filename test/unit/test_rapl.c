@@ -1,4 +1,3 @@
-#include <sys/stat.h>
 
 #include "collect/energy/rapl.h"
 #include "support/gpu_machine.h"
@@ -29,33 +28,145 @@ static void zone(struct gpu_machine *machine, const char *entry, const char *nam
     set(machine, entry, microjoules);
 }
 
-TEST_WITH(two_sockets_are_added_and_each_has_its_memory, gpu_machine_setup, gpu_machine_teardown)
+static double doubt_of(const struct gpu_machine *machine)
 {
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0", 1000000);
-    zone(machine, "intel-rapl:0:0", "core", 500000);
-    zone(machine, "intel-rapl:0:1", "uncore", 100000);
-    zone(machine, "intel-rapl:0:2", "dram", 200000);
-    zone(machine, "intel-rapl:1", "package-1", 9000000);
-    zone(machine, "intel-rapl:1:0", "dram", 800000);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    assert_string_equal(machine->availability.source, "RAPL by powercap");
-    set(machine, "intel-rapl:0", 31000000);
-    set(machine, "intel-rapl:0:0", 29500000);
-    set(machine, "intel-rapl:0:1", 900000);
-    set(machine, "intel-rapl:0:2", 4200000);
-    set(machine, "intel-rapl:1", 29000000);
-    set(machine, "intel-rapl:1:0", 2800000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30 + 20, 1e-9);
-    assert_close(machine->snapshot.system[GT_DRAM_ENERGY], 4 + 2, 1e-9);
-    assert_close(machine->snapshot.system[GT_CORE_ENERGY], 29, 1e-9);
-    assert_close(machine->snapshot.system[GT_UNCORE_ENERGY], 0.8, 1e-9);
-    assert_true(isnan(machine->snapshot.system[GT_PLATFORM_ENERGY]));
+    return machine->snapshot.doubt[GT_CPU_ENERGY];
 }
 
-TEST_WITH(each_package_has_its_own_counters_and_parts, gpu_machine_setup, gpu_machine_teardown)
+static unsigned long long microjoules(double joules)
 {
-    struct gpu_machine *machine = *state;
+    return (unsigned long long)llround(joules * 1e6);
+}
+
+/* Counters in joules before and after one reading, and what is told of the machine: what no case names is missing. */
+static const struct {
+    const char *name;
+    struct {
+        const char *entry, *name;
+        double before, after;
+    } zone[6];
+    double cpu, dram, core, uncore, platform;
+} layouts[] = {
+    {"two sockets",
+     {{"intel-rapl:0", "package-0", 1, 31},
+      {"intel-rapl:0:0", "core", 0.5, 29.5},
+      {"intel-rapl:0:1", "uncore", 0.1, 0.9},
+      {"intel-rapl:0:2", "dram", 0.2, 4.2},
+      {"intel-rapl:1", "package-1", 9, 29},
+      {"intel-rapl:1:0", "dram", 0.8, 2.8}},
+     30 + 20,
+     4 + 2,
+     29,
+     0.8,
+     NAN},
+    {"AMD", {{"intel-rapl:0", "package-0", 0, 65}, {"intel-rapl:0:0", "core", 0, 40}}, 65, NAN, 40, NAN, NAN},
+    {"a platform and a package in it",
+     {{"intel-rapl:0", "package-0", 0, 10}, {"intel-rapl:1", "psys", 0, 25}},
+     10,
+     NAN,
+     NAN,
+     NAN,
+     25},
+    {"a platform that each package shows",
+     {{"intel-rapl:0", "package-0", 0, 10},
+      {"intel-rapl:1", "psys", 0, 45},
+      {"intel-rapl:2", "package-1", 0, 20},
+      {"intel-rapl:3", "psys-1", 0, 45}},
+     30,
+     NAN,
+     NAN,
+     NAN,
+     45},
+    {"a copy in MMIO",
+     {{"intel-rapl:0", "package-0", 7, 17}, {"intel-rapl-mmio:0", "package-0", 3, 13.5}},
+     10,
+     NAN,
+     NAN,
+     NAN,
+     NAN},
+    {"MMIO alone", {{"intel-rapl-mmio:0", "package-0", 3, 13.5}}, 10.5, NAN, NAN, NAN, NAN},
+    {"mirrored dies", /* another socket is no mirror */
+     {{"intel-rapl:0", "package-0-die-0", 5000, 5040},
+      {"intel-rapl:1", "package-0-die-1", 5000.0001, 5040.0002},
+      {"intel-rapl:2", "package-1-die-0", 5000.00005, 5015.00005}},
+     40 + 15,
+     NAN,
+     NAN,
+     NAN,
+     NAN},
+    {"dies that part",
+     {{"intel-rapl:0", "package-0-die-0", 5000, 5040},
+      {"intel-rapl:1", "package-0-die-1", 5000.0001, 5030.0001},
+      {"intel-rapl:2", "package-0-die-2", 99, 119}},
+     40 + 30 + 20,
+     NAN,
+     NAN,
+     NAN,
+     NAN},
+};
+
+TEST(counters_of_every_layout_are_added_up)
+{
+    static const enum gt_metric_id metric[] = {GT_CPU_ENERGY, GT_DRAM_ENERGY, GT_CORE_ENERGY, GT_UNCORE_ENERGY,
+                                               GT_PLATFORM_ENERGY};
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        struct gpu_machine machine;
+        const double expected[] = {layouts[i].cpu, layouts[i].dram, layouts[i].core, layouts[i].uncore,
+                                   layouts[i].platform};
+        gpu_machine_begin(&machine);
+        for (int k = 0; k < 6 && layouts[i].zone[k].entry; k++)
+            zone(&machine, layouts[i].zone[k].entry, layouts[i].zone[k].name, microjoules(layouts[i].zone[k].before));
+        assert_int_equal(gpu_machine_open(&machine, &gt_collector_rapl), GT_READY);
+        assert_string_equal(machine.availability.source, "RAPL by powercap");
+        for (int k = 0; k < 6 && layouts[i].zone[k].entry; k++)
+            set(&machine, layouts[i].zone[k].entry, microjoules(layouts[i].zone[k].after));
+        gpu_machine_system(&machine, 1, GT_CPU_ENERGY);
+        for (int k = 0; k < 5; k++)
+            if (!is_close(machine.snapshot.system[metric[k]], expected[k], 1e-3))
+                fail_msg("%s: metric %d is %g", layouts[i].name, k, machine.snapshot.system[metric[k]]);
+        gpu_machine_end(&machine);
+    }
+}
+
+/* One counter in joules, read each second: what it has added since the start, and whether something is lost. */
+static const struct {
+    const char *name;
+    double start;
+    struct {
+        double shown, joules;
+        bool is_in_doubt;
+    } step[6];
+} drops[] = {
+    {"set back", 900, {{910, 10, false}, {3, 10, true}, {13, 20, false}, {13, 20, false}}},
+    {"set back: 172 kJ in a second cannot be", 90000, {{90050, 50, false}, {3, 50, true}, {63, 110, false}}},
+    /* to what it was set back nobody knows: what it shows was drawn at any time */
+    {"set to half", 1000, {{1050, 50, false}, {550, 50, true}, {520, 50, true}, {570, 100, false}}},
+    {"a jump that no power explains", 50, {{60, 10, false}, {200000, 10, true}, {80000, 10, true}, {80020, 30, false}}},
+    {"the only one, which the figure itself shows to stand still",
+     1,
+     {{2, 1, false}, {2, 1, false}, {2, 1, false}, {2, 1, false}, {2, 1, false}, {2, 1, false}}},
+};
+
+TEST(what_a_counter_cannot_have_counted_is_no_energy)
+{
+    for (size_t i = 0; i < sizeof drops / sizeof *drops; i++) {
+        struct gpu_machine machine;
+        gpu_machine_begin(&machine);
+        zone(&machine, "intel-rapl:0", "package-0", microjoules(drops[i].start));
+        assert_int_equal(gpu_machine_open(&machine, &gt_collector_rapl), GT_READY);
+        for (int k = 0; k < 6 && drops[i].step[k].shown != 0; k++) {
+            set(&machine, "intel-rapl:0", microjoules(drops[i].step[k].shown));
+            double joules = gpu_machine_system(&machine, 1, GT_CPU_ENERGY);
+            double doubt = drops[i].step[k].is_in_doubt ? INFINITY : 0;
+            if (!is_close(joules, drops[i].step[k].joules, 1e-9) || !is_close(doubt_of(&machine), doubt, 0))
+                fail_msg("%s: step %d has %g J, in doubt %g", drops[i].name, k, joules, doubt_of(&machine));
+        }
+        gpu_machine_end(&machine);
+    }
+}
+
+TEST_ON_MACHINE(each_package_has_its_own_counters_and_parts)
+{
     zone(machine, "intel-rapl:0", "package-2-die-0", 1000000);
     zone(machine, "intel-rapl:0:0", "dram", 200000);
     zone(machine, "intel-rapl:1", "package-2-die-1", 400000000);
@@ -81,60 +192,8 @@ TEST_WITH(each_package_has_its_own_counters_and_parts, gpu_machine_setup, gpu_ma
     assert_true(isnan(package[0].value[GT_PLATFORM_ENERGY]));
 }
 
-TEST_WITH(the_platform_is_not_added_to_the_packages_in_it, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(one_of_several_that_stands_still_is_told)
 {
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0", 0);
-    zone(machine, "intel-rapl:1", "psys", 0);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 10000000);
-    set(machine, "intel-rapl:1", 25000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
-    assert_close(machine->snapshot.system[GT_PLATFORM_ENERGY], 25, 1e-9);
-}
-
-TEST_WITH(a_platform_that_each_package_shows_counts_once, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0", 0);
-    zone(machine, "intel-rapl:1", "psys", 0);
-    zone(machine, "intel-rapl:2", "package-1", 0);
-    zone(machine, "intel-rapl:3", "psys-1", 0);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 10000000);
-    set(machine, "intel-rapl:1", 45000000);
-    set(machine, "intel-rapl:2", 20000000);
-    set(machine, "intel-rapl:3", 45000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-9);
-    assert_close(machine->snapshot.system[GT_PLATFORM_ENERGY], 45, 1e-9);
-}
-
-static double doubt_of(const struct gpu_machine *machine)
-{
-    return machine->snapshot.doubt[GT_CPU_ENERGY];
-}
-
-TEST_WITH(a_counter_that_was_set_back_says_that_it_lost_something, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0", 900000000);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 910000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
-    assert_close(doubt_of(machine), 0, 0);
-    set(machine, "intel-rapl:0", 3000000);
-    gpu_machine_system(machine, 1, GT_CPU_ENERGY);
-    assert_true(isinf(doubt_of(machine)));
-    set(machine, "intel-rapl:0", 13000000);
-    gpu_machine_system(machine, 1, GT_CPU_ENERGY);
-    machine->snapshot.doubt[GT_CPU_ENERGY] = NAN;
-    gpu_machine_system(machine, 1, GT_CPU_ENERGY);
-    assert_close(doubt_of(machine), 0, 0);
-}
-
-TEST_WITH(one_of_several_that_stands_still_is_told, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 1000000);
     zone(machine, "intel-rapl:1", "package-1", 1000000);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
@@ -149,22 +208,8 @@ TEST_WITH(one_of_several_that_stands_still_is_told, gpu_machine_setup, gpu_machi
     assert_true(isinf(doubt_of(machine)) && doubt_of(machine) < 0);
 }
 
-/* The figure itself shows it. */
-TEST_WITH(the_only_one_that_stands_still_is_none_of_several, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(a_counter_that_runs_backwards_does_not_stand_still)
 {
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0", 1000000);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 2000000);
-    for (int i = 0; i < 9; i++) {
-        assert_close(gpu_machine_system(machine, 0.1, GT_CPU_ENERGY), 1, 1e-9);
-        assert_close(doubt_of(machine), 0, 0);
-    }
-}
-
-TEST_WITH(a_counter_that_runs_backwards_does_not_stand_still, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
     char text[200];
     zone(machine, "intel-rapl:0", "package-0", 200000000000);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
@@ -196,9 +241,8 @@ TEST_WITH(a_counter_that_cannot_be_read_at_first_is_not_taken_for_a_virtual_one,
 }
 
 /* 262 kJ are gone round in 524 s at 500 W; with what it shows, 600 s are enough for one more round or not. */
-TEST_WITH(readings_too_far_apart_are_told, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(readings_too_far_apart_are_told)
 {
-    struct gpu_machine *machine = *state;
     char text[300];
     zone(machine, "intel-rapl:0", "package-0", 1000000);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
@@ -217,74 +261,9 @@ TEST_WITH(readings_too_far_apart_are_told, gpu_machine_setup, gpu_machine_teardo
     assert_non_null(strstr(text, "1 readings were so far apart that a counter may have gone round unseen"));
 }
 
-TEST_WITH(the_copy_in_mmio_counts_once, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0", 7000000);
-    zone(machine, "intel-rapl-mmio:0", "package-0", 3000000);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 17000000);
-    set(machine, "intel-rapl-mmio:0", 13500000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
-}
-
-TEST_WITH(mmio_is_read_where_it_is_all_there_is, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl-mmio:0", "package-0", 3000000);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl-mmio:0", 13500000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10.5, 1e-9);
-}
-
-TEST_WITH(mirrored_dies_are_one_meter, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0-die-0", 5000000000);
-    zone(machine, "intel-rapl:1", "package-0-die-1", 5000000100);
-    zone(machine, "intel-rapl:2", "package-1-die-0", 5000000050);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 5040000000);
-    set(machine, "intel-rapl:1", 5040000200);
-    set(machine, "intel-rapl:2", 5015000050);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 40 + 15, 1e-3); /* another socket is no mirror */
-}
-
-TEST_WITH(dies_that_part_are_two_meters, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0-die-0", 5000000000);
-    zone(machine, "intel-rapl:1", "package-0-die-1", 5000000100);
-    zone(machine, "intel-rapl:2", "package-0-die-2", 99000000);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 5040000000);
-    set(machine, "intel-rapl:1", 5030000100);
-    set(machine, "intel-rapl:2", 119000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 40 + 30 + 20, 1e-9);
-}
-
-TEST_WITH(a_counter_that_was_set_back_adds_no_range, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0", 90000000000);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 90050000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-9);
-    set(machine, "intel-rapl:0", 3000000); /* 172 kJ in a second cannot be */
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-9);
-    assert_true(isinf(doubt_of(machine)));
-    set(machine, "intel-rapl:0", 63000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 110, 1e-9);
-    assert_close(doubt_of(machine), 0, 0);
-    char text[200];
-    machine->type->describe(machine->state, text, sizeof text);
-    assert_non_null(strstr(text, "wraps: 0, resets: 1"));
-}
-
 /* "Garbage" in the file is a reading that failed: the next one covers its time. */
-TEST_WITH(what_is_no_count_in_range_is_no_reading, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(what_is_no_count_in_range_is_no_reading)
 {
-    struct gpu_machine *machine = *state;
     static const char *const wrong[] = {"-12", "12x", "", "nan", "262143328851", "18446744073709551615"};
     zone(machine, "intel-rapl:0", "package-0", 50000000);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
@@ -322,29 +301,9 @@ TEST_WITH(a_counter_of_which_an_old_file_is_left_is_opened_anew, gpu_machine_set
     replace_counter(*state, "60000000\n");
 }
 
-/* One that is a number is told by the power that it would take. */
-TEST_WITH(a_jump_that_no_power_explains_is_no_energy, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0", 50000000);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 60000000);
-    gpu_machine_system(machine, 1, GT_CPU_ENERGY);
-    set(machine, "intel-rapl:0", 200000000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
-    assert_true(isinf(doubt_of(machine)));
-    set(machine, "intel-rapl:0", 80000000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
-    assert_true(isinf(doubt_of(machine)));
-    set(machine, "intel-rapl:0", 80020000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-9);
-    assert_close(doubt_of(machine), 0, 0);
-}
-
 /* It would be taken for one that goes round every 12 microjoules. */
-TEST_WITH(a_range_that_is_no_number_is_not_known, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(a_range_that_is_no_number_is_not_known)
 {
-    struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 50000000);
     zone_file(machine, "intel-rapl:0", "max_energy_range_uj", "12x");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
@@ -353,26 +312,8 @@ TEST_WITH(a_range_that_is_no_number_is_not_known, gpu_machine_setup, gpu_machine
     assert_close(doubt_of(machine), 0, 0);
 }
 
-/* To what it was set back nobody knows: what it shows was drawn at any time. */
-TEST_WITH(a_counter_that_was_set_to_half_adds_nothing, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(a_failed_reading_is_none_and_its_energy_is_not_lost)
 {
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0", 1000000000);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 1050000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-9);
-    set(machine, "intel-rapl:0", 550000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-9);
-    assert_true(isinf(doubt_of(machine)));
-    set(machine, "intel-rapl:0", 520000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-9);
-    set(machine, "intel-rapl:0", 570000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 100, 1e-9);
-}
-
-TEST_WITH(a_failed_reading_is_none_and_its_energy_is_not_lost, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 50000000);
     zone(machine, "intel-rapl:1", "package-1", 50000000);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
@@ -384,9 +325,8 @@ TEST_WITH(a_failed_reading_is_none_and_its_energy_is_not_lost, gpu_machine_setup
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 20 + 25, 1e-9);
 }
 
-TEST_WITH(one_package_that_cannot_be_read_leaves_no_part_of_a_sum, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(one_package_that_cannot_be_read_leaves_no_part_of_a_sum)
 {
-    struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 50000000);
     zone(machine, "intel-rapl:0:0", "dram", 1000000);
     zone(machine, "intel-rapl:1", "package-1", 50000000);
@@ -397,21 +337,8 @@ TEST_WITH(one_package_that_cannot_be_read_leaves_no_part_of_a_sum, gpu_machine_s
     assert_close(machine->snapshot.system[GT_DRAM_ENERGY], 2, 1e-9);
 }
 
-TEST_WITH(amd_packages_have_no_memory, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(no_counter_is_absent_and_nothing_is_guessed)
 {
-    struct gpu_machine *machine = *state;
-    zone(machine, "intel-rapl:0", "package-0", 0);
-    zone(machine, "intel-rapl:0:0", "core", 0);
-    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 65000000);
-    set(machine, "intel-rapl:0:0", 40000000);
-    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 65, 1e-9);
-    assert_true(isnan(machine->snapshot.system[GT_DRAM_ENERGY]));
-}
-
-TEST_WITH(no_counter_is_absent_and_nothing_is_guessed, gpu_machine_setup, gpu_machine_teardown)
-{
-    struct gpu_machine *machine = *state;
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_ABSENT);
     gpu_machine_file(machine, "sys/class/powercap/intel-rapl/enabled", "1\n");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_ABSENT);
@@ -431,18 +358,16 @@ TEST_WITH(a_counter_that_wraps_every_two_seconds_loses_nothing, gpu_machine_setu
     assert_int_equal(zone.wraps, truth / zone.range);
 }
 
-TEST_WITH(registers_are_not_read, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(registers_are_not_read)
 {
-    struct gpu_machine *machine = *state;
     gpu_machine_file(machine, "dev/cpu/0/msr", "%s", "");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_ABSENT);
     assert_non_null(strstr(machine->availability.reason, "registers (MSR) are not read"));
     assert_string_equal(machine->availability.remedy, "sudo modprobe -a rapl intel_rapl_msr");
 }
 
-TEST_WITH(a_counter_that_stands_still_has_no_figure, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(a_counter_that_stands_still_has_no_figure)
 {
-    struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 5000000);
     zone(machine, "intel-rapl:0:0", "dram", 5000000);
     zone(machine, "intel-rapl:0:1", "uncore", 5000000);
@@ -461,9 +386,8 @@ TEST_WITH(a_counter_that_stands_still_has_no_figure, gpu_machine_setup, gpu_mach
     assert_close(gpu_machine_system(machine, 1, GT_DRAM_ENERGY), 1, 1e-9);
 }
 
-TEST_WITH(a_platform_below_its_packages_is_left_out, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(a_platform_below_its_packages_is_left_out)
 {
-    struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 0);
     zone(machine, "intel-rapl:1", "psys", 0);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);

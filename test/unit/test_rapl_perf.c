@@ -77,9 +77,8 @@ static void both(struct gpu_machine *machine)
     assert_string_equal(machine->availability.source, "RAPL by perf events and powercap");
 }
 
-TEST_WITH(events_of_each_package_are_added, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(events_of_each_package_are_added)
 {
-    struct gpu_machine *machine = *state;
     events(machine, "0,4");
     describe_event(machine, "energy-psys", "event=0x05", "Joules", SCALE);
     count(machine, PACKAGE, 0, 7);
@@ -96,9 +95,8 @@ TEST_WITH(events_of_each_package_are_added, gpu_machine_setup, gpu_machine_teard
     assert_close(machine->snapshot.system[GT_PLATFORM_ENERGY], 100, 1e-6);
 }
 
-TEST_WITH(dies_of_amd_read_one_counter, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(dies_of_amd_read_one_counter)
 {
-    struct gpu_machine *machine = *state;
     gpu_machine_file(machine, "proc/cpuinfo", "vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n");
     events(machine, "0,2,4-5");
     for (int cpu = 0; cpu < 6; cpu++)
@@ -109,9 +107,8 @@ TEST_WITH(dies_of_amd_read_one_counter, gpu_machine_setup, gpu_machine_teardown)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60 + 40, 1e-6);
 }
 
-TEST_WITH(dies_of_intel_have_a_counter_each, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(dies_of_intel_have_a_counter_each)
 {
-    struct gpu_machine *machine = *state;
     gpu_machine_file(machine, "proc/cpuinfo", "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n");
     events(machine, "0,2");
     count(machine, PACKAGE, 0, 0);
@@ -122,9 +119,8 @@ TEST_WITH(dies_of_intel_have_a_counter_each, gpu_machine_setup, gpu_machine_tear
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60 + 50, 1e-6);
 }
 
-TEST_WITH(what_agrees_comes_from_perf_events, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(what_agrees_comes_from_perf_events)
 {
-    struct gpu_machine *machine = *state;
     both(machine);
     count(machine, PACKAGE, 0, 50);
     powercap(machine, "intel-rapl:0", "package-0", 151);
@@ -135,9 +131,8 @@ TEST_WITH(what_agrees_comes_from_perf_events, gpu_machine_setup, gpu_machine_tea
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 90, 1e-6);
 }
 
-TEST_WITH(what_disagrees_is_said, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(what_disagrees_is_said)
 {
-    struct gpu_machine *machine = *state;
     both(machine);
     count(machine, PACKAGE, 0, 50);
     powercap(machine, "intel-rapl:0", "package-0", 160);
@@ -145,9 +140,8 @@ TEST_WITH(what_disagrees_is_said, gpu_machine_setup, gpu_machine_teardown)
     says(machine, "disagree on cpu_energy: 50 J and 60 J in 1 s, 16.7 % apart; perf events are used");
 }
 
-TEST_WITH(packages_below_their_cores_are_not_believed, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(packages_below_their_cores_are_not_believed)
 {
-    struct gpu_machine *machine = *state;
     events(machine, "0");
     describe_event(machine, "energy-cores", "event=0x01", "Joules", SCALE);
     count(machine, PACKAGE, 0, 0);
@@ -166,9 +160,8 @@ TEST_WITH(packages_below_their_cores_are_not_believed, gpu_machine_setup, gpu_ma
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 160, 1e-6); /* all of it: the first second, too */
 }
 
-TEST_WITH(no_package_draws_kilowatts, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(no_package_draws_kilowatts)
 {
-    struct gpu_machine *machine = *state;
     both(machine);
     count(machine, PACKAGE, 0, 50 * 65536.0); /* a scale of 2^-16 taken for 2^-32 */
     powercap(machine, "intel-rapl:0", "package-0", 150);
@@ -179,9 +172,8 @@ TEST_WITH(no_package_draws_kilowatts, gpu_machine_setup, gpu_machine_teardown)
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY) - before, 50, 1e-6);
 }
 
-TEST_WITH(a_denied_event_leaves_powercap, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(a_denied_event_leaves_powercap)
 {
-    struct gpu_machine *machine = *state;
     gpu_machine_file(machine, "proc/sys/kernel/perf_event_paranoid", "2\n");
     events(machine, "0");
     count(machine, PACKAGE, 0, 0);
@@ -199,9 +191,8 @@ TEST_WITH(a_denied_event_leaves_powercap, gpu_machine_setup, gpu_machine_teardow
     assert_string_equal(availability.reason, "only powercap can read the processor packages");
 }
 
-TEST_WITH(one_denied_package_leaves_no_part_of_a_sum, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(one_denied_package_leaves_no_part_of_a_sum)
 {
-    struct gpu_machine *machine = *state;
     events(machine, "0,4");
     count(machine, PACKAGE, 0, 0); /* that of CPU 4 is not there */
     powercap(machine, "intel-rapl:0", "package-0", 100);
@@ -214,9 +205,8 @@ TEST_WITH(one_denied_package_leaves_no_part_of_a_sum, gpu_machine_setup, gpu_mac
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-6);
 }
 
-TEST_WITH(an_event_that_stands_still_leaves_powercap, gpu_machine_setup, gpu_machine_teardown)
+TEST_ON_MACHINE(an_event_that_stands_still_leaves_powercap)
 {
-    struct gpu_machine *machine = *state;
     both(machine);
     powercap(machine, "intel-rapl:0", "package-0", 130);
     assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-6);

@@ -1,6 +1,4 @@
 /* The report model and its formats. */
-#include <fcntl.h>
-#include <sys/stat.h>
 
 #include "report/format.h"
 #include "support/reports.h"

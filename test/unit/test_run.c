@@ -226,4 +226,4 @@ static int limit_time(void **state)
     return 0;
 }
 
-ALL_TESTS(limit_time, NULL)
+ALL_TESTS(limit_time, NULL);

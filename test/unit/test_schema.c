@@ -2,7 +2,6 @@
 #include "report/report.h"
 #include "schema/metric.h"
 #include "schema/unit.h"
-#include "support/reports.h"
 #include "support/test.h"
 
 TEST(units_are_decimal)

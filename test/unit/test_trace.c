@@ -5,7 +5,6 @@
 #include "support/folder.h"
 #include "support/test.h"
 #include "support/trace_file.h"
-#include "support/valgrind.h"
 #include "trace/input/scan.h"
 
 #define BASE INT64_C(1700000000000000000)
