@@ -134,9 +134,10 @@ static int read_pstats(struct gt_reading *reading, const char *path, struct gt_e
     if (status < 0)
         return status;
     status = gt_marshal_read(&dump, bytes, length, &end);
+    bool is_cut_off = status > 0;
     if (status >= 0)
         status = take_entries(&maker, reading, gt_pickle_root(dump));
-    if (status >= 0 && end < length)
+    if (status >= 0 && is_cut_off)
         gt_reading_cut_off(reading, end, length - end, "the dump ends or is damaged here");
     gt_pickle_free(dump);
     struct gt_trace_profile *profile = status < 0

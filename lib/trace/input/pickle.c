@@ -662,7 +662,7 @@ int gt_marshal_read(struct gt_pickle **ret, const void *bytes, size_t length, si
         gt_pickle_free(pickle);
     else
         *ret = pickle;
-    return status < 0 && status != -EBADMSG ? status : 0;
+    return status == -EBADMSG ? 1 : status;
 }
 
 /* ---- looking into it ---- */

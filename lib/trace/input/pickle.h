@@ -49,7 +49,7 @@ int gt_pickle_read(struct gt_pickle **ret, const void *bytes, size_t length,
                    int (*known)(const char *module, size_t module_length, const char *name, size_t name_length),
                    const char *file, struct gt_error *error);
 /* Reads a dictionary of Python's marshal format, versions 0 to 4, as far as profiles need it: numbers, texts, tuples, dictionaries,
- * references. *end is where it ends or is damaged; what came before is there. Returns 0, -ENOMEM or -EFBIG. */
+ * references. *end is where it ends or is damaged; what came before is there. Returns 0, 1 if it is damaged, -ENOMEM or -EFBIG. */
 int gt_marshal_read(struct gt_pickle **ret, const void *bytes, size_t length, size_t *end);
 struct gt_pickle_value *gt_pickle_root(const struct gt_pickle *pickle);
 void gt_pickle_free(struct gt_pickle *pickle);
