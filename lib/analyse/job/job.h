@@ -222,11 +222,6 @@ int gt_job_read_memory(struct gt_job *job, struct gt_error *error);
 int gt_job_count_gpus(struct gt_job *job, struct gt_error *error);
 int gt_job_count_once(struct gt_job *job, struct gt_error *error);
 
-/* Returns the sum of two values; NaN is missing and adds nothing. */
-static inline double gt_job_add(double sum, double value)
-{
-    return isnan(value) ? sum : isnan(sum) ? value : sum + value;
-}
 /* Returns the sum of a final value over all ranks that have it; NaN: none has it. For metrics that are BOUND in
  * metric.def, this is the upper bound. */
 double gt_job_sum(const struct gt_job *job, enum gt_metric_id metric);

@@ -89,9 +89,9 @@ static int sum_up(struct summary *ret, const struct gt_interval *call, size_t co
         if (call[i].unfinished)
             continue;
         ret->count++;
-        ret->total = gt_job_add(ret->total, call[i].elapsed);
-        ret->self = gt_job_add(ret->self, call[i].self);
-        ret->cpu_time = gt_job_add(ret->cpu_time, call[i].cpu_stop - call[i].cpu_start);
+        gt_add_known(&ret->total, call[i].elapsed);
+        gt_add_known(&ret->self, call[i].self);
+        gt_add_known(&ret->cpu_time, call[i].cpu_stop - call[i].cpu_start);
         status = gt_distribution_add(&lengths, call[i].elapsed);
     }
     ret->mean = ret->count ? ret->total / (double)ret->count : NAN;

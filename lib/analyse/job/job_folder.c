@@ -12,6 +12,7 @@
 #include "aggregate/summary.h"
 #include "analyse/job/job.h"
 #include "base/clock.h"
+#include "base/number.h"
 #include "blocks/block_event.h"
 #include "engine/tables.h"
 #include "store/minutes.h"
@@ -240,7 +241,7 @@ static void take_processes(struct answer *answer, const struct gt_sample *sample
         for (size_t k = 0; k < question->subjects && part < answer->parts; k++) {
             enum gt_metric_id metric = question->subject[k].metric;
             double scale = gt_engine_scale(metric), *sum = &answer->sum[part * question->subjects + k];
-            *sum = gt_job_add(*sum, nearbyint(row->value[metric] * scale) / scale);
+            gt_add_known(sum, nearbyint(row->value[metric] * scale) / scale);
         }
     }
     for (size_t i = 0; i < answer->parts * question->subjects; i++) {

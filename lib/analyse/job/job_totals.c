@@ -18,7 +18,7 @@ double gt_job_sum(const struct gt_job *job, enum gt_metric_id metric)
 {
     double sum = NAN;
     for (size_t i = 0; i < job->count; i++)
-        sum = gt_job_add(sum, job->rank[i].own[metric]);
+        gt_add_known(&sum, job->rank[i].own[metric]);
     return sum;
 }
 
@@ -60,11 +60,11 @@ static void count_networks_and_groups(struct gt_job *job, struct gt_job_rank *co
         while (before < i && ranks[before]->machine.network != ranks[i]->machine.network)
             before++;
         if (before == i) {
-            job->received = gt_job_add(job->received, ranks[i]->system[GT_NETWORK_NAMESPACE_RECEIVED]);
-            job->sent = gt_job_add(job->sent, ranks[i]->system[GT_NETWORK_NAMESPACE_SENT]);
+            gt_add_known(&job->received, ranks[i]->system[GT_NETWORK_NAMESPACE_RECEIVED]);
+            gt_add_known(&job->sent, ranks[i]->system[GT_NETWORK_NAMESPACE_SENT]);
         }
         if (!is_group_counted(ranks, count, i))
-            job->group_ram = gt_job_add(job->group_ram, ranks[i]->own[GT_CGROUP_RAM_PEAK]);
+            gt_add_known(&job->group_ram, ranks[i]->own[GT_CGROUP_RAM_PEAK]);
     }
 }
 
@@ -110,12 +110,11 @@ static const struct energy_metrics {
 static void add_machine(struct gt_job_energy *energy, const struct gt_job_rank *rank, int device, double charged)
 {
     const struct energy_metrics *metric = &energies[device];
-    energy->drawn = gt_job_add(energy->drawn, rank->system[metric->whole]);
-    energy->others = gt_job_add(energy->others,
-                                rank->system[metric->other] + known(rank->own[metric->whole]) - known(charged));
+    gt_add_known(&energy->drawn, rank->system[metric->whole]);
+    gt_add_known(&energy->others, rank->system[metric->other] + known(rank->own[metric->whole]) - known(charged));
     if (metric->idle != GT_METRIC_COUNT)
-        energy->idle = gt_job_add(energy->idle, rank->system[metric->idle] + known(charged));
-    energy->unattributed = gt_job_add(energy->unattributed, rank->system[metric->unattributed]);
+        gt_add_known(&energy->idle, rank->system[metric->idle] + known(charged));
+    gt_add_known(&energy->unattributed, rank->system[metric->unattributed]);
 }
 
 /* The energy of a machine counts once, by the first rank. That of GPUs counts by each rank whose GPUs no earlier rank
@@ -156,7 +155,7 @@ static void add_energy(struct gt_job_node *node, struct gt_job_rank *const ranks
         double own = ranks[i]->own[energies[device].whole], idle = isnan(own) ? 0 : charged_of(ranks[i], device);
         if (counts(ranks, i, device, energy))
             add_machine(energy, ranks[i], device, idle);
-        energy->job = gt_job_add(energy->job, own);
+        gt_add_known(&energy->job, own);
         largest = fmax(largest, own);
         charged += idle;
         most_charged = fmax(most_charged, idle);
@@ -230,12 +229,12 @@ void gt_job_energy(struct gt_job_energy *ret, const struct gt_job *job, int devi
     *ret = (struct gt_job_energy){NAN, NAN, NAN, NAN, NAN, NAN, 0, false};
     for (size_t i = 0; i < job->nodes; i++) {
         const struct gt_job_energy *energy = &job->node[i].energy[device];
-        ret->drawn = gt_job_add(ret->drawn, energy->drawn);
-        ret->job = gt_job_add(ret->job, energy->job);
-        ret->job_least = gt_job_add(ret->job_least, energy->job_least);
-        ret->others = gt_job_add(ret->others, energy->others);
-        ret->idle = gt_job_add(ret->idle, energy->idle);
-        ret->unattributed = gt_job_add(ret->unattributed, energy->unattributed);
+        gt_add_known(&ret->drawn, energy->drawn);
+        gt_add_known(&ret->job, energy->job);
+        gt_add_known(&ret->job_least, energy->job_least);
+        gt_add_known(&ret->others, energy->others);
+        gt_add_known(&ret->idle, energy->idle);
+        gt_add_known(&ret->unattributed, energy->unattributed);
         ret->error += energy->error;
         ret->is_exceeded |= energy->is_exceeded;
     }
@@ -381,8 +380,8 @@ static void find_bounds(struct gt_job_node *node, const struct gt_job *job)
         double ram = NAN, gpu_ram = NAN;
         for (const struct gt_job_rank *other = first; other < end; other++)
             if (other->begin <= one->begin && one->begin <= other->end) {
-                ram = gt_job_add(ram, other->ram.most);
-                gpu_ram = gt_job_add(gpu_ram, other->gpu_ram);
+                gt_add_known(&ram, other->ram.most);
+                gt_add_known(&gpu_ram, other->gpu_ram);
             }
         node->ram.least = fmax(node->ram.least, one->ram.least);
         node->gpu_ram.least = fmax(node->gpu_ram.least, one->gpu_ram);
