@@ -68,7 +68,7 @@ struct units {
 
 static void read_units(struct units *units, const struct gt_comparison *comparison)
 {
-    const struct gt_json_value *results = gt_compare_results(comparison, 0);
+    const struct gt_json_value *results = comparison->run[0].results;
     const char *ram = gt_results_static(results, "ram_unit"), *gpu_ram = gt_results_static(results, "gpu_ram_unit");
     snprintf(units->machine.ram_unit, sizeof units->machine.ram_unit, "%s", ram ? ram : "bytes");
     snprintf(units->machine.gpu_ram_unit, sizeof units->machine.gpu_ram_unit, "%s", gpu_ram ? gpu_ram : "bytes");

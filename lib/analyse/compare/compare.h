@@ -61,8 +61,6 @@ int gt_comparison_open(struct gt_comparison *comparison, const struct gt_compare
                        struct gt_error *error);
 void gt_comparison_close(struct gt_comparison *comparison);
 
-/* Returns the results of a run. */
-const struct gt_json_value *gt_compare_results(const struct gt_comparison *comparison, size_t run);
 /* Returns the measurements that the first run has under `key`, as members. */
 const struct gt_json_value *gt_compare_measurements(const struct gt_comparison *comparison, const char *key);
 /* Returns the name of a block in results. */

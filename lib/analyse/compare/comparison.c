@@ -19,21 +19,16 @@
 
 /* ---- figures ---- */
 
-const struct gt_json_value *gt_compare_results(const struct gt_comparison *comparison, size_t run)
-{
-    return comparison->run[run].results;
-}
-
 const struct gt_json_value *gt_compare_measurements(const struct gt_comparison *comparison, const char *key)
 {
-    return gt_json_member(gt_compare_results(comparison, 0), key);
+    return gt_json_member(comparison->run[0].results, key);
 }
 
 /* The results of the run, or of the figure's block in it; NULL when the run has no such block. */
 static const struct gt_json_value *results_of(const struct gt_comparison *comparison, const struct gt_figure *figure,
                                               size_t run)
 {
-    return figure->slot ? figure->slot->block[run] : gt_compare_results(comparison, run);
+    return figure->slot ? figure->slot->block[run] : comparison->run[run].results;
 }
 
 /* Returns the figure that tells how much of the time a figure of energy covers. */
@@ -72,7 +67,7 @@ double gt_compare_session_covered(const struct gt_comparison *comparison, const 
 const char *gt_compare_memory_unit(const struct gt_comparison *comparison, size_t run, const char *key,
                                    double *ret_bytes)
 {
-    const char *name = key ? gt_results_static(gt_compare_results(comparison, run), key) : NULL;
+    const char *name = key ? gt_results_static(comparison->run[run].results, key) : NULL;
     *ret_bytes = 1;
     return name && gt_unit_memory(name, ret_bytes, NULL) >= 0 ? name : NULL;
 }
@@ -540,7 +535,7 @@ static int make_label(struct gt_slot *slot, size_t runs)
 static int match(struct gt_comparison *comparison, size_t reference, size_t run, struct gt_error *error)
 {
     struct blocks blocks;
-    int status = sort_blocks(&blocks, gt_compare_results(comparison, run));
+    int status = sort_blocks(&blocks, comparison->run[run].results);
     if (status < 0)
         return gt_error_system(error, ENOMEM, "code blocks");
     if (run == reference)
