@@ -36,33 +36,41 @@ static void count_events(struct search *search)
     }
 }
 
-static int measure_steps(struct search *search)
+static void measure_steps(struct search *search)
 {
-    struct gt_spans steps = {0};
-    struct gt_numbers lengths = {0};
-    int status = gt_step_spans(search->input, &steps);
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&steps, 1, &from, &to);) {
-        status = gt_list_lengths(&lengths, &steps, from, to, 1);
-        if (steps.span[from].key[0] == GT_TRACE_NONE)
-            continue;
-        struct gt_rank_figures *rank = &search->rank[steps.span[from].key[0]];
-        rank->steps = to - from;
-        rank->figure[GT_RANK_STEP] = gt_numbers_percentile(&lengths, 50);
-        rank->step_total = gt_numbers_total(&lengths);
-        rank->step_p95 = gt_numbers_percentile(&lengths, 95);
+    struct gt_rows steps = gt_rows_of_steps(search->input);
+    steps = gt_rows_known(&steps, "node");
+    struct gt_rows nodes = gt_rows_group(&steps, "node",
+                                         GT_AGGREGATES(GT_COUNT("steps"), GT_SUM("total", "length"),
+                                                       GT_QUANTILE("median", "length", 0.5),
+                                                       GT_QUANTILE("p95", "length", 0.95)));
+    const uint32_t *node = gt_rows_keys(&nodes, "node");
+    for (size_t i = 0; i < nodes.count; i++) {
+        struct gt_rank_figures *rank = &search->rank[node[i]];
+        rank->steps = (size_t)gt_rows_wholes(&nodes, "steps")[i];
+        rank->figure[GT_RANK_STEP] = gt_rows_reals(&nodes, "median")[i];
+        rank->step_total = (double)gt_rows_wholes(&nodes, "total")[i];
+        rank->step_p95 = gt_rows_reals(&nodes, "p95")[i];
     }
-    gt_numbers_release(&lengths);
-    gt_spans_release(&steps);
-    return status;
+}
+
+static void measure_kernels(struct search *search)
+{
+    struct gt_rows work = gt_view_work(search->input);
+    work = gt_rows_where(&work, "use", GT_USE_COMPUTE);
+    struct gt_rows nodes = gt_rows_group(&work, "node", GT_AGGREGATES(GT_COUNT("kernels"), GT_SUM("total", "length")));
+    const uint32_t *node = gt_rows_keys(&nodes, "node");
+    for (size_t i = 0; i < nodes.count && node[i] != GT_NO_KEY; i++) { /* no node is last */
+        struct gt_rank_figures *rank = &search->rank[node[i]];
+        rank->kernels = (size_t)gt_rows_wholes(&nodes, "kernels")[i];
+        rank->figure[GT_RANK_KERNEL] = (double)gt_rows_wholes(&nodes, "total")[i] / (double)rank->kernels;
+    }
 }
 
 static void measure_gpus(struct search *search)
 {
     struct gt_rows times = gt_view_device_times(search->input), idle = gt_view_idle(search->input, "node device");
-    struct gt_rows work = gt_view_work(search->input);
-    const uint32_t *node = gt_rows_keys(&times, "node"), *of_work = gt_rows_keys(&work, "node"),
-                   *use = gt_rows_keys(&work, "use");
-    const int64_t *length = gt_rows_wholes(&work, "length");
+    const uint32_t *node = gt_rows_keys(&times, "node");
     gt_rows_join(&times, &idle, "node device", "host_wait data_loader");
     const int64_t *host = gt_rows_wholes(&times, "host_wait"), *loading = gt_rows_wholes(&times, "data_loader");
     for (size_t i = 0; i < times.count; i++) {
@@ -84,11 +92,6 @@ static void measure_gpus(struct search *search)
         rank->figure[GT_RANK_LOADING] += (double)loading[i];
         rank->figure[GT_RANK_HOST] += (double)(host[i] - loading[i]);
     }
-    for (size_t i = 0; i < work.count; i++)
-        if (use[i] == GT_USE_COMPUTE && of_work[i] != GT_TRACE_NONE) {
-            search->rank[of_work[i]].kernels++;
-            search->rank[of_work[i]].figure[GT_RANK_KERNEL] += (double)length[i];
-        }
 }
 
 /* Of ranks without a GPU all the time spent waiting for data is known. */
@@ -113,9 +116,10 @@ static int measure(struct search *search)
 {
     count_events(search);
     leave_out_wholes(search);
-    int status = measure_steps(search);
+    measure_steps(search);
     measure_gpus(search);
-    status = status < 0 ? status : gt_query_status(search->input->query);
+    measure_kernels(search);
+    int status = gt_query_status(search->input->query);
     return status < 0 ? status : measure_loading(search);
 }
 
@@ -133,12 +137,8 @@ int gt_ranks_find(const struct gt_analysis_input *input, struct gt_rank_figures 
     }
     int status = measure(&search);
     for (uint32_t i = 0; i < places; i++)
-        if (search.rank[i].events || search.rank[i].steps) {
-            search.rank[count] = search.rank[i];
-            if (search.rank[i].kernels)
-                search.rank[count].figure[GT_RANK_KERNEL] /= (double)search.rank[i].kernels;
-            count++;
-        }
+        if (search.rank[i].events || search.rank[i].steps)
+            search.rank[count++] = search.rank[i];
     if (status < 0) {
         free(search.rank);
         return status;
