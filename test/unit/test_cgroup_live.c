@@ -206,7 +206,7 @@ TEST_WITH(a_left_over_group_is_replaced, open_live, close_live)
 
 static void write_file(const char *directory, const char *name, const char *text)
 {
-    char path[600];
+    char path[1200];
     snprintf(path, sizeof path, "%s/%s", directory, name);
     FILE *file = fopen(path, "w");
     if (!file || fputs(text, file) < 0 || fclose(file))
@@ -219,7 +219,7 @@ static void measure_in_delegated_group(const char *group)
     struct live live = {0};
     struct gt_availability availability;
     double figure[GT_CGROUP_FIGURES];
-    char path[600], text[128] = "";
+    char path[1200], text[128] = "";
     snprintf(text, sizeof text, "%d", (int)getpid());
     write_file(group, "cgroup.procs", text);
     if (gt_root_open(&live.root, NULL, NULL) || gt_cgroup_create(&live.cgroup, &live.root, "job", &availability, NULL))
