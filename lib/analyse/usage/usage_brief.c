@@ -126,7 +126,7 @@ static bool describe_memory(const struct gt_usage *usage, double peak, char *wor
 static void add_memory(const struct gt_usage *usage, struct gt_node *brief)
 {
     char words[TEXT];
-    struct gt_brief_curve curve;
+    struct gt_brief_curve curve = {0};
     double peak = gt_usage_peak(usage), bound = gt_usage_peak_bound(usage);
     if (isnan(peak))
         return;
@@ -159,7 +159,7 @@ static const double MORE_THAN_GIVEN = 1.05; /* of which less is exactness */
 static void add_cores(const struct gt_usage *usage, struct gt_node *brief)
 {
     char words[TEXT];
-    struct gt_brief_curve curve;
+    struct gt_brief_curve curve = {0};
     double cores = gt_usage_cores(usage, GT_SCOPE_COMBINED);
     if (isnan(cores))
         return;
@@ -209,7 +209,7 @@ static void add_gpu(const struct gt_usage *usage, struct gt_node *brief, size_t 
     const struct gt_statistic *of = usage->summary->gpu[index];
     const struct gt_gpu *gpu = &usage->machine->gpu[index];
     char title[32], words[TEXT];
-    struct gt_brief_curve curve;
+    struct gt_brief_curve curve = {0};
     bool has_curve = draw(usage, GT_SCOPE_GPU, GT_GPU_UTILIZATION, (int)index, 1, &curve);
     double use = mean(&of[GT_GPU_UTILIZATION]);
     if (isnan(use) && isnan(of[GT_GPU_RAM].max))
@@ -224,7 +224,7 @@ static void add_gpus_together(const struct gt_usage *usage, struct gt_node *brie
     const struct gt_statistic *of = usage->summary->of[GT_SCOPE_SYSTEM];
     const struct gt_machine *machine = usage->machine;
     char title[24] = "gpu", words[TEXT];
-    struct gt_brief_curve curve;
+    struct gt_brief_curve curve = {0};
     int count = machine->expected_gpus > 0 ? machine->expected_gpus : 1;
     bool has_curve = draw(usage, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, -1, count, &curve);
     double use = gt_summary_mean(usage->summary, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION) / count;
