@@ -20,7 +20,7 @@ enum gt_rank_figure {
 
 struct gt_rank_figures {
     uint32_t node; /* a place */
-    size_t steps, events;
+    size_t steps;
     double step_p95, step_total;
     double figure[GT_RANK_FIGURES];
     double whole; /* of its GPUs; of a rank without GPUs all its time */
@@ -30,8 +30,8 @@ struct gt_rank_figures {
     size_t gpus;
 };
 
-/* Finds all ranks that have events or steps, by place. Returns 0 or -ENOMEM; the caller frees them. */
-int gt_ranks_find(const struct gt_analysis_input *input, struct gt_rank_figures **ret, size_t *ret_count);
+/* Returns all ranks that have events or steps, by place; the query owns them. */
+struct gt_rank_figures *gt_ranks_find(const struct gt_analysis_input *input, size_t *count);
 /* Returns the host of a rank, by the name of its file ("<host>_<pid>.<time>.pt.trace.json") or else its folder; empty without. */
 struct gt_span gt_rank_host(const struct gt_analysis_input *input, uint32_t node);
 /* Appends the numbers of the ranks that a job has and of which there is no trace, "3, 5-7"; returns how many, of how many. 0: none, or
