@@ -106,14 +106,6 @@ static double excess_of(const struct gt_rank_figures *ranks, size_t count, size_
     return gt_percent(*own - *others, figure == GT_RANK_KERNEL ? *others : whole);
 }
 
-/* Returns how many steps begin before or at the time, of this node and those before it. */
-static size_t steps_until(const struct job *job, uint32_t node, int64_t time)
-{
-    const uint32_t *of = gt_rows_keys(&job->steps, "node");
-    const int64_t *start = gt_rows_wholes(&job->steps, "start");
-    return GT_SEARCH(0, job->steps.count, i, of[i] < node || (of[i] == node && start[i] <= time));
-}
-
 /* Work belongs to the step that launched it, and may run in the next. Without a known call, its own start counts. */
 static struct gt_rows kernels_of_steps(const struct job *job)
 {
@@ -125,7 +117,7 @@ static struct gt_rows kernels_of_steps(const struct job *job)
     uint32_t *number = gt_rows_add_keys(&work, "number", NULL);
     for (size_t i = 0; i < work.count; i++) {
         int64_t time = launched[i] == GT_NO_WHOLE ? start[i] : launched[i];
-        size_t behind = steps_until(job, node[i], time);
+        size_t behind = gt_rows_behind(&job->steps, node[i], time);
         bool is_in_step = behind && of[behind - 1] == node[i] && end[behind - 1] > time;
         number[i] = is_in_step ? (uint32_t)behind - 1 : GT_NO_KEY;
     }
@@ -315,7 +307,7 @@ static size_t unit_of(const struct job *job, uint32_t node, int64_t time, size_t
 {
     const struct gt_rows *steps = &job->steps;
     const uint32_t *of = gt_rows_keys(steps, "node");
-    size_t behind = steps_until(job, node, time);
+    size_t behind = gt_rows_behind(&job->steps, node, time);
     bool has_step = (behind && of[behind - 1] == node) || (behind < steps->count && of[behind] == node);
     return has_step ? behind : steps->count + 1 + collective;
 }

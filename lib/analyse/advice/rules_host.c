@@ -35,28 +35,33 @@ struct part {
     int workers;
 };
 
-static int measure(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from, size_t to,
-                   struct part *ret)
+/* Parts of loaders: node part workers count total outliers excess median. */
+static struct gt_rows measure_parts(const struct gt_analysis_input *input)
 {
-    struct gt_numbers lengths = {0};
-    double least = NAN;
-    int status = gt_list_lengths(&lengths, spans, from, to, 1);
-    *ret = (struct part){.count = to - from, .workers = -1};
-    for (size_t i = from; i < to; i++) {
-        int workers = workers_of(input, spans->span[i].event);
-        ret->workers = workers > ret->workers ? workers : ret->workers;
+    struct gt_rows parts = gt_loader_parts(input);
+    const uint32_t *event = gt_rows_keys(&parts, "event"), *is_outlier = gt_rows_keys(&parts, "is_outlier");
+    const int64_t *length = gt_rows_wholes(&parts, "length");
+    const double *median = gt_rows_reals(&parts, "median");
+    int64_t *workers = gt_rows_add_wholes(&parts, "workers");
+    double *excess = gt_rows_add_reals(&parts, "excess");
+    for (size_t i = 0; i < parts.count; i++) {
+        workers[i] = workers_of(input, event[i]);
+        excess[i] = is_outlier[i] ? (double)length[i] - median[i] : 0;
     }
-    ret->median = gt_numbers_percentile(&lengths, 50);
-    ret->total = gt_numbers_total(&lengths);
-    if (status >= 0)
-        status = gt_loader_outlier(&lengths, &least);
-    for (size_t i = 0; i < lengths.count && least > 0; i++)
-        if (lengths.value[i] >= least) {
-            ret->outliers++;
-            ret->excess += lengths.value[i] - ret->median;
-        }
-    gt_numbers_release(&lengths);
-    return status;
+    return gt_rows_group(&parts, "node part",
+                         GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length"), GT_MAX("workers", "workers"),
+                                       GT_SUM("outliers", "is_outlier"), GT_SUM("excess", "excess"),
+                                       GT_FIRST("median", "median")));
+}
+
+static struct part part_of(const struct gt_rows *parts, size_t row)
+{
+    return (struct part){.count = (size_t)gt_rows_wholes(parts, "count")[row],
+                         .outliers = (size_t)gt_rows_wholes(parts, "outliers")[row],
+                         .total = (double)gt_rows_wholes(parts, "total")[row],
+                         .excess = gt_rows_reals(parts, "excess")[row],
+                         .median = gt_rows_reals(parts, "median")[row],
+                         .workers = (int)gt_rows_wholes(parts, "workers")[row]};
 }
 
 static void judge_loader(struct gt_findings *findings, uint32_t node, const struct part part[GT_LOADER_PARTS],
@@ -95,21 +100,17 @@ static void judge_loader(struct gt_findings *findings, uint32_t node, const stru
 
 void gt_rules_loader(struct gt_findings *findings)
 {
-    struct gt_spans spans = {0}, waits = {0};
-    findings->status = gt_loader_spans(findings->input, &spans);
-    if (findings->status >= 0)
-        findings->status = gt_loader_waits(findings->input, &waits);
-    for (size_t from = 0, to = 0; findings->status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
+    struct gt_rows parts = measure_parts(findings->input), waits = gt_view_loading(findings->input);
+    waits = gt_rows_group(&waits, "node", GT_AGGREGATES(GT_TOTAL("waits", "length")));
+    gt_rows_join(&parts, &waits, "node", "waits");
+    for (size_t from = 0, to; from < parts.count; from = to) {
         struct part part[GT_LOADER_PARTS] = {{.workers = -1}, {.workers = -1}, {.workers = -1}};
-        for (size_t i = from, next; i < to && findings->status >= 0; i = next) {
-            next = gt_spans_run(&spans, i, 2);
-            findings->status = measure(findings->input, &spans, i, next, &part[spans.span[i].key[1]]);
-        }
-        if (findings->status >= 0)
-            judge_loader(findings, spans.span[from].key[0], part, gt_spans_total_of(&waits, spans.span[from].key[0]));
+        double waited = gt_rows_reals(&parts, "waits")[from];
+        to = gt_rows_run(&parts, "node", from);
+        for (size_t i = from; i < to; i++)
+            part[gt_rows_keys(&parts, "part")[i]] = part_of(&parts, i);
+        judge_loader(findings, gt_rows_keys(&parts, "node")[from], part, isnan(waited) ? 0 : waited);
     }
-    gt_spans_release(&spans);
-    gt_spans_release(&waits);
 }
 
 /* ---- functions ---- */
