@@ -155,7 +155,8 @@ size_t gt_ranks_absent(const struct gt_analysis_input *input, struct gt_buffer *
 
 /* ---- compared ---- */
 
-double gt_rank_compared(const struct gt_rank_figures *rank, enum gt_rank_figure figure)
+/* A length as it is, and a time as a share of the rank's own: traces of different length are compared by these. */
+static double compared(const struct gt_rank_figures *rank, enum gt_rank_figure figure)
 {
     bool is_length = figure == GT_RANK_STEP || figure == GT_RANK_KERNEL;
     return is_length ? rank->figure[figure] : rank->figure[figure] / rank->whole;
@@ -166,8 +167,8 @@ double gt_ranks_median(const struct gt_rank_figures *ranks, size_t count, size_t
     struct gt_numbers known = {0};
     int status = 0;
     for (size_t i = 0; i < count && status >= 0; i++)
-        if (i != except && !isnan(gt_rank_compared(&ranks[i], figure)))
-            status = gt_numbers_add(&known, gt_rank_compared(&ranks[i], figure));
+        if (i != except && !isnan(compared(&ranks[i], figure)))
+            status = gt_numbers_add(&known, compared(&ranks[i], figure));
     double median = status < 0 ? NAN : gt_numbers_percentile(&known, 50);
     gt_numbers_release(&known);
     return median;
@@ -178,7 +179,7 @@ size_t gt_ranks_worst(const struct gt_rank_figures *ranks, size_t count, enum gt
     size_t worst = SIZE_MAX;
     double value = NAN;
     for (size_t i = 0; i < count; i++) {
-        double own = gt_rank_compared(&ranks[i], figure);
+        double own = compared(&ranks[i], figure);
         if (isnan(own) || own <= value)
             continue;
         worst = i;
