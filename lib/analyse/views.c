@@ -445,3 +445,10 @@ struct gt_rows gt_rows_of_steps(const struct gt_analysis_input *input)
     int status = gt_step_spans(input, &spans);
     return rows_of_spans(input, status, &spans, names);
 }
+
+size_t gt_rows_behind(const struct gt_rows *rows, uint32_t node, int64_t time)
+{
+    const uint32_t *of = gt_rows_keys(rows, "node");
+    const int64_t *start = gt_rows_wholes(rows, "start");
+    return GT_SEARCH(0, rows->count, i, of[i] < node || (of[i] == node && start[i] <= time));
+}

@@ -300,7 +300,7 @@ static int by_saving(const void *a, const void *b)
 int gt_findings_find(struct gt_findings *findings)
 {
     struct gt_query *query = findings->input->query;
-    findings->status = gt_ranks_find(findings->input, &findings->rank, &findings->ranks);
+    findings->rank = gt_ranks_find(findings->input, &findings->ranks);
     findings->time = gt_query_memory(query, findings->ranks, sizeof *findings->time);
     for (size_t i = 0; i < findings->ranks && findings->time; i++)
         findings->time[i] = time_of_rank(findings, &findings->rank[i]);
@@ -325,7 +325,6 @@ void gt_findings_release(struct gt_findings *findings)
     free(findings->finding);
     gt_spans_release(&findings->awaited);
     free(findings->attributed);
-    free(findings->rank);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root)

@@ -153,7 +153,6 @@ static inline bool gt_is_worth_naming(double part, double whole)
 }
 /* Returns the words for time of a straggler that another sentence leaves out. */
 const char *gt_words_apart(const struct gt_findings *findings);
-double gt_median_of_others(const struct gt_numbers *sorted, double own);
 /* Writes " (41 % of that in aten::item within checkpoint, in 2 of 20 steps)", of the time in which the GPUs of a node
  * wait for the host; nothing where they do not. */
 void gt_write_host_wait(const struct gt_findings *findings, uint32_t node, char *text, size_t size);

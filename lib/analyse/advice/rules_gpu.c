@@ -338,47 +338,33 @@ void gt_rules_memory(struct gt_findings *findings)
 
 /* ---- ranks that others wait for ---- */
 
-/* The median of sorted values but for one. */
-double gt_median_of_others(const struct gt_numbers *sorted, double own)
+/* Steps of several ranks, by mode and step: late, in ns over the median of the others, and slowest, the node of which is
+ * the longest. Adds up the longest ones, and counts them. */
+static struct gt_rows compare_steps(const struct gt_findings *findings, double *whole, size_t *count)
 {
-    size_t others = sorted->count - 1, low = (others - 1) / 2, high = others / 2;
-    return (sorted->value[low + (sorted->value[low] >= own)] + sorted->value[high + (sorted->value[high] >= own)]) / 2;
-}
-
-/* Adds how late each rank is in a step, in ns over the median of the others, and which is the slowest: columns late
- * slowest of rows by mode and step. Returns the length of all steps of several ranks, and their number. */
-static double compare_steps(struct gt_rows *steps, size_t *count)
-{
-    double *late = gt_rows_add_reals(steps, "late"), whole = 0;
-    int64_t *slowest = gt_rows_add_wholes(steps, "slowest"), *length = gt_rows_wholes(steps, "length");
-    struct gt_numbers lengths = {.value = gt_query_memory(steps->query, steps->count, sizeof *lengths.value)};
-    for (size_t from = 0, to; from < steps->count && lengths.value; from = to) {
-        size_t longest = from;
-        to = gt_rows_run(steps, "mode step", from);
-        lengths.count = to - from;
-        lengths.is_sorted = false;
-        for (size_t i = from; i < to; i++) {
-            lengths.value[i - from] = (double)length[i];
-            longest = length[i] > length[longest] ? i : longest;
-        }
-        gt_numbers_percentile(&lengths, 50); /* sorts them */
-        for (size_t i = from; i < to; i++)
-            late[i] = lengths.count < 2 ? NAN : (double)length[i] - gt_median_of_others(&lengths, (double)length[i]);
-        slowest[longest] = 1;
-        whole += lengths.count < 2 ? 0 : (double)length[longest];
-        *count += lengths.count > 1;
-    }
-    return whole;
+    struct gt_rows steps = gt_view_steps(findings->input);
+    gt_rows_sort(&steps, "mode step node");
+    gt_rows_others(&steps, "others", "length", "mode step");
+    steps = gt_rows_known(&steps, "others");
+    struct gt_rows longest = gt_rows_group(
+        &steps, "mode step", GT_AGGREGATES(GT_MAX("longest", "length"), GT_ARG_MAX("slowest", "length", "node")));
+    gt_rows_join(&steps, &longest, "mode step", "slowest");
+    const int64_t *length = gt_rows_wholes(&steps, "length");
+    double *late = gt_rows_add_reals(&steps, "late"), *others = gt_rows_reals(&steps, "others");
+    for (size_t i = 0; i < steps.count; i++)
+        late[i] = (double)length[i] - others[i];
+    *count = longest.count;
+    for (size_t i = 0; i < longest.count; i++)
+        *whole += (double)gt_rows_wholes(&longest, "longest")[i];
+    return steps;
 }
 
 static void judge_steps(struct gt_findings *findings)
 {
     enum { PART = 4 };
-    struct gt_rows steps = gt_view_steps(findings->input);
     size_t count = 0;
-    gt_rows_sort(&steps, "mode step node");
-    double whole = compare_steps(&steps, &count);
-    steps = gt_rows_above(&steps, "late", -INFINITY);
+    double whole = 0;
+    struct gt_rows steps = compare_steps(findings, &whole, &count);
     gt_rows_sort(&steps, "node");
     for (size_t from = 0, to; from < steps.count; from = to) {
         uint32_t node = gt_rows_keys(&steps, "node")[from];
@@ -388,7 +374,7 @@ static void judge_steps(struct gt_findings *findings)
         struct gt_numbers lateness = {.value = gt_rows_reals(&steps, "late") + from, .count = to - from};
         for (size_t i = from; i < to; i++) {
             late += lateness.value[i - from];
-            slowest += (size_t)gt_rows_wholes(&steps, "slowest")[i];
+            slowest += gt_rows_keys(&steps, "slowest")[i] == node;
         }
         const char *name = gt_analysis_text(findings->input, node);
         struct gt_saving saving = gt_saving_on(findings, node, late);

@@ -35,28 +35,33 @@ struct part {
     int workers;
 };
 
-static int measure(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from, size_t to,
-                   struct part *ret)
+/* Parts of loaders: node part workers count total outliers excess median. */
+static struct gt_rows measure_parts(const struct gt_analysis_input *input)
 {
-    struct gt_numbers lengths = {0};
-    double least = NAN;
-    int status = gt_list_lengths(&lengths, spans, from, to, 1);
-    *ret = (struct part){.count = to - from, .workers = -1};
-    for (size_t i = from; i < to; i++) {
-        int workers = workers_of(input, spans->span[i].event);
-        ret->workers = workers > ret->workers ? workers : ret->workers;
+    struct gt_rows parts = gt_loader_parts(input);
+    const uint32_t *event = gt_rows_keys(&parts, "event"), *is_outlier = gt_rows_keys(&parts, "is_outlier");
+    const int64_t *length = gt_rows_wholes(&parts, "length");
+    const double *median = gt_rows_reals(&parts, "median");
+    int64_t *workers = gt_rows_add_wholes(&parts, "workers");
+    double *excess = gt_rows_add_reals(&parts, "excess");
+    for (size_t i = 0; i < parts.count; i++) {
+        workers[i] = workers_of(input, event[i]);
+        excess[i] = is_outlier[i] ? (double)length[i] - median[i] : 0;
     }
-    ret->median = gt_numbers_percentile(&lengths, 50);
-    ret->total = gt_numbers_total(&lengths);
-    if (status >= 0)
-        status = gt_loader_outlier(&lengths, &least);
-    for (size_t i = 0; i < lengths.count && least > 0; i++)
-        if (lengths.value[i] >= least) {
-            ret->outliers++;
-            ret->excess += lengths.value[i] - ret->median;
-        }
-    gt_numbers_release(&lengths);
-    return status;
+    return gt_rows_group(&parts, "node part",
+                         GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length"), GT_MAX("workers", "workers"),
+                                       GT_SUM("outliers", "is_outlier"), GT_SUM("excess", "excess"),
+                                       GT_FIRST("median", "median")));
+}
+
+static struct part part_of(const struct gt_rows *parts, size_t row)
+{
+    return (struct part){.count = (size_t)gt_rows_wholes(parts, "count")[row],
+                         .outliers = (size_t)gt_rows_wholes(parts, "outliers")[row],
+                         .total = (double)gt_rows_wholes(parts, "total")[row],
+                         .excess = gt_rows_reals(parts, "excess")[row],
+                         .median = gt_rows_reals(parts, "median")[row],
+                         .workers = (int)gt_rows_wholes(parts, "workers")[row]};
 }
 
 static void judge_loader(struct gt_findings *findings, uint32_t node, const struct part part[GT_LOADER_PARTS],
@@ -95,21 +100,17 @@ static void judge_loader(struct gt_findings *findings, uint32_t node, const stru
 
 void gt_rules_loader(struct gt_findings *findings)
 {
-    struct gt_spans spans = {0}, waits = {0};
-    findings->status = gt_loader_spans(findings->input, &spans);
-    if (findings->status >= 0)
-        findings->status = gt_loader_waits(findings->input, &waits);
-    for (size_t from = 0, to = 0; findings->status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
+    struct gt_rows parts = measure_parts(findings->input), waits = gt_view_loading(findings->input);
+    waits = gt_rows_group(&waits, "node", GT_AGGREGATES(GT_TOTAL("waits", "length")));
+    gt_rows_join(&parts, &waits, "node", "waits");
+    for (size_t from = 0, to; from < parts.count; from = to) {
         struct part part[GT_LOADER_PARTS] = {{.workers = -1}, {.workers = -1}, {.workers = -1}};
-        for (size_t i = from, next; i < to && findings->status >= 0; i = next) {
-            next = gt_spans_run(&spans, i, 2);
-            findings->status = measure(findings->input, &spans, i, next, &part[spans.span[i].key[1]]);
-        }
-        if (findings->status >= 0)
-            judge_loader(findings, spans.span[from].key[0], part, gt_spans_total_of(&waits, spans.span[from].key[0]));
+        double waited = gt_rows_reals(&parts, "waits")[from];
+        to = gt_rows_run(&parts, "node", from);
+        for (size_t i = from; i < to; i++)
+            part[gt_rows_keys(&parts, "part")[i]] = part_of(&parts, i);
+        judge_loader(findings, gt_rows_keys(&parts, "node")[from], part, isnan(waited) ? 0 : waited);
     }
-    gt_spans_release(&spans);
-    gt_spans_release(&waits);
 }
 
 /* ---- functions ---- */
@@ -265,7 +266,7 @@ void gt_rules_api(struct gt_findings *findings)
 
 /* The samples of one resource; shares in percent. */
 struct summary {
-    const struct gt_resource *of;
+    uint32_t node;
     const char *type, *name, *dimension; /* may be NULL */
     double mean, max, first, last;       /* first and last: the values at the earliest and the latest time */
     int64_t begin, end;
@@ -277,44 +278,39 @@ struct summaries {
     size_t count;
 };
 
-static void take_sample(struct summary *summary, int64_t time, double value)
+static struct gt_rows summarize_samples(const struct gt_analysis_input *input)
 {
     enum { HEAT = 2, SLOWDOWN = 4 };
-    if (!summary->count || time < summary->begin) {
-        summary->begin = time;
-        summary->first = value;
-    }
-    if (!summary->count || time >= summary->end) {
-        summary->end = time;
-        summary->last = value;
-    }
-    summary->max = summary->count && summary->max > value ? summary->max : value;
-    summary->hot += value > 0 && value < 1 << 20 && ((unsigned)value & (HEAT | SLOWDOWN));
-    summary->mean += value;
-    summary->count++;
+    struct gt_rows samples = gt_rows_of_samples(input);
+    const double *value = gt_rows_reals(&samples, "value");
+    int64_t *hot = gt_rows_add_wholes(&samples, "hot");
+    for (size_t i = 0; i < samples.count; i++)
+        hot[i] = value[i] > 0 && value[i] < 1 << 20 && ((unsigned)value[i] & (HEAT | SLOWDOWN));
+    return gt_rows_group(&samples, GT_RESOURCE_KEYS,
+                         GT_AGGREGATES(GT_COUNT("count"), GT_SUM("hot", "hot"), GT_MEAN("mean", "value"),
+                                       GT_MAX("max", "value"), GT_MIN("begin", "time"), GT_MAX("end", "time"),
+                                       GT_ARG_MIN("first", "time", "value"), GT_ARG_MAX("last", "time", "value")));
 }
 
-/* Resources without samples are left out. */
-static struct summaries summarize(const struct gt_analysis_input *input, const struct gt_resources *resources)
+static struct summaries summarize(const struct gt_analysis_input *input)
 {
-    const struct gt_trace_samples *samples = &input->trace->samples;
-    struct summaries ret = {gt_query_memory(input->query, resources->count, sizeof *ret.summary), 0};
-    for (size_t i = 0; i < resources->count && ret.summary; i++) {
-        const struct gt_resource *of = &resources->resource[i];
-        ret.summary[i] = (struct summary){.of = of,
-                                          .type = gt_analysis_text(input, of->type),
-                                          .name = gt_analysis_text(input, of->name),
-                                          .dimension = gt_analysis_text(input, of->dimension)};
-    }
-    for (size_t i = 0; i < samples->count && ret.summary; i++) {
-        struct summary *summary = &ret.summary[resources->of_series[samples->series[i]]];
-        take_sample(summary, samples->time[i], gt_resource_value(input, summary->of, samples->value[i]));
-    }
-    for (size_t i = 0; i < resources->count && ret.summary; i++) {
-        ret.summary[i].mean /= (double)ret.summary[i].count;
-        if (ret.summary[i].count)
-            ret.summary[ret.count++] = ret.summary[i];
-    }
+    struct gt_rows rows = summarize_samples(input);
+    struct summaries ret = {gt_query_memory(input->query, rows.count, sizeof *ret.summary), 0};
+    for (size_t i = 0; i < rows.count && ret.summary; i++)
+        ret.summary[ret.count++] = (struct summary){
+            .node = gt_rows_keys(&rows, "node")[i],
+            .type = gt_analysis_text(input, gt_rows_keys(&rows, "resource")[i]),
+            .name = gt_analysis_text(input, gt_rows_keys(&rows, "device")[i]),
+            .dimension = gt_analysis_text(input, gt_rows_keys(&rows, "dimension")[i]),
+            .mean = gt_rows_reals(&rows, "mean")[i],
+            .max = gt_rows_reals(&rows, "max")[i],
+            .first = gt_rows_reals(&rows, "first")[i],
+            .last = gt_rows_reals(&rows, "last")[i],
+            .begin = gt_rows_wholes(&rows, "begin")[i],
+            .end = gt_rows_wholes(&rows, "end")[i],
+            .count = (size_t)gt_rows_wholes(&rows, "count")[i],
+            .hot = (size_t)gt_rows_wholes(&rows, "hot")[i],
+        };
     return ret;
 }
 
@@ -329,7 +325,7 @@ static const struct summary *find_summary(const struct summaries *all, uint32_t 
                                           const char *type, const char *dimension)
 {
     for (size_t i = 0; i < all->count; i++)
-        if (all->summary[i].of->node == node && is_of(&all->summary[i], type, dimension) &&
+        if (all->summary[i].node == node && is_of(&all->summary[i], type, dimension) &&
             (!name || all->summary[i].name == name))
             return &all->summary[i];
     return NULL;
@@ -337,7 +333,7 @@ static const struct summary *find_summary(const struct summaries *all, uint32_t 
 
 static void judge_gpu(struct gt_findings *findings, const struct summaries *all, const struct summary *summary)
 {
-    struct gt_where where = GT_ON_NODE(summary->of->node);
+    struct gt_where where = GT_ON_NODE(summary->node);
     double whole = (double)(summary->end - summary->begin), hot = (double)summary->hot, count = (double)summary->count;
     char words[60] = "";
     if (is_of(summary, "gpu", "gpu_throttle") && summary->hot)
@@ -378,7 +374,7 @@ static void judge_host(struct gt_findings *findings, const struct summary *summa
         {GT_RULE_PRESSURE_CPU, "pressure_cpu", "waited for a CPU: fewer workers and threads, or more cores"},
         {GT_RULE_PRESSURE_MEMORY, "pressure_memory", "waited for memory: less of it in use, or more of it"},
     };
-    struct gt_where where = GT_ON_NODE(summary->of->node);
+    struct gt_where where = GT_ON_NODE(summary->node);
     double whole = (double)(summary->end - summary->begin), waited = (summary->last - summary->first) * 1e9;
     if (is_waiting_for_storage(summary->dimension) || is_waiting_for_storage(summary->name))
         gt_finding_add(
@@ -403,12 +399,12 @@ static void judge_cpus(struct gt_findings *findings, const struct summaries *all
     int64_t begin = INT64_MAX, end = INT64_MIN;
     for (size_t i = 0; i < all->count; i++) {
         const struct summary *summary = &all->summary[i];
-        if (summary->of->node == node && is_of(summary, "cpu", "CPUUtilization")) {
+        if (summary->node == node && is_of(summary, "cpu", "CPUUtilization")) {
             cpu += summary->mean;
             cpus++;
             begin = summary->begin < begin ? summary->begin : begin;
             end = summary->end > end ? summary->end : end;
-        } else if (summary->of->node == node && is_of(summary, "gpu", "GPUUtilization")) {
+        } else if (summary->node == node && is_of(summary, "gpu", "GPUUtilization")) {
             lowest = fmin(lowest, summary->mean);
             gpus++;
         }
@@ -441,19 +437,14 @@ static void judge_energy(struct gt_findings *findings, const struct summaries *a
 
 void gt_rules_samples(struct gt_findings *findings)
 {
-    struct gt_resources resources = {0};
-    findings->status = gt_resources_find(findings->input, &resources);
-    struct summaries all = {0};
-    if (findings->status >= 0)
-        all = summarize(findings->input, &resources);
+    struct summaries all = summarize(findings->input);
     for (size_t i = 0; i < all.count; i++) {
         const struct summary *summary = &all.summary[i];
         judge_gpu(findings, &all, summary);
         judge_host(findings, summary);
-        if (!i || summary[-1].of->node != summary->of->node) {
-            judge_cpus(findings, &all, summary->of->node);
-            judge_energy(findings, &all, summary->of->node);
+        if (!i || summary[-1].node != summary->node) {
+            judge_cpus(findings, &all, summary->node);
+            judge_energy(findings, &all, summary->node);
         }
     }
-    gt_resources_release(&resources);
 }
