@@ -123,6 +123,14 @@ void *gt_query_memory(struct gt_query *query, size_t count, size_t size)
     return query->status ? NULL : allocate(query, count, size);
 }
 
+const char *gt_query_text(struct gt_query *query, const char *text)
+{
+    char *copy = text ? gt_query_memory(query, strlen(text) + 1, 1) : NULL;
+    if (!text)
+        gt_query_fail(query, -ENOMEM);
+    return copy ? strcpy(copy, text) : "";
+}
+
 /* ---- Columns ------------------------------------------------------------------------------------------------------ */
 
 /* Cells of rows that have failed, which are none. */

@@ -51,6 +51,8 @@ void gt_query_keep(struct gt_query *query, int place, void *object, void (*relea
 void *gt_query_kept(const struct gt_query *query, int place); /* NULL: nothing is there */
 /* Returns memory that is the query's, not initialized; NULL after a failure. */
 void *gt_query_memory(struct gt_query *query, size_t count, size_t size);
+/* Returns a copy of a text that is the query's; "" of NULL, which is a text for which there was no memory, and after a failure. */
+const char *gt_query_text(struct gt_query *query, const char *text);
 
 /* ---- Columns ---- */
 
