@@ -76,20 +76,18 @@ static struct gt_rows make_launched_work(const struct gt_analysis_input *input)
     struct gt_rows rows = gt_view_work(input);
     const uint32_t *event = gt_rows_keys(&rows, "event");
     struct gt_spans work = {0};
-    size_t *found = NULL;
     int status = 0;
     for (size_t i = 0; i < rows.count && status >= 0; i++)
         status = gt_spans_add(&work, (struct gt_keyed_span){.event = event[i]});
-    status = status < 0 ? status : gt_gpu_launches(input, &work, &found);
     if (status < 0)
         gt_query_fail(input->query, status);
+    const size_t *found = gt_gpu_launches(input, &work);
     uint32_t *call = gt_rows_add_keys(&rows, "call", NULL);
     int64_t *launched = gt_rows_add_wholes(&rows, "launched");
     for (size_t i = 0; i < rows.count && found; i++) {
         call[i] = found[i] == SIZE_MAX ? GT_NO_KEY : (uint32_t)found[i];
         launched[i] = found[i] == SIZE_MAX ? GT_NO_WHOLE : input->trace->events.start[found[i]];
     }
-    free(found);
     gt_spans_release(&work);
     return rows;
 }

@@ -238,21 +238,17 @@ static bool is_shown_operator(const struct gt_analysis_input *input, size_t even
 /* Self times in ns as in the analysis of operators: item (a place) all self. */
 static struct gt_rows collect_operators(const struct gt_analysis_input *input)
 {
-    struct gt_call_tree tree;
-    int status = gt_call_tree_open(&tree, input);
-    if (status < 0)
-        gt_query_fail(input->query, status);
-    struct gt_rows rows = gt_rows_new(input->query, status < 0 ? 0 : tree.spans.count);
+    const struct gt_call_tree *tree = gt_call_tree(input);
+    struct gt_rows rows = gt_rows_new(input->query, tree->spans.count);
     uint32_t *item = gt_rows_add_keys(&rows, "item", NULL), *all = gt_rows_add_keys(&rows, "all", NULL);
     double *self = gt_rows_add_reals(&rows, "self");
     for (size_t i = 0; i < rows.count; i++) {
-        size_t event = tree.spans.span[i].event;
+        size_t event = tree->spans.span[i].event;
         bool is_shown = is_shown_operator(input, event);
         item[i] = is_shown ? gt_analysis_place(input, input->trace->events.name[event]) : GT_NO_KEY;
-        self[i] = (double)tree.self[i];
+        self[i] = (double)tree->self[i];
         all[i] = 0;
     }
-    gt_call_tree_close(&tree);
     rows = gt_rows_known(&rows, "item");
     return gt_rows_group(&rows, "item all", GT_AGGREGATES(GT_SUM("self", "self")));
 }

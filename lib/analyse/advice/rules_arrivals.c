@@ -42,7 +42,7 @@ struct job {
     struct straggler
         *straggler;        /* each rank of the collectives; those that come last together have one, that of the first */
     struct gt_spans work;  /* of GPUs, in the order of events */
-    size_t *call;          /* of each, the event that launched it, or SIZE_MAX */
+    const size_t *call;    /* of each, the event that launched it, or SIZE_MAX */
     struct gt_spans steps; /* by node and start */
     bool *is_late;         /* each step: its rank is late in it */
     struct step_kernels *kernels; /* of each step, by mode, number and node */
@@ -460,7 +460,7 @@ static void find_stragglers(struct job *job)
     const struct gt_collectives *all = job->collectives;
     size_t arrivals = all->collective[all->count - 1].to;
     int status = gt_gpu_all_spans(input, &job->work);
-    status = status < 0 ? status : gt_gpu_launches(input, &job->work, &job->call);
+    job->call = gt_gpu_launches(input, &job->work);
     status = status < 0 ? status : gt_step_spans(input, &job->steps);
     if (status < 0)
         gt_query_fail(input->query, status);
@@ -761,7 +761,6 @@ bool gt_rules_arrivals(struct gt_findings *findings, bool *any_in_common)
     *any_in_common = job.collectives->count > 0;
     if (any && findings->status >= 0)
         judge_arrivals(&job);
-    free(job.call);
     gt_spans_release(&job.work);
     gt_spans_release(&job.steps);
     return any;

@@ -36,7 +36,7 @@ static bool is_step(const struct gt_analysis_input *input, size_t event)
 }
 
 struct operators {
-    struct gt_call_tree tree;
+    const struct gt_call_tree *tree;
     struct gt_operator_times times;
     bool *has_gpu; /* of a node: gt_gpu_nodes */
     bool any_gpu;  /* on a node that is shown */
@@ -54,7 +54,7 @@ static int find_gpus(const struct gt_analysis_input *input, struct operators *op
 static struct gt_rows find_calls(const struct gt_analysis_input *input, const struct operators *operators,
                                  enum gt_work work, int by)
 {
-    const struct gt_call_tree *tree = &operators->tree;
+    const struct gt_call_tree *tree = operators->tree;
     const struct gt_operator_times *times = &operators->times;
     size_t count = 0;
     uint32_t *span = gt_query_memory(input->query, tree->spans.count, sizeof *span);
@@ -118,17 +118,13 @@ static struct gt_table *put_operators(const struct gt_analysis_input *input, str
 
 static int build_operators(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    struct operators operators = {0};
+    struct operators operators = {.tree = gt_call_tree(input)};
     int by = gt_analysis_by(input, choices);
     if (by < 0)
         return by;
     int status = find_gpus(input, &operators);
-    if (status >= 0)
-        status = gt_call_tree_open(&operators.tree, input);
-    if (status >= 0)
-        status = gt_operator_times_find(&operators.times, &operators.tree, input);
-    if (status >= 0)
-        status = gt_backward_times(&operators.times, &operators.tree, input);
+    operators.times = gt_operator_times(input, operators.tree);
+    gt_backward_times(&operators.times, operators.tree, input);
     if (status >= 0) {
         struct gt_table *table = put_operators(input, root, "operators", "Operators", &operators, GT_WORK_OPERATOR, by);
         struct gt_table *ranges = put_operators(input, root, "ranges", "Ranges of the program", &operators,
@@ -138,8 +134,6 @@ static int build_operators(const struct gt_analysis_input *input, struct gt_node
         status = gt_query_status(input->query);
     }
     free(operators.has_gpu);
-    gt_operator_times_release(&operators.times);
-    gt_call_tree_close(&operators.tree);
     return status;
 }
 
@@ -214,21 +208,18 @@ static size_t collect(const struct gt_analysis_input *input, struct gt_memory_ch
 
 /* ---- holders ---- */
 
-static int find_owners(const struct gt_analysis_input *input, struct gt_memory_change *change, size_t count)
+static void find_owners(const struct gt_analysis_input *input, struct gt_memory_change *change, size_t count)
 {
-    struct gt_call_tree tree;
-    int status = gt_call_tree_open(&tree, input);
-    for (size_t i = 0; i < count && status >= 0; i++) {
-        uint32_t span = gt_call_tree_at(&tree, change[i].track, change[i].time);
-        span = gt_call_tree_operator(&tree, input, span);
+    const struct gt_call_tree *tree = gt_call_tree(input);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t span = gt_call_tree_at(tree, change[i].track, change[i].time);
+        span = gt_call_tree_operator(tree, input, span);
         if (span == GT_TRACE_NONE)
             continue;
-        size_t event = tree.spans.span[span].event;
+        size_t event = tree->spans.span[span].event;
         change[i].owner = gt_analysis_place(input, input->trace->events.name[event]);
         change[i].is_hidden = input->trace->events.flag[event] & GT_TRACE_HIDDEN;
     }
-    gt_call_tree_close(&tree);
-    return status;
 }
 
 static int by_address(const void *a, const void *b)
@@ -306,11 +297,10 @@ int gt_memory_find(const struct gt_analysis_input *input, struct gt_memory_chang
 {
     struct gt_memory_change *change = calloc(input->trace->events.count + 1, sizeof *change);
     size_t count = change ? collect(input, change) : 0;
-    int status = change ? find_owners(input, change, count) : -ENOMEM;
-    if (status < 0) {
-        free(change);
-        return status;
-    }
+    int status = 0;
+    if (!change)
+        return -ENOMEM;
+    find_owners(input, change, count);
     GT_SORT(change, count, compare_changes);
     for (size_t from = 0, to; from < count && status >= 0; from = to) {
         to = gt_memory_run(change, from, count);

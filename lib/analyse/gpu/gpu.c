@@ -124,18 +124,19 @@ static bool has_correlation(const struct gt_trace_events *events, size_t event)
     return gt_trace_id(events, event) != GT_TRACE_NO_ID && gt_trace_id(events, event) != 0;
 }
 
-int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t **ret)
+const size_t *gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans)
 {
     const struct gt_trace_events *events = &input->trace->events;
     size_t count = 0, capacity = 0;
     for (size_t i = 0; i < events->count; i++)
         capacity += gt_analysis_work(input, i) == GT_WORK_RUNTIME;
     struct call *calls = malloc((capacity + 1) * sizeof *calls);
-    size_t *found = malloc((spans->count + 1) * sizeof *found);
+    size_t *found = gt_query_memory(input->query, spans->count, sizeof *found);
+    if (!calls)
+        gt_query_fail(input->query, -ENOMEM);
     if (!calls || !found) {
         free(calls);
-        free(found);
-        return -ENOMEM;
+        return NULL;
     }
     for (size_t i = 0; i < events->count; i++)
         if (gt_analysis_work(input, i) == GT_WORK_RUNTIME && has_correlation(events, i) &&
@@ -147,8 +148,7 @@ int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans
         found[i] = !has_correlation(events, event) ? SIZE_MAX : find_call(calls, count, call_of(input, event));
     }
     free(calls);
-    *ret = found;
-    return 0;
+    return found;
 }
 
 /* ---- steps ---- */
@@ -262,11 +262,9 @@ int gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spa
                       const size_t *call, struct gt_gpu_steps *steps)
 {
     struct gt_spans spans = {0};
-    size_t *found = NULL;
     *steps = (struct gt_gpu_steps){0};
-    int status = call ? 0 : gt_gpu_launches(input, work, &found);
-    if (status >= 0)
-        status = gt_step_spans(input, &spans);
+    call = call ? call : gt_gpu_launches(input, work);
+    int status = call ? gt_step_spans(input, &spans) : gt_query_status(input->query);
     leave_out_parts(input->trace, &spans);
     if (status >= 0)
         status = add_whole_nodes(all, &spans);
@@ -281,10 +279,9 @@ int gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spa
                                                          .is_whole_node = spans.span[steps->count].key[1] ==
                                                                           GT_TRACE_NONE};
     if (status >= 0) {
-        join_work(input, steps, work, call ? call : found);
+        join_work(input, steps, work, call);
         move_steps(steps, work);
     }
-    free(found);
     gt_spans_release(&spans);
     return status;
 }

@@ -24,9 +24,9 @@ const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt
 const char *gt_gpu_stream(const struct gt_analysis_input *input, uint32_t place);
 
 /* Finds the runtime call that launched each piece of work, by correlation id and file by file, so that ids of other
- * ranks do not mix. calls[i] is the event that launched spans->span[i], or SIZE_MAX; the latest that began before
- * the work did counts. The caller frees them. */
-int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t **calls);
+ * ranks do not mix. The i-th is the event that launched spans->span[i], or SIZE_MAX; the latest that began before
+ * the work did counts. They are the query's; NULL: it has failed. */
+const size_t *gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans);
 
 /* Steps with the work that they launched on GPUs: a step of the host ends no earlier than that work, and the next begins no
  * earlier than that. */

@@ -420,13 +420,12 @@ static void prepare(struct builder *builder)
             builder->is_left_out[string] = true;
     }
     int status = gt_gpu_all_spans(builder->input, &graph->gpu);
-    if (status >= 0)
-        status = gt_gpu_launches(builder->input, &graph->gpu, &graph->call);
-    for (size_t i = 0; i < graph->gpu.count && status >= 0; i++)
-        if (graph->call[i] != SIZE_MAX)
-            builder->link[graph->gpu.span[i].event] = (uint32_t)graph->call[i];
     if (status < 0)
         gt_query_fail(graph->query, status);
+    graph->call = gt_gpu_launches(builder->input, &graph->gpu);
+    for (size_t i = 0; i < graph->gpu.count && graph->call; i++)
+        if (graph->call[i] != SIZE_MAX)
+            builder->link[graph->gpu.span[i].event] = (uint32_t)graph->call[i];
 }
 
 struct head { /* of a lane, in the heap */
@@ -564,7 +563,6 @@ void gt_path_graph_close(struct gt_path_graph *graph)
 {
     free(graph->edge);
     free(graph->exchange);
-    free(graph->call);
     gt_spans_release(&graph->gpu);
     gt_spans_release(&graph->range);
     *graph = (struct gt_path_graph){0};

@@ -82,7 +82,7 @@ struct gt_path_graph {
     size_t cut;          /* other collectives that the trace of a rank does not reach */
     size_t inferred;     /* waits of streams for streams that the trace does not tell */
     struct gt_spans gpu; /* work of GPUs, with its calls */
-    size_t *call;
+    const size_t *call;
     struct gt_spans range; /* the time of each node */
 };
 

@@ -216,10 +216,9 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
         {&input->view, GT_VIEWS, sizeof *input->view},
     };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-        void *array = input->query ? gt_query_memory(input->query, arrays[i].count, arrays[i].size) : NULL;
+        void *array = input->query ? gt_query_zeros(input->query, arrays[i].count, arrays[i].size) : NULL;
         if (!array)
             return -ENOMEM;
-        memset(array, 0, arrays[i].count * arrays[i].size);
         memcpy(arrays[i].to, &array, sizeof array);
     }
     sort_texts(input);

@@ -42,7 +42,7 @@ enum gt_view {
 };
 
 /* What else is made once, and kept by the query. */
-enum gt_kept { GT_KEPT_COLLECTIVES, GT_KEPT_HOST_WAITS };
+enum gt_kept { GT_KEPT_COLLECTIVES, GT_KEPT_HOST_WAITS, GT_KEPT_CALL_TREE };
 
 struct gt_analysis_input {
     const struct gt_trace *trace;
