@@ -287,12 +287,10 @@ struct gt_rows gt_view_idle(const struct gt_analysis_input *input, const char *k
 
 /* ---- The host ----------------------------------------------------------------------------------------------------- */
 
-/* Spans with keys of these names as rows; takes the spans. */
-static struct gt_rows rows_of_spans(const struct gt_analysis_input *input, int status, struct gt_spans *spans,
+/* Spans with keys of these names as rows. */
+static struct gt_rows rows_of_spans(const struct gt_analysis_input *input, const struct gt_spans *spans,
                                     const char *const *names)
 {
-    if (status < 0)
-        gt_query_fail(input->query, status);
     struct gt_rows rows = gt_rows_new(input->query, spans->count);
     for (int k = 0; names[k]; k++) {
         uint32_t *key = gt_rows_add_keys(&rows, names[k], NULL);
@@ -306,16 +304,34 @@ static struct gt_rows rows_of_spans(const struct gt_analysis_input *input, int s
         end[i] = spans->span[i].end;
         length[i] = end[i] - start[i];
     }
-    gt_spans_release(spans);
     return rows;
+}
+
+struct gt_rows gt_rows_of_steps(const struct gt_analysis_input *input)
+{
+    static const char *const names[] = {"node", "mode", "step", NULL};
+    struct gt_spans spans = gt_step_spans(input);
+    return rows_of_spans(input, &spans, names);
+}
+
+static bool is_comparable(const struct gt_analysis_input *input, uint32_t node)
+{
+    for (size_t i = 0; i < input->trace->file_count; i++)
+        if (input->node[i] == node && input->counted[i])
+            return true;
+    return false;
 }
 
 static struct gt_rows make_steps(const struct gt_analysis_input *input)
 {
-    static const char *const names[] = {"mode", "step", "node", NULL};
-    struct gt_spans spans = {0};
-    int status = gt_skewed_steps(input, &spans);
-    return rows_of_spans(input, status, &spans, names);
+    struct gt_rows rows = gt_rows_of_steps(input);
+    const uint32_t *node = gt_rows_keys(&rows, "node");
+    bool *is_wanted = gt_query_memory(input->query, rows.count, sizeof *is_wanted);
+    for (size_t i = 0; i < rows.count && is_wanted; i++)
+        is_wanted[i] = is_comparable(input, node[i]);
+    rows = gt_rows_filter(&rows, is_wanted);
+    gt_rows_sort(&rows, "mode step node start end");
+    return rows;
 }
 
 struct gt_rows gt_view_steps(const struct gt_analysis_input *input)
@@ -328,7 +344,11 @@ static struct gt_rows make_loading(const struct gt_analysis_input *input)
     static const char *const names[] = {"node", NULL};
     struct gt_spans spans = {0};
     int status = gt_loader_waits(input, &spans);
-    return rows_of_spans(input, status, &spans, names);
+    if (status < 0)
+        gt_query_fail(input->query, status);
+    struct gt_rows rows = rows_of_spans(input, &spans, names);
+    gt_spans_release(&spans);
+    return rows;
 }
 
 struct gt_rows gt_view_loading(const struct gt_analysis_input *input)
@@ -434,12 +454,4 @@ void gt_rows_put_row(const struct gt_analysis_input *input, struct gt_table *tab
     int count = find_all_shown(rows, columns, shown);
     for (int i = 0; i < count && !gt_query_status(rows->query); i++)
         put_cell(input, table, &shown[i], row);
-}
-
-struct gt_rows gt_rows_of_steps(const struct gt_analysis_input *input)
-{
-    static const char *const names[] = {"node", "mode", "step", NULL};
-    struct gt_spans spans = {0};
-    int status = gt_step_spans(input, &spans);
-    return rows_of_spans(input, status, &spans, names);
 }

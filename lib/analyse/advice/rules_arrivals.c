@@ -459,11 +459,9 @@ static void find_stragglers(struct job *job)
     const struct gt_analysis_input *input = job->findings->input;
     const struct gt_collectives *all = job->collectives;
     size_t arrivals = all->collective[all->count - 1].to;
-    int status = gt_gpu_all_spans(input, &job->work);
+    job->work = gt_gpu_all_spans(input);
     job->call = gt_gpu_launches(input, &job->work);
-    status = status < 0 ? status : gt_step_spans(input, &job->steps);
-    if (status < 0)
-        gt_query_fail(input->query, status);
+    job->steps = gt_step_spans(input);
     gt_spans_sort_by(&job->steps, by_start);
     job->arrivals = gt_arrival_rows(input, all);
     uint32_t *rank = gt_rows_add_keys(&job->arrivals, "rank", NULL),
@@ -761,7 +759,5 @@ bool gt_rules_arrivals(struct gt_findings *findings, bool *any_in_common)
     *any_in_common = job.collectives->count > 0;
     if (any && findings->status >= 0)
         judge_arrivals(&job);
-    gt_spans_release(&job.work);
-    gt_spans_release(&job.steps);
     return any;
 }

@@ -312,11 +312,9 @@ static int by_start(const void *a, const void *b)
 void gt_rules_memory(struct gt_findings *findings)
 {
     struct gt_memory_change *change = NULL;
-    struct gt_spans steps = {0};
+    struct gt_spans steps = gt_step_spans(findings->input);
     size_t count = 0;
     findings->status = gt_memory_find(findings->input, &change, &count);
-    if (findings->status >= 0)
-        findings->status = gt_step_spans(findings->input, &steps);
     gt_spans_sort_by(&steps, by_start);
     for (size_t from = 0, to; from < count && findings->status >= 0; from = to) {
         to = gt_memory_run(change, from, count);
@@ -332,7 +330,6 @@ void gt_rules_memory(struct gt_findings *findings)
         if (findings->status >= 0)
             judge_growth(&device, &steps);
     }
-    gt_spans_release(&steps);
     free(change);
 }
 

@@ -43,19 +43,6 @@ enum gt_api_kind gt_api_kind(const char *name)
     return GT_API_OTHER;
 }
 
-int gt_api_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
-{
-    const struct gt_trace *trace = input->trace;
-    int status = 0;
-    for (size_t i = 0; i < trace->events.count && status >= 0; i++)
-        if (gt_analysis_work(input, i) == GT_WORK_RUNTIME && gt_trace_is_slice(trace, i))
-            status = gt_spans_add_event(
-                spans, trace, i,
-                GT_SPAN_KEY(gt_analysis_node(input, i), gt_analysis_place(input, trace->events.name[i])));
-    gt_spans_sort(spans);
-    return status;
-}
-
 struct thread {
     int64_t first, last;
     bool is_seen, calls;

@@ -38,14 +38,14 @@ static struct gt_spans collect(const struct gt_analysis_input *input,
                                bool (*is_wanted)(const struct gt_analysis_input *input, size_t event))
 {
     const struct gt_trace *trace = input->trace;
-    struct gt_spans spans = {0};
+    size_t count = 0;
     for (size_t i = 0; i < trace->events.count; i++)
-        spans.capacity += is_wanted(input, i) && gt_trace_lasts(trace, i);
-    if (spans.capacity >= GT_TRACE_NONE)
+        count += is_wanted(input, i) && gt_trace_lasts(trace, i);
+    if (count >= GT_TRACE_NONE)
         gt_query_fail(input->query, -EOVERFLOW);
-    spans.span = gt_query_memory(input->query, spans.capacity, sizeof *spans.span);
+    struct gt_spans spans = gt_spans_room(input->query, count);
     for (size_t i = 0; spans.span && i < trace->events.count; i++)
-        if (is_wanted(input, i) && gt_trace_lasts(trace, i)) /* there is room for all */
+        if (is_wanted(input, i) && gt_trace_lasts(trace, i))
             gt_spans_add_event(&spans, trace, i, key_of(input, i, gt_analysis_work(input, i)).key);
     gt_spans_sort_nested(&spans);
     return spans;
@@ -196,10 +196,7 @@ struct joining {
 static struct joining join_calls(const struct gt_call_tree *tree, const struct gt_analysis_input *input)
 {
     size_t events = input->trace->events.count;
-    struct joining joining = {.tree = tree, .input = input};
-    int status = gt_gpu_all_spans(input, &joining.work);
-    if (status < 0)
-        gt_query_fail(input->query, status);
+    struct joining joining = {.tree = tree, .input = input, .work = gt_gpu_all_spans(input)};
     joining.call = gt_gpu_launches(input, &joining.work);
     joining.owners = find_owners(tree, input);
     joining.span_of = gt_query_memory(input->query, events, sizeof *joining.span_of);
@@ -266,7 +263,6 @@ struct gt_operator_times gt_operator_times(const struct gt_analysis_input *input
         times.gpu[found] += work->end - work->start;
         add_above(tree, found, times.gpu_total, work->end - work->start);
     }
-    gt_spans_release(&joining.work);
     return times;
 }
 

@@ -765,16 +765,16 @@ static int find_flops(struct flops *flops)
 {
     flops->tree = gt_call_tree(flops->input);
     flops->times = gt_operator_times(flops->input, flops->tree);
-    int status = gt_gpu_all_spans(flops->input, &flops->work);
+    flops->work = gt_gpu_all_spans(flops->input);
     gt_spans_sort(&flops->work);
     find_nodes(flops);
     count_operators(flops);
-    status = status < 0 ? status : gt_query_status(flops->input->query);
-    if (status >= 0) {
-        sum_nodes(flops);
-        status = find_all(flops);
-    }
-    return status < 0 ? status : gt_gpu_steps_find(flops->input, &flops->all, &flops->work, NULL, &flops->steps);
+    if (gt_query_status(flops->input->query) < 0)
+        return gt_query_status(flops->input->query);
+    sum_nodes(flops);
+    int status = find_all(flops);
+    flops->steps = gt_gpu_steps_find(flops->input, &flops->all, &flops->work, NULL);
+    return status < 0 ? status : gt_query_status(flops->input->query);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
@@ -792,8 +792,6 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
         put_uncounted(&flops, root);
         status = gt_query_status(input->query);
     }
-    gt_gpu_steps_release(&flops.steps);
-    gt_spans_release(&flops.work);
     gt_spans_release(&flops.all);
     return status;
 }

@@ -59,16 +59,13 @@ static int name_steps(struct side *side)
     return status;
 }
 
-static int measure_steps(struct side *side)
+static void measure_steps(struct side *side)
 {
-    struct gt_spans spans = {0};
+    struct gt_spans spans = gt_step_spans(&side->input);
     double total = 0;
-    int status = gt_step_spans(&side->input, &spans);
     for (size_t i = 0; i < spans.count; i++)
         total += (double)(spans.span[i].end - spans.span[i].start) / 1e3;
     side->step_us = spans.count ? total / (double)spans.count : NAN;
-    gt_spans_release(&spans);
-    return status;
 }
 
 static int collect(struct side *side)
@@ -88,7 +85,8 @@ static int collect(struct side *side)
     gt_spans_sort(&side->spans);
     gt_spans_sort(&side->steps);
     gt_spans_unite(&side->steps, 2);
-    return status < 0 ? status : measure_steps(side);
+    measure_steps(side);
+    return status;
 }
 
 static const char *name_at(const struct side *side, size_t span)

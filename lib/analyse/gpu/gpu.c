@@ -48,31 +48,33 @@ enum gt_use gt_gpu_use(const struct gt_analysis_input *input, size_t event)
     return (enum gt_use)input->usage[input->trace->events.name[event]];
 }
 
-static int collect_spans(const struct gt_analysis_input *input, struct gt_spans *spans,
-                         bool (*is_wanted)(const struct gt_trace *trace, size_t event))
+static struct gt_spans collect_spans(const struct gt_analysis_input *input,
+                                     bool (*is_wanted)(const struct gt_trace *trace, size_t event))
 {
     const struct gt_trace *trace = input->trace;
-    int status = 0;
-    for (size_t i = 0; i < trace->events.count && status >= 0; i++) {
-        if (!is_work(input, i) || !is_wanted(trace, i))
-            continue;
+    size_t count = 0;
+    for (size_t i = 0; i < trace->events.count; i++)
+        count += is_work(input, i) && is_wanted(trace, i);
+    struct gt_spans spans = gt_spans_room(input->query, count);
+    for (size_t i = 0; i < trace->events.count && spans.span; i++) {
         const struct gt_trace_track *track = &trace->track[trace->events.track[i]];
-        status = gt_spans_add_event(spans, trace, i,
-                                    GT_SPAN_KEY(gt_analysis_node(input, i),
-                                                gt_analysis_place(input, trace->process[track->process].own),
-                                                gt_analysis_place(input, track->tid), gt_gpu_use(input, i)));
+        if (is_work(input, i) && is_wanted(trace, i))
+            gt_spans_add_event(&spans, trace, i,
+                               GT_SPAN_KEY(gt_analysis_node(input, i),
+                                           gt_analysis_place(input, trace->process[track->process].own),
+                                           gt_analysis_place(input, track->tid), gt_gpu_use(input, i)));
     }
-    return status;
+    return spans;
 }
 
-int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+struct gt_spans gt_gpu_spans(const struct gt_analysis_input *input)
 {
-    return collect_spans(input, spans, gt_trace_is_slice);
+    return collect_spans(input, gt_trace_is_slice);
 }
 
-int gt_gpu_all_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+struct gt_spans gt_gpu_all_spans(const struct gt_analysis_input *input)
 {
-    return collect_spans(input, spans, gt_trace_lasts);
+    return collect_spans(input, gt_trace_lasts);
 }
 
 const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span)
@@ -169,17 +171,19 @@ static bool has_node(const struct gt_spans *spans, uint32_t node)
 }
 
 /* A node without steps is looked at as a whole. */
-static int add_whole_nodes(const struct gt_spans *all, struct gt_spans *spans)
+static struct gt_spans add_whole_nodes(struct gt_query *query, const struct gt_spans *all, const struct gt_spans *steps)
 {
-    int status = 0;
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(all, 1, &from, &to);) {
+    struct gt_spans spans = gt_spans_room(query, steps->count + all->count);
+    for (size_t i = 0; i < steps->count && spans.span; i++)
+        gt_spans_add(&spans, steps->span[i]);
+    for (size_t from = 0, to = 0; spans.span && gt_spans_next(all, 1, &from, &to);) {
         struct gt_keyed_span whole = all->span[from];
         whole.end = all->span[to - 1].end;
         whole.key[1] = GT_TRACE_NONE;
-        if (!has_node(spans, whole.key[0]))
-            status = gt_spans_add(spans, whole);
+        if (!has_node(&spans, whole.key[0]))
+            gt_spans_add(&spans, whole);
     }
-    return status;
+    return spans;
 }
 
 bool gt_is_read_in_part(const struct gt_trace *trace, const struct gt_keyed_span *step)
@@ -258,37 +262,26 @@ static void move_steps(struct gt_gpu_steps *steps, const struct gt_spans *work)
     }
 }
 
-int gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spans *all, const struct gt_spans *work,
-                      const size_t *call, struct gt_gpu_steps *steps)
+struct gt_gpu_steps gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spans *all,
+                                      const struct gt_spans *work, const size_t *call)
 {
-    struct gt_spans spans = {0};
-    *steps = (struct gt_gpu_steps){0};
+    struct gt_spans spans = gt_step_spans(input);
     call = call ? call : gt_gpu_launches(input, work);
-    int status = call ? gt_step_spans(input, &spans) : gt_query_status(input->query);
     leave_out_parts(input->trace, &spans);
-    if (status >= 0)
-        status = add_whole_nodes(all, &spans);
+    spans = add_whole_nodes(input->query, all, &spans);
     gt_spans_sort_by(&spans, by_start);
-    steps->step = calloc(spans.count + 1, sizeof *steps->step);
-    steps->owner = malloc((work->count + 1) * sizeof *steps->owner);
-    status = status >= 0 && (!steps->step || !steps->owner) ? -ENOMEM : status;
-    for (; status >= 0 && steps->count < spans.count; steps->count++)
-        steps->step[steps->count] = (struct gt_gpu_step){.span = spans.span[steps->count],
-                                                         .host_start = spans.span[steps->count].start,
-                                                         .host_end = spans.span[steps->count].end,
-                                                         .is_whole_node = spans.span[steps->count].key[1] ==
-                                                                          GT_TRACE_NONE};
-    if (status >= 0) {
-        join_work(input, steps, work, call);
-        move_steps(steps, work);
+    struct gt_gpu_steps steps = {gt_query_zeros(input->query, spans.count, sizeof *steps.step), 0,
+                                 gt_query_memory(input->query, work->count, sizeof *steps.owner)};
+    if (!steps.owner)
+        return steps;
+    for (; steps.count < spans.count; steps.count++) {
+        struct gt_keyed_span span = spans.span[steps.count];
+        steps.step[steps.count] = (struct gt_gpu_step){.span = span,
+                                                       .host_start = span.start,
+                                                       .host_end = span.end,
+                                                       .is_whole_node = span.key[1] == GT_TRACE_NONE};
     }
-    gt_spans_release(&spans);
-    return status;
-}
-
-void gt_gpu_steps_release(struct gt_gpu_steps *steps)
-{
-    free(steps->step);
-    free(steps->owner);
-    *steps = (struct gt_gpu_steps){0};
+    join_work(input, &steps, work, call);
+    move_steps(&steps, work);
+    return steps;
 }

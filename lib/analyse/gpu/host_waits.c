@@ -252,7 +252,7 @@ static int find_rows(struct search *search)
     search->tree = gt_call_tree_of(search->input, is_wanted);
     search->idle = gt_query_zeros(search->input->query, search->tree.spans.count, sizeof *search->idle);
     int status = search->idle ? gt_loader_waits(search->input, &search->loads) : -ENOMEM;
-    status = status < 0 ? status : gt_step_spans(search->input, &search->steps);
+    search->steps = gt_step_spans(search->input);
     gt_spans_sort_by(&search->steps, by_start);
     if (status >= 0)
         take_gaps(search);
@@ -272,7 +272,6 @@ static int find_all(const struct gt_analysis_input *input, struct gt_host_waits 
     }
     ret->count = kept;
     gt_spans_release(&search.loads);
-    gt_spans_release(&search.steps);
     gt_spans_release(&search.rows);
     return status;
 }

@@ -516,7 +516,7 @@ static void hold_pauses(struct known_waits *known)
     const struct gt_path_graph *graph = known->graph;
     const struct gt_path_hosts *hosts = known->hosts;
     const struct gt_trace *trace = hosts->input->trace;
-    bool *has_calls = gt_path_flags(graph, trace->file_count);
+    bool *has_calls = gt_query_zeros(graph->query, trace->file_count, sizeof *has_calls);
     for (size_t i = 0; i < hosts->count && has_calls; i++)
         if (gt_path_call(hosts, trace->events.name[hosts->wait[i].event]) == GT_PATH_WAITS)
             has_calls[gt_trace_process_of(trace, hosts->wait[i].event)->file] = true;
@@ -537,7 +537,8 @@ static void hold_pauses(struct known_waits *known)
 void gt_path_hold_gpus(struct gt_path_graph *graph, const struct gt_path_hosts *hosts)
 {
     const struct gt_trace *trace = hosts->input->trace;
-    struct known_waits known = {.graph = graph, .hosts = hosts, .has_waits = gt_path_flags(graph, trace->file_count)};
+    struct known_waits known = {
+        .graph = graph, .hosts = hosts, .has_waits = gt_query_zeros(graph->query, trace->file_count, sizeof(bool))};
     size_t wait = 0;
     if (known.has_waits) {
         collect_records(&known);

@@ -158,8 +158,8 @@ static int find_ends(const struct gt_analysis_input *input, const struct gt_span
 {
     struct fetch *fetch = calloc(fetches->count + 1, sizeof *fetch);
     const struct fetch **of = calloc(fetches->count + 1, sizeof *of);
-    struct gt_spans steps = {0};
-    int status = fetch && of ? gt_step_spans(input, &steps) : -ENOMEM;
+    struct gt_spans steps = gt_step_spans(input);
+    int status = fetch && of ? gt_query_status(input->query) : -ENOMEM;
     gt_spans_sort_by(&steps, by_node);
     for (size_t i = 0; i < fetches->count && status >= 0; i++) {
         const struct gt_keyed_span *span = &fetches->span[i];
@@ -179,7 +179,6 @@ static int find_ends(const struct gt_analysis_input *input, const struct gt_span
         for (size_t from = 0, to = 0; gt_spans_next(fetches, 2, &from, &to);)
             judge_fetches(of, from, to, is_end);
     }
-    gt_spans_release(&steps);
     free(of);
     free(fetch);
     return status;
