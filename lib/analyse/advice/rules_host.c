@@ -204,8 +204,8 @@ static void judge_calls(struct gt_findings *findings)
     const int64_t *total = gt_rows_wholes(&calls, "total"), *count = gt_rows_wholes(&calls, "count");
     const int64_t *of_longest = gt_rows_wholes(&calls, "count_of_longest");
     kind = gt_rows_keys(&calls, "kind");
-    findings->status = host ? findings->status : -ENOMEM;
-    for (size_t i = 0; i < calls.count && host; i++) {
+    findings->status = gt_query_status(input->query);
+    for (size_t i = 0; i < calls.count; i++) {
         if (node[i] == GT_TRACE_NONE)
             continue;
         const char *words = gt_analysis_text(input, longest[i]);
@@ -222,7 +222,6 @@ static void judge_calls(struct gt_findings *findings)
                 "%zu copies that hold the host until they are made (%s) take %.0f %% of its time: pinned memory and asynchronous copies (non_blocking=True)",
                 (size_t)count[i], words, share);
     }
-    free(host);
 }
 
 static void judge_pageable(struct gt_findings *findings)

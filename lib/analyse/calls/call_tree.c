@@ -38,14 +38,17 @@ static struct gt_spans collect(const struct gt_analysis_input *input,
                                bool (*is_wanted)(const struct gt_analysis_input *input, size_t event))
 {
     const struct gt_trace *trace = input->trace;
+    bool *is_taken = gt_query_memory(input->query, trace->events.count, sizeof *is_taken);
     size_t count = 0;
-    for (size_t i = 0; i < trace->events.count; i++)
-        count += is_wanted(input, i) && gt_trace_lasts(trace, i);
+    for (size_t i = 0; i < trace->events.count && is_taken; i++) {
+        is_taken[i] = is_wanted(input, i) && gt_trace_lasts(trace, i);
+        count += is_taken[i];
+    }
     if (count >= GT_TRACE_NONE)
         gt_query_fail(input->query, -EOVERFLOW);
     struct gt_spans spans = gt_spans_room(input->query, count);
     for (size_t i = 0; spans.span && i < trace->events.count; i++)
-        if (is_wanted(input, i) && gt_trace_lasts(trace, i))
+        if (is_taken[i])
             gt_spans_add_event(&spans, trace, i, key_of(input, i, gt_analysis_work(input, i)).key);
     gt_spans_sort_nested(&spans);
     return spans;

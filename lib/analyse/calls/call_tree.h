@@ -16,7 +16,7 @@ struct gt_call_tree {
  * together lie in each other as they were begun, by External id, or else by name: the order of the file says nothing. Without
  * memory the query fails, here and below, and the tree has no spans. */
 const struct gt_call_tree *gt_call_tree(const struct gt_analysis_input *input);
-/* Makes the tree of the events that `is_wanted` selects, which is asked twice; gt_call_tree_is_call selects those above. */
+/* Makes the tree of the events that `is_wanted` selects; gt_call_tree_is_call selects those above. */
 struct gt_call_tree gt_call_tree_of(const struct gt_analysis_input *input,
                                     bool (*is_wanted)(const struct gt_analysis_input *input, size_t event));
 bool gt_call_tree_is_call(const struct gt_analysis_input *input, size_t event);

@@ -29,7 +29,7 @@ static uint32_t index_of(const struct gt_analysis_input *input, uint32_t node)
 
 bool *gt_gpu_nodes(const struct gt_analysis_input *input)
 {
-    bool *nodes = calloc(input->trace->strings.count + (size_t)1, sizeof *nodes);
+    bool *nodes = gt_query_zeros(input->query, input->trace->strings.count + (size_t)1, sizeof *nodes);
     for (size_t i = 0; nodes && i < input->trace->events.count; i++)
         if (is_work(input, i) && gt_trace_lasts(input->trace, i))
             nodes[index_of(input, gt_analysis_node(input, i))] = true;

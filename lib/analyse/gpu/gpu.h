@@ -15,7 +15,7 @@ struct gt_spans gt_gpu_all_spans(const struct gt_analysis_input *input);
 bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event);
 enum gt_use gt_gpu_use(const struct gt_analysis_input *input, size_t event); /* of work */
 /* Tells of each node, by place, whether work of its GPUs was recorded, selected or not: of one without it nothing that GPUs did is known.
- * The node GT_TRACE_NONE is the one behind the last place. The caller frees it; NULL without memory. */
+ * The node GT_TRACE_NONE is the one behind the last place. It is the query's; NULL: it has failed. */
 bool *gt_gpu_nodes(const struct gt_analysis_input *input);
 bool gt_gpu_has_node(const struct gt_analysis_input *input, const bool *nodes, uint32_t node);
 /* Returns "GPU 0", as the process is labelled, or its number. */

@@ -304,11 +304,6 @@ bool gt_analysis_shows(const struct gt_analysis_input *input, uint32_t node)
     return node >= input->trace->strings.count || !input->hidden[input->text[node]];
 }
 
-bool gt_analysis_shows_name(const struct gt_analysis_input *input, const char *name)
-{
-    return gt_shows_name(input->trace, input->hidden, name, strlen(name));
-}
-
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event)
 {
     uint32_t category = input->trace->events.category[event];

@@ -362,7 +362,6 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
     }
     for (int role = 0; role < ROLES; role++)
         gt_spans_release(&roles.until[role]);
-    free(gpus);
     return status;
 }
 
