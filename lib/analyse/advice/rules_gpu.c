@@ -215,18 +215,17 @@ struct device {
 /* ", held by aten::empty (1.0 GiB), aten::conv (20 MiB)": who holds most after the changes up to `to`. */
 static void write_holders(struct device *device, size_t to, struct gt_buffer *out)
 {
-    struct gt_memory_holder *holder = NULL;
-    size_t count = 0;
+    size_t count;
     char bytes[GT_HUMAN_SIZE];
-    int status = gt_memory_holders(device->change, device->from, to, &holder, &count);
+    struct gt_query *query = device->findings->input->query;
+    const struct gt_memory_holder *holder = gt_memory_holders(query, device->change, device->from, to, &count);
     gt_buffer_text(out, "");
     for (size_t i = 0; i < count && i < LARGEST; i++) {
         const char *owner = gt_analysis_text(device->findings->input, holder[i].owner);
         gt_buffer_printf(out, "%s%s (%s)", i ? ", " : ", held by ", owner ? owner : "no operator",
                          gt_human_bytes(bytes, holder[i].bytes));
     }
-    free(holder);
-    device->findings->status = status < 0 ? status : out->failed ? out->failed : device->findings->status;
+    device->findings->status = out->failed ? out->failed : gt_query_status(query);
 }
 
 /* Memory of the GPUs of a node; 0: no file tells. */
@@ -311,12 +310,10 @@ static int by_start(const void *a, const void *b)
 
 void gt_rules_memory(struct gt_findings *findings)
 {
-    struct gt_memory_change *change = NULL;
-    struct gt_spans steps = {0};
-    size_t count = 0;
-    findings->status = gt_memory_find(findings->input, &change, &count);
-    if (findings->status >= 0)
-        findings->status = gt_step_spans(findings->input, &steps);
+    size_t count;
+    const struct gt_memory_change *change = gt_memory_find(findings->input, &count);
+    struct gt_spans steps = gt_step_spans(findings->input);
+    findings->status = gt_query_status(findings->input->query);
     gt_spans_sort_by(&steps, by_start);
     for (size_t from = 0, to; from < count && findings->status >= 0; from = to) {
         to = gt_memory_run(change, from, count);
@@ -332,8 +329,6 @@ void gt_rules_memory(struct gt_findings *findings)
         if (findings->status >= 0)
             judge_growth(&device, &steps);
     }
-    gt_spans_release(&steps);
-    free(change);
 }
 
 /* ---- ranks that others wait for ---- */

@@ -115,67 +115,68 @@ void gt_rules_loader(struct gt_findings *findings)
 
 /* ---- functions ---- */
 
-/* ", mostly for f": the caller that most of the time came from. */
-static void write_caller(const struct gt_findings *findings, const struct gt_function_sums *sums,
-                         const struct gt_function_sum *sum, struct gt_buffer *out)
-{
-    size_t count = 0, most = 0;
-    struct gt_buffer title = {0};
-    struct gt_function_sum *caller = gt_function_callers(findings->input, sums, sum, &count);
-    for (size_t i = 1; caller && i < count; i++)
-        if (caller[i].figure[GT_CUMULATIVE_TIME] > caller[most].figure[GT_CUMULATIVE_TIME])
-            most = i;
-    if (caller && count)
-        gt_buffer_printf(out, ", mostly for %s", gt_function_title(findings->input, &caller[most], &title));
-    gt_buffer_release(&title);
-    free(caller);
-}
+/* A function that takes this part of what its profiler measured. */
+struct hot {
+    const char *title, *caller; /* caller: that most of the time came from; NULL: not known */
+    enum gt_trace_profiler profiler;
+    double amount, calls, total;
+};
 
-static void judge_function(struct gt_findings *findings, const struct gt_function_sums *sums,
-                           const struct gt_function_sum *sum, enum gt_profile_unit unit, double total)
+static void tell_function(struct gt_findings *findings, const struct hot *hot, enum gt_profile_unit unit)
 {
-    static const double HOT = 25;
-    enum gt_trace_profiler profiler = (enum gt_trace_profiler)sum->key[1];
-    bool is_python = profiler == GT_PROFILER_CPROFILE || profiler == GT_PROFILER_PYINSTRUMENT;
-    double amount = sum->figure[GT_TOTAL_TIME], calls = sum->figure[GT_TOTAL_CALLS], share = gt_percent(amount, total);
-    struct gt_buffer title = {0}, caller = {0}, words = {0};
+    bool is_python = hot->profiler == GT_PROFILER_CPROFILE || hot->profiler == GT_PROFILER_PYINSTRUMENT;
     bool is_time = unit == GT_PROFILE_SECONDS;
-    if (!(share >= HOT))
-        return;
-    write_caller(findings, sums, sum, &caller);
+    double share = gt_percent(hot->amount, hot->total);
+    struct gt_buffer words = {0};
     if (is_time)
-        gt_buffer_printf(&words, "%s of %s", GT_TIME_WORDS(amount * 1e9), GT_TIME_WORDS(total * 1e9));
+        gt_buffer_printf(&words, "%s of %s", GT_TIME_WORDS(hot->amount * 1e9), GT_TIME_WORDS(hot->total * 1e9));
     else
-        gt_buffer_printf(&words, "%.0f of %.0f", amount, total);
-    if (!isnan(calls))
-        gt_buffer_printf(&words, calls > 1 ? " in %.0f calls" : " in %.0f call", calls);
-    gt_finding_add(findings, GT_RULE_FUNCTION, GT_IN_JOB, (struct gt_saving){share, is_time ? amount * 1e6 : NAN},
-                   "%.0f %% of the %s in %s itself (%s, by %s)%s", share,
+        gt_buffer_printf(&words, "%.0f of %.0f", hot->amount, hot->total);
+    if (!isnan(hot->calls))
+        gt_buffer_printf(&words, hot->calls > 1 ? " in %.0f calls" : " in %.0f call", hot->calls);
+    gt_finding_add(findings, GT_RULE_FUNCTION, GT_IN_JOB, (struct gt_saving){share, is_time ? hot->amount * 1e6 : NAN},
+                   "%.0f %% of the %s in %s itself (%s, by %s)%s%s", share,
                    !is_time    ? "samples"
                    : is_python ? "Python time"
                                : "time",
-                   gt_function_title(findings->input, sum, &title), words.data ? words.data : "",
-                   profiler == GT_PROFILER_CPROFILE ? "cProfile" : gt_trace_profiler_name(profiler),
-                   caller.length ? caller.data : "");
-    gt_buffer_release(&title);
-    gt_buffer_release(&caller);
+                   hot->title, words.data ? words.data : "",
+                   hot->profiler == GT_PROFILER_CPROFILE ? "cProfile" : gt_trace_profiler_name(hot->profiler),
+                   hot->caller ? ", mostly for " : "", hot->caller ? hot->caller : "");
     gt_buffer_release(&words);
+}
+
+static void judge_functions(struct gt_findings *findings, enum gt_profile_unit unit)
+{
+    static const double HOT = 25;
+    const struct gt_analysis_input *input = findings->input;
+    struct gt_rows of_dumps = gt_functions_of_dumps(input, GT_DUMPS_ALL, unit, NULL);
+    struct gt_rows rows = gt_functions_sum(&of_dumps);
+    struct gt_rows totals = gt_rows_group(&rows, "profiler", GT_AGGREGATES(GT_SUM("total", "tottime")));
+    gt_rows_join(&rows, &totals, "profiler", "total");
+    gt_rows_percent(&rows, "share", "tottime", "total");
+    rows = gt_rows_above(&rows, "share", nextafter(HOT, 0));
+    struct gt_rows callers = gt_function_callers(input, &of_dumps, &rows);
+    gt_function_titles(input, &callers, "caller");
+    callers = gt_rows_group(&callers, "item", GT_AGGREGATES(GT_ARG_MAX("caller", "cumtime", "caller")));
+    gt_rows_join(&rows, &callers, "item", "caller");
+    const char **title = gt_function_titles(input, &rows, "title");
+    const uint32_t *caller = gt_rows_keys(&rows, "caller"), *profiler = gt_rows_keys(&rows, "profiler");
+    const char *const *words = gt_rows_find(&rows, "caller")->words;
+    const double *amount = gt_rows_reals(&rows, "tottime"), *calls = gt_rows_reals(&rows, "ncalls");
+    const double *total = gt_rows_reals(&rows, "total");
+    for (size_t i = 0; i < rows.count; i++)
+        tell_function(findings,
+                      &(struct hot){title[i], caller[i] == GT_NO_KEY ? NULL : words[caller[i]],
+                                    (enum gt_trace_profiler)profiler[i], amount[i], calls[i], total[i]},
+                      unit);
+    findings->status = gt_query_status(input->query);
 }
 
 void gt_rules_functions(struct gt_findings *findings)
 {
-    static const enum gt_profile_unit units[] = {GT_PROFILE_SECONDS, GT_PROFILE_SAMPLES};
-    for (size_t k = 0; k < sizeof units / sizeof *units && findings->status >= 0; k++) {
-        struct gt_function_sums sums = {0};
-        double total[GT_PROFILERS] = {0};
-        findings->status = gt_functions_sum(findings->input, GT_DUMPS_ALL, units[k], NULL, &sums);
-        for (size_t i = 0; i < sums.count; i++)
-            if (sums.sum[i].figure[GT_TOTAL_TIME] > 0)
-                total[sums.sum[i].key[1]] += sums.sum[i].figure[GT_TOTAL_TIME];
-        for (size_t i = 0; i < sums.count && findings->status >= 0; i++)
-            judge_function(findings, &sums, &sums.sum[i], units[k], total[sums.sum[i].key[1]]);
-        gt_functions_release(&sums);
-    }
+    judge_functions(findings, GT_PROFILE_SECONDS);
+    if (findings->status >= 0)
+        judge_functions(findings, GT_PROFILE_SAMPLES);
 }
 
 /* ---- calls of the runtime ---- */
@@ -204,8 +205,8 @@ static void judge_calls(struct gt_findings *findings)
     const int64_t *total = gt_rows_wholes(&calls, "total"), *count = gt_rows_wholes(&calls, "count");
     const int64_t *of_longest = gt_rows_wholes(&calls, "count_of_longest");
     kind = gt_rows_keys(&calls, "kind");
-    findings->status = host ? findings->status : -ENOMEM;
-    for (size_t i = 0; i < calls.count && host; i++) {
+    findings->status = gt_query_status(input->query);
+    for (size_t i = 0; i < calls.count; i++) {
         if (node[i] == GT_TRACE_NONE)
             continue;
         const char *words = gt_analysis_text(input, longest[i]);
@@ -222,7 +223,6 @@ static void judge_calls(struct gt_findings *findings)
                 "%zu copies that hold the host until they are made (%s) take %.0f %% of its time: pinned memory and asynchronous copies (non_blocking=True)",
                 (size_t)count[i], words, share);
     }
-    free(host);
 }
 
 static void judge_pageable(struct gt_findings *findings)

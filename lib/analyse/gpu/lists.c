@@ -120,6 +120,12 @@ int gt_significance_correct(double *p, size_t count)
 
 /* ---- spans ---- */
 
+struct gt_spans gt_spans_room(struct gt_query *query, size_t capacity)
+{
+    struct gt_keyed_span *span = gt_query_memory(query, capacity, sizeof *span);
+    return (struct gt_spans){.span = span, .capacity = span ? capacity : 0};
+}
+
 int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span)
 {
     return GT_APPEND(spans, span, span);

@@ -64,6 +64,8 @@ struct gt_spans {
     size_t count, capacity;
 };
 
+/* Returns a list with room for so many, which is the query's: it is not released, and has no room for more. */
+struct gt_spans gt_spans_room(struct gt_query *query, size_t capacity);
 int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span);
 /* Adds the time of an event, which bears GT_SPAN_KEY(first, second, ...); the other keys are 0. */
 int gt_spans_add_event(struct gt_spans *spans, const struct gt_trace *trace, size_t event,
