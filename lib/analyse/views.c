@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyse/gpu/gpu.h"
-#include "analyse/trace/dataloader.h"
+#include "analyse/trace/loader_part.h"
 #include "analyse/trace/step_spans.h"
 
 /* Returns a view, which is made when it is first asked for. */

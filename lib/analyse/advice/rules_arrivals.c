@@ -7,7 +7,7 @@
 #include "analyse/advice/arrival_replay.h"
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
-#include "analyse/trace/dataloader.h"
+#include "analyse/trace/loader_part.h"
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/step_spans.h"
 #include "analyse/views.h"

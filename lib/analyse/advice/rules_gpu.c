@@ -1,5 +1,4 @@
 /* Rules over GPUs: their work, their memory, and the ranks that others wait for. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

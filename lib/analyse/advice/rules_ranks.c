@@ -1,6 +1,5 @@
 /* Rules over ranks: stages of a pipeline, traces that end early, and collectives that hang. Stages exchange data by
  * sends and receives; the one that computes longest sets the pace of all. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/dataloader.h"
+#include "analyse/trace/loader_part.h"
 #include "base/grow.h"
 #include "base/number.h"
 

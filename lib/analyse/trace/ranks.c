@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "analyse/gpu/gpu.h"
-#include "analyse/trace/dataloader.h"
 #include "analyse/trace/phases.h"
-#include "analyse/trace/step_spans.h"
 #include "analyse/views.h"
 #include "base/number.h"
 #include "trace/formats/smdebug.h"
