@@ -1,6 +1,5 @@
 /* Rules over hosts: data loaders, functions, calls of the CUDA or HIP runtime, and samples of a machine. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,8 @@
 /* The calls of the CUDA or HIP runtime and driver by name, and how fast memory was copied. */
 #include "analyse/calls/api.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analyse/gpu/gpu.h"

@@ -1,6 +1,5 @@
 #include "analyse/calls/operators.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 
 #include "analyse/gpu/lists.h"
 
-/* Returns the steps of wanted phases, sorted by their keys: node, mode, number; they are the query's. Where a trace has whole steps ("Step:...",
- * ProfilerStep), only those count. */
+/* Returns the steps of wanted phases, sorted by their keys: node, mode, number; they are the query's. Where a trace has whole
+ * steps ("Step:...", ProfilerStep), only those count. */
 struct gt_spans gt_step_spans(const struct gt_analysis_input *input);
 
 /* From the first step of a node to its last; longest 0: it has none. Whatever phases are wanted. */
