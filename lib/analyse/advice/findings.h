@@ -141,6 +141,9 @@ struct gt_saving gt_saving_of(double part, double whole); /* of ns; at most the 
  * its steps where that is longer, and all that was recorded where it has no GPU; of a node GT_TRACE_NONE, that of the
  * rank with the longest: another's trace may be cut. */
 struct gt_saving gt_saving_on(const struct gt_findings *findings, uint32_t node, double part);
+/* The same of time of the host that holds GPUs up: at most the idle time of the device, or of the most idle one of the
+ * node. */
+struct gt_saving gt_saving_of_idle(const struct gt_findings *findings, struct gt_where where, double part);
 
 /* Returns the time of a device in findings->awaited; 0: none. */
 double gt_awaited_time(const struct gt_findings *findings, uint32_t node, uint32_t device);

@@ -150,10 +150,16 @@ static const char *fewer_launches(const struct gt_findings *findings, uint32_t n
                                      : "fuse kernels (torch.compile), CUDA graphs, or larger batches";
 }
 
-/* Is most work shorter than the call that launches it? Then the CPU sets the pace. */
+/* Are most kernels shorter than the call that launches them? Then the CPU sets the pace. A call that copies may last
+ * because it waits. */
 static void judge_lengths(struct gt_findings *findings)
 {
-    struct gt_rows launches = gt_view_launches(findings->input, "node device");
+    struct gt_rows launches = gt_view_launches(findings->input, "node device use");
+    const uint32_t *use = gt_rows_keys(&launches, "use");
+    bool *is_kernel = gt_query_memory(launches.query, launches.count, sizeof *is_kernel);
+    for (size_t i = 0; i < launches.count && is_kernel; i++)
+        is_kernel[i] = use[i] != GT_USE_MEMORY;
+    launches = gt_rows_filter(&launches, is_kernel);
     int64_t *excess = gt_rows_difference(&launches, "excess", "call_length", "work");
     int64_t *brief = gt_rows_add_wholes(&launches, "brief");
     for (size_t i = 0; i < launches.count; i++) {
@@ -169,8 +175,8 @@ static void judge_lengths(struct gt_findings *findings)
         int64_t count = gt_rows_wholes(&devices, "count")[i], shorter = gt_rows_wholes(&devices, "brief")[i];
         if (2 * shorter >= count)
             gt_finding_add(
-                findings, GT_RULE_SHORT_WORK, where, gt_saving_on(findings, where.node, time_of(&devices, "excess", i)),
-                ": %zu of %zu launches take longer on the CPU than their work on the GPU (on average %s and %s): the CPU sets the pace; %s",
+                findings, GT_RULE_SHORT_WORK, where, gt_saving_of_idle(findings, where, time_of(&devices, "excess", i)),
+                ": %zu of %zu launches of kernels take longer on the CPU than the kernels on the GPU (on average %s and %s): the CPU sets the pace; %s",
                 (size_t)shorter, (size_t)count, GT_TIME_WORDS(gt_rows_reals(&devices, "call")[i]),
                 GT_TIME_WORDS(gt_rows_reals(&devices, "work")[i]), fewer_launches(findings, where.node));
     }

@@ -210,7 +210,7 @@ static void judge_calls(struct gt_findings *findings)
             continue;
         const char *words = gt_analysis_text(input, longest[i]);
         double share = gt_percent((double)total[i], (double)host[node[i]]);
-        struct gt_saving saving = gt_saving_on(findings, node[i], (double)total[i]);
+        struct gt_saving saving = gt_saving_of_idle(findings, GT_ON_NODE(node[i]), (double)total[i]);
         if (kind[i] == GT_API_ALLOCATION)
             gt_finding_add(
                 findings, GT_RULE_ALLOCATION_CALLS, GT_ON_NODE(node[i]), saving,
