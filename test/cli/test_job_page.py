@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from browser import Browser, needs_browser
+from page_syntax import check_page
 from traced_job import Job, LONG_RANK, LONG_STEP, STARVED_RANK
 
 PICTURES = ["Ranks and steps", "Where the time of each rank goes", "What holds the steps", "What GPUs do over time", "Skew of collectives",
@@ -23,6 +24,7 @@ class Folder:
         self.path = folder / "job.html"
         self.profile("-o", self.path)
         self.page = self.path.read_text()
+        check_page(self.page)
         self.report = json.loads(self.profile("--format=json"))
 
     def profile(self, *words, analysis=()):

@@ -13,6 +13,7 @@ import zlib
 
 import pytest
 from browser import Browser, needs_browser, wait_for
+from page_syntax import check_page
 from patience import least
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -66,6 +67,7 @@ class Scripts(html.parser.HTMLParser):
 
 
 def data_of(page):
+    check_page(page)
     scripts = Scripts(page).found
     assert scripts[0][0] == "data"
     return json.loads(scripts[0][1])
@@ -212,6 +214,7 @@ def test_a_comparison_begins_with_the_verdict(comparison, tmp_path):
     assert comparison("--fail-if", "combined_ram.max>+90%").returncode == 0
     page = (tmp_path / "page.html").read_text()
     assert "all rules pass" in page and 'class="alarm"' not in page
+    check_page(page)
     forest = page[page.index('class="rows forest"'):page.index("</figure>")]
     assert forest.count('class="dot') >= 1 and " %" in forest
 

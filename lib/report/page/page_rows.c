@@ -220,7 +220,7 @@ static void put_bar_figures(const struct rows *rows, size_t from, size_t to)
         double value = value_at(rows, line, 0), begin = sum_to(rows, from, line, 0);
         if (value / rows->y.most * 100 < LEAST_NAMED)
             continue;
-        gt_html(rows->out, line == from ? "<b class=\"first\" style%.2f%%\">" : "<b style=\"left:%.2f%%\">",
+        gt_html(rows->out, line == from ? "<b class=\"first\" style=\"left:%.2f%%\">" : "<b style=\"left:%.2f%%\">",
                 begin / rows->y.most * 100);
         put_number(rows->out, value);
         gt_buffer_text(rows->out, "</b>");
