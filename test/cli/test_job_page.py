@@ -228,6 +228,22 @@ def test_the_page_fits_and_loads_nothing(job, width, dark):
         assert not page.said and len(page.requests) == 1
 
 
+@needs_browser
+def test_numbers_are_whole_on_paper(job):
+    """Those of bars are no higher than a bar, and those of axes than what is seen of an axis."""
+    with Browser(job.path) as page:
+        page.call("Emulation.setEmulatedMedia", media="print")
+        for number in "b", ".axis i":
+            within = """number => {
+                const range = document.createRange();
+                range.selectNodeContents(number);
+                const text = range.getBoundingClientRect(), row = number.parentElement.getBoundingClientRect();
+                return text.top >= row.top - 1 && text.bottom <= row.bottom + 1;
+            }"""
+            assert page.value(f"document.querySelectorAll('.rows {number}').length") > 4
+            assert page.value(f"[...document.querySelectorAll('.rows {number}')].every({within})"), number
+
+
 def test_what_gpus_do_is_drawn_by_one_clock(gpu_tracker, tmp_path):
     """The clock of one rank is 50 ms ahead."""
     def write(path):
