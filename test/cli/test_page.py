@@ -267,6 +267,20 @@ def test_a_page_opens_where_its_address_says(blocks_page):
 
 
 @needs_browser
+def test_a_saved_picture_names_its_lines(comparison, tmp_path):
+    assert comparison().returncode == 0
+    with Browser(tmp_path / "page.html") as page:
+        page.wait(READY)
+        page.value("""window.told = []; window.saved = 0; URL.createObjectURL = () => { window.saved++; return '#' };
+            const write = CanvasRenderingContext2D.prototype.fillText;
+            CanvasRenderingContext2D.prototype.fillText = function (text, ...place) { window.told.push(text); write.call(this, text, ...place) }; 0""")
+        page.value("[...document.querySelectorAll('figcaption button')].find(made => made.textContent === 'PNG').click()")
+        page.wait("window.saved")
+        told = page.value("window.told")
+        assert told[0] == "Memory" and [name.split()[0] for name in told[1:]] == ["before", "after"]
+
+
+@needs_browser
 def test_without_scripts_there_are_pictures(blocks_page):
     with Browser(blocks_page, scripts=False) as page:
         nodes = page.call("DOM.getDocument", depth=-1)["root"]
