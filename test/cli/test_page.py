@@ -239,7 +239,7 @@ def test_curves_of_sessions_lie_on_each_other(comparison, tmp_path):
         assert page.said == []
         assert page.value("[...document.querySelectorAll('.track.lines')].length") == 2
         legend = page.value("document.querySelector('.moves figcaption').textContent")
-        assert "before" in legend and "after" in legend
+        assert "before (before0.csv, 1 of 4 runs)" in legend and "after (after0.csv, 1 of 4 runs)" in legend
 
 
 @needs_browser
