@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from browser import Browser, needs_browser
+from page_syntax import check_page
 from traced_job import Job, LONG_RANK, LONG_STEP, STARVED_RANK
 
 PICTURES = ["Ranks and steps", "Where the time of each rank goes", "What holds the steps", "What GPUs do over time", "Skew of collectives",
@@ -23,6 +24,7 @@ class Folder:
         self.path = folder / "job.html"
         self.profile("-o", self.path)
         self.page = self.path.read_text()
+        check_page(self.page)
         self.report = json.loads(self.profile("--format=json"))
 
     def profile(self, *words, analysis=()):
@@ -161,8 +163,33 @@ def test_of_many_ranks_the_worst_are_shown(gpu_tracker, tmp_path):
             (path / f"rank{rank}.json").write_text(json.dumps(
                 {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 40}, "traceEvents": events}))
     job = Folder(gpu_tracker, tmp_path, write)
-    assert "the 32 of 40 ranks with the longest steps" in job.page and "the 32 of 40 ranks that compute least" in job.page
+    for which in "with the longest steps", "that compute least":
+        assert f"the 32 of 40 ranks that findings name, and those {which}" in job.page
     assert {title.split(",")[0].removesuffix(" *") for title in job.titles("Ranks and steps")} == {f"rank {rank}" for rank in range(32)}
+
+
+def test_of_many_ranks_those_that_findings_name_are_shown(gpu_tracker, tmp_path):
+    """All steps have one length, because all wait for one rank, which computes most."""
+    slow = 41
+
+    def write(path):
+        for rank in range(48):
+            events = []
+            for step in range(20):
+                begin, kernel = 10_000 * step, 5000 if rank == slow else 2000
+                work = {"pid": 0, "tid": 7, "ph": "X", "cat": "kernel"}
+                collective = {"Collective name": "allreduce", "In msg nelems": 64, "Group size": 48, "Process Group Name": "0",
+                              "dtype": "Float", "Process Group Ranks": str(list(range(48))), "Seq": step}
+                events += [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1, "ts": begin, "dur": 9000},
+                           {**work, "name": "gemm", "ts": begin, "dur": kernel, "args": {}},
+                           {**work, "name": "ncclDevKernel_AllReduce", "ts": begin + kernel, "dur": 6000 - kernel, "args": collective}]
+            (path / f"rank{rank}.json").write_text(json.dumps(
+                {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 48}, "traceEvents": events}))
+    job = Folder(gpu_tracker, tmp_path, write)
+    assert f"rank {slow} makes the others wait" in job.page
+    for picture in PICTURES[:4]:
+        shown = {re.split("[,:]", title)[0].removesuffix(" *") for title in job.titles(picture)} - {"all ranks"}
+        assert len(shown) == 32 and f"rank {slow}" in shown, picture
 
 
 def test_without_gpus_the_page_says_so(gpu_tracker, tmp_path):
@@ -199,6 +226,22 @@ def test_the_page_fits_and_loads_nothing(job, width, dark):
         assert page.value(f"[...document.querySelectorAll('.rows em')].map({above}).join()") == "true,true"
         assert page.value("document.querySelectorAll('.warnings a').length") == len(job.report["findings"])
         assert not page.said and len(page.requests) == 1
+
+
+@needs_browser
+def test_numbers_are_whole_on_paper(job):
+    """Those of bars are no higher than a bar, and those of axes than what is seen of an axis."""
+    with Browser(job.path) as page:
+        page.call("Emulation.setEmulatedMedia", media="print")
+        for number in "b", ".axis i":
+            within = """number => {
+                const range = document.createRange();
+                range.selectNodeContents(number);
+                const text = range.getBoundingClientRect(), row = number.parentElement.getBoundingClientRect();
+                return text.top >= row.top - 1 && text.bottom <= row.bottom + 1;
+            }"""
+            assert page.value(f"document.querySelectorAll('.rows {number}').length") > 4
+            assert page.value(f"[...document.querySelectorAll('.rows {number}')].every({within})"), number
 
 
 def test_what_gpus_do_is_drawn_by_one_clock(gpu_tracker, tmp_path):

@@ -13,6 +13,7 @@ import zlib
 
 import pytest
 from browser import Browser, needs_browser, wait_for
+from page_syntax import check_page
 from patience import least
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -66,6 +67,7 @@ class Scripts(html.parser.HTMLParser):
 
 
 def data_of(page):
+    check_page(page)
     scripts = Scripts(page).found
     assert scripts[0][0] == "data"
     return json.loads(scripts[0][1])
@@ -212,6 +214,7 @@ def test_a_comparison_begins_with_the_verdict(comparison, tmp_path):
     assert comparison("--fail-if", "combined_ram.max>+90%").returncode == 0
     page = (tmp_path / "page.html").read_text()
     assert "all rules pass" in page and 'class="alarm"' not in page
+    check_page(page)
     forest = page[page.index('class="rows forest"'):page.index("</figure>")]
     assert forest.count('class="dot') >= 1 and " %" in forest
 
@@ -236,7 +239,7 @@ def test_curves_of_sessions_lie_on_each_other(comparison, tmp_path):
         assert page.said == []
         assert page.value("[...document.querySelectorAll('.track.lines')].length") == 2
         legend = page.value("document.querySelector('.moves figcaption').textContent")
-        assert "before" in legend and "after" in legend
+        assert "before (before0.csv, 1 of 4 runs)" in legend and "after (after0.csv, 1 of 4 runs)" in legend
 
 
 @needs_browser
@@ -261,6 +264,20 @@ def test_a_page_opens_where_its_address_says(blocks_page):
         rows = [row.split(",") for row in page.value("window.saved[0]").splitlines()]
         assert rows[0][0] == "seconds" and "Combined" in rows[0][1]
         assert all(11.8 <= float(row[0]) <= 14.2 for row in rows[1:]) and len(rows) > 15
+
+
+@needs_browser
+def test_a_saved_picture_names_its_lines(comparison, tmp_path):
+    assert comparison().returncode == 0
+    with Browser(tmp_path / "page.html") as page:
+        page.wait(READY)
+        page.value("""window.told = []; window.saved = 0; URL.createObjectURL = () => { window.saved++; return '#' };
+            const write = CanvasRenderingContext2D.prototype.fillText;
+            CanvasRenderingContext2D.prototype.fillText = function (text, ...place) { window.told.push(text); write.call(this, text, ...place) }; 0""")
+        page.value("[...document.querySelectorAll('figcaption button')].find(made => made.textContent === 'PNG').click()")
+        page.wait("window.saved")
+        told = page.value("window.told")
+        assert told[0] == "Memory" and [name.split()[0] for name in told[1:]] == ["before", "after"]
 
 
 @needs_browser

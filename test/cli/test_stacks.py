@@ -290,6 +290,8 @@ def test_the_page_in_a_browser(export, width, dark):
     path = export(".html", FIXTURE / "py-spy.speedscope.json")
     with Browser(path, width=width, dark=dark) as page:
         assert not page.said and all(address.startswith("file:") for address in page.requests)
+        told = page.value("[...document.querySelectorAll('#graph [data-node]')].map(part => part.title)")
+        assert told and not [text for text in told if re.search(r"\de-\d", text)]  # what sums of seconds leave
         parts = "document.querySelectorAll('#graph [data-node]').length"
         assert page.value(parts) > 5
         assert page.value("document.documentElement.scrollWidth") <= width

@@ -110,6 +110,22 @@ TEST(test_html_charts)
     gt_report_free(report);
 }
 
+TEST(test_residues_of_sums_are_no_parts_of_a_bar)
+{
+    struct gt_report *report = report_of("timeline");
+    struct gt_node *series = gt_report_series(gt_report_root(report), "time", "Time", "", "%");
+    gt_node_flags(series, GT_STACKS);
+    gt_series_band(series, "", 0, 100);
+    for (int part = 0; part < 3; part++) {
+        gt_series_line(series, "rank 0", (const char *[]){"compute", "other", "host"}[part]);
+        gt_series_point(series, part, 0, (const double[]){99.5, 8.4e-5, 0.5}[part]);
+    }
+    struct gt_buffer page = html_of(report);
+    assert_non_null(strstr(page.data, "<title>rank 0: compute 99.5 %, host 0.5 %</title>"));
+    gt_buffer_release(&page);
+    gt_report_free(report);
+}
+
 /* The points of a line with a course are means, between which its extremes are lost. */
 TEST(test_a_picture_is_described_by_its_data)
 {

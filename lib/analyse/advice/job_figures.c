@@ -1,5 +1,6 @@
 #include "analyse/advice/job_brief.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ struct job {
     struct gt_node *root;
     const struct gt_rank_figures *rank;
     size_t ranks;
+    uint32_t *named;        /* of each rank: which finding is the first that names it, or how many findings there are */
     size_t row[ROWS], rows; /* ranks that are shown */
 };
 
@@ -43,18 +45,52 @@ static double lost_of(const struct gt_rank_figures *rank)
                          : rank->figure[GT_RANK_LOADING] / rank->whole;
 }
 
-/* Takes the ranks with the greatest cost, in their order. */
+/* Is a rank the place of a finding, or named by the sentence of one of the whole job? */
+static bool names(const struct job *job, const struct gt_finding *finding, uint32_t node)
+{
+    const char *name = gt_analysis_text(job->input, node), *at = finding->sentence;
+    size_t length = strlen(name);
+    if (finding->where.node != GT_TRACE_NONE || !length)
+        return finding->where.node == node;
+    for (; (at = strstr(at, name)); at += length)
+        if ((at == finding->sentence || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[length]))
+            return true;
+    return false;
+}
+
+/* Of ranks that have the same finding the first one is named. */
+static void find_named(struct job *job)
+{
+    const struct gt_findings *findings = job->findings;
+    bool is_told[GT_RULES] = {false};
+    job->named = gt_query_memory(job->input->query, job->ranks, sizeof *job->named);
+    for (size_t i = 0; i < job->ranks && job->named; i++)
+        job->named[i] = (uint32_t)findings->count;
+    for (size_t number = 0; number < findings->count && job->named; number++) {
+        const struct gt_finding *finding = &findings->finding[number];
+        if (finding->where.node != GT_TRACE_NONE && is_told[finding->rule])
+            continue;
+        is_told[finding->rule] = true;
+        for (size_t i = 0; i < job->ranks; i++)
+            if (job->named[i] > number && names(job, finding, job->rank[i].node))
+                job->named[i] = (uint32_t)number;
+    }
+}
+
+/* Takes the ranks that findings name, then those with the greatest cost, in their order. */
 static void choose_rows(struct job *job, double (*cost)(const struct gt_rank_figures *))
 {
     struct gt_rows ranks = gt_rows_new(job->input->query, job->ranks);
     uint32_t *rank = gt_rows_add_keys(&ranks, "rank", NULL);
+    uint32_t *named = gt_rows_add_keys(&ranks, "named", NULL);
     double *of = gt_rows_add_reals(&ranks, "cost");
     for (size_t i = 0; i < ranks.count; i++) {
         rank[i] = (uint32_t)i;
+        named[i] = job->named[i];
         of[i] = gt_analysis_shows(job->input, job->rank[i].node) ? cost(&job->rank[i]) : NAN;
     }
     ranks = gt_rows_above(&ranks, "cost", -INFINITY);
-    gt_rows_sort(&ranks, "-cost rank");
+    gt_rows_sort(&ranks, "named -cost rank");
     ranks.count = ranks.count < ROWS ? ranks.count : ROWS;
     gt_rows_sort(&ranks, "rank");
     job->rows = ranks.count;
@@ -94,12 +130,16 @@ static const char *marked_name(const struct job *job, size_t row, enum gt_rank_f
     return text;
 }
 
-/* "; the 32 of 1000 ranks with the longest steps". */
+/* "; the 32 of 1000 ranks that findings name, and those with the longest steps". */
 static void write_rows(const struct job *job, const char *which, char *text, size_t size)
 {
     *text = '\0';
+    bool any_named = false;
+    for (size_t row = 0; row < job->rows; row++)
+        any_named |= job->named[job->row[row]] < job->findings->count;
     if (job->rows < job->ranks && job->rows == ROWS)
-        snprintf(text, size, "; the %zu of %zu ranks %s", job->rows, job->ranks, which);
+        snprintf(text, size, "; the %zu of %zu ranks %s%s", job->rows, job->ranks,
+                 any_named ? "that findings name, and those " : "", which);
 }
 
 /* Returns the cells of a picture, all 0, with a row more than there are; NULL: the query has failed. */
@@ -188,7 +228,7 @@ static void add_step_cells(const struct job *job, const struct steps *steps, str
 
 static void add_ranks_and_steps(struct job *job, const struct steps *steps)
 {
-    char note[300], which[80], bins[60] = "one step of a rank", others[60] = "";
+    char note[300], which[120], bins[60] = "one step of a rank", others[60] = "";
     struct gt_time_unit unit = gt_time_unit_of(steps->lengths.outlier);
     choose_rows(job, step_of);
     write_rows(job, "with the longest steps", which, sizeof which);
@@ -275,7 +315,7 @@ static bool has_time(const struct job *job, bool has_gpu)
 
 static void add_time_of_ranks(struct job *job)
 {
-    char note[400], which[80], name[NAME];
+    char note[400], which[120], name[NAME];
     bool has_gpu = false, all_have = true;
     choose_rows(job, lost_of);
     for (size_t i = 0; i < job->rows; i++) {
@@ -322,7 +362,7 @@ static void put_held(struct gt_node *series, const char *name, const struct gt_h
 static void add_held_steps(struct job *job)
 {
     const struct gt_findings *findings = job->findings;
-    char note[300], which[80];
+    char note[300], which[120];
     choose_rows(job, step_of);
     if (!job->rows || !findings->held_count)
         return;
@@ -418,7 +458,7 @@ static void draw_course(const struct course *course)
     const struct job *job = course->job;
     struct gt_time_unit unit = gt_time_unit_of((double)(course->last - job->input->origin));
     double width = (double)(course->last - course->first) / COLUMNS;
-    char note[200], which[80], words[32];
+    char note[200], which[120], words[32];
     struct gt_node *series = picture(job, GT_JOB_COURSE, "What GPUs do over time", unit.name, "%", GT_STACKS);
     write_rows(job, "that compute least", which, sizeof which);
     snprintf(note, sizeof note, "What the GPUs of each rank do, from the begin of the traces; a column is %s%s.",
@@ -594,7 +634,10 @@ int gt_job_figures(const struct gt_findings *findings, struct gt_node *root)
     struct job job = {
         .input = findings->input, .findings = findings, .root = root, .rank = findings->rank, .ranks = findings->ranks};
     struct steps steps = {0};
+    find_named(&job);
     find_steps(&job, &steps);
+    if (!job.named)
+        return gt_query_status(job.input->query);
     if (steps.lengths.count)
         add_ranks_and_steps(&job, &steps);
     add_time_of_ranks(&job);

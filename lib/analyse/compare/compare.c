@@ -606,6 +606,14 @@ static const char *path_of(const struct gt_comparison *comparison, size_t sessio
     return NULL;
 }
 
+/* "before", or of several runs "before (run1.sqlite, 1 of 4 runs)". */
+static void write_curve_name(const struct gt_session *session, const char *path, char *text, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(text, size, session->runs > 1 ? "%s (%s, 1 of %zu runs)" : "%s", session->name, slash ? slash + 1 : path,
+             session->runs);
+}
+
 /* Of the first run of each session that is a recording, from its begin on. */
 static int add_curves(struct gt_node *page, const struct gt_comparison *comparison)
 {
@@ -614,6 +622,7 @@ static int add_curves(struct gt_node *page, const struct gt_comparison *comparis
     for (size_t i = 0; i < comparison->sessions && status == 0; i++) {
         const char *path = path_of(comparison, i);
         struct gt_sample_course course = {0};
+        char name[400];
         status = path ? read_course(&course, path) : 0;
         if (!course.course)
             continue;
@@ -623,8 +632,9 @@ static int add_curves(struct gt_node *page, const struct gt_comparison *comparis
             cpu = gt_report_series(page, "cpu_over_time", "CPU in use", "seconds", "cores");
             gt_node_flags(cpu, GT_ONLY_PEOPLE | GT_ALIKE);
         }
-        add_curve(memory, comparison->session[i].name, &course, GT_RAM, 1e9);
-        add_curve(cpu, comparison->session[i].name, &course, GT_CPU_UTILIZATION, 1);
+        write_curve_name(&comparison->session[i], path, name, sizeof name);
+        add_curve(memory, name, &course, GT_RAM, 1e9);
+        add_curve(cpu, name, &course, GT_CPU_UTILIZATION, 1);
         gt_sample_course_release(&course);
     }
     return status;

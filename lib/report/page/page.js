@@ -204,6 +204,7 @@ function rowsOf(chart, from, to) {
 // ---- tracks: charts, strips and lanes ----
 
 const LEFT = 60, RIGHT = 10;    // of the plot: room for the numbers of the y axis, and for the last one of the x axis
+const LEGEND_KEY = 16, LEGEND_ROW = 16;     // of a saved picture: what stands before a name, and the height of a row
 const measure = document.createElement('canvas').getContext('2d');
 measure.font = '12px system-ui, sans-serif';
 const SVG = Object.assign(document.createElement('p'), {innerHTML: '<svg></svg>'}).firstChild.namespaceURI;
@@ -733,9 +734,34 @@ function chartCsv(track) {
     return csvOf([['seconds', ...names], ...rows.map(row => [row[0], ...row.slice(1).flat()])]);
 }
 
+// Places of the names of lines: a row has as many as the width has room for. Rows of other charts have their names.
+function legendPlaces(track, width, top) {
+    const places = [];
+    let x = 4, y = top;
+    for (const line of track.chart.kind === 'lines' ? track.chart.lines : []) {
+        const name = fitted(line.name, width - LEGEND_KEY - 8), room = LEGEND_KEY + measure.measureText(name).width + 16;
+        if (x > 4 && x + room > width) [x, y] = [4, y + LEGEND_ROW];
+        places.push({name, x, y});
+        x += room;
+    }
+    return places;
+}
+
+function drawLegend(context, places) {
+    const page = getComputedStyle(document.body);
+    context.font = measure.font;
+    places.forEach(({name, x, y}, i) => {
+        context.fillStyle = page.getPropertyValue(`--c${i % 6}`);
+        context.fillRect(x, y - 9, 10, 10);
+        context.fillStyle = page.color;
+        context.fillText(name, x + LEGEND_KEY, y);
+    });
+}
+
 // The picture alone has no style sheet: it takes its colours along.
 function chartPng(track) {
-    const {width, height} = track.picture.getBoundingClientRect(), ratio = 2, head = 24, image = new Image(), copy = track.picture.cloneNode(true);
+    const {width, height} = track.picture.getBoundingClientRect(), ratio = 2, image = new Image(), copy = track.picture.cloneNode(true);
+    const places = legendPlaces(track, width, 34), head = places.length ? places[places.length - 1].y + 10 : 24;
     const drawn = track.picture.querySelectorAll('*'), back = getComputedStyle(document.body).backgroundColor;
     copy.querySelectorAll('*').forEach((node, i) => {
         const style = getComputedStyle(drawn[i]);
@@ -751,6 +777,7 @@ function chartPng(track) {
         context.fillStyle = getComputedStyle(document.body).color;
         context.font = 'bold 13px system-ui, sans-serif';
         context.fillText(track.chart.title, 4, 16);
+        drawLegend(context, places);
         context.drawImage(image, 0, head, width, height);
         picture.toBlob(blob => save(track.chart.key + '.png', blob));
     };

@@ -182,14 +182,16 @@ static void find_sums(struct rows *rows)
         rows->y.most = 1;
 }
 
+/* Parts below a millionth of the whole are what a difference leaves of sums. */
 static void put_parts_title(const struct rows *rows, size_t from, size_t to, size_t column)
 {
+    double least = 1e-6 * sum_to(rows, from, to, column);
     const char *row = rows->series->series.line[from].key, *name = rows->column[column].title;
     bool begun = false;
     gt_html(rows->out, "<title>%s%s%s", row, *row && *name ? ", " : "", name);
     for (size_t line = from; line < to; line++) {
         double value = value_at(rows, line, column);
-        if (value <= 0)
+        if (value <= least)
             continue;
         gt_html(rows->out, "%s%s ", begun ? ", " : ": ", rows->series->series.line[line].title);
         begun = true;
@@ -220,7 +222,7 @@ static void put_bar_figures(const struct rows *rows, size_t from, size_t to)
         double value = value_at(rows, line, 0), begin = sum_to(rows, from, line, 0);
         if (value / rows->y.most * 100 < LEAST_NAMED)
             continue;
-        gt_html(rows->out, line == from ? "<b class=\"first\" style%.2f%%\">" : "<b style=\"left:%.2f%%\">",
+        gt_html(rows->out, line == from ? "<b class=\"first\" style=\"left:%.2f%%\">" : "<b style=\"left:%.2f%%\">",
                 begin / rows->y.most * 100);
         put_number(rows->out, value);
         gt_buffer_text(rows->out, "</b>");
