@@ -161,6 +161,35 @@ def test_dumps_are_rows(gpu_tracker, dumps):
                                   "ncalls": 1, "tottime_seconds": 2, "cumtime_seconds": 3}]
 
 
+def test_a_rank_that_is_gone_is_not_the_last_one(gpu_tracker, tmp_path):
+    """Three ranks make eight steps of 1 ms; then two of them wait 100 ms in a collective for the third, which ended."""
+    for rank in range(3):
+        events, number = [], 0
+
+        def launch(name, start, length, **arguments):
+            nonlocal number
+            number += 1
+            events.extend([
+                {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": start - 5, "dur": 4,
+                 "args": {"correlation": number}},
+                {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": start, "dur": length,
+                 "args": {"device": 0, "stream": 7, "correlation": number, **arguments}}])
+
+        collective = {"Collective name": "allreduce", "Process Group Name": "default_pg", "Group size": 3, "dtype": "Float",
+                      "In msg nelems": 1000, "Out msg nelems": 1000}
+        for step in range(8):
+            events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1,
+                           "ts": 1000 * step + 100, "dur": 1000})
+            launch("matmul", 1000 * step + 110, 800)
+            launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1000 * step + 910, 100, **collective)
+        if rank != 2:
+            launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 8110, 100_000, **collective)
+        (tmp_path / f"rank{rank}.json").write_text(json.dumps({"distributedInfo": {"rank": rank, "world_size": 3}, "traceEvents": events}))
+    report = profile(gpu_tracker, "overview", tmp_path)
+    assert report["findings"][0]["advice"].startswith("the trace of rank 2 ends 100 ms before those of the other ranks, after the same 8 steps")
+    assert not [row for row in report["findings"] if "comes last" in row["advice"]]
+
+
 def test_callers_of_a_recursive_function_have_all_its_calls(gpu_tracker, tmp_path):
     path = tmp_path / "fib.prof"
     code = "import cProfile\ndef fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\ncProfile.run('fib(12)', '" + str(path) + "')"

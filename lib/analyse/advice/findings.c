@@ -70,8 +70,9 @@ static const struct {
 };
 
 static void (*const searches[])(struct gt_findings *findings) = {
-    gt_rules_stragglers, gt_rules_api,  gt_rules_idle, gt_rules_uses,  gt_rules_launches, gt_rules_memory,
-    gt_rules_loader,     gt_rules_path, gt_rules_ends, gt_rules_hangs, gt_rules_samples,  gt_rules_functions,
+    gt_rules_stragglers, gt_rules_gone,    gt_rules_api,       gt_rules_idle, gt_rules_uses,
+    gt_rules_launches,   gt_rules_memory,  gt_rules_loader,    gt_rules_path, gt_rules_ends,
+    gt_rules_hangs,      gt_rules_samples, gt_rules_functions,
 };
 
 const char *gt_rule_see(enum gt_rule rule)

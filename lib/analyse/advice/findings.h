@@ -182,6 +182,7 @@ void gt_rules_uses(struct gt_findings *findings); /* communication and copies th
 void gt_rules_launches(struct gt_findings *findings);
 void gt_rules_memory(struct gt_findings *findings);
 void gt_rules_stragglers(struct gt_findings *findings);
+void gt_rules_gone(struct gt_findings *findings);  /* ranks that the others wait for behind their last step */
 void gt_rules_ends(struct gt_findings *findings);  /* traces that end before those of the other ranks */
 void gt_rules_hangs(struct gt_findings *findings); /* collectives that not all ranks have finished, or called alike */
 void gt_rules_path(struct gt_findings *findings);

@@ -619,8 +619,14 @@ static int add_collectives(struct job *job)
     if (arrivals.most > 0) {
         add_skew(&arrivals);
     } else {
-        char text[80];
-        snprintf(text, sizeof text, "none: all ranks come to each of %zu collectives at once", arrivals.all->count);
+        char text[120], missing[60] = "";
+        size_t absent = 0;
+        for (size_t i = 0; i < arrivals.all->count; i++)
+            absent += arrivals.all->collective[i].absent > 0;
+        if (absent)
+            snprintf(missing, sizeof missing, "; in %zu others a rank has no part", absent);
+        snprintf(text, sizeof text, "none: all ranks come to each of %zu collectives at once%s",
+                 arrivals.all->count - absent, missing);
         gt_node_flags(gt_report_text(job->root, GT_JOB_SKEW, "Skew of collectives", text), GT_ONLY_PEOPLE);
     }
     add_last(&arrivals);

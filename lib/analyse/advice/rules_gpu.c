@@ -393,14 +393,14 @@ static void judge_steps(struct gt_findings *findings)
 
 /* ---- collectives make all steps equally long; who comes last waits least in them ---- */
 
-/* A rank with fewer steps, or less time without steps, has less communication because its trace is shorter. */
+/* A rank with fewer steps, or less time, has less communication because its trace is shorter. */
 static bool ends_early(const struct gt_findings *findings, uint32_t node, const struct gt_rank_figures *longest)
 {
     size_t at = GT_SEARCH(0, findings->ranks, middle, findings->rank[middle].node < node);
     const struct gt_rank_figures *own = &findings->rank[at];
     if (at == findings->ranks || own->node != node)
         return false;
-    return longest->steps ? own->steps < longest->steps : own->whole < 0.9 * longest->whole;
+    return own->steps < longest->steps || own->whole < 0.9 * longest->whole;
 }
 
 /* How long a rank waits in sends and receives shows its place in a pipeline, and not whether it is late. */

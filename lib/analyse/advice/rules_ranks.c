@@ -128,6 +128,44 @@ bool gt_rules_pipeline(struct gt_findings *findings)
     return findings->is_pipeline;
 }
 
+/* ---- ranks that are gone after the last step of all: the others wait for them in a collective ---- */
+
+/* The wait is of no device's own communication. */
+static void await(struct gt_findings *findings, const struct gt_rank_figures *gone, double missing)
+{
+    struct gt_rows times = gt_view_device_times(findings->input);
+    const uint32_t *node = gt_rows_keys(&times, "node"), *device = gt_rows_keys(&times, "device");
+    for (size_t i = 0; i < times.count && findings->status >= 0; i++)
+        if (node[i] != gone->node && !(gt_awaited_time(findings, node[i], device[i]) > 0))
+            findings->status = gt_spans_add(
+                &findings->awaited, (struct gt_keyed_span){.key = {node[i], device[i]}, .end = (int64_t)missing});
+}
+
+void gt_rules_gone(struct gt_findings *findings)
+{
+    for (size_t i = 0; i < findings->ranks && findings->status >= 0; i++) {
+        const struct gt_rank_figures *rank = &findings->rank[i];
+        double shortest = INFINITY; /* of the others */
+        bool are_waiting = true;
+        for (size_t j = 0; j < findings->ranks; j++) {
+            const struct gt_rank_figures *other = &findings->rank[j];
+            double missing = findings->time[j] - findings->time[i];
+            if (i == j)
+                continue;
+            are_waiting &= other->has_gpu && other->steps == rank->steps &&
+                           other->figure[GT_RANK_COMMUNICATION] / (double)other->gpus > missing;
+            shortest = fmin(shortest, missing);
+        }
+        if (!rank->has_gpu || !rank->steps || !are_waiting || isinf(shortest))
+            continue;
+        if (gt_finding_add(
+                findings, GT_RULE_SHORT_TRACE, GT_IN_JOB, gt_saving_on(findings, GT_TRACE_NONE, shortest),
+                "the trace of %s ends %s before those of the other ranks, after the same %zu steps, and they wait in communication: the rank stopped, or was recorded for a shorter time",
+                gt_analysis_text(findings->input, rank->node), GT_TIME_WORDS(shortest), rank->steps))
+            await(findings, rank, shortest);
+    }
+}
+
 /* ---- ranks whose traces end before those of the others ---- */
 
 static bool is_cut_off(const struct gt_analysis_input *input, uint32_t node)
