@@ -180,7 +180,8 @@ def test_of_many_ranks_those_that_findings_name_are_shown(gpu_tracker, tmp_path)
                 work = {"pid": 0, "tid": 7, "ph": "X", "cat": "kernel"}
                 collective = {"Collective name": "allreduce", "In msg nelems": 64, "Group size": 48, "Process Group Name": "0",
                               "dtype": "Float", "Process Group Ranks": str(list(range(48))), "Seq": step}
-                events += [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1, "ts": begin, "dur": 9000},
+                events += [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1,
+                            "ts": begin, "dur": 9000},
                            {**work, "name": "gemm", "ts": begin, "dur": kernel, "args": {}},
                            {**work, "name": "ncclDevKernel_AllReduce", "ts": begin + kernel, "dur": 6000 - kernel, "args": collective}]
             (path / f"rank{rank}.json").write_text(json.dumps(

@@ -273,7 +273,10 @@ def test_a_saved_picture_names_its_lines(comparison, tmp_path):
         page.wait(READY)
         page.value("""window.told = []; window.saved = 0; URL.createObjectURL = () => { window.saved++; return '#' };
             const write = CanvasRenderingContext2D.prototype.fillText;
-            CanvasRenderingContext2D.prototype.fillText = function (text, ...place) { window.told.push(text); write.call(this, text, ...place) }; 0""")
+            CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+                window.told.push(text);
+                write.call(this, text, ...place);
+            }; 0""")
         page.value("[...document.querySelectorAll('figcaption button')].find(made => made.textContent === 'PNG').click()")
         page.wait("window.saved")
         told = page.value("window.told")
@@ -529,8 +532,7 @@ def test_tables_fit_the_screen(operators, comparison, cli, tmp_path, width):
     comparison()
     with Browser(tmp_path / "page.html", width=width) as page:
         assert page.value("document.documentElement.scrollWidth") <= width and page.value(fits)
-        names = page.value(BOXES % "svg text.in" + ".map(box => [box.top, box.bottom])")
-        names = [box for box in names if box[1] > box[0]]  # those of the other drawing are hidden
+        names = page.value(BOXES % ".forest .row:not(.axis) > span" + ".map(box => [box.top, box.bottom])")
         assert names and all(before[1] <= after[0] + 1 for before, after in zip(names, names[1:])), names
     command = "sh", "-c", "sleep 0.5; true", OPERATORS[2][0]
     assert cli("run", "--quiet", "--disable-logs", "--detail", "--st=0.1", "--tf=own.sqlite", "--", *command).returncode == 0
@@ -686,7 +688,7 @@ def test_names_of_changes_are_whole_on_a_phone(cli, tmp_path):
     for name in "first", "second", "a third session":
         record(tmp_path / f"{name}.csv", rows_of(40))
     assert cli("compare", "first.csv", "second.csv", "a third session.csv", "-o", "page.html").returncode == 0
-    names = "[...document.querySelectorAll('text.in')].map(one => one.getBoundingClientRect()).filter(box => box.width)"
+    names = BOXES % ".forest .row:not(.axis) > span"
     for width in 400, 1000:
         with Browser(tmp_path / "page.html", width=width) as page:
             places = page.value(names + ".map(box => [box.left, box.right, box.height])")
