@@ -212,6 +212,17 @@ static bool is_among(const char *const *mappings, size_t count, const char *name
     return false;
 }
 
+/* Returns true if all files are runs of one session. */
+static bool is_one(const struct sessions *sessions)
+{
+    for (size_t i = 1; i < sessions->count; i++) {
+        size_t length = strcspn(sessions->mapping[0], "=") + 1;
+        if (strncmp(sessions->mapping[i], sessions->mapping[0], length) != 0)
+            return false;
+    }
+    return true;
+}
+
 struct session {
     struct sessions *sessions;
     const char *name;
@@ -340,8 +351,8 @@ static int compare_as(const struct options *options, int count, char **operands,
         status = add_mapping(&sessions, options->map.value[i]);
     for (int i = 0; i < count && !status; i++)
         status = add_operand(&sessions, operands[i]);
-    if (!status && count == 1 && !options->map.count && !options->cconfig && !options->fail_if.count)
-        status = say_usage("compare: '%s' alone has nothing to be compared with (see gpu-tracker compare --help)",
+    if (!status && !is_original && count && !options->fail_if.count && is_one(&sessions))
+        status = say_usage("compare: '%s' alone has nothing to be compared with: give files of another session too",
                            operands[0]);
     settings.sessions = (const char *const *)sessions.mapping;
     settings.statistic = options->statistic ? options->statistic : settings.statistic;

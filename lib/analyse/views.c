@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyse/gpu/gpu.h"
-#include "analyse/trace/dataloader.h"
+#include "analyse/trace/loader_part.h"
 #include "analyse/trace/step_spans.h"
 
 /* Returns a view, which is made when it is first asked for. */
@@ -76,20 +76,18 @@ static struct gt_rows make_launched_work(const struct gt_analysis_input *input)
     struct gt_rows rows = gt_view_work(input);
     const uint32_t *event = gt_rows_keys(&rows, "event");
     struct gt_spans work = {0};
-    size_t *found = NULL;
     int status = 0;
     for (size_t i = 0; i < rows.count && status >= 0; i++)
         status = gt_spans_add(&work, (struct gt_keyed_span){.event = event[i]});
-    status = status < 0 ? status : gt_gpu_launches(input, &work, &found);
     if (status < 0)
         gt_query_fail(input->query, status);
+    const size_t *found = gt_gpu_launches(input, &work);
     uint32_t *call = gt_rows_add_keys(&rows, "call", NULL);
     int64_t *launched = gt_rows_add_wholes(&rows, "launched");
     for (size_t i = 0; i < rows.count && found; i++) {
         call[i] = found[i] == SIZE_MAX ? GT_NO_KEY : (uint32_t)found[i];
         launched[i] = found[i] == SIZE_MAX ? GT_NO_WHOLE : input->trace->events.start[found[i]];
     }
-    free(found);
     gt_spans_release(&work);
     return rows;
 }
@@ -289,12 +287,10 @@ struct gt_rows gt_view_idle(const struct gt_analysis_input *input, const char *k
 
 /* ---- The host ----------------------------------------------------------------------------------------------------- */
 
-/* Spans with keys of these names as rows; takes the spans. */
-static struct gt_rows rows_of_spans(const struct gt_analysis_input *input, int status, struct gt_spans *spans,
+/* Spans with keys of these names as rows. */
+static struct gt_rows rows_of_spans(const struct gt_analysis_input *input, const struct gt_spans *spans,
                                     const char *const *names)
 {
-    if (status < 0)
-        gt_query_fail(input->query, status);
     struct gt_rows rows = gt_rows_new(input->query, spans->count);
     for (int k = 0; names[k]; k++) {
         uint32_t *key = gt_rows_add_keys(&rows, names[k], NULL);
@@ -308,16 +304,34 @@ static struct gt_rows rows_of_spans(const struct gt_analysis_input *input, int s
         end[i] = spans->span[i].end;
         length[i] = end[i] - start[i];
     }
-    gt_spans_release(spans);
     return rows;
+}
+
+struct gt_rows gt_rows_of_steps(const struct gt_analysis_input *input)
+{
+    static const char *const names[] = {"node", "mode", "step", NULL};
+    struct gt_spans spans = gt_step_spans(input);
+    return rows_of_spans(input, &spans, names);
+}
+
+static bool is_comparable(const struct gt_analysis_input *input, uint32_t node)
+{
+    for (size_t i = 0; i < input->trace->file_count; i++)
+        if (input->node[i] == node && input->counted[i])
+            return true;
+    return false;
 }
 
 static struct gt_rows make_steps(const struct gt_analysis_input *input)
 {
-    static const char *const names[] = {"mode", "step", "node", NULL};
-    struct gt_spans spans = {0};
-    int status = gt_skewed_steps(input, &spans);
-    return rows_of_spans(input, status, &spans, names);
+    struct gt_rows rows = gt_rows_of_steps(input);
+    const uint32_t *node = gt_rows_keys(&rows, "node");
+    bool *is_wanted = gt_query_memory(input->query, rows.count, sizeof *is_wanted);
+    for (size_t i = 0; i < rows.count && is_wanted; i++)
+        is_wanted[i] = is_comparable(input, node[i]);
+    rows = gt_rows_filter(&rows, is_wanted);
+    gt_rows_sort(&rows, "mode step node start end");
+    return rows;
 }
 
 struct gt_rows gt_view_steps(const struct gt_analysis_input *input)
@@ -330,7 +344,11 @@ static struct gt_rows make_loading(const struct gt_analysis_input *input)
     static const char *const names[] = {"node", NULL};
     struct gt_spans spans = {0};
     int status = gt_loader_waits(input, &spans);
-    return rows_of_spans(input, status, &spans, names);
+    if (status < 0)
+        gt_query_fail(input->query, status);
+    struct gt_rows rows = rows_of_spans(input, &spans, names);
+    gt_spans_release(&spans);
+    return rows;
 }
 
 struct gt_rows gt_view_loading(const struct gt_analysis_input *input)
@@ -438,10 +456,9 @@ void gt_rows_put_row(const struct gt_analysis_input *input, struct gt_table *tab
         put_cell(input, table, &shown[i], row);
 }
 
-struct gt_rows gt_rows_of_steps(const struct gt_analysis_input *input)
+size_t gt_rows_behind(const struct gt_rows *rows, uint32_t node, int64_t time)
 {
-    static const char *const names[] = {"node", "mode", "step", NULL};
-    struct gt_spans spans = {0};
-    int status = gt_step_spans(input, &spans);
-    return rows_of_spans(input, status, &spans, names);
+    const uint32_t *of = gt_rows_keys(rows, "node");
+    const int64_t *start = gt_rows_wholes(rows, "start");
+    return GT_SEARCH(0, rows->count, i, of[i] < node || (of[i] == node && start[i] <= time));
 }

@@ -59,6 +59,8 @@ struct gt_table *gt_rows_put(const struct gt_analysis_input *input, struct gt_no
 
 /* Steps of wanted phases: node mode step start end length. */
 struct gt_rows gt_rows_of_steps(const struct gt_analysis_input *input);
+/* Returns how many of the rows, which are by node and start, begin at the time or before it, of this node and those before it. */
+size_t gt_rows_behind(const struct gt_rows *rows, uint32_t node, int64_t time);
 /* Add the cells of one row to a table whose first columns are these. */
 void gt_rows_put_row(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_rows *rows,
                      size_t row, const char *columns);

@@ -47,7 +47,7 @@ void *gt_query_kept(const struct gt_query *query, int place)
 void gt_query_free(struct gt_query *query)
 {
     for (int i = 0; query && i < GT_QUERY_KEPT; i++)
-        if (query->kept[i].object)
+        if (query->kept[i].release)
             query->kept[i].release(query->kept[i].object);
     for (struct block *block = query ? query->blocks : NULL, *next; block; block = next) {
         next = block->next;
@@ -121,6 +121,20 @@ static void *allocate(struct gt_query *query, size_t count, size_t size)
 void *gt_query_memory(struct gt_query *query, size_t count, size_t size)
 {
     return query->status ? NULL : allocate(query, count, size);
+}
+
+void *gt_query_zeros(struct gt_query *query, size_t count, size_t size)
+{
+    void *memory = gt_query_memory(query, count, size);
+    return memory ? memset(memory, 0, count * size) : NULL;
+}
+
+const char *gt_query_text(struct gt_query *query, const char *text)
+{
+    char *copy = text ? gt_query_memory(query, strlen(text) + 1, 1) : NULL;
+    if (!text)
+        gt_query_fail(query, -ENOMEM);
+    return copy ? strcpy(copy, text) : "";
 }
 
 /* ---- Columns ------------------------------------------------------------------------------------------------------ */

@@ -47,10 +47,15 @@ void gt_query_fail(struct gt_query *query, int status);
 const char *gt_query_problem(const struct gt_query *query);
 /* Keep an object until the query is freed, in a place from 0 to GT_QUERY_KEPT - 1. */
 enum { GT_QUERY_KEPT = 4 };
-void gt_query_keep(struct gt_query *query, int place, void *object, void (*release)(void *object));
+void gt_query_keep(struct gt_query *query, int place, void *object,
+                   void (*release)(void *object));            /* NULL: memory of the query */
 void *gt_query_kept(const struct gt_query *query, int place); /* NULL: nothing is there */
 /* Returns memory that is the query's, not initialized; NULL after a failure. */
 void *gt_query_memory(struct gt_query *query, size_t count, size_t size);
+/* Returns the same, all zero. */
+void *gt_query_zeros(struct gt_query *query, size_t count, size_t size);
+/* Returns a copy of a text that is the query's; "" of NULL, which is a text for which there was no memory, and after a failure. */
+const char *gt_query_text(struct gt_query *query, const char *text);
 
 /* ---- Columns ---- */
 

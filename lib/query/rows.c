@@ -417,6 +417,35 @@ struct gt_rows gt_rows_group(const struct gt_rows *rows, const char *keys, const
     return ret;
 }
 
+/* Returns the median of sorted values but for one, which is none of them where it is NaN. */
+static double median_without(const double *sorted, size_t count, double own)
+{
+    size_t at = isnan(own) ? count : GT_SEARCH(0, count, i, sorted[i] < own), others = count - (at < count);
+    if (!others)
+        return NAN;
+    size_t low = (others - 1) / 2, high = others / 2;
+    return (sorted[low + (low >= at)] + sorted[high + (high >= at)]) / 2;
+}
+
+double *gt_rows_others(struct gt_rows *rows, const char *as, const char *of, const char *keys)
+{
+    const uint32_t *order = find_order(rows, __func__, keys);
+    size_t count = 0, *begin = find_groups(rows, order, keys, &count);
+    struct grouping grouping = {
+        .rows = rows, .order = order, .of = gt_rows_need(rows, __func__, of, strlen(of)), .unit = 1};
+    double *ret = gt_rows_add_reals(rows, as), *sorted = gt_query_memory(rows->query, rows->count, sizeof *sorted);
+    for (size_t group = 0; group < count && sorted; group++) {
+        size_t known = begin[group + 1] - begin[group];
+        sort_values(&grouping, sorted, begin[group], begin[group + 1]);
+        while (known && isnan(sorted[known - 1]))
+            known--;
+        for (size_t i = begin[group]; i < begin[group + 1]; i++)
+            ret[row_at(&grouping, i)] = median_without(sorted, known,
+                                                       gt_rows_number(grouping.of, row_at(&grouping, i)));
+    }
+    return ret;
+}
+
 /* ---- Tables that belong together ---------------------------------------------------------------------------------- */
 
 static int compare_keys(const struct gt_rows_column *const *a, size_t row, const struct gt_rows_column *const *b,

@@ -72,6 +72,8 @@ struct gt_aggregate {
 #define GT_AGGREGATES(...) ((const struct gt_aggregate[]){__VA_ARGS__, {.as = NULL}})
 /* Make one row of those that share the keys, sorted by these. */
 struct gt_rows gt_rows_group(const struct gt_rows *rows, const char *keys, const struct gt_aggregate *aggregates);
+/* Add the median of a column over the other rows with the same keys; missing where no other has a value. */
+double *gt_rows_others(struct gt_rows *rows, const char *as, const char *of, const char *keys);
 /* Returns the keys that rows of one or the other have, each once, sorted. */
 struct gt_rows gt_rows_union(const struct gt_rows *rows, const struct gt_rows *others, const char *keys);
 /* Add the rows that make each value of one key appear with each of the other, with 0 in the columns behind these two keys. */

@@ -268,6 +268,7 @@ void gt_trace_close(struct gt_trace *trace);
 /* Returns a text, "" for GT_TRACE_NONE. */
 const char *gt_trace_text(const struct gt_trace *trace, uint32_t string);
 /* Return the names of a profiler and a unit. */
+extern const char *const gt_trace_profiler_names[GT_PROFILERS];
 const char *gt_trace_profiler_name(enum gt_trace_profiler profiler);
 const char *gt_trace_unit_name(enum gt_profile_unit unit);
 const char *gt_trace_measure_name(enum gt_profile_unit unit); /* "bytes held at the peak" */

@@ -259,3 +259,9 @@ def test_a_broken_rule_says_when_it_may_be_chance(cli, sessions, rams, is_told):
     done = cli("compare", *words, "--fail-if=memory>+10%", "--fail-if=memory>120MB")
     change, absolute = [line for line in done.stderr.splitlines() if "is broken" in line]
     assert done.returncode == 3 and ("may be chance" in change) == is_told and "may be chance" not in absolute
+
+
+def test_runs_of_one_session_have_nothing_to_compare_with(refused, tmp_path):
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(json.dumps(results()))
+    refused(2, "'A=a.json' alone has nothing to be compared with", "compare", "A=a.json", "A=b.json")

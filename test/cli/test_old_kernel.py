@@ -139,7 +139,7 @@ def test_headers_of_that_kernel_are_enough():
             if names := set(re.findall(r"\bSYS_(\w+)", path.read_text())) & newer:
                 used[path] = names
                 assert '#include "base/system_calls.h"' in path.read_text() or path.name == "system_calls.h", path
-    assert set().union(*used.values()) <= defined and len(used) > 5
+    assert set().union(*used.values()) <= defined and len(used) >= 5
 
 
 ORPHAN = """

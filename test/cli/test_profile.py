@@ -2,6 +2,7 @@
 import json
 import marshal
 import pathlib
+import pstats
 import re
 import subprocess
 import sys
@@ -158,6 +159,15 @@ def test_dumps_are_rows(gpu_tracker, dumps):
         sorted(report["functions"], key=lambda row: row["group"]), report["dumps"])] == [(True, 2), (True, 1), (True, 3)]
     assert report["callers"] == [{"group": report["dumps"][0]["file"], "function": "m.py:2(backward)", "caller": "m.py:9(run)",
                                   "ncalls": 1, "tottime_seconds": 2, "cumtime_seconds": 3}]
+
+
+def test_callers_of_a_recursive_function_have_all_its_calls(gpu_tracker, tmp_path):
+    path = tmp_path / "fib.prof"
+    code = "import cProfile\ndef fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\ncProfile.run('fib(12)', '" + str(path) + "')"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    (_, calls, *_, callers), = [entry for key, entry in pstats.Stats(str(path)).stats.items() if key[2] == "fib"]
+    rows = [row for row in profile(gpu_tracker, "functions", path)["callers"] if row["function"].endswith("(fib)")]
+    assert sorted(row["ncalls"] for row in rows) == sorted(four[0] for four in callers.values()) == [1, calls - 1]
 
 
 def test_a_damaged_trace_says_so(gpu_tracker, tmp_path):

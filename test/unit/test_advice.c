@@ -10,15 +10,18 @@ enum { US = 1000, SECOND = 1000000000 };
 static void add(struct gt_trace *trace, const char *node, const char *category, const char *name, int64_t start,
                 int64_t duration, uint64_t id)
 {
-    traces_add(trace, (struct traces_event){.node = node,
-                                            .process = category && strcmp(category, "kernel") == 0 ? "0" : "python",
-                                            .thread = "7",
-                                            .category = category,
-                                            .name = name,
-                                            .start = start * US,
-                                            .duration = duration * US,
-                                            .step = GT_TRACE_NO_STEP,
-                                            .id = id});
+    traces_add(
+        trace,
+        (struct traces_event){
+            .node = node,
+            .process = category && (!strcmp(category, "kernel") || !strcmp(category, "gpu_memcpy")) ? "0" : "python",
+            .thread = "7",
+            .category = category,
+            .name = name,
+            .start = start * US,
+            .duration = duration * US,
+            .step = GT_TRACE_NO_STEP,
+            .id = id});
 }
 
 /* The row whose sentence holds `words`, or SIZE_MAX. */
@@ -92,14 +95,33 @@ TEST(graphs_are_not_recommended_twice)
             add(trace, "rank 0", "kernel", "triton_add", 100 * i + 50 + 2 * j, 1, (uint64_t)i + 1);
     }
     struct gt_report *report = advise(trace);
-    assert_says(report,
-                "5 of 5 launches take longer on the CPU than their work on the GPU (on average 90.0 us and 20.0 us)",
-                350, "launches");
+    assert_says(
+        report,
+        "5 of 5 launches of kernels take longer on the CPU than the kernels on the GPU (on average 90.0 us and 20.0 us)",
+        339, "launches"); /* the calls take 350 more, and the GPU is idle for 339 */
     for (size_t i = 0; i < traces_rows(report, "advice"); i++) {
         assert_true(traces_number(report, "advice", i, "cost_percent") <= 100);
         assert_null(strstr(traces_text(report, "advice", i, "advice"), "CUDA graphs"));
         assert_null(strstr(traces_text(report, "advice", i, "advice"), "torch.compile"));
     }
+    gt_report_free(report);
+}
+
+/* Calls beside long kernels hold nobody up, and copies that wait are no launches. */
+TEST(calls_cost_no_more_than_the_idle_time)
+{
+    struct gt_trace *trace = traces_new();
+    for (int i = 0; i < 10; i++) {
+        add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 100 * i, 5, 2 * (uint64_t)i + 1);
+        add(trace, "rank 0", "cuda_runtime", "cudaMalloc", 100 * i + 10, 40, 0);
+        add(trace, "rank 0", "cuda_runtime", "cudaMemcpyAsync", 100 * i + 50, 45, 2 * (uint64_t)i + 2);
+        add(trace, "rank 0", "kernel", "matmul", 100 * i + 5, 80, 2 * (uint64_t)i + 1);
+        add(trace, "rank 0", "gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", 100 * i + 85, 3, 2 * (uint64_t)i + 2);
+    }
+    struct gt_report *report = advise(trace);
+    assert_says(report, "10 calls that allocate or free memory take", 9 * 17, "api");
+    assert_int_equal(row_of(report, "take longer on the CPU"), SIZE_MAX);
+    assert_int_equal(row_of(report, "idle"), SIZE_MAX); /* the same time, told by its calls */
     gt_report_free(report);
 }
 

@@ -361,6 +361,16 @@ TEST_WITH(rows_without_a_column_are_none, begin, end)
     assert_int_equal(again.count, 0);
 }
 
+TEST_WITH(others_have_the_median_without_the_row_itself, begin, end)
+{
+    static const double expected[] = {4.5, 4.5, 5, 5, NAN, 4.75};
+    struct gt_rows rows = ROWS(*state, {1, 0, 0, 0, 5}, {1, 0, 0, 0, 9}, {1, 0, 0, 0, 4}, {1, 0, 0, 0, 4.5},
+                               {2, 0, 0, 0, 7}, {1, 0, 0, 0, NAN});
+    const double *others = gt_rows_others(&rows, "others", "size", "node");
+    for (size_t i = 0; i < rows.count; i++)
+        assert_true(isnan(expected[i]) ? isnan(others[i]) : fabs(others[i] - expected[i]) < 1e-9);
+}
+
 TEST(problems_name_operator_and_column)
 {
     static const char *const problems[] = {"gt_rows_sort: no column 'lenght'",

@@ -24,58 +24,47 @@ struct gt_replay_part {
 
 /* ---- when a rank has computed what a collective needs ---- */
 
-/* Computing kernels by node, device and call: `end` is the last end so far. */
-static int list_ends(const struct gt_analysis_input *input, const struct gt_spans *work, const size_t *call,
-                     struct gt_spans *ends)
+/* Computing kernels by node, device and launch: `end` is the last end so far. */
+static struct gt_rows list_ends(const struct gt_analysis_input *input)
 {
-    int status = 0;
-    for (size_t i = 0; i < work->count && status >= 0; i++) {
-        const struct gt_keyed_span *span = &work->span[i];
-        if (span->key[GT_GPU_USE] == GT_USE_COMPUTE && call[i] != SIZE_MAX)
-            status = gt_spans_add(ends, (struct gt_keyed_span){{span->key[GT_GPU_NODE], span->key[GT_GPU_DEVICE]},
-                                                               input->trace->events.start[call[i]],
-                                                               span->end,
-                                                               span->event});
+    struct gt_rows ends = gt_view_launched_work(input);
+    ends = gt_rows_where(&ends, "use", GT_USE_COMPUTE);
+    ends = gt_rows_known(&ends, "launched");
+    gt_rows_sort(&ends, "node device launched");
+    int64_t *end = gt_rows_wholes(&ends, "end");
+    for (size_t from = 0, to; from < ends.count; from = to) {
+        to = gt_rows_run(&ends, "node device", from);
+        for (size_t i = from + 1; i < to; i++)
+            end[i] = end[i - 1] > end[i] ? end[i - 1] : end[i];
     }
-    gt_spans_sort(ends);
-    for (size_t i = 1; i < ends->count; i++) {
-        struct gt_keyed_span *span = &ends->span[i];
-        if (gt_order_lists(span[-1].key, span->key, 2) == 0 && span[-1].end > span->end)
-            span->end = span[-1].end;
-    }
-    return status;
+    return ends;
 }
 
-/* The time when the device has ended all computing kernels that were launched before `time`; `time` itself without
- * any. */
-static int64_t end_of_launched(const struct gt_spans *ends, const uint32_t key[2], int64_t time)
+/* The time when a device has ended all computing kernels that were launched before `time`; `time` itself without any. */
+static int64_t end_of_launched(const struct gt_rows *ends, uint32_t node, uint32_t device, int64_t time)
 {
-    size_t behind = GT_SEARCH(
-        0, ends->count, middle,
-        GT_ORDER_BY(gt_order_lists(ends->span[middle].key, key, 2), GT_ORDER(ends->span[middle].start, time)) < 0);
-    bool is_known = behind && gt_order_lists(ends->span[behind - 1].key, key, 2) == 0;
-    return is_known && ends->span[behind - 1].end > time ? ends->span[behind - 1].end : time;
+    const uint32_t *of = gt_rows_keys(ends, "node"), *on = gt_rows_keys(ends, "device");
+    const int64_t *launched = gt_rows_wholes(ends, "launched"), *end = gt_rows_wholes(ends, "end");
+    size_t behind = GT_SEARCH(0, ends->count, i,
+                              GT_ORDER_BY(GT_ORDER(of[i], node), GT_ORDER(on[i], device), GT_ORDER(launched[i], time)) <
+                                  0);
+    bool is_known = behind && of[behind - 1] == node && on[behind - 1] == device;
+    return is_known && end[behind - 1] > time ? end[behind - 1] : time;
 }
 
 /* Parts that another on their stream blocked were ready earlier: when their call was made, and the work before it
  * done. */
-static int find_ready(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_spans *work,
-                      const size_t *call)
+static void find_ready(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_rows *arrivals)
 {
-    struct gt_spans ends = {0};
-    int status = list_ends(input, work, call, &ends);
-    for (size_t i = 0; i < replay->parts && status >= 0; i++) {
-        struct gt_replay_part *part = &replay->part[i];
-        const struct gt_arrival *arrival = &replay->all->arrival[i];
-        size_t at = GT_SEARCH(0, work->count, middle, work->span[middle].event < arrival->event);
-        if (!part->is_blocked || at == work->count || work->span[at].event != arrival->event || call[at] == SIZE_MAX)
+    struct gt_rows ends = list_ends(input);
+    const uint32_t *node = gt_rows_keys(arrivals, "node"), *device = gt_rows_keys(arrivals, "device");
+    const int64_t *launched = gt_rows_wholes(arrivals, "launched"), *start = gt_rows_wholes(arrivals, "start");
+    for (size_t i = 0; i < arrivals->count; i++) {
+        if (!replay->part[i].is_blocked || launched[i] == GT_NO_WHOLE)
             continue;
-        int64_t begin = input->trace->events.start[arrival->event];
-        int64_t ready = end_of_launched(&ends, work->span[at].key, input->trace->events.start[call[at]]);
-        part->ready -= ready < begin ? begin - ready : 0;
+        int64_t ready = end_of_launched(&ends, node[i], device[i], launched[i]);
+        replay->part[i].ready -= ready < start[i] ? start[i] - ready : 0;
     }
-    gt_spans_release(&ends);
-    return status;
 }
 
 /* ---- parts ---- */
@@ -109,10 +98,11 @@ static struct gt_rows find_computing(const struct gt_analysis_input *input)
 
 struct gt_rows gt_arrival_rows(const struct gt_analysis_input *input, const struct gt_collectives *all)
 {
-    struct gt_rows computing = find_computing(input);
+    struct gt_rows computing = find_computing(input), work = gt_view_launched_work(input);
     struct gt_rows rows = gt_rows_new(input->query, all->count ? all->collective[all->count - 1].to : 0);
     uint32_t *node = gt_rows_add_keys(&rows, "node", NULL), *device = gt_rows_add_keys(&rows, "device", NULL);
     uint32_t *stream = gt_rows_add_keys(&rows, "stream", NULL), *part = gt_rows_add_keys(&rows, "part", NULL);
+    uint32_t *event = gt_rows_add_keys(&rows, "event", NULL);
     int64_t *last = gt_rows_add_wholes(&rows, "last"), *start = gt_rows_add_wholes(&rows, "start");
     int64_t *end = gt_rows_add_wholes(&rows, "end"), *met = gt_rows_add_wholes(&rows, "met");
     for (size_t i = 0; i < all->count; i++)
@@ -124,11 +114,13 @@ struct gt_rows gt_arrival_rows(const struct gt_analysis_input *input, const stru
             device[j] = gt_arrival_device(input, arrival);
             stream[j] = is_event ? input->trace->events.track[arrival->event] : GT_NO_KEY;
             part[j] = (uint32_t)j;
+            event[j] = is_event ? (uint32_t)arrival->event : GT_NO_KEY;
             last[j] = all->collective[i].last;
             start[j] = is_event ? input->trace->events.start[arrival->event] : 0;
             end[j] = is_event ? start[j] + length : 0;
             met[j] = is_event ? start[j] + last[j] - arrival->start : 0;
         }
+    gt_rows_join(&rows, &work, "event", "launched");
     gt_rows_overlap(&rows, "computed", "start", "end", &computing, "node device");
     gt_rows_overlap(&rows, "computed_wait", "start", "met", &computing, "node device");
     return rows;
@@ -179,7 +171,7 @@ static int by_time(const void *a, const void *b, void *all)
 }
 
 void gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_collectives *all,
-                    const struct gt_rows *arrivals, const struct gt_spans *work, const size_t *call)
+                    const struct gt_rows *arrivals)
 {
     size_t parts = all->count ? all->collective[all->count - 1].to : 0;
     *replay = (struct gt_replay){.all = all,
@@ -187,15 +179,13 @@ void gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *in
                                  .part = gt_query_memory(input->query, parts, sizeof *replay->part),
                                  .order = gt_query_memory(input->query, all->count, sizeof *replay->order),
                                  .saved = gt_query_memory(input->query, all->ranks, sizeof *replay->saved)};
-    if (!replay->saved)
+    if (gt_query_status(input->query) < 0)
         return;
     for (size_t i = 0; i < all->count; i++)
         replay->order[i] = i;
     qsort_r(replay->order, all->count, sizeof *replay->order, by_time, (void *)(uintptr_t)all);
     find_parts(replay, *arrivals);
-    int status = find_ready(replay, input, work, call);
-    if (status < 0)
-        gt_query_fail(input->query, status);
+    find_ready(replay, input, arrivals);
 }
 
 /* ---- the replay ---- */

@@ -18,13 +18,14 @@ struct gt_replay {
     size_t parts;
 };
 
-/* Returns the arrivals, in their order: node device stream part last start end met computed computed_wait. `start` and
+/* Returns the arrivals, in their order: node device stream part event last start end met launched computed computed_wait. `start` and
  * `end` are those of the event by its own clock, `met` when the last rank comes; `computed` is the part of start..end,
- * and `computed_wait` that of start..met, in which the device computes. `device` is GT_NO_KEY on the host. */
+ * and `computed_wait` that of start..met, in which the device computes. `device` is GT_NO_KEY on the host; `launched` is
+ * that of gt_view_launched_work. */
 struct gt_rows gt_arrival_rows(const struct gt_analysis_input *input, const struct gt_collectives *all);
-/* `call` is the event that launched each work, or SIZE_MAX. The query owns what is made, and fails without memory. */
+/* The query owns what is made, and fails without memory. */
 void gt_replay_open(struct gt_replay *replay, const struct gt_analysis_input *input, const struct gt_collectives *all,
-                    const struct gt_rows *arrivals, const struct gt_spans *work, const size_t *call);
+                    const struct gt_rows *arrivals);
 /* Returns the ns that each rank saves, valid until the next replay. `is_left_out` is by rank; NULL: none. */
 const double *gt_replay(struct gt_replay *replay, enum gt_replay_kind kind, const bool *is_left_out);
 

@@ -9,6 +9,7 @@
 
 #include "analyse/calls/operators.h"
 #include "analyse/trace/phases.h"
+#include "analyse/views.h"
 #include "base/grow.h"
 #include "base/number.h"
 
@@ -23,9 +24,9 @@ static const struct {
     [GT_RULE_ITERATORS] = {"dataloader", GT_CAUSE_LOADING, GT_DETAIL_PART},
     [GT_RULE_SLOW_FETCHES] = {"dataloader", GT_CAUSE_LOADING, GT_DETAIL_PART},
     [GT_RULE_FUNCTION] = {.see = "functions"},
-    [GT_RULE_ALLOCATION_CALLS] = {.see = "api"},
-    [GT_RULE_BLOCKING_COPIES] = {.see = "api"},
-    [GT_RULE_PAGEABLE_COPIES] = {.see = "api"},
+    [GT_RULE_ALLOCATION_CALLS] = {"api", GT_CAUSE_HOST, GT_DETAIL_PART},
+    [GT_RULE_BLOCKING_COPIES] = {"api", GT_CAUSE_HOST, GT_DETAIL_PART},
+    [GT_RULE_PAGEABLE_COPIES] = {"api", GT_CAUSE_COPIES, GT_DETAIL_PART},
     [GT_RULE_THROTTLED] = {.see = "utilization"},
     [GT_RULE_LOW_USE] = {.see = "utilization, devices"},
     [GT_RULE_STORAGE_WAIT] = {.see = "utilization"},
@@ -41,7 +42,7 @@ static const struct {
     [GT_RULE_EXPOSED_SENDS] = {"breakdown", GT_CAUSE_COMMUNICATION, GT_DETAIL_DEVICE},
     [GT_RULE_EXPOSED_COMMUNICATION] = {"breakdown", GT_CAUSE_COMMUNICATION, GT_DETAIL_DEVICE},
     [GT_RULE_EXPOSED_COPIES] = {"breakdown, kernels", GT_CAUSE_COPIES, GT_DETAIL_DEVICE},
-    [GT_RULE_SHORT_WORK] = {.see = "launches"},
+    [GT_RULE_SHORT_WORK] = {"launches", GT_CAUSE_HOST, GT_DETAIL_PART},
     [GT_RULE_FULL_QUEUE] = {.see = "launches"},
     [GT_RULE_LITTLE_MEMORY] = {.see = "memory"},
     [GT_RULE_FRAGMENTS] = {.see = "memory"},
@@ -132,6 +133,18 @@ struct gt_saving gt_saving_on(const struct gt_findings *findings, uint32_t node,
         if (node == GT_TRACE_NONE || findings->rank[i].node == node)
             longest = fmax(longest, findings->time[i]);
     return gt_saving_of(part, longest);
+}
+
+struct gt_saving gt_saving_of_idle(const struct gt_findings *findings, struct gt_where where, double part)
+{
+    struct gt_rows times = gt_view_device_times(findings->input);
+    const uint32_t *node = gt_rows_keys(&times, "node"), *device = gt_rows_keys(&times, "device");
+    const int64_t *idle = gt_rows_wholes(&times, "idle");
+    double most = -1;
+    for (size_t i = 0; i < times.count; i++)
+        if (node[i] == where.node && (where.device == GT_TRACE_NONE || device[i] == where.device))
+            most = fmax(most, (double)idle[i]);
+    return gt_saving_on(findings, where.node, most < 0 ? part : fmin(part, most));
 }
 
 double gt_awaited_time(const struct gt_findings *findings, uint32_t node, uint32_t device)
@@ -300,7 +313,7 @@ static int by_saving(const void *a, const void *b)
 int gt_findings_find(struct gt_findings *findings)
 {
     struct gt_query *query = findings->input->query;
-    findings->status = gt_ranks_find(findings->input, &findings->rank, &findings->ranks);
+    findings->rank = gt_ranks_find(findings->input, &findings->ranks);
     findings->time = gt_query_memory(query, findings->ranks, sizeof *findings->time);
     for (size_t i = 0; i < findings->ranks && findings->time; i++)
         findings->time[i] = time_of_rank(findings, &findings->rank[i]);
@@ -325,7 +338,6 @@ void gt_findings_release(struct gt_findings *findings)
     free(findings->finding);
     gt_spans_release(&findings->awaited);
     free(findings->attributed);
-    free(findings->rank);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root)

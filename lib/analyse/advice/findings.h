@@ -141,6 +141,9 @@ struct gt_saving gt_saving_of(double part, double whole); /* of ns; at most the 
  * its steps where that is longer, and all that was recorded where it has no GPU; of a node GT_TRACE_NONE, that of the
  * rank with the longest: another's trace may be cut. */
 struct gt_saving gt_saving_on(const struct gt_findings *findings, uint32_t node, double part);
+/* The same of time of the host that holds GPUs up: at most the idle time of the device, or of the most idle one of the
+ * node. */
+struct gt_saving gt_saving_of_idle(const struct gt_findings *findings, struct gt_where where, double part);
 
 /* Returns the time of a device in findings->awaited; 0: none. */
 double gt_awaited_time(const struct gt_findings *findings, uint32_t node, uint32_t device);
@@ -153,7 +156,6 @@ static inline bool gt_is_worth_naming(double part, double whole)
 }
 /* Returns the words for time of a straggler that another sentence leaves out. */
 const char *gt_words_apart(const struct gt_findings *findings);
-double gt_median_of_others(const struct gt_numbers *sorted, double own);
 /* Writes " (41 % of that in aten::item within checkpoint, in 2 of 20 steps)", of the time in which the GPUs of a node
  * wait for the host; nothing where they do not. */
 void gt_write_host_wait(const struct gt_findings *findings, uint32_t node, char *text, size_t size);

@@ -238,42 +238,34 @@ static bool is_shown_operator(const struct gt_analysis_input *input, size_t even
 /* Self times in ns as in the analysis of operators: item (a place) all self. */
 static struct gt_rows collect_operators(const struct gt_analysis_input *input)
 {
-    struct gt_call_tree tree;
-    int status = gt_call_tree_open(&tree, input);
-    if (status < 0)
-        gt_query_fail(input->query, status);
-    struct gt_rows rows = gt_rows_new(input->query, status < 0 ? 0 : tree.spans.count);
+    const struct gt_call_tree *tree = gt_call_tree(input);
+    struct gt_rows rows = gt_rows_new(input->query, tree->spans.count);
     uint32_t *item = gt_rows_add_keys(&rows, "item", NULL), *all = gt_rows_add_keys(&rows, "all", NULL);
     double *self = gt_rows_add_reals(&rows, "self");
     for (size_t i = 0; i < rows.count; i++) {
-        size_t event = tree.spans.span[i].event;
+        size_t event = tree->spans.span[i].event;
         bool is_shown = is_shown_operator(input, event);
         item[i] = is_shown ? gt_analysis_place(input, input->trace->events.name[event]) : GT_NO_KEY;
-        self[i] = (double)tree.self[i];
+        self[i] = (double)tree->self[i];
         all[i] = 0;
     }
-    gt_call_tree_close(&tree);
-    return gt_rows_above(&rows, "item", -INFINITY);
+    rows = gt_rows_known(&rows, "item");
+    return gt_rows_group(&rows, "item all", GT_AGGREGATES(GT_SUM("self", "self")));
 }
 
 /* ---- functions ---- */
 
-/* Shares are of what the same profiler (`all`) measured: item (a number of a sum) all self. */
-static struct gt_rows collect_functions(const struct gt_analysis_input *input, enum gt_profile_unit unit,
-                                        struct gt_function_sums *sums)
+/* Shares are of what the same profiler (`all`) measured: item (a number) all self, and what gt_function_titles needs. */
+static struct gt_rows collect_functions(const struct gt_analysis_input *input, enum gt_profile_unit unit)
 {
-    int status = gt_functions_sum(input, GT_DUMPS_ALL, unit, NULL, sums);
-    if (status < 0)
-        gt_query_fail(input->query, status);
-    struct gt_rows rows = gt_rows_new(input->query, sums->count);
-    uint32_t *item = gt_rows_add_keys(&rows, "item", NULL), *all = gt_rows_add_keys(&rows, "all", NULL);
-    double *self = gt_rows_add_reals(&rows, "self");
-    for (size_t i = 0; i < rows.count; i++) {
+    struct gt_rows rows = gt_functions_of_dumps(input, GT_DUMPS_ALL, unit, NULL);
+    rows = gt_functions_sum(&rows);
+    gt_rows_rename(&rows, "profiler", "all");
+    gt_rows_rename(&rows, "tottime", "self");
+    uint32_t *item = gt_rows_add_keys(&rows, "item", NULL);
+    for (size_t i = 0; i < rows.count; i++)
         item[i] = (uint32_t)i;
-        all[i] = sums->sum[i].key[1];
-        self[i] = sums->sum[i].figure[GT_TOTAL_TIME] * (unit == GT_PROFILE_SECONDS ? 1e6 : 1);
-    }
-    return gt_rows_above(&rows, "self", 0);
+    return rows;
 }
 
 /* ---- the tables ---- */
@@ -311,49 +303,47 @@ struct items {
     const uint32_t *item;
     const double *share;
     double *self;
-    struct gt_function_sums sums;
+    const char **title; /* of functions; else items are places */
 };
 
 static void find_items(const struct gt_analysis_input *input, const struct source *source, struct items *items)
 {
-    struct gt_rows rows = source->of_functions ? collect_functions(input, source->unit, &items->sums)
-                                               : collect_operators(input);
-    rows = gt_rows_group(&rows, "item all", GT_AGGREGATES(GT_SUM("self", "self")));
+    struct gt_rows rows = source->of_functions ? collect_functions(input, source->unit) : collect_operators(input);
+    size_t most = gt_list_top(input, SHOWN);
     rows = gt_rows_above(&rows, "self", 0);
     gt_rows_share(&rows, "share", "self", "all");
     gt_rows_sort(&rows, "-self item");
+    rows.count = rows.count < most ? rows.count : most;
+    items->title = source->of_functions ? gt_function_titles(input, &rows, "title") : NULL;
     items->rows = rows;
     items->item = gt_rows_keys(&rows, "item");
     items->self = gt_rows_reals(&rows, "self");
     items->share = gt_rows_reals(&rows, "share");
-    for (size_t i = 0; i < rows.count && !source->of_functions; i++)
-        items->self[i] /= 1e3;
+    for (size_t i = 0; i < rows.count; i++)
+        if (!source->of_functions)
+            items->self[i] /= 1e3;
+        else if (source->unit == GT_PROFILE_SECONDS)
+            items->self[i] *= 1e6;
 }
 
-static const char *name_of(const struct gt_analysis_input *input, const struct source *source,
-                           const struct items *items, size_t row, struct gt_buffer *text)
+static const char *name_of(const struct gt_analysis_input *input, const struct items *items, size_t row)
 {
-    return source->of_functions ? gt_function_title(input, &items->sums.sum[items->item[row]], text)
-                                : gt_analysis_text(input, items->item[row]);
+    return items->title ? items->title[row] : gt_analysis_text(input, items->item[row]);
 }
 
 static void brief(const struct gt_job_brief *job, const struct source *source, const struct items *items)
 {
     const char *see = see_of(job->input->trace, source);
-    struct gt_buffer name = {0};
     char value[32], words[400];
     snprintf(value, sizeof value, "%.1f %%", items->share[0]);
     snprintf(words, sizeof words, "of %s: %.200s itself; more: gpu-tracker profile %.*s PATH...", source->of,
-             name_of(job->input, source, items, 0, &name), (int)strcspn(see, ","), see);
+             name_of(job->input, items, 0), (int)strcspn(see, ","), see);
     gt_brief_line(job->node, &(struct gt_brief_line){.title = source->title, .value = value, .words = words});
-    gt_buffer_release(&name);
 }
 
 static void add_table(const struct gt_job_brief *job, const struct source *source, const struct items *items)
 {
     const char *see = see_of(job->input->trace, source);
-    size_t most = gt_list_top(job->input, SHOWN);
-    struct gt_buffer name = {0};
     char title[200];
     snprintf(title, sizeof title, "%s (%% of %s; more: profile %s)", source->what, source->of, see);
     struct gt_table *table = gt_analysis_table(job->root, source->key, title, source->column);
@@ -361,14 +351,13 @@ static void add_table(const struct gt_job_brief *job, const struct source *sourc
     gt_analysis_columns(table, "text:see", GT_COLUMN_ONLY_DATA);
     gt_table_flags(table, GT_PAGE_FIRST);
     gt_top_left_out(table, 0);
-    for (size_t i = 0; i < items->rows.count && i < most; i++) {
+    for (size_t i = 0; i < items->rows.count; i++) {
         if (source->unit == GT_PROFILE_SAMPLES)
             gt_list_whole(table, items->self[i]);
         else
             gt_table_number(table, items->self[i]);
-        GT_CELLS(table, items->share[i], name_of(job->input, source, items, i, &name), see);
+        GT_CELLS(table, items->share[i], name_of(job->input, items, i), see);
     }
-    gt_buffer_release(&name);
 }
 
 static bool has_gpu(const struct gt_job_brief *job)
@@ -393,7 +382,6 @@ int gt_job_most(const struct gt_job_brief *job)
             add_table(job, source, &items);
             brief(job, source, &items);
         }
-        gt_functions_release(&items.sums);
     }
     return gt_query_status(job->input->query);
 }

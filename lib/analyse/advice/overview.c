@@ -322,25 +322,6 @@ static void add_steps(const struct job *job)
 
 /* ---- findings ---- */
 
-/* Findings of one rule are one row. */
-struct group {
-    struct gt_saving cost; /* of the job; NaN: no time */
-    size_t ranks, gpus;    /* gpus: that have it, of the rank where it is worst */
-    size_t worst, first;   /* numbers of findings */
-    double min, max;
-    bool is_of_job; /* each finding is a group of its own */
-};
-
-struct groups {
-    struct group *group;
-    size_t count;
-};
-
-static bool is_alike(const struct gt_finding *x, const struct gt_finding *y)
-{
-    return x->rule == y->rule && x->where.node == y->where.node;
-}
-
 static const struct gt_rank_figures *rank_of(const struct job *job, uint32_t node)
 {
     for (size_t i = 0; i < job->ranks; i++)
@@ -349,104 +330,102 @@ static const struct gt_rank_figures *rank_of(const struct job *job, uint32_t nod
     return NULL;
 }
 
-/* Returns the saving of a rule on a node: the greatest, or of several GPUs all of them, of the time of all. */
-static struct gt_saving saving_on_node(const struct job *job, size_t first, size_t *gpus)
+/* Returns the findings in their order, the greatest first: number rule own node device percent us. What is of the whole job
+ * has its own number, so that it is a group of its own. */
+static struct gt_rows rows_of_findings(const struct gt_findings *findings)
 {
-    const struct gt_finding *finding = job->findings->finding, *of = &finding[first];
-    const struct gt_rank_figures *rank = of->where.device != GT_TRACE_NONE ? rank_of(job, of->where.node) : NULL;
-    double us = 0;
-    *gpus = 0;
-    for (size_t i = first; i < job->findings->count; i++) {
-        bool is_new = is_alike(&finding[i], of);
-        for (size_t j = first; j < i && is_new; j++)
-            is_new = !is_alike(&finding[j], of) || finding[j].where.device != finding[i].where.device;
-        us += is_new ? finding[i].saving.us : 0;
-        *gpus += is_new;
+    static const struct gt_rows_field fields[] = {
+        {"rule", GT_KEY, offsetof(struct gt_finding, rule)},
+        {"node", GT_KEY, offsetof(struct gt_finding, where.node)},
+        {"device", GT_KEY, offsetof(struct gt_finding, where.device)},
+        {"percent", GT_REAL, offsetof(struct gt_finding, saving.percent)},
+        {"us", GT_REAL, offsetof(struct gt_finding, saving.us)},
+        {.name = NULL},
+    };
+    struct gt_rows rows = gt_rows_of_records(findings->input->query, findings->finding, findings->count,
+                                             sizeof *findings->finding, fields);
+    const uint32_t *node = gt_rows_keys(&rows, "node");
+    uint32_t *number = gt_rows_add_keys(&rows, "number", NULL), *own = gt_rows_add_keys(&rows, "own", NULL);
+    for (size_t i = 0; i < rows.count; i++) {
+        number[i] = (uint32_t)i;
+        own[i] = node[i] == GT_TRACE_NONE ? number[i] : GT_NO_KEY;
     }
-    if (!rank || rank->gpus < 2)
-        return of->saving;
-    return gt_saving_on(job->findings, rank->node, us * 1e3 / (double)rank->gpus);
+    return rows;
 }
 
-/* Findings are sorted, the greatest first: the first of a node is its worst, the first of all is the worst. */
-static struct group gather(const struct job *job, size_t first, bool *is_taken)
+/* Returns the saving of each rule on each node: the greatest, or of several GPUs all of them, of the time of all. `number`
+ * is that of the greatest. */
+static struct gt_rows savings_on_nodes(const struct job *job)
 {
-    const struct gt_finding *finding = job->findings->finding, *of = &finding[first];
-    struct group group = {.worst = first, .first = first, .is_of_job = of->where.node == GT_TRACE_NONE};
-    group.min = INFINITY;
-    for (size_t i = first; i < (group.is_of_job ? first + 1 : job->findings->count); i++) {
-        size_t gpus, before = first;
-        bool is_of_job = finding[i].where.node == GT_TRACE_NONE;
-        if (is_taken[i] || finding[i].rule != of->rule || is_of_job != group.is_of_job)
+    struct gt_rows rows = rows_of_findings(job->findings);
+    rows = gt_rows_group(
+        &rows, "rule own node device",
+        GT_AGGREGATES(GT_FIRST("number", "number"), GT_FIRST("percent", "percent"), GT_FIRST("us", "us")));
+    gt_rows_sort(&rows, "number");
+    rows = gt_rows_group(&rows, "rule own node",
+                         GT_AGGREGATES(GT_COUNT("gpus"), GT_FIRST("number", "number"), GT_FIRST("device", "device"),
+                                       GT_FIRST("percent", "percent"), GT_FIRST("us", "us"), GT_SUM("all_us", "us")));
+    const uint32_t *node = gt_rows_keys(&rows, "node"), *device = gt_rows_keys(&rows, "device");
+    double *percent = gt_rows_reals(&rows, "percent"), *us = gt_rows_reals(&rows, "us");
+    const double *all_us = gt_rows_reals(&rows, "all_us");
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gt_rank_figures *rank = device[i] == GT_TRACE_NONE ? NULL : rank_of(job, node[i]);
+        if (!rank || rank->gpus < 2)
             continue;
-        while (before < i && !is_alike(&finding[before], &finding[i]))
-            before++;
-        is_taken[i] = true;
-        if (before < i)
-            continue;
-        struct gt_saving saving = saving_on_node(job, i, &gpus);
-        if (!group.ranks || saving.percent > group.max) {
-            group.max = saving.percent;
-            group.gpus = gpus;
-            group.worst = i;
-        }
-        group.ranks++;
-        group.cost.percent += saving.percent;
-        group.cost.us += saving.us;
-        group.min = fmin(group.min, saving.percent);
+        struct gt_saving saving = gt_saving_on(job->findings, node[i], all_us[i] * 1e3 / (double)rank->gpus);
+        percent[i] = saving.percent;
+        us[i] = saving.us;
     }
-    return group;
+    gt_rows_sort(&rows, "number");
+    return rows;
 }
 
-static int by_cost(const void *a, const void *b)
+/* Returns a row for each rule, the greatest cost first: own ranks percent us least most worst (a number) gpus (of the worst).
+ * What all ranks lose the job loses; what some lose counts for their share of the ranks. */
+static struct gt_rows group_findings(const struct job *job)
 {
-    const struct group *x = a, *y = b;
-    int missing = isnan(x->cost.percent) - isnan(y->cost.percent);
-    return GT_ORDER_BY(missing, GT_ORDER(y->cost.percent, x->cost.percent), GT_ORDER(x->first, y->first));
-}
-
-/* What all ranks lose the job loses; what some lose counts for their share of the ranks. */
-static struct groups group_findings(const struct job *job)
-{
-    struct groups ret = {gt_query_memory(job->input->query, job->findings->count, sizeof *ret.group), 0};
-    bool *is_taken = gt_query_memory(job->input->query, job->findings->count, sizeof *is_taken);
-    if (!is_taken)
-        return ret;
-    memset(is_taken, 0, job->findings->count);
-    for (size_t i = 0; i < job->findings->count; i++) {
-        if (is_taken[i])
-            continue;
-        struct group *group = &ret.group[ret.count++];
-        *group = gather(job, i, is_taken);
-        if (!group->is_of_job && job->ranks > 1) {
-            double share = 1 / (double)(job->ranks > group->ranks ? job->ranks : group->ranks);
-            group->cost.percent *= share;
-            group->cost.us *= share;
-        }
+    struct gt_rows groups = savings_on_nodes(job);
+    groups = gt_rows_group(&groups, "rule own",
+                           GT_AGGREGATES(GT_COUNT("ranks"), GT_SUM("percent", "percent"), GT_SUM("us", "us"),
+                                         GT_MIN("least", "percent"), GT_MAX("most", "percent"),
+                                         GT_ARG_MAX("worst", "percent", "number"),
+                                         GT_ARG_MAX("gpus", "percent", "gpus"), GT_FIRST("first", "number")));
+    const uint32_t *own = gt_rows_keys(&groups, "own");
+    const int64_t *ranks = gt_rows_wholes(&groups, "ranks");
+    double *percent = gt_rows_reals(&groups, "percent"), *us = gt_rows_reals(&groups, "us");
+    double *order = gt_rows_add_reals(&groups, "order");
+    for (size_t i = 0; i < groups.count; i++) {
+        bool is_shared = own[i] == GT_NO_KEY && job->ranks > 1;
+        double share = is_shared ? 1 / fmax((double)job->ranks, (double)ranks[i]) : 1;
+        percent[i] *= share;
+        us[i] *= share;
+        order[i] = -percent[i];
     }
-    GT_SORT(ret.group, ret.count, by_cost);
-    return ret;
+    gt_rows_sort(&groups, "order first");
+    return groups;
 }
 
-static void write_sentence(const struct job *job, const struct group *group, struct gt_buffer *out)
+static void write_sentence(const struct job *job, const struct gt_rows *groups, size_t row, struct gt_buffer *out)
 {
-    const struct gt_finding *worst = &job->findings->finding[group->worst];
+    const struct gt_finding *worst = &job->findings->finding[gt_rows_keys(groups, "worst")[row]];
     const struct gt_rank_figures *rank = rank_of(job, worst->where.node);
+    double least = gt_rows_reals(groups, "least")[row], most = gt_rows_reals(groups, "most")[row];
+    int64_t ranks = gt_rows_wholes(groups, "ranks")[row];
     gt_buffer_text(out, "");
     if (rank && rank->gpus > 1 && worst->where.device != GT_TRACE_NONE && job->ranks < 2)
-        gt_buffer_printf(out, "%zu of %zu GPUs, most of all ", group->gpus, rank->gpus);
-    if (!group->is_of_job && job->ranks > 1) {
-        gt_buffer_printf(out, "%zu of %zu ranks", group->ranks, job->ranks);
-        if (group->ranks > 1 && round(group->max) > round(group->min))
-            gt_buffer_printf(out, " (%.0f %% to %.0f %%)", group->min, group->max);
-        gt_buffer_text(out, group->ranks > 1 ? ", most of all " : ", ");
+        gt_buffer_printf(out, "%" PRId64 " of %zu GPUs, most of all ", gt_rows_wholes(groups, "gpus")[row], rank->gpus);
+    if (gt_rows_keys(groups, "own")[row] == GT_NO_KEY && job->ranks > 1) {
+        gt_buffer_printf(out, "%" PRId64 " of %zu ranks", ranks, job->ranks);
+        if (ranks > 1 && round(most) > round(least))
+            gt_buffer_printf(out, " (%.0f %% to %.0f %%)", least, most);
+        gt_buffer_text(out, ranks > 1 ? ", most of all " : ", ");
     }
     gt_buffer_text(out, worst->sentence);
 }
 
 enum { SHOWN = 12 };
 
-static size_t add_findings(const struct job *job, const struct groups *groups)
+static size_t add_findings(const struct job *job, const struct gt_rows *groups)
 {
     char title[400], base[160], whose[140] = "";
     if (job->input->trace->shown_node && job->ranks && job->findings->ranks > 1)
@@ -463,14 +442,14 @@ static size_t add_findings(const struct job *job, const struct groups *groups)
     gt_table_flags(table, GT_SENTENCES | GT_BRIEF | GT_NOT_ON_PAGE | GT_ALONE);
     gt_top_left_out(table, 0); /* add_left_out reports it with those below 5 % */
     for (size_t i = 0; i < groups->count && i < shown; i++) {
-        const struct group *group = &groups->group[i];
-        const char *see = gt_rule_see(job->findings->finding[group->worst].rule);
+        const char *see = gt_rule_see(job->findings->finding[gt_rows_keys(groups, "worst")[i]].rule);
+        struct gt_saving cost = {gt_rows_reals(groups, "percent")[i], gt_rows_reals(groups, "us")[i]};
         struct gt_buffer sentence = {0};
-        write_sentence(job, group, &sentence);
-        gt_table_number(table, group->cost.percent);
-        time_cells(table, group->cost.us * 1e3);
-        GT_CELLS(table, group->ranks, sentence.data, see);
-        gt_job_brief_finding(&job->brief, group->cost, sentence.data, see);
+        write_sentence(job, groups, i, &sentence);
+        gt_table_number(table, cost.percent);
+        time_cells(table, cost.us * 1e3);
+        GT_CELLS(table, gt_rows_wholes(groups, "ranks")[i], sentence.data, see);
+        gt_job_brief_finding(&job->brief, cost, sentence.data, see);
         gt_buffer_release(&sentence);
     }
     gt_analysis_empty(job->root, table, NULL);
@@ -609,7 +588,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
     }
     status = status < 0 ? status : gt_job_most(&job.brief);
     if (status >= 0) {
-        struct groups groups = group_findings(&job);
+        struct gt_rows groups = group_findings(&job);
         size_t not_shown = add_findings(&job, &groups);
         add_verdict(&job, groups.count);
         add_left_out(&job, not_shown);

@@ -7,7 +7,7 @@
 #include "analyse/advice/arrival_replay.h"
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
-#include "analyse/trace/dataloader.h"
+#include "analyse/trace/loader_part.h"
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/step_spans.h"
 #include "analyse/views.h"
@@ -24,48 +24,32 @@ struct straggler {
     bool is_pooled, is_named;
 };
 
-/* Computing kernels that a step launched. */
-struct step_kernels {
-    uint32_t key[2], node; /* key: mode, number */
-    size_t step, count;    /* step: its place in job.steps */
-    double sum, excess;    /* ns; excess: over the median of the other ranks */
-};
-
 struct job {
     struct gt_findings *findings;
     const struct gt_collectives *collectives;
     const struct gt_rank_figures *rank;
     size_t ranks;
-    struct gt_rows arrivals; /* gt_arrival_rows */
+    struct gt_rows arrivals; /* gt_arrival_rows, and collective rank unit late: see compare_arrivals */
     struct gt_late_ranks late;
     struct gt_replay replay;
     struct straggler
-        *straggler;        /* each rank of the collectives; those that come last together have one, that of the first */
-    struct gt_spans work;  /* of GPUs, in the order of events */
-    size_t *call;          /* of each, the event that launched it, or SIZE_MAX */
-    struct gt_spans steps; /* by node and start */
-    bool *is_late;         /* each step: its rank is late in it */
-    struct step_kernels *kernels; /* of each step, by mode, number and node */
-    struct gt_numbers values;     /* for a median; has room for a value of each arrival, step and rank */
-    bool *is_left_out;            /* of each rank, in a replay */
-    double whole;                 /* ns from the first arrival to the last end */
+        *straggler;       /* each rank of the collectives; those that come last together have one, that of the first */
+    struct gt_rows steps; /* by node and start: node mode step start end is_late, and of the computing kernels that each
+                             launched kernels sum excess (ns over the median of the other ranks) */
+    double *cost;         /* of each rank: that of its straggler */
+    double *kept;         /* for a median over ranks */
+    bool *is_left_out;    /* of each rank, in a replay */
+    double whole;         /* ns from the first arrival to the last end */
 };
 
-static void add_value(struct job *job, double value)
+/* Returns the median over the ranks that are not late together with `first`; 0 where all are. */
+static double median_of_others(struct job *job, const double *value, size_t first)
 {
-    job->values.value[job->values.count++] = value;
-    job->values.is_sorted = false;
-}
-
-static void clear_values(struct job *job)
-{
-    job->values.count = 0;
-}
-
-/* Sorts the values. */
-static double median(struct job *job)
-{
-    return gt_numbers_percentile(&job->values, 50);
+    size_t count = 0;
+    for (size_t i = 0; i < job->collectives->ranks; i++)
+        if (job->late.first[i] != first)
+            job->kept[count++] = value[i];
+    return count ? gt_median(job->kept, count) : 0;
 }
 
 /* Possible causes of a late rank, and how to word each: as a ratio to the median of the others, or as shares of the
@@ -123,104 +107,89 @@ static double excess_of(const struct gt_rank_figures *ranks, size_t count, size_
 }
 
 /* Work belongs to the step that launched it, and may run in the next. Without a known call, its own start counts. */
-static int64_t launch_of(const struct job *job, size_t work)
+static struct gt_rows kernels_of_steps(const struct job *job)
 {
-    const struct gt_trace_events *events = &job->findings->input->trace->events;
-    return events->start[job->call[work] == SIZE_MAX ? job->work.span[work].event : job->call[work]];
-}
-
-static int by_step(const void *a, const void *b)
-{
-    const struct step_kernels *x = a, *y = b;
-    return GT_ORDER_BY(gt_order_lists(x->key, y->key, 2), GT_ORDER(x->node, y->node), GT_ORDER(x->step, y->step));
-}
-
-static size_t step_run(const struct job *job, size_t from)
-{
-    size_t to = from;
-    while (to < job->steps.count && gt_order_lists(job->kernels[to].key, job->kernels[from].key, 2) == 0)
-        to++;
-    return to;
-}
-
-static void add_kernels(struct job *job)
-{
-    for (size_t i = 0; i < job->work.count; i++) {
-        const struct gt_keyed_span *work = &job->work.span[i];
-        int64_t time = launch_of(job, i);
-        size_t behind = gt_spans_behind(&job->steps, work->key[GT_GPU_NODE], time);
-        const struct gt_keyed_span *step = behind ? &job->steps.span[behind - 1] : NULL;
-        if (work->key[GT_GPU_USE] != GT_USE_COMPUTE || !step || step->key[0] != work->key[GT_GPU_NODE] ||
-            step->end <= time)
-            continue;
-        job->kernels[behind - 1].sum += (double)(work->end - work->start);
-        job->kernels[behind - 1].count++;
+    struct gt_rows work = gt_view_launched_work(job->findings->input);
+    work = gt_rows_where(&work, "use", GT_USE_COMPUTE);
+    const uint32_t *node = gt_rows_keys(&work, "node"), *of = gt_rows_keys(&job->steps, "node");
+    const int64_t *start = gt_rows_wholes(&work, "start"), *launched = gt_rows_wholes(&work, "launched");
+    const int64_t *end = gt_rows_wholes(&job->steps, "end");
+    uint32_t *number = gt_rows_add_keys(&work, "number", NULL);
+    for (size_t i = 0; i < work.count; i++) {
+        int64_t time = launched[i] == GT_NO_WHOLE ? start[i] : launched[i];
+        size_t behind = gt_rows_behind(&job->steps, node[i], time);
+        bool is_in_step = behind && of[behind - 1] == node[i] && end[behind - 1] > time;
+        number[i] = is_in_step ? (uint32_t)behind - 1 : GT_NO_KEY;
     }
+    return gt_rows_group(&work, "number",
+                         GT_AGGREGATES(GT_COUNT("kernels"), GT_SUM("sum", "length"), GT_MEAN("mean", "length")));
 }
 
 /* Finds how much longer the kernels of each step are than the same number of the median rank of the others. */
 static void measure_kernels(struct job *job)
 {
-    for (size_t i = 0; i < job->steps.count; i++) {
-        const uint32_t *key = job->steps.span[i].key;
-        job->kernels[i] = (struct step_kernels){.key = {key[1], key[2]}, .node = key[0], .step = i};
-    }
-    add_kernels(job);
-    GT_SORT(job->kernels, job->steps.count, by_step);
-    for (size_t from = 0, to; from < job->steps.count; from = to) {
-        to = step_run(job, from);
-        clear_values(job);
-        for (size_t i = from; i < to; i++)
-            if (job->kernels[i].count)
-                add_value(job, job->kernels[i].sum / (double)job->kernels[i].count);
-        median(job);
-        for (size_t i = from; i < to && job->values.count > 1; i++) {
-            struct step_kernels *own = &job->kernels[i];
-            double mean = own->sum / (double)own->count;
-            own->excess = own->count ? own->sum - (double)own->count * gt_median_of_others(&job->values, mean) : 0;
-        }
-    }
+    struct gt_rows *steps = &job->steps, kernels = kernels_of_steps(job);
+    uint32_t *number = gt_rows_add_keys(steps, "number", NULL);
+    for (size_t i = 0; i < steps->count; i++)
+        number[i] = (uint32_t)i;
+    gt_rows_join(steps, &kernels, "number", "kernels sum mean");
+    const double *mean = gt_rows_reals(steps, "mean"), *others = gt_rows_others(steps, "others", "mean", "mode step");
+    const int64_t *count = gt_rows_wholes(steps, "kernels");
+    double *excess = gt_rows_add_reals(steps, "excess");
+    for (size_t i = 0; i < steps->count; i++)
+        excess[i] = isnan(mean[i]) || isnan(others[i]) ? 0 : (mean[i] - others[i]) * (double)count[i];
 }
 
-static bool is_slow_step(const struct job *job, const struct step_kernels *kernels, uint32_t node, double least)
+/* Of the ranks of the report; job->ranks: Horovod alone tells of it. */
+static size_t figures_of(const struct job *job, uint32_t node)
 {
-    return kernels->node == node && job->is_late[kernels->step] && kernels->excess >= least;
+    size_t at = 0;
+    while (at < job->ranks && job->rank[at].node != node)
+        at++;
+    return at;
 }
 
-/* Returns the ranks with the mean length of their kernels in the steps that are late, and in which the kernels of
- * `node` are slow: a long kernel may make the next step late, too. *slow is the number of these steps. Returns NULL
- * without memory. */
+/* Returns the steps that are late, and in which the kernels of `node` are slow: mode step slow. */
+static struct gt_rows find_slow_steps(const struct job *job, uint32_t node)
+{
+    struct gt_rows own = gt_rows_where(&job->steps, "node", node);
+    own = gt_rows_where(&own, "is_late", true);
+    const double *excess = gt_rows_reals(&own, "excess");
+    bool *is_slow = gt_query_memory(own.query, own.count, sizeof *is_slow);
+    struct least least = {0};
+    for (size_t i = 0; i < own.count; i++)
+        least_add(&least, excess[i]);
+    for (size_t i = 0; i < own.count && is_slow; i++)
+        is_slow[i] = !(least.sum > 0) || excess[i] >= least_of(&least);
+    own = gt_rows_filter(&own, is_slow);
+    return gt_rows_group(&own, "mode step", GT_AGGREGATES(GT_COUNT("slow")));
+}
+
+/* Returns the ranks with the mean length of their kernels in the steps in which those of `node` are slow: a long kernel
+ * may make the next step late, too. *slow is the number of these steps. Returns NULL without memory. */
 static struct gt_rank_figures *in_slow_steps(const struct job *job, uint32_t node, size_t *slow)
 {
-    struct gt_rank_figures *ranks = gt_query_memory(job->findings->input->query, job->ranks, sizeof *ranks);
-    struct least least = {0};
-    *slow = 0;
-    for (size_t i = 0; i < job->steps.count; i++)
-        if (is_slow_step(job, &job->kernels[i], node, -INFINITY))
-            least_add(&least, job->kernels[i].excess);
-    double excess = least.sum > 0 ? least_of(&least) : -INFINITY;
+    struct gt_rows steps = job->steps, slow_steps = find_slow_steps(job, node);
+    gt_rows_join(&steps, &slow_steps, "mode step", "slow");
+    steps = gt_rows_known(&steps, "slow");
+    struct gt_rows sums = gt_rows_group(&steps, "node",
+                                        GT_AGGREGATES(GT_SUM("kernels", "kernels"), GT_SUM("sum", "sum")));
+    sums = gt_rows_known(&sums, "kernels");
+    struct gt_rank_figures *ranks = gt_query_memory(sums.query, job->ranks, sizeof *ranks);
+    *slow = slow_steps.count;
     for (size_t i = 0; ranks && i < job->ranks; i++) {
         ranks[i] = job->rank[i];
         ranks[i].kernels = 0;
-        ranks[i].figure[GT_RANK_KERNEL] = ranks[i].has_gpu ? 0 : NAN;
+        ranks[i].figure[GT_RANK_KERNEL] = NAN;
     }
-    for (size_t from = 0, to; ranks && from < job->steps.count; from = to) {
-        bool is_slow = false;
-        to = step_run(job, from);
-        for (size_t i = from; i < to && !is_slow; i++)
-            is_slow = is_slow_step(job, &job->kernels[i], node, excess);
-        *slow += is_slow;
-        for (size_t i = from, rank = 0; i < to && is_slow; i++) {
-            while (rank < job->ranks && ranks[rank].node < job->kernels[i].node)
-                rank++;
-            if (rank == job->ranks || ranks[rank].node != job->kernels[i].node)
-                continue;
-            ranks[rank].figure[GT_RANK_KERNEL] += job->kernels[i].sum;
-            ranks[rank].kernels += job->kernels[i].count;
-        }
+    for (size_t i = 0; ranks && i < sums.count; i++) {
+        size_t at = figures_of(job, gt_rows_keys(&sums, "node")[i]);
+        int64_t kernels = gt_rows_wholes(&sums, "kernels")[i];
+        if (at == job->ranks)
+            continue;
+        ranks[at].kernels = (size_t)kernels;
+        ranks[at].figure[GT_RANK_KERNEL] = (double)gt_rows_wholes(&sums, "sum")[i] / (double)kernels;
     }
-    for (size_t i = 0; ranks && i < job->ranks; i++)
-        ranks[i].figure[GT_RANK_KERNEL] /= ranks[i].kernels ? (double)ranks[i].kernels : NAN;
     return ranks;
 }
 
@@ -286,29 +255,9 @@ static bool is_host_work(const struct gt_analysis_input *input, size_t event)
 }
 
 struct host_work {
-    uint32_t name, event; /* event: one of them */
-    double own, others;   /* ns; others: the median */
+    uint32_t event;     /* one of them */
+    double own, others; /* ns; others: the median */
 };
-
-/* Rows from..to are of one name. */
-static struct host_work compare_work(struct job *job, const struct gt_rows *sums, size_t from, size_t to, uint32_t node)
-{
-    const uint32_t *of = gt_rows_keys(sums, "node");
-    const int64_t *total = gt_rows_wholes(sums, "total");
-    struct host_work ret = {gt_rows_keys(sums, "name")[from], gt_rows_keys(sums, "event")[from], 0, 0};
-    clear_values(job);
-    for (size_t i = 0; i < job->ranks; i++) {
-        double sum = 0;
-        for (size_t j = from; j < to; j++)
-            sum += of[j] == job->rank[i].node ? (double)total[j] : 0;
-        if (job->rank[i].node == node)
-            ret.own = sum;
-        else
-            add_value(job, sum);
-    }
-    ret.others = median(job);
-    return ret;
-}
 
 /* What contains most of the difference is less telling than what it contains: the shortest that has nearly all of it
  * counts. */
@@ -329,19 +278,22 @@ static bool write_host_cause(struct job *job, size_t rank, double whole, char *t
     struct gt_rows sums = gt_rows_unite(&spans, "name node");
     gt_rows_difference(&sums, "length", "end", "start");
     sums = gt_rows_group(&sums, "name node", GT_AGGREGATES(GT_SUM("total", "length")));
+    sums = gt_rows_complete(&sums, "name", "node");
+    gt_rows_others(&sums, "others", "total", "name");
     gt_rows_join(&sums, &events, "name", "event");
+    sums = gt_rows_where(&sums, "node", job->rank[rank].node);
     struct host_work best = {0};
-    for (size_t from = 0, to; from < sums.count; from = to) {
-        to = gt_rows_run(&sums, "name", from);
-        struct host_work work = compare_work(job, &sums, from, to, job->rank[rank].node);
+    for (size_t i = 0; i < sums.count; i++) {
+        struct host_work work = {gt_rows_keys(&sums, "event")[i], (double)gt_rows_wholes(&sums, "total")[i],
+                                 gt_rows_reals(&sums, "others")[i]};
         if (work.own > work.others && is_better(&work, &best))
             best = work;
     }
     if (!(gt_percent(best.own - best.others, whole) >= MIN_PERCENT))
         return false;
     snprintf(text, size, "%.100s takes %.0f %% of its time (%s), of the others' %.0f %%",
-             gt_analysis_text(input, best.name), gt_percent(best.own, whole), GT_TIME_WORDS(best.own),
-             gt_percent(best.others, whole));
+             gt_trace_text(input->trace, input->trace->events.name[best.event]), gt_percent(best.own, whole),
+             GT_TIME_WORDS(best.own), gt_percent(best.others, whole));
     if (gt_loader_part(input, best.event) != GT_LOADER_BATCH)
         attributed->cause = GT_CAUSE_LOADING;
     attributed->ns = best.own - best.others;
@@ -350,82 +302,73 @@ static bool write_host_cause(struct job *job, size_t rank, double whole, char *t
 
 /* ---- how late a rank is in each step ---- */
 
-static int by_start(const void *a, const void *b)
-{
-    const struct gt_keyed_span *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start));
-}
-
 /* A step, or behind all steps a collective. */
-static size_t unit_of(const struct job *job, const struct gt_arrival *arrival, size_t collective)
+static size_t unit_of(const struct job *job, uint32_t node, int64_t time, size_t collective)
 {
-    const struct gt_spans *steps = &job->steps, *work = &job->work;
-    int64_t time = arrival->event == SIZE_MAX ? arrival->start
-                                              : job->findings->input->trace->events.start[arrival->event];
-    size_t at = GT_SEARCH(0, work->count, middle, work->span[middle].event < arrival->event);
-    if (at < work->count && work->span[at].event == arrival->event)
-        time = launch_of(job, at);
-    size_t low = gt_spans_behind(steps, arrival->node, time);
-    bool has_step = (low && steps->span[low - 1].key[0] == arrival->node) ||
-                    (low < steps->count && steps->span[low].key[0] == arrival->node);
-    return has_step ? low : steps->count + 1 + collective;
+    const struct gt_rows *steps = &job->steps;
+    const uint32_t *of = gt_rows_keys(steps, "node");
+    size_t behind = gt_rows_behind(&job->steps, node, time);
+    bool has_step = (behind && of[behind - 1] == node) || (behind < steps->count && of[behind] == node);
+    return has_step ? behind : steps->count + 1 + collective;
 }
 
-/* How far the rank that is blamed comes behind the others. */
-static void add_behind(struct job *job, size_t number)
+/* Adds what collective and rank each arrival is of, the step in which it was launched (unit), and how late it is: less
+ * than 0 where it is the one that waits. A rank that computes meanwhile loses nothing by waiting. `behind` is how far the
+ * rank that is blamed comes behind it. */
+static void compare_arrivals(struct job *job)
 {
-    const struct gt_collective *collective = &job->collectives->collective[number];
-    size_t blamed = job->late.blamed[number];
-    clear_values(job);
-    if (blamed == SIZE_MAX || job->late.root[number] != number)
-        return;
-    for (size_t i = collective->from; i < collective->to; i++) {
-        const struct gt_arrival *arrival = &job->collectives->arrival[i];
-        if (job->late.first[gt_late_rank_of(job->collectives, arrival)] != blamed)
-            add_value(job, (double)(collective->last - arrival->start));
+    const struct gt_collectives *all = job->collectives;
+    struct gt_rows *rows = &job->arrivals;
+    const int64_t *computed = gt_rows_wholes(rows, "computed_wait"), *launched = gt_rows_wholes(rows, "launched");
+    const int64_t *start = gt_rows_wholes(rows, "start");
+    uint32_t *number = gt_rows_add_keys(rows, "collective", NULL), *rank = gt_rows_add_keys(rows, "rank", NULL);
+    uint32_t *unit = gt_rows_add_keys(rows, "unit", NULL);
+    double *wait = gt_rows_add_reals(rows, "wait"), *behind = gt_rows_add_reals(rows, "behind");
+    double *late = gt_rows_add_reals(rows, "late");
+    for (size_t k = 0; k < all->count && rows->count; k++) {
+        const struct gt_collective *collective = &all->collective[k];
+        size_t blamed = job->late.root[k] == k ? job->late.blamed[k] : SIZE_MAX;
+        for (size_t i = collective->from; i < collective->to; i++) {
+            const struct gt_arrival *arrival = &all->arrival[i];
+            double waited = (double)(collective->last - arrival->start);
+            int64_t time = arrival->event == SIZE_MAX ? arrival->start : start[i];
+            number[i] = (uint32_t)k;
+            rank[i] = (uint32_t)gt_late_rank_of(all, arrival);
+            unit[i] = (uint32_t)unit_of(job, arrival->node, launched[i] == GT_NO_WHOLE ? time : launched[i], k);
+            wait[i] = gt_is_waited_in(collective) ? waited - (double)computed[i] : 0;
+            behind[i] = blamed == SIZE_MAX || job->late.first[rank[i]] == blamed ? NAN : waited;
+        }
     }
-    if (job->values.count) {
-        job->straggler[blamed].last++;
-        job->straggler[blamed].behind += median(job);
-    }
+    const double *others = gt_rows_others(rows, "others", "wait", "collective");
+    for (size_t i = 0; i < rows->count; i++)
+        late[i] = others[i] - wait[i];
 }
 
-/* How late each rank comes: less than 0 where it is the one that waits. A rank that computes meanwhile loses nothing by
- * waiting. */
-static void add_lateness(struct job *job, size_t number, uint32_t *rank, uint32_t *unit, double *late)
+/* How far the ranks that are blamed come behind the others. */
+static void add_behind(struct job *job)
 {
-    const struct gt_collective *collective = &job->collectives->collective[number];
-    const int64_t *computed = gt_rows_wholes(&job->arrivals, "computed_wait");
-    clear_values(job);
-    for (size_t i = collective->from; i < collective->to; i++) {
-        const struct gt_arrival *arrival = &job->collectives->arrival[i];
-        rank[i] = (uint32_t)gt_late_rank_of(job->collectives, arrival);
-        unit[i] = (uint32_t)unit_of(job, arrival, number);
-        late[i] = gt_is_waited_in(collective) ? (double)(collective->last - arrival->start - computed[i]) : 0;
-        add_value(job, late[i]);
+    struct gt_rows rows = gt_rows_group(&job->arrivals, "collective",
+                                        GT_AGGREGATES(GT_QUANTILE("behind", "behind", 0.5)));
+    rows = gt_rows_known(&rows, "behind");
+    for (size_t i = 0; i < rows.count; i++) {
+        struct straggler *blamed = &job->straggler[job->late.blamed[gt_rows_keys(&rows, "collective")[i]]];
+        blamed->last++;
+        blamed->behind += gt_rows_reals(&rows, "behind")[i];
     }
-    median(job);
-    for (size_t i = collective->from; i < collective->to; i++)
-        late[i] = gt_median_of_others(&job->values, late[i]) - late[i];
 }
 
 /* The median of what the others save. */
 static double cost_of(struct job *job, size_t first)
 {
-    size_t ranks = job->collectives->ranks;
-    for (size_t i = 0; i < ranks; i++)
+    for (size_t i = 0; i < job->collectives->ranks; i++)
         job->is_left_out[i] = job->late.first[i] == first;
-    const double *ns = gt_replay(&job->replay, GT_REPLAY_WITHOUT, job->is_left_out);
-    clear_values(job);
-    for (size_t i = 0; i < ranks; i++)
-        if (!job->is_left_out[i])
-            add_value(job, ns[i]);
-    return job->values.count ? median(job) : 0;
+    return median_of_others(job, gt_replay(&job->replay, GT_REPLAY_WITHOUT, job->is_left_out), first);
 }
 
 /* Finds in which steps, or without steps in which collectives, each rank is late. */
 static void judge_lateness(struct job *job)
 {
+    uint32_t *is_late = gt_rows_keys(&job->steps, "is_late"), *node = gt_rows_keys(&job->steps, "node");
     struct gt_rows units = gt_rows_group(&job->arrivals, "rank unit", GT_AGGREGATES(GT_SUM("late", "late")));
     const uint32_t *rank = gt_rows_keys(&units, "rank"), *unit = gt_rows_keys(&units, "unit");
     const double *late = gt_rows_reals(&units, "late");
@@ -438,12 +381,10 @@ static void judge_lateness(struct job *job)
         double least = least_of(&of_rank);
         straggler->steps = to - from;
         for (size_t i = from; i < to; i++) {
-            bool is_late = late[i] >= least;
-            straggler->late += is_late;
+            straggler->late += late[i] >= least;
             straggler->has_steps |= unit[i] <= job->steps.count;
-            if (unit[i] && unit[i] <= job->steps.count &&
-                job->steps.span[unit[i] - 1].key[0] == job->collectives->rank[rank[i]].node)
-                job->is_late[unit[i] - 1] = is_late;
+            if (unit[i] && unit[i] <= job->steps.count && node[unit[i] - 1] == job->collectives->rank[rank[i]].node)
+                is_late[unit[i] - 1] = late[i] >= least;
         }
     }
 }
@@ -458,34 +399,26 @@ static void find_stragglers(struct job *job)
 {
     const struct gt_analysis_input *input = job->findings->input;
     const struct gt_collectives *all = job->collectives;
-    size_t arrivals = all->collective[all->count - 1].to;
-    int status = gt_gpu_all_spans(input, &job->work);
-    status = status < 0 ? status : gt_gpu_launches(input, &job->work, &job->call);
-    status = status < 0 ? status : gt_step_spans(input, &job->steps);
-    if (status < 0)
-        gt_query_fail(input->query, status);
-    gt_spans_sort_by(&job->steps, by_start);
+    job->steps = gt_rows_of_steps(input);
+    gt_rows_sort(&job->steps, "node start");
+    gt_rows_add_keys(&job->steps, "is_late", NULL);
     job->arrivals = gt_arrival_rows(input, all);
-    uint32_t *rank = gt_rows_add_keys(&job->arrivals, "rank", NULL),
-             *unit = gt_rows_add_keys(&job->arrivals, "unit", NULL);
-    double *late = gt_rows_add_reals(&job->arrivals, "late");
     job->straggler = zeroed(job, all->ranks, sizeof *job->straggler);
     job->is_left_out = zeroed(job, all->ranks, sizeof *job->is_left_out);
-    job->is_late = zeroed(job, job->steps.count, sizeof *job->is_late);
-    job->kernels = zeroed(job, job->steps.count, sizeof *job->kernels);
-    job->values.value = zeroed(job, arrivals + job->steps.count + job->ranks + all->ranks, sizeof *job->values.value);
-    if (!job->values.value)
-        return;
+    job->cost = zeroed(job, all->ranks, sizeof *job->cost);
+    job->kept = zeroed(job, all->ranks, sizeof *job->kept);
     measure_kernels(job);
-    for (size_t i = 0; i < all->count; i++) {
-        add_lateness(job, i, rank, unit, late);
-        add_behind(job, i);
-    }
+    compare_arrivals(job);
+    gt_replay_open(&job->replay, input, all, &job->arrivals);
+    if (gt_query_status(input->query) < 0)
+        return;
+    add_behind(job);
     judge_lateness(job);
-    gt_replay_open(&job->replay, input, all, &job->arrivals, &job->work, job->call);
-    for (size_t i = 0; i < all->ranks && gt_query_status(input->query) >= 0; i++)
+    for (size_t i = 0; i < all->ranks; i++)
         if (job->straggler[i].last)
             job->straggler[i].cost = cost_of(job, i);
+    for (size_t i = 0; i < all->ranks; i++)
+        job->cost[i] = job->straggler[job->late.first[i]].cost;
 }
 
 /* ---- sentences ---- */
@@ -500,20 +433,11 @@ static const char *write_when(const struct straggler *straggler, bool has_steps,
     return text;
 }
 
-/* Of the ranks of the report; job->ranks: Horovod alone tells of it. */
-static size_t figures_of(const struct job *job, size_t rank)
-{
-    size_t at = 0;
-    while (at < job->ranks && job->rank[at].node != job->collectives->rank[rank].node)
-        at++;
-    return at;
-}
-
 /* Ranks that Horovod alone tells of have no figures of their own, those without GPUs none but of their steps. */
 static bool find_cause(struct job *job, size_t rank, double whole, const struct straggler *straggler, char *text,
                        size_t size, struct gt_attributed *attributed)
 {
-    size_t at = figures_of(job, rank);
+    size_t at = figures_of(job, job->collectives->rank[rank].node);
     *attributed = (struct gt_attributed){GT_CAUSE_OTHER, job->collectives->rank[rank].node, 0};
     if (at == job->ranks || (!job->rank[at].has_gpu && !is_steady(straggler)))
         return false;
@@ -583,7 +507,7 @@ static void add_late_ranks(struct job *job, size_t first, double whole, bool has
     struct straggler *straggler = &job->straggler[first];
     const struct gt_rank_clock *rank = &job->collectives->rank[first];
     char when[120];
-    size_t at = figures_of(job, first), last = straggler->last;
+    size_t at = figures_of(job, rank->node), last = straggler->last;
     bool is_rank = at < job->ranks;
     double cost = straggler->cost, behind = straggler->behind;
     struct gt_saving saving = is_rank ? gt_saving_on(job->findings, GT_TRACE_NONE, cost) : gt_saving_of(cost, whole);
@@ -614,18 +538,14 @@ static void add_late_ranks(struct job *job, size_t first, double whole, bool has
  * does. */
 static bool stands_out(struct job *job, size_t first)
 {
-    clear_values(job);
-    for (size_t i = 0; i < job->collectives->ranks; i++)
-        if (job->late.first[i] != first)
-            add_value(job, job->straggler[job->late.first[i]].cost);
-    return !(job->straggler[first].cost < 1.5 * median(job));
+    return !(job->straggler[first].cost < 1.5 * median_of_others(job, job->cost, first));
 }
 
 static void judge_rank(struct job *job, size_t number)
 {
     struct straggler *straggler = &job->straggler[number];
     char cause[400] = "the trace does not tell why";
-    size_t at = figures_of(job, number);
+    size_t at = figures_of(job, job->collectives->rank[number].node);
     bool is_rank = at < job->ranks, is_known = is_rank && job->rank[at].has_gpu;
     if (!straggler->last)
         return;
@@ -761,8 +681,5 @@ bool gt_rules_arrivals(struct gt_findings *findings, bool *any_in_common)
     *any_in_common = job.collectives->count > 0;
     if (any && findings->status >= 0)
         judge_arrivals(&job);
-    free(job.call);
-    gt_spans_release(&job.work);
-    gt_spans_release(&job.steps);
     return any;
 }

@@ -1,5 +1,4 @@
 /* Rules over GPUs: their work, their memory, and the ranks that others wait for. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,10 +150,16 @@ static const char *fewer_launches(const struct gt_findings *findings, uint32_t n
                                      : "fuse kernels (torch.compile), CUDA graphs, or larger batches";
 }
 
-/* Is most work shorter than the call that launches it? Then the CPU sets the pace. */
+/* Are most kernels shorter than the call that launches them? Then the CPU sets the pace. A call that copies may last
+ * because it waits. */
 static void judge_lengths(struct gt_findings *findings)
 {
-    struct gt_rows launches = gt_view_launches(findings->input, "node device");
+    struct gt_rows launches = gt_view_launches(findings->input, "node device use");
+    const uint32_t *use = gt_rows_keys(&launches, "use");
+    bool *is_kernel = gt_query_memory(launches.query, launches.count, sizeof *is_kernel);
+    for (size_t i = 0; i < launches.count && is_kernel; i++)
+        is_kernel[i] = use[i] != GT_USE_MEMORY;
+    launches = gt_rows_filter(&launches, is_kernel);
     int64_t *excess = gt_rows_difference(&launches, "excess", "call_length", "work");
     int64_t *brief = gt_rows_add_wholes(&launches, "brief");
     for (size_t i = 0; i < launches.count; i++) {
@@ -170,8 +175,8 @@ static void judge_lengths(struct gt_findings *findings)
         int64_t count = gt_rows_wholes(&devices, "count")[i], shorter = gt_rows_wholes(&devices, "brief")[i];
         if (2 * shorter >= count)
             gt_finding_add(
-                findings, GT_RULE_SHORT_WORK, where, gt_saving_on(findings, where.node, time_of(&devices, "excess", i)),
-                ": %zu of %zu launches take longer on the CPU than their work on the GPU (on average %s and %s): the CPU sets the pace; %s",
+                findings, GT_RULE_SHORT_WORK, where, gt_saving_of_idle(findings, where, time_of(&devices, "excess", i)),
+                ": %zu of %zu launches of kernels take longer on the CPU than the kernels on the GPU (on average %s and %s): the CPU sets the pace; %s",
                 (size_t)shorter, (size_t)count, GT_TIME_WORDS(gt_rows_reals(&devices, "call")[i]),
                 GT_TIME_WORDS(gt_rows_reals(&devices, "work")[i]), fewer_launches(findings, where.node));
     }
@@ -215,18 +220,17 @@ struct device {
 /* ", held by aten::empty (1.0 GiB), aten::conv (20 MiB)": who holds most after the changes up to `to`. */
 static void write_holders(struct device *device, size_t to, struct gt_buffer *out)
 {
-    struct gt_memory_holder *holder = NULL;
-    size_t count = 0;
+    size_t count;
     char bytes[GT_HUMAN_SIZE];
-    int status = gt_memory_holders(device->change, device->from, to, &holder, &count);
+    struct gt_query *query = device->findings->input->query;
+    const struct gt_memory_holder *holder = gt_memory_holders(query, device->change, device->from, to, &count);
     gt_buffer_text(out, "");
     for (size_t i = 0; i < count && i < LARGEST; i++) {
         const char *owner = gt_analysis_text(device->findings->input, holder[i].owner);
         gt_buffer_printf(out, "%s%s (%s)", i ? ", " : ", held by ", owner ? owner : "no operator",
                          gt_human_bytes(bytes, holder[i].bytes));
     }
-    free(holder);
-    device->findings->status = status < 0 ? status : out->failed ? out->failed : device->findings->status;
+    device->findings->status = out->failed ? out->failed : gt_query_status(query);
 }
 
 /* Memory of the GPUs of a node; 0: no file tells. */
@@ -311,12 +315,10 @@ static int by_start(const void *a, const void *b)
 
 void gt_rules_memory(struct gt_findings *findings)
 {
-    struct gt_memory_change *change = NULL;
-    struct gt_spans steps = {0};
-    size_t count = 0;
-    findings->status = gt_memory_find(findings->input, &change, &count);
-    if (findings->status >= 0)
-        findings->status = gt_step_spans(findings->input, &steps);
+    size_t count;
+    const struct gt_memory_change *change = gt_memory_find(findings->input, &count);
+    struct gt_spans steps = gt_step_spans(findings->input);
+    findings->status = gt_query_status(findings->input->query);
     gt_spans_sort_by(&steps, by_start);
     for (size_t from = 0, to; from < count && findings->status >= 0; from = to) {
         to = gt_memory_run(change, from, count);
@@ -332,53 +334,37 @@ void gt_rules_memory(struct gt_findings *findings)
         if (findings->status >= 0)
             judge_growth(&device, &steps);
     }
-    gt_spans_release(&steps);
-    free(change);
 }
 
 /* ---- ranks that others wait for ---- */
 
-/* The median of sorted values but for one. */
-double gt_median_of_others(const struct gt_numbers *sorted, double own)
+/* Steps of several ranks, by mode and step: late, in ns over the median of the others, and slowest, the node of which is
+ * the longest. Adds up the longest ones, and counts them. */
+static struct gt_rows compare_steps(const struct gt_findings *findings, double *whole, size_t *count)
 {
-    size_t others = sorted->count - 1, low = (others - 1) / 2, high = others / 2;
-    return (sorted->value[low + (sorted->value[low] >= own)] + sorted->value[high + (sorted->value[high] >= own)]) / 2;
-}
-
-/* Adds how late each rank is in a step, in ns over the median of the others, and which is the slowest: columns late
- * slowest of rows by mode and step. Returns the length of all steps of several ranks, and their number. */
-static double compare_steps(struct gt_rows *steps, size_t *count)
-{
-    double *late = gt_rows_add_reals(steps, "late"), whole = 0;
-    int64_t *slowest = gt_rows_add_wholes(steps, "slowest"), *length = gt_rows_wholes(steps, "length");
-    struct gt_numbers lengths = {.value = gt_query_memory(steps->query, steps->count, sizeof *lengths.value)};
-    for (size_t from = 0, to; from < steps->count && lengths.value; from = to) {
-        size_t longest = from;
-        to = gt_rows_run(steps, "mode step", from);
-        lengths.count = to - from;
-        lengths.is_sorted = false;
-        for (size_t i = from; i < to; i++) {
-            lengths.value[i - from] = (double)length[i];
-            longest = length[i] > length[longest] ? i : longest;
-        }
-        gt_numbers_percentile(&lengths, 50); /* sorts them */
-        for (size_t i = from; i < to; i++)
-            late[i] = lengths.count < 2 ? NAN : (double)length[i] - gt_median_of_others(&lengths, (double)length[i]);
-        slowest[longest] = 1;
-        whole += lengths.count < 2 ? 0 : (double)length[longest];
-        *count += lengths.count > 1;
-    }
-    return whole;
+    struct gt_rows steps = gt_view_steps(findings->input);
+    gt_rows_sort(&steps, "mode step node");
+    gt_rows_others(&steps, "others", "length", "mode step");
+    steps = gt_rows_known(&steps, "others");
+    struct gt_rows longest = gt_rows_group(
+        &steps, "mode step", GT_AGGREGATES(GT_MAX("longest", "length"), GT_ARG_MAX("slowest", "length", "node")));
+    gt_rows_join(&steps, &longest, "mode step", "slowest");
+    const int64_t *length = gt_rows_wholes(&steps, "length");
+    double *late = gt_rows_add_reals(&steps, "late"), *others = gt_rows_reals(&steps, "others");
+    for (size_t i = 0; i < steps.count; i++)
+        late[i] = (double)length[i] - others[i];
+    *count = longest.count;
+    for (size_t i = 0; i < longest.count; i++)
+        *whole += (double)gt_rows_wholes(&longest, "longest")[i];
+    return steps;
 }
 
 static void judge_steps(struct gt_findings *findings)
 {
     enum { PART = 4 };
-    struct gt_rows steps = gt_view_steps(findings->input);
     size_t count = 0;
-    gt_rows_sort(&steps, "mode step node");
-    double whole = compare_steps(&steps, &count);
-    steps = gt_rows_above(&steps, "late", -INFINITY);
+    double whole = 0;
+    struct gt_rows steps = compare_steps(findings, &whole, &count);
     gt_rows_sort(&steps, "node");
     for (size_t from = 0, to; from < steps.count; from = to) {
         uint32_t node = gt_rows_keys(&steps, "node")[from];
@@ -388,7 +374,7 @@ static void judge_steps(struct gt_findings *findings)
         struct gt_numbers lateness = {.value = gt_rows_reals(&steps, "late") + from, .count = to - from};
         for (size_t i = from; i < to; i++) {
             late += lateness.value[i - from];
-            slowest += (size_t)gt_rows_wholes(&steps, "slowest")[i];
+            slowest += gt_rows_keys(&steps, "slowest")[i] == node;
         }
         const char *name = gt_analysis_text(findings->input, node);
         struct gt_saving saving = gt_saving_on(findings, node, late);

@@ -1,6 +1,5 @@
 /* Rules over hosts: data loaders, functions, calls of the CUDA or HIP runtime, and samples of a machine. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,28 +34,33 @@ struct part {
     int workers;
 };
 
-static int measure(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from, size_t to,
-                   struct part *ret)
+/* Parts of loaders: node part workers count total outliers excess median. */
+static struct gt_rows measure_parts(const struct gt_analysis_input *input)
 {
-    struct gt_numbers lengths = {0};
-    double least = NAN;
-    int status = gt_list_lengths(&lengths, spans, from, to, 1);
-    *ret = (struct part){.count = to - from, .workers = -1};
-    for (size_t i = from; i < to; i++) {
-        int workers = workers_of(input, spans->span[i].event);
-        ret->workers = workers > ret->workers ? workers : ret->workers;
+    struct gt_rows parts = gt_loader_parts(input);
+    const uint32_t *event = gt_rows_keys(&parts, "event"), *is_outlier = gt_rows_keys(&parts, "is_outlier");
+    const int64_t *length = gt_rows_wholes(&parts, "length");
+    const double *median = gt_rows_reals(&parts, "median");
+    int64_t *workers = gt_rows_add_wholes(&parts, "workers");
+    double *excess = gt_rows_add_reals(&parts, "excess");
+    for (size_t i = 0; i < parts.count; i++) {
+        workers[i] = workers_of(input, event[i]);
+        excess[i] = is_outlier[i] ? (double)length[i] - median[i] : 0;
     }
-    ret->median = gt_numbers_percentile(&lengths, 50);
-    ret->total = gt_numbers_total(&lengths);
-    if (status >= 0)
-        status = gt_loader_outlier(&lengths, &least);
-    for (size_t i = 0; i < lengths.count && least > 0; i++)
-        if (lengths.value[i] >= least) {
-            ret->outliers++;
-            ret->excess += lengths.value[i] - ret->median;
-        }
-    gt_numbers_release(&lengths);
-    return status;
+    return gt_rows_group(&parts, "node part",
+                         GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length"), GT_MAX("workers", "workers"),
+                                       GT_SUM("outliers", "is_outlier"), GT_SUM("excess", "excess"),
+                                       GT_FIRST("median", "median")));
+}
+
+static struct part part_of(const struct gt_rows *parts, size_t row)
+{
+    return (struct part){.count = (size_t)gt_rows_wholes(parts, "count")[row],
+                         .outliers = (size_t)gt_rows_wholes(parts, "outliers")[row],
+                         .total = (double)gt_rows_wholes(parts, "total")[row],
+                         .excess = gt_rows_reals(parts, "excess")[row],
+                         .median = gt_rows_reals(parts, "median")[row],
+                         .workers = (int)gt_rows_wholes(parts, "workers")[row]};
 }
 
 static void judge_loader(struct gt_findings *findings, uint32_t node, const struct part part[GT_LOADER_PARTS],
@@ -95,86 +99,83 @@ static void judge_loader(struct gt_findings *findings, uint32_t node, const stru
 
 void gt_rules_loader(struct gt_findings *findings)
 {
-    struct gt_spans spans = {0}, waits = {0};
-    findings->status = gt_loader_spans(findings->input, &spans);
-    if (findings->status >= 0)
-        findings->status = gt_loader_waits(findings->input, &waits);
-    for (size_t from = 0, to = 0; findings->status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
+    struct gt_rows parts = measure_parts(findings->input), waits = gt_view_loading(findings->input);
+    waits = gt_rows_group(&waits, "node", GT_AGGREGATES(GT_TOTAL("waits", "length")));
+    gt_rows_join(&parts, &waits, "node", "waits");
+    for (size_t from = 0, to; from < parts.count; from = to) {
         struct part part[GT_LOADER_PARTS] = {{.workers = -1}, {.workers = -1}, {.workers = -1}};
-        for (size_t i = from, next; i < to && findings->status >= 0; i = next) {
-            next = gt_spans_run(&spans, i, 2);
-            findings->status = measure(findings->input, &spans, i, next, &part[spans.span[i].key[1]]);
-        }
-        if (findings->status >= 0)
-            judge_loader(findings, spans.span[from].key[0], part, gt_spans_total_of(&waits, spans.span[from].key[0]));
+        double waited = gt_rows_reals(&parts, "waits")[from];
+        to = gt_rows_run(&parts, "node", from);
+        for (size_t i = from; i < to; i++)
+            part[gt_rows_keys(&parts, "part")[i]] = part_of(&parts, i);
+        judge_loader(findings, gt_rows_keys(&parts, "node")[from], part, isnan(waited) ? 0 : waited);
     }
-    gt_spans_release(&spans);
-    gt_spans_release(&waits);
 }
 
 /* ---- functions ---- */
 
-/* ", mostly for f": the caller that most of the time came from. */
-static void write_caller(const struct gt_findings *findings, const struct gt_function_sums *sums,
-                         const struct gt_function_sum *sum, struct gt_buffer *out)
-{
-    size_t count = 0, most = 0;
-    struct gt_buffer title = {0};
-    struct gt_function_sum *caller = gt_function_callers(findings->input, sums, sum, &count);
-    for (size_t i = 1; caller && i < count; i++)
-        if (caller[i].figure[GT_CUMULATIVE_TIME] > caller[most].figure[GT_CUMULATIVE_TIME])
-            most = i;
-    if (caller && count)
-        gt_buffer_printf(out, ", mostly for %s", gt_function_title(findings->input, &caller[most], &title));
-    gt_buffer_release(&title);
-    free(caller);
-}
+/* A function that takes this part of what its profiler measured. */
+struct hot {
+    const char *title, *caller; /* caller: that most of the time came from; NULL: not known */
+    enum gt_trace_profiler profiler;
+    double amount, calls, total;
+};
 
-static void judge_function(struct gt_findings *findings, const struct gt_function_sums *sums,
-                           const struct gt_function_sum *sum, enum gt_profile_unit unit, double total)
+static void tell_function(struct gt_findings *findings, const struct hot *hot, enum gt_profile_unit unit)
 {
-    static const double HOT = 25;
-    enum gt_trace_profiler profiler = (enum gt_trace_profiler)sum->key[1];
-    bool is_python = profiler == GT_PROFILER_CPROFILE || profiler == GT_PROFILER_PYINSTRUMENT;
-    double amount = sum->figure[GT_TOTAL_TIME], calls = sum->figure[GT_TOTAL_CALLS], share = gt_percent(amount, total);
-    struct gt_buffer title = {0}, caller = {0}, words = {0};
+    bool is_python = hot->profiler == GT_PROFILER_CPROFILE || hot->profiler == GT_PROFILER_PYINSTRUMENT;
     bool is_time = unit == GT_PROFILE_SECONDS;
-    if (!(share >= HOT))
-        return;
-    write_caller(findings, sums, sum, &caller);
+    double share = gt_percent(hot->amount, hot->total);
+    struct gt_buffer words = {0};
     if (is_time)
-        gt_buffer_printf(&words, "%s of %s", GT_TIME_WORDS(amount * 1e9), GT_TIME_WORDS(total * 1e9));
+        gt_buffer_printf(&words, "%s of %s", GT_TIME_WORDS(hot->amount * 1e9), GT_TIME_WORDS(hot->total * 1e9));
     else
-        gt_buffer_printf(&words, "%.0f of %.0f", amount, total);
-    if (!isnan(calls))
-        gt_buffer_printf(&words, calls > 1 ? " in %.0f calls" : " in %.0f call", calls);
-    gt_finding_add(findings, GT_RULE_FUNCTION, GT_IN_JOB, (struct gt_saving){share, is_time ? amount * 1e6 : NAN},
-                   "%.0f %% of the %s in %s itself (%s, by %s)%s", share,
+        gt_buffer_printf(&words, "%.0f of %.0f", hot->amount, hot->total);
+    if (!isnan(hot->calls))
+        gt_buffer_printf(&words, hot->calls > 1 ? " in %.0f calls" : " in %.0f call", hot->calls);
+    gt_finding_add(findings, GT_RULE_FUNCTION, GT_IN_JOB, (struct gt_saving){share, is_time ? hot->amount * 1e6 : NAN},
+                   "%.0f %% of the %s in %s itself (%s, by %s)%s%s", share,
                    !is_time    ? "samples"
                    : is_python ? "Python time"
                                : "time",
-                   gt_function_title(findings->input, sum, &title), words.data ? words.data : "",
-                   profiler == GT_PROFILER_CPROFILE ? "cProfile" : gt_trace_profiler_name(profiler),
-                   caller.length ? caller.data : "");
-    gt_buffer_release(&title);
-    gt_buffer_release(&caller);
+                   hot->title, words.data ? words.data : "",
+                   hot->profiler == GT_PROFILER_CPROFILE ? "cProfile" : gt_trace_profiler_name(hot->profiler),
+                   hot->caller ? ", mostly for " : "", hot->caller ? hot->caller : "");
     gt_buffer_release(&words);
+}
+
+static void judge_functions(struct gt_findings *findings, enum gt_profile_unit unit)
+{
+    static const double HOT = 25;
+    const struct gt_analysis_input *input = findings->input;
+    struct gt_rows of_dumps = gt_functions_of_dumps(input, GT_DUMPS_ALL, unit, NULL);
+    struct gt_rows rows = gt_functions_sum(&of_dumps);
+    struct gt_rows totals = gt_rows_group(&rows, "profiler", GT_AGGREGATES(GT_SUM("total", "tottime")));
+    gt_rows_join(&rows, &totals, "profiler", "total");
+    gt_rows_percent(&rows, "share", "tottime", "total");
+    rows = gt_rows_above(&rows, "share", nextafter(HOT, 0));
+    struct gt_rows callers = gt_function_callers(input, &of_dumps, &rows);
+    gt_function_titles(input, &callers, "caller");
+    callers = gt_rows_group(&callers, "item", GT_AGGREGATES(GT_ARG_MAX("caller", "cumtime", "caller")));
+    gt_rows_join(&rows, &callers, "item", "caller");
+    const char **title = gt_function_titles(input, &rows, "title");
+    const uint32_t *caller = gt_rows_keys(&rows, "caller"), *profiler = gt_rows_keys(&rows, "profiler");
+    const char *const *words = gt_rows_find(&rows, "caller")->words;
+    const double *amount = gt_rows_reals(&rows, "tottime"), *calls = gt_rows_reals(&rows, "ncalls");
+    const double *total = gt_rows_reals(&rows, "total");
+    for (size_t i = 0; i < rows.count; i++)
+        tell_function(findings,
+                      &(struct hot){title[i], caller[i] == GT_NO_KEY ? NULL : words[caller[i]],
+                                    (enum gt_trace_profiler)profiler[i], amount[i], calls[i], total[i]},
+                      unit);
+    findings->status = gt_query_status(input->query);
 }
 
 void gt_rules_functions(struct gt_findings *findings)
 {
-    static const enum gt_profile_unit units[] = {GT_PROFILE_SECONDS, GT_PROFILE_SAMPLES};
-    for (size_t k = 0; k < sizeof units / sizeof *units && findings->status >= 0; k++) {
-        struct gt_function_sums sums = {0};
-        double total[GT_PROFILERS] = {0};
-        findings->status = gt_functions_sum(findings->input, GT_DUMPS_ALL, units[k], NULL, &sums);
-        for (size_t i = 0; i < sums.count; i++)
-            if (sums.sum[i].figure[GT_TOTAL_TIME] > 0)
-                total[sums.sum[i].key[1]] += sums.sum[i].figure[GT_TOTAL_TIME];
-        for (size_t i = 0; i < sums.count && findings->status >= 0; i++)
-            judge_function(findings, &sums, &sums.sum[i], units[k], total[sums.sum[i].key[1]]);
-        gt_functions_release(&sums);
-    }
+    judge_functions(findings, GT_PROFILE_SECONDS);
+    if (findings->status >= 0)
+        judge_functions(findings, GT_PROFILE_SAMPLES);
 }
 
 /* ---- calls of the runtime ---- */
@@ -203,13 +204,13 @@ static void judge_calls(struct gt_findings *findings)
     const int64_t *total = gt_rows_wholes(&calls, "total"), *count = gt_rows_wholes(&calls, "count");
     const int64_t *of_longest = gt_rows_wholes(&calls, "count_of_longest");
     kind = gt_rows_keys(&calls, "kind");
-    findings->status = host ? findings->status : -ENOMEM;
-    for (size_t i = 0; i < calls.count && host; i++) {
+    findings->status = gt_query_status(input->query);
+    for (size_t i = 0; i < calls.count; i++) {
         if (node[i] == GT_TRACE_NONE)
             continue;
         const char *words = gt_analysis_text(input, longest[i]);
         double share = gt_percent((double)total[i], (double)host[node[i]]);
-        struct gt_saving saving = gt_saving_on(findings, node[i], (double)total[i]);
+        struct gt_saving saving = gt_saving_of_idle(findings, GT_ON_NODE(node[i]), (double)total[i]);
         if (kind[i] == GT_API_ALLOCATION)
             gt_finding_add(
                 findings, GT_RULE_ALLOCATION_CALLS, GT_ON_NODE(node[i]), saving,
@@ -221,7 +222,6 @@ static void judge_calls(struct gt_findings *findings)
                 "%zu copies that hold the host until they are made (%s) take %.0f %% of its time: pinned memory and asynchronous copies (non_blocking=True)",
                 (size_t)count[i], words, share);
     }
-    free(host);
 }
 
 static void judge_pageable(struct gt_findings *findings)
@@ -265,7 +265,7 @@ void gt_rules_api(struct gt_findings *findings)
 
 /* The samples of one resource; shares in percent. */
 struct summary {
-    const struct gt_resource *of;
+    uint32_t node;
     const char *type, *name, *dimension; /* may be NULL */
     double mean, max, first, last;       /* first and last: the values at the earliest and the latest time */
     int64_t begin, end;
@@ -277,44 +277,39 @@ struct summaries {
     size_t count;
 };
 
-static void take_sample(struct summary *summary, int64_t time, double value)
+static struct gt_rows summarize_samples(const struct gt_analysis_input *input)
 {
     enum { HEAT = 2, SLOWDOWN = 4 };
-    if (!summary->count || time < summary->begin) {
-        summary->begin = time;
-        summary->first = value;
-    }
-    if (!summary->count || time >= summary->end) {
-        summary->end = time;
-        summary->last = value;
-    }
-    summary->max = summary->count && summary->max > value ? summary->max : value;
-    summary->hot += value > 0 && value < 1 << 20 && ((unsigned)value & (HEAT | SLOWDOWN));
-    summary->mean += value;
-    summary->count++;
+    struct gt_rows samples = gt_rows_of_samples(input);
+    const double *value = gt_rows_reals(&samples, "value");
+    int64_t *hot = gt_rows_add_wholes(&samples, "hot");
+    for (size_t i = 0; i < samples.count; i++)
+        hot[i] = value[i] > 0 && value[i] < 1 << 20 && ((unsigned)value[i] & (HEAT | SLOWDOWN));
+    return gt_rows_group(&samples, GT_RESOURCE_KEYS,
+                         GT_AGGREGATES(GT_COUNT("count"), GT_SUM("hot", "hot"), GT_MEAN("mean", "value"),
+                                       GT_MAX("max", "value"), GT_MIN("begin", "time"), GT_MAX("end", "time"),
+                                       GT_ARG_MIN("first", "time", "value"), GT_ARG_MAX("last", "time", "value")));
 }
 
-/* Resources without samples are left out. */
-static struct summaries summarize(const struct gt_analysis_input *input, const struct gt_resources *resources)
+static struct summaries summarize(const struct gt_analysis_input *input)
 {
-    const struct gt_trace_samples *samples = &input->trace->samples;
-    struct summaries ret = {gt_query_memory(input->query, resources->count, sizeof *ret.summary), 0};
-    for (size_t i = 0; i < resources->count && ret.summary; i++) {
-        const struct gt_resource *of = &resources->resource[i];
-        ret.summary[i] = (struct summary){.of = of,
-                                          .type = gt_analysis_text(input, of->type),
-                                          .name = gt_analysis_text(input, of->name),
-                                          .dimension = gt_analysis_text(input, of->dimension)};
-    }
-    for (size_t i = 0; i < samples->count && ret.summary; i++) {
-        struct summary *summary = &ret.summary[resources->of_series[samples->series[i]]];
-        take_sample(summary, samples->time[i], gt_resource_value(input, summary->of, samples->value[i]));
-    }
-    for (size_t i = 0; i < resources->count && ret.summary; i++) {
-        ret.summary[i].mean /= (double)ret.summary[i].count;
-        if (ret.summary[i].count)
-            ret.summary[ret.count++] = ret.summary[i];
-    }
+    struct gt_rows rows = summarize_samples(input);
+    struct summaries ret = {gt_query_memory(input->query, rows.count, sizeof *ret.summary), 0};
+    for (size_t i = 0; i < rows.count && ret.summary; i++)
+        ret.summary[ret.count++] = (struct summary){
+            .node = gt_rows_keys(&rows, "node")[i],
+            .type = gt_analysis_text(input, gt_rows_keys(&rows, "resource")[i]),
+            .name = gt_analysis_text(input, gt_rows_keys(&rows, "device")[i]),
+            .dimension = gt_analysis_text(input, gt_rows_keys(&rows, "dimension")[i]),
+            .mean = gt_rows_reals(&rows, "mean")[i],
+            .max = gt_rows_reals(&rows, "max")[i],
+            .first = gt_rows_reals(&rows, "first")[i],
+            .last = gt_rows_reals(&rows, "last")[i],
+            .begin = gt_rows_wholes(&rows, "begin")[i],
+            .end = gt_rows_wholes(&rows, "end")[i],
+            .count = (size_t)gt_rows_wholes(&rows, "count")[i],
+            .hot = (size_t)gt_rows_wholes(&rows, "hot")[i],
+        };
     return ret;
 }
 
@@ -329,7 +324,7 @@ static const struct summary *find_summary(const struct summaries *all, uint32_t 
                                           const char *type, const char *dimension)
 {
     for (size_t i = 0; i < all->count; i++)
-        if (all->summary[i].of->node == node && is_of(&all->summary[i], type, dimension) &&
+        if (all->summary[i].node == node && is_of(&all->summary[i], type, dimension) &&
             (!name || all->summary[i].name == name))
             return &all->summary[i];
     return NULL;
@@ -337,7 +332,7 @@ static const struct summary *find_summary(const struct summaries *all, uint32_t 
 
 static void judge_gpu(struct gt_findings *findings, const struct summaries *all, const struct summary *summary)
 {
-    struct gt_where where = GT_ON_NODE(summary->of->node);
+    struct gt_where where = GT_ON_NODE(summary->node);
     double whole = (double)(summary->end - summary->begin), hot = (double)summary->hot, count = (double)summary->count;
     char words[60] = "";
     if (is_of(summary, "gpu", "gpu_throttle") && summary->hot)
@@ -378,7 +373,7 @@ static void judge_host(struct gt_findings *findings, const struct summary *summa
         {GT_RULE_PRESSURE_CPU, "pressure_cpu", "waited for a CPU: fewer workers and threads, or more cores"},
         {GT_RULE_PRESSURE_MEMORY, "pressure_memory", "waited for memory: less of it in use, or more of it"},
     };
-    struct gt_where where = GT_ON_NODE(summary->of->node);
+    struct gt_where where = GT_ON_NODE(summary->node);
     double whole = (double)(summary->end - summary->begin), waited = (summary->last - summary->first) * 1e9;
     if (is_waiting_for_storage(summary->dimension) || is_waiting_for_storage(summary->name))
         gt_finding_add(
@@ -403,12 +398,12 @@ static void judge_cpus(struct gt_findings *findings, const struct summaries *all
     int64_t begin = INT64_MAX, end = INT64_MIN;
     for (size_t i = 0; i < all->count; i++) {
         const struct summary *summary = &all->summary[i];
-        if (summary->of->node == node && is_of(summary, "cpu", "CPUUtilization")) {
+        if (summary->node == node && is_of(summary, "cpu", "CPUUtilization")) {
             cpu += summary->mean;
             cpus++;
             begin = summary->begin < begin ? summary->begin : begin;
             end = summary->end > end ? summary->end : end;
-        } else if (summary->of->node == node && is_of(summary, "gpu", "GPUUtilization")) {
+        } else if (summary->node == node && is_of(summary, "gpu", "GPUUtilization")) {
             lowest = fmin(lowest, summary->mean);
             gpus++;
         }
@@ -441,19 +436,14 @@ static void judge_energy(struct gt_findings *findings, const struct summaries *a
 
 void gt_rules_samples(struct gt_findings *findings)
 {
-    struct gt_resources resources = {0};
-    findings->status = gt_resources_find(findings->input, &resources);
-    struct summaries all = {0};
-    if (findings->status >= 0)
-        all = summarize(findings->input, &resources);
+    struct summaries all = summarize(findings->input);
     for (size_t i = 0; i < all.count; i++) {
         const struct summary *summary = &all.summary[i];
         judge_gpu(findings, &all, summary);
         judge_host(findings, summary);
-        if (!i || summary[-1].of->node != summary->of->node) {
-            judge_cpus(findings, &all, summary->of->node);
-            judge_energy(findings, &all, summary->of->node);
+        if (!i || summary[-1].node != summary->node) {
+            judge_cpus(findings, &all, summary->node);
+            judge_energy(findings, &all, summary->node);
         }
     }
-    gt_resources_release(&resources);
 }

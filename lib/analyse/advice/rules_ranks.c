@@ -1,6 +1,5 @@
 /* Rules over ranks: stages of a pipeline, traces that end early, and collectives that hang. Stages exchange data by
  * sends and receives; the one that computes longest sets the pace of all. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,41 +138,24 @@ static bool is_cut_off(const struct gt_analysis_input *input, uint32_t node)
     return is_cut;
 }
 
-/* Rows are the ranks of one mode. */
-static void judge_ends(struct gt_findings *findings, const struct gt_rows *ends, size_t from, size_t to)
-{
-    struct gt_numbers lasts = {0}, counts = {0};
-    const uint32_t *node = gt_rows_keys(ends, "node"), *last = gt_rows_keys(ends, "last");
-    const int64_t *steps = gt_rows_wholes(ends, "steps");
-    for (size_t i = from; i < to && findings->status >= 0; i++) {
-        findings->status = gt_numbers_add(&lasts, last[i]);
-        if (findings->status >= 0)
-            findings->status = gt_numbers_add(&counts, (double)steps[i]);
-    }
-    gt_numbers_percentile(&lasts, 50); /* sorts them */
-    gt_numbers_percentile(&counts, 50);
-    for (size_t i = from; i < to && to - from > 1 && findings->status >= 0; i++) {
-        double others = gt_median_of_others(&lasts, last[i]), of = gt_median_of_others(&counts, (double)steps[i]);
-        bool is_cut = is_cut_off(findings->input, node[i]);
-        if (last[i] < others && (double)steps[i] < of)
-            gt_finding_add(findings, GT_RULE_SHORT_TRACE, GT_ON_NODE(node[i]), GT_NO_SAVING,
-                           "its trace %s after step %" PRIu32
-                           ", those of the other ranks after step %.0f: it has %zu of %.0f steps; %s",
-                           is_cut ? "is cut off" : "ends", last[i], others, (size_t)steps[i], of,
-                           is_cut ? "the file is incomplete"
-                                  : "the rank stopped early, or was recorded for a shorter time");
-    }
-    gt_numbers_release(&lasts);
-    gt_numbers_release(&counts);
-}
-
+/* Ranks are compared with those of the same mode. */
 void gt_rules_ends(struct gt_findings *findings)
 {
     struct gt_rows ends = gt_rows_of_steps(findings->input);
     ends = gt_rows_group(&ends, "mode node", GT_AGGREGATES(GT_COUNT("steps"), GT_MAX("last", "step")));
-    for (size_t from = 0, to; from < ends.count; from = to) {
-        to = gt_rows_run(&ends, "mode", from);
-        judge_ends(findings, &ends, from, to);
+    const uint32_t *node = gt_rows_keys(&ends, "node"), *last = gt_rows_keys(&ends, "last");
+    const int64_t *steps = gt_rows_wholes(&ends, "steps");
+    const double *others = gt_rows_others(&ends, "others_last", "last", "mode");
+    const double *of = gt_rows_others(&ends, "others_steps", "steps", "mode");
+    for (size_t i = 0; i < ends.count; i++) {
+        bool is_cut = is_cut_off(findings->input, node[i]);
+        if (last[i] < others[i] && (double)steps[i] < of[i])
+            gt_finding_add(findings, GT_RULE_SHORT_TRACE, GT_ON_NODE(node[i]), GT_NO_SAVING,
+                           "its trace %s after step %" PRIu32
+                           ", those of the other ranks after step %.0f: it has %zu of %.0f steps; %s",
+                           is_cut ? "is cut off" : "ends", last[i], others[i], (size_t)steps[i], of[i],
+                           is_cut ? "the file is incomplete"
+                                  : "the rank stopped early, or was recorded for a shorter time");
     }
 }
 

@@ -1,10 +1,8 @@
 /* The calls of the CUDA or HIP runtime and driver by name, and how fast memory was copied. */
 #include "analyse/calls/api.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analyse/gpu/gpu.h"
@@ -43,19 +41,6 @@ enum gt_api_kind gt_api_kind(const char *name)
     return GT_API_OTHER;
 }
 
-int gt_api_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
-{
-    const struct gt_trace *trace = input->trace;
-    int status = 0;
-    for (size_t i = 0; i < trace->events.count && status >= 0; i++)
-        if (gt_analysis_work(input, i) == GT_WORK_RUNTIME && gt_trace_is_slice(trace, i))
-            status = gt_spans_add_event(
-                spans, trace, i,
-                GT_SPAN_KEY(gt_analysis_node(input, i), gt_analysis_place(input, trace->events.name[i])));
-    gt_spans_sort(spans);
-    return status;
-}
-
 struct thread {
     int64_t first, last;
     bool is_seen, calls;
@@ -64,9 +49,9 @@ struct thread {
 int64_t *gt_api_host_times(const struct gt_analysis_input *input)
 {
     const struct gt_trace *trace = input->trace;
-    struct thread *thread = calloc(trace->track_count + 1, sizeof *thread);
-    int64_t *sum = calloc(trace->strings.count + (size_t)1, sizeof *sum);
-    for (size_t i = 0; thread && i < trace->events.count; i++) {
+    struct thread *thread = gt_query_zeros(input->query, trace->track_count, sizeof *thread);
+    int64_t *sum = gt_query_zeros(input->query, trace->strings.count, sizeof *sum);
+    for (size_t i = 0; sum && i < trace->events.count; i++) {
         int64_t start = trace->events.start[i], end = start + gt_trace_duration(&trace->events, i);
         if (!gt_trace_lasts(trace, i))
             continue;
@@ -76,16 +61,11 @@ int64_t *gt_api_host_times(const struct gt_analysis_input *input)
         of->is_seen = true;
         of->calls |= gt_analysis_work(input, i) == GT_WORK_RUNTIME;
     }
-    for (size_t i = 0; thread && sum && i < trace->track_count; i++) {
+    for (size_t i = 0; sum && i < trace->track_count; i++) {
         uint32_t node = input->node[trace->process[trace->track[i].process].file];
         if (thread[i].calls && node != GT_TRACE_NONE)
             sum[node] += thread[i].last - thread[i].first;
     }
-    if (!thread) {
-        free(sum);
-        sum = NULL;
-    }
-    free(thread);
     return sum;
 }
 
@@ -101,11 +81,8 @@ static struct gt_table *put_calls(const struct gt_analysis_input *input, struct 
         &all, "node name", GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length"), GT_STATISTICS_US("length")));
     int64_t *times = gt_api_host_times(input), *host = gt_rows_add_wholes(&calls, "host");
     const uint32_t *node = gt_rows_keys(&calls, "node");
-    if (!times)
-        gt_query_fail(input->query, -ENOMEM);
-    for (size_t i = 0; i < calls.count && times; i++)
+    for (size_t i = 0; i < calls.count; i++)
         host[i] = node[i] == GT_NO_KEY ? GT_NO_WHOLE : times[node[i]];
-    free(times);
     gt_rows_percent(&calls, "host_percent", "total", "host");
     gt_rows_sort_list(input, &calls, "node", "name");
     struct gt_table *table = gt_rows_put(

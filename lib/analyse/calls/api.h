@@ -14,10 +14,8 @@ enum gt_api_kind {
 };
 enum gt_api_kind gt_api_kind(const char *name);
 
-/* Adds the calls; keys: node, name. Returns 0 or -ENOMEM. */
-int gt_api_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
 /* Returns the time of each node's threads that make calls, by place, in ns: of each thread from the begin of its first
- * event to the end of its last. The caller frees it; NULL without memory. */
+ * event to the end of its last. It is the query's; NULL: it has failed. */
 int64_t *gt_api_host_times(const struct gt_analysis_input *input);
 /* Returns true for a copy from or to memory that is not pinned, as far as names tell. */
 bool gt_api_is_pageable(const struct gt_analysis_input *input, size_t event);

@@ -34,18 +34,24 @@ static struct gt_keyed_span key_of(const struct gt_analysis_input *input, size_t
         .key = {events->track[event], rank_of(work, external), (uint32_t)external, (uint32_t)event}};
 }
 
-static int collect(struct gt_call_tree *tree, const struct gt_analysis_input *input,
-                   bool (*is_wanted)(const struct gt_analysis_input *input, size_t event))
+static struct gt_spans collect(const struct gt_analysis_input *input,
+                               bool (*is_wanted)(const struct gt_analysis_input *input, size_t event))
 {
-    const struct gt_trace_events *events = &input->trace->events;
-    int status = 0;
-    for (size_t i = 0; i < events->count && status >= 0; i++) {
-        if (is_wanted(input, i) && gt_trace_lasts(input->trace, i))
-            status = gt_spans_add_event(&tree->spans, input->trace, i,
-                                        key_of(input, i, gt_analysis_work(input, i)).key);
+    const struct gt_trace *trace = input->trace;
+    bool *is_taken = gt_query_memory(input->query, trace->events.count, sizeof *is_taken);
+    size_t count = 0;
+    for (size_t i = 0; i < trace->events.count && is_taken; i++) {
+        is_taken[i] = is_wanted(input, i) && gt_trace_lasts(trace, i);
+        count += is_taken[i];
     }
-    gt_spans_sort_nested(&tree->spans);
-    return tree->spans.count < GT_TRACE_NONE ? status : -EOVERFLOW;
+    if (count >= GT_TRACE_NONE)
+        gt_query_fail(input->query, -EOVERFLOW);
+    struct gt_spans spans = gt_spans_room(input->query, count);
+    for (size_t i = 0; spans.span && i < trace->events.count; i++)
+        if (is_taken[i])
+            gt_spans_add_event(&spans, trace, i, key_of(input, i, gt_analysis_work(input, i)).key);
+    gt_spans_sort_nested(&spans);
+    return spans;
 }
 
 /* What reaches beyond the end of the span before it lies beside it. */
@@ -64,12 +70,9 @@ static void find_parents(struct gt_call_tree *tree)
     }
 }
 
-/* As in PyTorch's table: a span that is alone in one of its own name counts as that. */
-static int find_repeats(struct gt_call_tree *tree, const struct gt_trace_events *events)
+/* As in PyTorch's table: a span that is alone in one of its own name counts as that. `inside`: how many are directly inside each, 0. */
+static void find_repeats(struct gt_call_tree *tree, const struct gt_trace_events *events, uint32_t *inside)
 {
-    uint32_t *inside = calloc(tree->spans.count + 1, sizeof *inside); /* how many are directly inside each */
-    if (!inside)
-        return -ENOMEM;
     for (uint32_t i = 0; i < tree->spans.count; i++)
         if (tree->parent[i] != GT_TRACE_NONE)
             inside[tree->parent[i]]++;
@@ -82,38 +85,34 @@ static int find_repeats(struct gt_call_tree *tree, const struct gt_trace_events 
         tree->self[above] += tree->self[i];
         tree->self[i] = 0;
     }
-    free(inside);
-    return 0;
 }
 
-int gt_call_tree_open(struct gt_call_tree *tree, const struct gt_analysis_input *input)
+struct gt_call_tree gt_call_tree_of(const struct gt_analysis_input *input,
+                                    bool (*is_wanted)(const struct gt_analysis_input *input, size_t event))
 {
-    return gt_call_tree_open_of(tree, input, gt_call_tree_is_call);
+    struct gt_query *query = input->query;
+    struct gt_call_tree tree = {.spans = collect(input, is_wanted)};
+    size_t count = tree.spans.count;
+    tree.parent = gt_query_memory(query, count, sizeof *tree.parent);
+    tree.self = gt_query_memory(query, count, sizeof *tree.self);
+    tree.is_repeat = gt_query_zeros(query, count, sizeof *tree.is_repeat);
+    uint32_t *inside = gt_query_zeros(query, count, sizeof *inside);
+    if (!inside)
+        return (struct gt_call_tree){.parent = NULL};
+    find_parents(&tree);
+    find_repeats(&tree, &input->trace->events, inside);
+    return tree;
 }
 
-int gt_call_tree_open_of(struct gt_call_tree *tree, const struct gt_analysis_input *input,
-                         bool (*is_wanted)(const struct gt_analysis_input *input, size_t event))
+const struct gt_call_tree *gt_call_tree(const struct gt_analysis_input *input)
 {
-    *tree = (struct gt_call_tree){0};
-    int status = collect(tree, input, is_wanted);
-    tree->parent = calloc(tree->spans.count + 1, sizeof *tree->parent);
-    tree->self = calloc(tree->spans.count + 1, sizeof *tree->self);
-    tree->is_repeat = calloc(tree->spans.count + 1, sizeof *tree->is_repeat);
-    if (status >= 0 && (!tree->parent || !tree->self || !tree->is_repeat))
-        status = -ENOMEM;
-    if (status < 0)
-        return status;
-    find_parents(tree);
-    return find_repeats(tree, &input->trace->events);
-}
-
-void gt_call_tree_close(struct gt_call_tree *tree)
-{
-    gt_spans_release(&tree->spans);
-    free(tree->parent);
-    free(tree->self);
-    free(tree->is_repeat);
-    *tree = (struct gt_call_tree){0};
+    static const struct gt_call_tree none;
+    struct gt_call_tree *tree = gt_query_kept(input->query, GT_KEPT_CALL_TREE);
+    if (!tree && (tree = gt_query_memory(input->query, 1, sizeof *tree))) {
+        *tree = gt_call_tree_of(input, gt_call_tree_is_call);
+        gt_query_keep(input->query, GT_KEPT_CALL_TREE, tree, NULL);
+    }
+    return tree ? tree : &none;
 }
 
 uint32_t gt_call_tree_operator(const struct gt_call_tree *tree, const struct gt_analysis_input *input, uint32_t span)
@@ -160,21 +159,22 @@ static uint32_t file_of(const struct gt_analysis_input *input, size_t event)
     return gt_trace_process_of(input->trace, event)->file;
 }
 
-static int collect_owners(struct owners *owners, const struct gt_call_tree *tree, const struct gt_analysis_input *input)
+static struct owners find_owners(const struct gt_call_tree *tree, const struct gt_analysis_input *input)
 {
     const struct gt_trace_events *events = &input->trace->events;
-    owners->owner = malloc((tree->spans.count + 1) * sizeof *owners->owner);
-    owners->is_misleading = calloc(input->trace->file_count + 1, sizeof *owners->is_misleading);
-    if (!owners->owner || !owners->is_misleading)
-        return -ENOMEM;
+    struct owners owners = {
+        .owner = gt_query_memory(input->query, tree->spans.count, sizeof *owners.owner),
+        .is_misleading = gt_query_zeros(input->query, input->trace->file_count, sizeof *owners.is_misleading)};
+    if (!owners.is_misleading)
+        return owners;
     for (uint32_t i = 0; i < tree->spans.count; i++) {
         size_t event = tree->spans.span[i].event;
         if (gt_trace_external(events, event) != GT_TRACE_NO_ID && gt_analysis_work(input, event) == GT_WORK_OPERATOR)
-            owners->owner[owners->count++] = (struct owner){file_of(input, event), i, gt_trace_external(events, event),
-                                                            gt_trace_duration(events, event)};
+            owners.owner[owners.count++] = (struct owner){file_of(input, event), i, gt_trace_external(events, event),
+                                                          gt_trace_duration(events, event)};
     }
-    GT_SORT(owners->owner, owners->count, compare_owners);
-    return 0;
+    GT_SORT(owners.owner, owners.count, compare_owners);
+    return owners;
 }
 
 static uint32_t find_owner(const struct owners *owners, uint32_t file, uint64_t id)
@@ -191,34 +191,23 @@ struct joining {
     const struct gt_call_tree *tree;
     const struct gt_analysis_input *input;
     struct gt_spans work;
-    size_t *call;      /* of each piece of work */
-    uint32_t *span_of; /* of each event: its place in the tree, or GT_TRACE_NONE */
+    const size_t *call; /* of each piece of work */
+    uint32_t *span_of;  /* of each event: its place in the tree, or GT_TRACE_NONE */
     struct owners owners;
 };
 
-static int open_joining(struct joining *joining)
+static struct joining join_calls(const struct gt_call_tree *tree, const struct gt_analysis_input *input)
 {
-    size_t events = joining->input->trace->events.count;
-    joining->span_of = malloc((events + 1) * sizeof *joining->span_of);
-    int status = joining->span_of ? gt_gpu_all_spans(joining->input, &joining->work) : -ENOMEM;
-    if (status >= 0)
-        status = gt_gpu_launches(joining->input, &joining->work, &joining->call);
-    if (status >= 0)
-        status = collect_owners(&joining->owners, joining->tree, joining->input);
-    for (size_t i = 0; i < events && status >= 0; i++)
-        joining->span_of[i] = GT_TRACE_NONE;
-    for (uint32_t i = 0; i < joining->tree->spans.count && status >= 0; i++)
-        joining->span_of[joining->tree->spans.span[i].event] = i;
-    return status;
-}
-
-static void close_joining(struct joining *joining)
-{
-    gt_spans_release(&joining->work);
-    free(joining->call);
-    free(joining->span_of);
-    free(joining->owners.owner);
-    free(joining->owners.is_misleading);
+    size_t events = input->trace->events.count;
+    struct joining joining = {.tree = tree, .input = input, .work = gt_gpu_all_spans(input)};
+    joining.call = gt_gpu_launches(input, &joining.work);
+    joining.owners = find_owners(tree, input);
+    joining.span_of = gt_query_memory(input->query, events, sizeof *joining.span_of);
+    for (size_t i = 0; i < events && joining.span_of; i++)
+        joining.span_of[i] = GT_TRACE_NONE;
+    for (uint32_t i = 0; i < tree->spans.count && joining.span_of; i++)
+        joining.span_of[tree->spans.span[i].event] = i;
+    return joining;
 }
 
 static uint32_t operator_of_call(const struct joining *joining, size_t work)
@@ -260,34 +249,24 @@ static void add_above(const struct gt_call_tree *tree, uint32_t span, int64_t *t
         times[span] += time;
 }
 
-int gt_operator_times_find(struct gt_operator_times *times, const struct gt_call_tree *tree,
-                           const struct gt_analysis_input *input)
+struct gt_operator_times gt_operator_times(const struct gt_analysis_input *input, const struct gt_call_tree *tree)
 {
-    struct joining joining = {.tree = tree, .input = input};
-    size_t count = tree->spans.count + 1;
-    *times = (struct gt_operator_times){calloc(count, sizeof *times->gpu), calloc(count, sizeof *times->gpu_total),
-                                        calloc(count, sizeof *times->backward)};
-    int status = times->gpu && times->gpu_total && times->backward ? open_joining(&joining) : -ENOMEM;
-    if (status >= 0)
+    struct joining joining = join_calls(tree, input);
+    size_t count = tree->spans.count;
+    struct gt_operator_times times = {gt_query_zeros(input->query, count, sizeof *times.gpu),
+                                      gt_query_zeros(input->query, count, sizeof *times.gpu_total),
+                                      gt_query_zeros(input->query, count, sizeof *times.backward)};
+    if (times.backward)
         find_misleading(&joining);
-    for (size_t i = 0; i < joining.work.count && status >= 0; i++) {
+    for (size_t i = 0; i < joining.work.count && times.backward; i++) {
         const struct gt_keyed_span *work = &joining.work.span[i];
         uint32_t found = operator_of_work(&joining, i);
         if (found == GT_TRACE_NONE)
             continue;
-        times->gpu[found] += work->end - work->start;
-        add_above(tree, found, times->gpu_total, work->end - work->start);
+        times.gpu[found] += work->end - work->start;
+        add_above(tree, found, times.gpu_total, work->end - work->start);
     }
-    close_joining(&joining);
-    return status;
-}
-
-void gt_operator_times_release(struct gt_operator_times *times)
-{
-    free(times->gpu);
-    free(times->gpu_total);
-    free(times->backward);
-    *times = (struct gt_operator_times){0};
+    return times;
 }
 
 /* ---- forward and backward ---- */
@@ -378,35 +357,37 @@ static int compare_ends(const void *a, const void *b)
                        GT_ORDER(x->time, y->time), GT_ORDER(x->span, y->span));
 }
 
-static int collect_ends(struct ends *ends, const struct gt_call_tree *tree, const struct gt_analysis_input *input,
-                        bool *has_flows)
-{
-    int status = collect_flows(ends, tree, input);
-    *has_flows = ends->count;
-    return status >= 0 && !*has_flows ? collect_sequences(ends, tree, input) : status;
-}
-
-int gt_backward_spans(bool *is_backward, const struct gt_call_tree *tree, const struct gt_analysis_input *input)
+/* Returns those of flows, or else of sequence numbers, to be freed. */
+static struct ends find_ends(const struct gt_call_tree *tree, const struct gt_analysis_input *input, bool *has_flows)
 {
     struct ends ends = {0};
-    bool has_flows;
-    int status = collect_ends(&ends, tree, input, &has_flows);
-    for (size_t i = 0; i < ends.count && status >= 0; i++)
-        if (ends.end[i].is_backward)
-            is_backward[ends.end[i].span] = true;
+    int status = collect_flows(&ends, tree, input);
+    *has_flows = ends.count;
+    if (status >= 0 && !*has_flows)
+        status = collect_sequences(&ends, tree, input);
+    if (status < 0)
+        gt_query_fail(input->query, status);
+    return ends;
+}
+
+bool *gt_backward_spans(const struct gt_call_tree *tree, const struct gt_analysis_input *input)
+{
+    bool has_flows, *is_backward = gt_query_zeros(input->query, tree->spans.count, sizeof *is_backward);
+    struct ends ends = find_ends(tree, input, &has_flows);
+    for (size_t i = 0; i < ends.count && is_backward; i++)
+        is_backward[ends.end[i].span] |= ends.end[i].is_backward;
     free(ends.end);
-    return status;
+    return is_backward;
 }
 
-int gt_backward_times(struct gt_operator_times *times, const struct gt_call_tree *tree,
-                      const struct gt_analysis_input *input)
+void gt_backward_times(struct gt_operator_times *times, const struct gt_call_tree *tree,
+                       const struct gt_analysis_input *input)
 {
-    struct ends ends = {0};
     bool has_flows;
-    int status = collect_ends(&ends, tree, input, &has_flows);
+    struct ends ends = find_ends(tree, input, &has_flows);
     GT_SORT(ends.end, ends.count, compare_ends);
     const struct end *forward = NULL;
-    for (size_t i = 0; i < ends.count && status >= 0; i++) {
+    for (size_t i = 0; i < ends.count && times->backward; i++) {
         const struct end *end = &ends.end[i];
         if (!end->is_backward)
             forward = end;
@@ -415,5 +396,4 @@ int gt_backward_times(struct gt_operator_times *times, const struct gt_call_tree
                       times->gpu_total[has_flows ? whole_backward(tree, input, end->span) : end->span]);
     }
     free(ends.end);
-    return status;
 }

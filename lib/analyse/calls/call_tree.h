@@ -12,14 +12,14 @@ struct gt_call_tree {
     bool *is_repeat; /* nothing else is in one of its own name: an operator that calls itself again, told by that */
 };
 
-/* Spans that begin and end together lie in each other as they were begun, by External id, or else by name: the order of the
- * file says nothing. Returns 0 or -ENOMEM. */
-int gt_call_tree_open(struct gt_call_tree *tree, const struct gt_analysis_input *input);
-/* Makes the tree of the events that `is_wanted` selects; gt_call_tree_is_call selects those of gt_call_tree_open. */
-int gt_call_tree_open_of(struct gt_call_tree *tree, const struct gt_analysis_input *input,
-                         bool (*is_wanted)(const struct gt_analysis_input *input, size_t event));
+/* Returns the tree of annotations, operators and calls of the runtime, which is made once and kept. Spans that begin and end
+ * together lie in each other as they were begun, by External id, or else by name: the order of the file says nothing. Without
+ * memory the query fails, here and below, and the tree has no spans. */
+const struct gt_call_tree *gt_call_tree(const struct gt_analysis_input *input);
+/* Makes the tree of the events that `is_wanted` selects; gt_call_tree_is_call selects those above. */
+struct gt_call_tree gt_call_tree_of(const struct gt_analysis_input *input,
+                                    bool (*is_wanted)(const struct gt_analysis_input *input, size_t event));
 bool gt_call_tree_is_call(const struct gt_analysis_input *input, size_t event);
-void gt_call_tree_close(struct gt_call_tree *tree);
 /* Returns the innermost operator, no repeat, that is `span` or lies around it, or GT_TRACE_NONE, which may also be asked
  * for. */
 uint32_t gt_call_tree_operator(const struct gt_call_tree *tree, const struct gt_analysis_input *input, uint32_t span);
@@ -27,7 +27,7 @@ uint32_t gt_call_tree_operator(const struct gt_call_tree *tree, const struct gt_
  * GT_TRACE_NONE. */
 uint32_t gt_call_tree_at(const struct gt_call_tree *tree, uint32_t track, int64_t time);
 
-/* Adds up what operators did on GPUs, for each span of the tree; ns. All are freed by the caller. */
+/* Adds up what operators did on GPUs, for each span of the tree; ns. */
 struct gt_operator_times {
     int64_t *gpu;       /* work that was launched in the operator itself */
     int64_t *gpu_total; /* and in those inside it */
@@ -35,16 +35,14 @@ struct gt_operator_times {
 };
 /* Work belongs to the innermost operator around the runtime call that launched it; work whose call is not in the trace
  * to the operator whose External id it bears. */
-int gt_operator_times_find(struct gt_operator_times *times, const struct gt_call_tree *tree,
-                           const struct gt_analysis_input *input);
-void gt_operator_times_release(struct gt_operator_times *times);
+struct gt_operator_times gt_operator_times(const struct gt_analysis_input *input, const struct gt_call_tree *tree);
 
 /* Adds to times->backward what is known from flows ("fwdbwd") or, in files without them, sequence numbers. The reader
  * keeps GT_BACKWARD_ARGUMENTS, first. */
 #define GT_BACKWARD_ARGUMENTS "Sequence number", "Fwd thread id"
-int gt_backward_times(struct gt_operator_times *times, const struct gt_call_tree *tree,
-                      const struct gt_analysis_input *input);
-/* Marks the spans that these say are backward; what lies in them is, too. */
-int gt_backward_spans(bool *is_backward, const struct gt_call_tree *tree, const struct gt_analysis_input *input);
+void gt_backward_times(struct gt_operator_times *times, const struct gt_call_tree *tree,
+                       const struct gt_analysis_input *input);
+/* Returns of each span whether these say that it is backward; what lies in such a span is, too. */
+bool *gt_backward_spans(const struct gt_call_tree *tree, const struct gt_analysis_input *input);
 
 #endif

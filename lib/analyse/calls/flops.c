@@ -377,7 +377,7 @@ struct node {
 
 struct flops {
     const struct gt_analysis_input *input;
-    struct gt_call_tree tree;
+    const struct gt_call_tree *tree;
     struct gt_operator_times times;
     struct gt_spans work, all; /* of GPUs; of the node, united */
     struct gt_gpu_steps steps;
@@ -388,13 +388,13 @@ struct flops {
 
 static struct node *node_of(const struct flops *flops, uint32_t span)
 {
-    return &flops->node[gt_analysis_node(flops->input, flops->tree.spans.span[span].event)];
+    return &flops->node[gt_analysis_node(flops->input, flops->tree->spans.span[span].event)];
 }
 
 static bool is_operator(const struct flops *flops, uint32_t span)
 {
-    return !flops->tree.is_repeat[span] &&
-           gt_analysis_work(flops->input, flops->tree.spans.span[span].event) == GT_WORK_OPERATOR;
+    return !flops->tree->is_repeat[span] &&
+           gt_analysis_work(flops->input, flops->tree->spans.span[span].event) == GT_WORK_OPERATOR;
 }
 
 static const char *text_of(const struct flops *flops, size_t event, uint32_t key)
@@ -406,14 +406,14 @@ static const char *text_of(const struct flops *flops, size_t event, uint32_t key
 static const char *name_of(const struct flops *flops, uint32_t span)
 {
     const struct gt_trace *trace = flops->input->trace;
-    return gt_trace_text(trace, trace->events.name[flops->tree.spans.span[span].event]);
+    return gt_trace_text(trace, trace->events.name[flops->tree->spans.span[span].event]);
 }
 
 /* Beside GPUs an operator that launched nothing ran on the host, was captured in a graph, or was begun and given up, as the last
  * one that a checkpoint would compute again. */
 static double count_of(const struct flops *flops, const struct formula *formula, uint32_t span)
 {
-    size_t event = flops->tree.spans.span[span].event;
+    size_t event = flops->tree->spans.span[span].event;
     if (node_of(flops, span)->launched > 0 && !flops->times.gpu_total[span])
         return NAN;
     const char *dims = text_of(flops, event, GT_DIMENSIONS);
@@ -429,7 +429,7 @@ struct formulas {
 
 static const struct formula *formula_of(const struct flops *flops, struct formulas *formulas, uint32_t span)
 {
-    uint32_t name = flops->input->trace->events.name[flops->tree.spans.span[span].event];
+    uint32_t name = flops->input->trace->events.name[flops->tree->spans.span[span].event];
     if (!formulas->is_known[name]) {
         formulas->is_known[name] = true;
         formulas->of_string[name] = find_formula(name_of(flops, span));
@@ -441,10 +441,10 @@ static const struct formula *formula_of(const struct flops *flops, struct formul
 static void count_outermost(struct flops *flops, struct formulas *formulas, const bool *is_backward)
 {
     static const char engine[] = "autograd::engine::evaluate_function";
-    for (uint32_t i = 0; i < flops->tree.spans.count; i++) {
+    for (uint32_t i = 0; i < flops->tree->spans.count; i++) {
         struct count *count = &flops->count[i];
-        const struct count *around = flops->tree.parent[i] == GT_TRACE_NONE ? NULL
-                                                                            : &flops->count[flops->tree.parent[i]];
+        const struct count *around = flops->tree->parent[i] == GT_TRACE_NONE ? NULL
+                                                                             : &flops->count[flops->tree->parent[i]];
         count->flops = NAN;
         count->is_below = around && (around->is_below || !isnan(around->flops));
         count->is_backward = is_backward[i] || (around && around->is_backward) ||
@@ -458,49 +458,45 @@ static void count_outermost(struct flops *flops, struct formulas *formulas, cons
 
 static void count_made_of_others(struct flops *flops, struct formulas *formulas)
 {
-    for (uint32_t i = (uint32_t)flops->tree.spans.count; i-- > 0;) {
+    for (uint32_t i = (uint32_t)flops->tree->spans.count; i-- > 0;) {
         struct count *count = &flops->count[i];
         const struct formula *formula = is_operator(flops, i) ? formula_of(flops, formulas, i) : NULL;
         if (formula && formula->is_made_of_others && !count->is_above && !count->is_below)
             count->flops = count_of(flops, formula, i);
-        if (flops->tree.parent[i] != GT_TRACE_NONE)
-            flops->count[flops->tree.parent[i]].is_above |= count->is_above || !isnan(count->flops);
+        if (flops->tree->parent[i] != GT_TRACE_NONE)
+            flops->count[flops->tree->parent[i]].is_above |= count->is_above || !isnan(count->flops);
     }
-    for (uint32_t i = 0; i < flops->tree.spans.count; i++) {
-        uint32_t around = flops->tree.parent[i];
+    for (uint32_t i = 0; i < flops->tree->spans.count; i++) {
+        uint32_t around = flops->tree->parent[i];
         flops->count[i].is_below = around != GT_TRACE_NONE &&
                                    (flops->count[around].is_below || !isnan(flops->count[around].flops));
     }
 }
 
-static int count_operators(struct flops *flops)
+static void count_operators(struct flops *flops)
 {
-    size_t strings = flops->input->trace->strings.count + 1;
-    struct formulas formulas = {calloc(strings, sizeof *formulas.of_string),
-                                calloc(strings, sizeof *formulas.is_known)};
-    flops->count = calloc(flops->tree.spans.count + 1, sizeof *flops->count);
-    bool *is_backward = calloc(flops->tree.spans.count + 1, sizeof *is_backward);
-    bool has_memory = formulas.of_string && formulas.is_known && flops->count && is_backward &&
-                      gt_backward_spans(is_backward, &flops->tree, flops->input) >= 0;
-    if (has_memory) {
-        count_outermost(flops, &formulas, is_backward);
-        count_made_of_others(flops, &formulas);
-    }
-    free(formulas.of_string);
-    free(formulas.is_known);
-    free(is_backward);
-    return has_memory ? 0 : -ENOMEM;
+    struct gt_query *query = flops->input->query;
+    size_t strings = flops->input->trace->strings.count;
+    struct formulas formulas = {gt_query_zeros(query, strings, sizeof *formulas.of_string),
+                                gt_query_zeros(query, strings, sizeof *formulas.is_known)};
+    flops->count = gt_query_zeros(query, flops->tree->spans.count, sizeof *flops->count);
+    const bool *is_backward = gt_backward_spans(flops->tree, flops->input);
+    if (gt_query_status(query) < 0)
+        return;
+    count_outermost(flops, &formulas, is_backward);
+    count_made_of_others(flops, &formulas);
 }
 
 /* ---- nodes ---- */
 
 /* What GPUs did for each node, and how much of it operators launched. */
-static int find_nodes(struct flops *flops)
+static void find_nodes(struct flops *flops)
 {
     const struct gt_spans *work = &flops->work;
-    flops->node = calloc(flops->input->trace->strings.count + 1, sizeof *flops->node);
+    flops->node = gt_query_zeros(flops->input->query, flops->input->trace->strings.count + (size_t)1,
+                                 sizeof *flops->node);
     if (!flops->node)
-        return -ENOMEM;
+        return;
     for (size_t i = 0; i < work->count; i++) {
         struct node *node = &flops->node[work->span[i].key[GT_GPU_NODE]];
         bool is_next = !i || work->span[i].key[GT_GPU_NODE] != work->span[i - 1].key[GT_GPU_NODE] ||
@@ -508,17 +504,16 @@ static int find_nodes(struct flops *flops)
         node->gpus += is_next;
         node->work += work->span[i].end - work->span[i].start;
     }
-    for (uint32_t i = 0; i < flops->tree.spans.count; i++) {
+    for (uint32_t i = 0; i < flops->tree->spans.count; i++) {
         struct node *node = node_of(flops, i);
         node->launched += flops->times.gpu[i];
-        node->self += is_operator(flops, i) ? flops->tree.self[i] : 0;
+        node->self += is_operator(flops, i) ? flops->tree->self[i] : 0;
     }
-    return 0;
 }
 
 static void sum_nodes(struct flops *flops)
 {
-    for (uint32_t i = 0; i < flops->tree.spans.count; i++) {
+    for (uint32_t i = 0; i < flops->tree->spans.count; i++) {
         struct node *node = node_of(flops, i);
         double count = flops->count[i].flops;
         if (isnan(count))
@@ -562,9 +557,9 @@ static void add_node(const struct flops *flops, struct gt_table *table, const st
 static double *divide(const struct flops *flops)
 {
     const struct gt_gpu_steps *steps = &flops->steps;
-    double *of_step = calloc(steps->count + 1, sizeof *of_step);
-    for (uint32_t i = 0; of_step && i < flops->tree.spans.count; i++) {
-        const struct gt_keyed_span *span = &flops->tree.spans.span[i];
+    double *of_step = gt_query_zeros(flops->input->query, steps->count, sizeof *of_step);
+    for (uint32_t i = 0; of_step && i < flops->tree->spans.count; i++) {
+        const struct gt_keyed_span *span = &flops->tree->spans.span[i];
         if (isnan(flops->count[i].flops))
             continue;
         size_t at = gt_gpu_step_at(steps, gt_analysis_node(flops->input, span->event), span->start);
@@ -574,7 +569,7 @@ static double *divide(const struct flops *flops)
     return of_step;
 }
 
-static int add_steps(const struct flops *flops, struct gt_node *root)
+static void add_steps(const struct flops *flops, struct gt_node *root)
 {
     struct gt_table *nodes = gt_analysis_table(
         root, "ranks", "Ranks",
@@ -599,8 +594,6 @@ static int add_steps(const struct flops *flops, struct gt_node *root)
     }
     gt_analysis_empty(root, nodes, "no operators with a formula and shapes (torch.profiler with record_shapes=True)");
     gt_analysis_empty(root, table, NULL);
-    free(of_step);
-    return of_step ? 0 : -ENOMEM;
 }
 
 /* ---- operators ---- */
@@ -612,13 +605,13 @@ static int add_steps(const struct flops *flops, struct gt_node *root)
 static struct gt_rows find_counted(const struct flops *flops, int by)
 {
     const struct gt_analysis_input *input = flops->input;
-    struct gt_rows rows = gt_rows_new(input->query, flops->tree.spans.count);
+    struct gt_rows rows = gt_rows_new(input->query, flops->tree->spans.count);
     uint32_t *node = gt_rows_add_keys(&rows, "node", NULL), *name = gt_rows_add_keys(&rows, "name", NULL);
     uint32_t *shape = gt_rows_add_keys(&rows, "shape", NULL);
     int64_t *length = gt_rows_add_wholes(&rows, "length");
     double *operations = gt_rows_add_reals(&rows, "flops");
     for (size_t i = 0; i < rows.count; i++) {
-        const struct gt_keyed_span *span = &flops->tree.spans.span[i];
+        const struct gt_keyed_span *span = &flops->tree->spans.span[i];
         operations[i] = gt_trace_is_slice(input->trace, span->event) ? flops->count[i].flops : NAN;
         if (isnan(operations[i]))
             continue;
@@ -668,7 +661,7 @@ static const char *const reasons[] = {"no formula", "no shapes", "no operator"};
 static struct gt_rows find_uncounted(const struct flops *flops)
 {
     const struct gt_analysis_input *input = flops->input;
-    size_t spans = flops->tree.spans.count;
+    size_t spans = flops->tree->spans.count;
     struct gt_rows rows = gt_rows_new(input->query, spans + input->trace->strings.count);
     uint32_t *node = gt_rows_add_keys(&rows, "node", NULL), *name = gt_rows_add_keys(&rows, "name", NULL);
     uint32_t *reason = gt_rows_add_keys(&rows, "reason", reasons);
@@ -681,7 +674,7 @@ static struct gt_rows find_uncounted(const struct flops *flops)
             length[i] = flops->node[node[i]].work - flops->node[node[i]].launched;
             continue;
         }
-        size_t event = flops->tree.spans.span[i].event;
+        size_t event = flops->tree->spans.span[i].event;
         const struct count *count = &flops->count[i];
         if (!gt_trace_is_slice(input->trace, event) || !is_operator(flops, (uint32_t)i) || count->is_below ||
             !isnan(count->flops))
@@ -689,7 +682,7 @@ static struct gt_rows find_uncounted(const struct flops *flops)
         node[i] = gt_analysis_node(input, event);
         name[i] = gt_analysis_place(input, input->trace->events.name[event]);
         reason[i] = count->has_formula && !count->is_above ? NO_SHAPES : NO_FORMULA;
-        length[i] = flops->node[node[i]].gpus ? flops->times.gpu[i] : flops->tree.self[i];
+        length[i] = flops->node[node[i]].gpus ? flops->times.gpu[i] : flops->tree->self[i];
     }
     return gt_rows_above(&rows, "length", 0);
 }
@@ -757,9 +750,9 @@ static void judge_peak(const struct flops *flops, struct gt_node *root)
 static int find_all(struct flops *flops)
 {
     int status = 0;
-    for (size_t i = 0; i < flops->tree.spans.count && status >= 0; i++)
-        status = gt_spans_add_event(&flops->all, flops->input->trace, flops->tree.spans.span[i].event,
-                                    GT_SPAN_KEY(gt_analysis_node(flops->input, flops->tree.spans.span[i].event)));
+    for (size_t i = 0; i < flops->tree->spans.count && status >= 0; i++)
+        status = gt_spans_add_event(&flops->all, flops->input->trace, flops->tree->spans.span[i].event,
+                                    GT_SPAN_KEY(gt_analysis_node(flops->input, flops->tree->spans.span[i].event)));
     for (size_t i = 0; i < flops->work.count && status >= 0; i++)
         status = gt_spans_add_event(&flops->all, flops->input->trace, flops->work.span[i].event,
                                     GT_SPAN_KEY(flops->work.span[i].key[GT_GPU_NODE]));
@@ -770,21 +763,18 @@ static int find_all(struct flops *flops)
 
 static int find_flops(struct flops *flops)
 {
-    int status = gt_call_tree_open(&flops->tree, flops->input);
-    if (status >= 0)
-        status = gt_operator_times_find(&flops->times, &flops->tree, flops->input);
-    if (status >= 0)
-        status = gt_gpu_all_spans(flops->input, &flops->work);
+    flops->tree = gt_call_tree(flops->input);
+    flops->times = gt_operator_times(flops->input, flops->tree);
+    flops->work = gt_gpu_all_spans(flops->input);
     gt_spans_sort(&flops->work);
-    if (status >= 0)
-        status = find_nodes(flops);
-    if (status >= 0)
-        status = count_operators(flops);
-    if (status >= 0)
-        sum_nodes(flops);
-    if (status >= 0)
-        status = find_all(flops);
-    return status < 0 ? status : gt_gpu_steps_find(flops->input, &flops->all, &flops->work, NULL, &flops->steps);
+    find_nodes(flops);
+    count_operators(flops);
+    if (gt_query_status(flops->input->query) < 0)
+        return gt_query_status(flops->input->query);
+    sum_nodes(flops);
+    int status = find_all(flops);
+    flops->steps = gt_gpu_steps_find(flops->input, &flops->all, &flops->work, NULL);
+    return status < 0 ? status : gt_query_status(flops->input->query);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
@@ -796,20 +786,13 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
         return status;
     status = find_flops(&flops);
     judge_peak(&flops, root);
-    if (status >= 0)
-        status = add_steps(&flops, root);
     if (status >= 0) {
+        add_steps(&flops, root);
         put_operators(&flops, root, by);
         put_uncounted(&flops, root);
         status = gt_query_status(input->query);
     }
-    free(flops.count);
-    free(flops.node);
-    gt_gpu_steps_release(&flops.steps);
-    gt_spans_release(&flops.work);
     gt_spans_release(&flops.all);
-    gt_operator_times_release(&flops.times);
-    gt_call_tree_close(&flops.tree);
     return status;
 }
 

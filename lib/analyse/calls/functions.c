@@ -10,7 +10,7 @@
 
 #include "analyse/calls/functions.h"
 #include "analyse/gpu/lists.h"
-#include "base/grow.h"
+#include "analyse/views.h"
 #include "base/number.h"
 
 static const char *const figures[] = {"tottime", "cumtime", "pcalls", "ncalls", NULL};
@@ -90,51 +90,93 @@ static void write_group(const struct gt_analysis_input *input, enum gt_dump_grou
         gt_buffer_text(out, job_phase(input, profile));
 }
 
-/* The number of a group; a new one is added at the end. Negative errno. */
-static int64_t group_of(struct gt_function_sums *sums, const struct gt_buffer *title)
+/* The number of a group; a new one is added at the end. */
+static uint32_t group_of(struct gt_query *query, const char **titles, size_t *count, const char *title)
 {
-    for (size_t i = 0; i < sums->groups; i++)
-        if (strcmp(sums->group[i], title->length ? title->data : "") == 0)
-            return (int64_t)i;
-    sums->group[sums->groups] = strdup(title->length ? title->data : "");
-    return title->failed || !sums->group[sums->groups] ? -ENOMEM : (int64_t)sums->groups++;
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(titles[i], title) == 0)
+            return (uint32_t)i;
+    titles[*count] = gt_query_text(query, title);
+    return (uint32_t)(*count)++;
+}
+
+/* Wanted dumps in the order of time, with their groups: dump group. */
+static struct gt_rows find_dumps(const struct gt_analysis_input *input, enum gt_dump_group by,
+                                 enum gt_profile_unit unit, const char *const *paths)
+{
+    const struct gt_trace *trace = input->trace;
+    const char **titles = gt_query_memory(input->query, trace->profile_count, sizeof *titles);
+    struct gt_rows rows = gt_rows_new(input->query, trace->profile_count);
+    uint32_t *dump = gt_rows_add_keys(&rows, "dump", NULL), *group = NULL;
+    int64_t *start = gt_rows_add_wholes(&rows, "start");
+    struct gt_buffer title = {0};
+    size_t count = 0, groups = 0;
+    for (size_t i = 0; i < rows.count; i++)
+        if (is_wanted(input, &trace->profile[i], unit) && is_chosen(trace, &trace->profile[i], paths)) {
+            dump[count] = (uint32_t)i;
+            start[count++] = trace->profile[i].start;
+        }
+    rows.count = count;
+    gt_rows_sort(&rows, "start");
+    dump = gt_rows_keys(&rows, "dump");
+    group = gt_rows_add_keys(&rows, "group", titles);
+    for (size_t i = 0; i < rows.count; i++) {
+        write_group(input, by, &trace->profile[dump[i]], &title);
+        group[i] = by == GT_DUMPS_ALL ? GT_NO_KEY
+                                      : group_of(input->query, titles, &groups, title.length ? title.data : "");
+    }
+    if (title.failed)
+        gt_query_fail(input->query, -ENOMEM);
+    gt_buffer_release(&title);
+    return rows;
 }
 
 /* ---- adding up ---- */
 
-static struct gt_function_sum one(const struct gt_analysis_input *input, uint32_t group,
-                                  const struct gt_trace_profile *profile, size_t number)
+#define PLACE "file name line"
+#define KEYS "group profiler " PLACE
+#define FIGURES "tottime cumtime pcalls ncalls"
+
+static const struct gt_aggregate sums_of_figures[] = {GT_SUM("tottime", "tottime"),
+                                                      GT_SUM("cumtime", "cumtime"),
+                                                      GT_SUM("pcalls", "pcalls"),
+                                                      GT_SUM("ncalls", "ncalls"),
+                                                      {.as = NULL}};
+
+/* Cells of rows of functions. */
+struct cells {
+    uint32_t *dump, *index, *group, *profiler, *file, *name, *line;
+    double *own, *all, *primitive, *total;
+};
+
+static struct cells add_columns(struct gt_rows *rows)
 {
-    const struct gt_trace_function *function = &profile->function[number];
-    bool counted = function->total_calls >= 0;
-    return (struct gt_function_sum){
-        .key = {group, profile->profiler, gt_analysis_place(input, function->file),
-                gt_analysis_place(input, function->function), (uint32_t)function->line},
-        .figure = {function->total_time, function->cumulative_time, counted ? (double)function->primitive_calls : NAN,
-                   counted ? (double)function->total_calls : NAN},
-        .profile = profile,
-        .function = number,
+    return (struct cells){
+        gt_rows_add_keys(rows, "dump", NULL),  gt_rows_add_keys(rows, "index", NULL),
+        gt_rows_add_keys(rows, "group", NULL), gt_rows_add_keys(rows, "profiler", gt_trace_profiler_names),
+        gt_rows_add_keys(rows, "file", NULL),  gt_rows_add_keys(rows, "name", NULL),
+        gt_rows_add_keys(rows, "line", NULL),  gt_rows_add_reals(rows, "tottime"),
+        gt_rows_add_reals(rows, "cumtime"),    gt_rows_add_reals(rows, "pcalls"),
+        gt_rows_add_reals(rows, "ncalls"),
     };
 }
 
-static int by_function(const void *a, const void *b)
+static double count_of(int64_t calls)
 {
-    const struct gt_function_sum *x = a, *y = b;
-    return GT_ORDER_BY(gt_order_lists(x->key, y->key, GT_FUNCTION_KEYS), GT_ORDER(x->profile, y->profile));
+    return calls < 0 ? NAN : (double)calls;
 }
 
-/* Sorted ones of equal key become one; how many there are then. */
-static size_t add_up(struct gt_function_sum *sum, const struct gt_function_sum *each, size_t count)
+static void put_place(const struct gt_analysis_input *input, const struct cells *cells, size_t row, uint32_t dump,
+                      size_t index)
 {
-    size_t sums = 0;
-    for (size_t from = 0, to; from < count; from = to) {
-        struct gt_function_sum all = each[from];
-        for (to = from + 1; to < count && gt_order_lists(all.key, each[to].key, GT_FUNCTION_KEYS) == 0; to++)
-            for (int i = 0; i < GT_FUNCTION_FIGURES; i++)
-                all.figure[i] += each[to].figure[i];
-        sum[sums++] = all;
-    }
-    return sums;
+    const struct gt_trace_profile *profile = &input->trace->profile[dump];
+    const struct gt_trace_function *function = &profile->function[index];
+    cells->dump[row] = dump;
+    cells->index[row] = (uint32_t)index;
+    cells->profiler[row] = profile->profiler;
+    cells->file[row] = gt_analysis_place(input, function->file);
+    cells->name[row] = gt_analysis_place(input, function->function);
+    cells->line[row] = (uint32_t)function->line;
 }
 
 /* Named as a caller, and not profiled itself or left out. */
@@ -143,86 +185,75 @@ static bool is_only_caller(const struct gt_trace_function *function)
     return function->total_calls < 0 && isnan(function->total_time);
 }
 
-static int earlier(const void *a, const void *b)
+struct gt_rows gt_functions_of_dumps(const struct gt_analysis_input *input, enum gt_dump_group by,
+                                     enum gt_profile_unit unit, const char *const *paths)
 {
-    const struct gt_trace_profile *x = *(const struct gt_trace_profile *const *)a;
-    const struct gt_trace_profile *y = *(const struct gt_trace_profile *const *)b;
-    return GT_ORDER_BY(GT_ORDER(x->start, y->start), GT_ORDER(x, y));
+    struct gt_rows dumps = find_dumps(input, by, unit, paths);
+    const uint32_t *dump = gt_rows_keys(&dumps, "dump"), *group = gt_rows_keys(&dumps, "group");
+    size_t count = 0;
+    for (size_t i = 0; i < dumps.count; i++)
+        count += input->trace->profile[dump[i]].function_count;
+    struct gt_rows rows = gt_rows_new(input->query, count);
+    struct cells cells = add_columns(&rows);
+    count = 0;
+    for (size_t i = 0; i < dumps.count && rows.count; i++)
+        for (size_t j = 0; j < input->trace->profile[dump[i]].function_count; j++) {
+            const struct gt_trace_function *function = &input->trace->profile[dump[i]].function[j];
+            if (is_only_caller(function))
+                continue;
+            put_place(input, &cells, count, dump[i], j);
+            cells.group[count] = group[i];
+            cells.own[count] = function->total_time;
+            cells.all[count] = function->cumulative_time;
+            cells.primitive[count] = function->total_calls < 0 ? NAN : (double)function->primitive_calls;
+            cells.total[count++] = count_of(function->total_calls);
+        }
+    rows.count = count;
+    gt_rows_find_of(&rows, "group", strlen("group"))->words = gt_rows_find(&dumps, "group")->words;
+    return rows;
 }
 
-int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group by, enum gt_profile_unit unit,
-                     const char *const *paths, struct gt_function_sums *ret)
+struct gt_rows gt_functions_sum(const struct gt_rows *rows)
 {
-    size_t profiles = input->trace->profile_count, count = 0;
-    const struct gt_trace_profile **dump = calloc(profiles + 1, sizeof *dump);
-    struct gt_buffer title = {0};
-    for (size_t i = 0; i < profiles; i++)
-        count += input->trace->profile[i].function_count;
-    *ret = (struct gt_function_sums){.group = calloc(profiles + 1, sizeof *ret->group),
-                                     .each = calloc(count + 1, sizeof *ret->each),
-                                     .sum = calloc(count + 1, sizeof *ret->sum)};
-    int64_t status = dump && ret->group && ret->each && ret->sum ? 0 : -ENOMEM;
-    for (size_t i = 0; i < profiles && status >= 0; i++)
-        dump[i] = &input->trace->profile[i];
-    if (status >= 0)
-        GT_SORT(dump, profiles, earlier);
-    for (size_t i = 0; i < profiles && status >= 0; i++) {
-        if (!is_wanted(input, dump[i], unit) || !is_chosen(input->trace, dump[i], paths))
-            continue;
-        write_group(input, by, dump[i], &title);
-        status = group_of(ret, &title);
-        for (size_t j = 0; j < dump[i]->function_count && status >= 0; j++)
-            if (!is_only_caller(&dump[i]->function[j]))
-                ret->each[ret->each_count++] = one(input, (uint32_t)status, dump[i], j);
-    }
-    if (status >= 0) {
-        GT_SORT(ret->each, ret->each_count, by_function);
-        ret->count = add_up(ret->sum, ret->each, ret->each_count);
-    }
-    gt_buffer_release(&title);
-    free(dump);
-    return status < 0 ? -ENOMEM : 0;
+    return gt_rows_group(rows, KEYS, sums_of_figures);
 }
 
-/* Narrow sorted entries to those of one function. */
-static const struct gt_function_sum *same_function(const struct gt_function_sums *sums,
-                                                   const struct gt_function_sum *wanted, size_t *count)
+struct gt_rows gt_function_callers(const struct gt_analysis_input *input, const struct gt_rows *of_dumps,
+                                   struct gt_rows *functions)
 {
-    size_t low = GT_SEARCH(0, sums->each_count, middle,
-                           gt_order_lists(sums->each[middle].key, wanted->key, GT_FUNCTION_KEYS) < 0);
-    for (*count = 0; low + *count < sums->each_count &&
-                     gt_order_lists(sums->each[low + *count].key, wanted->key, GT_FUNCTION_KEYS) == 0;)
-        ++*count;
-    return sums->each + low;
-}
-
-struct gt_function_sum *gt_function_callers(const struct gt_analysis_input *input, const struct gt_function_sums *sums,
-                                            const struct gt_function_sum *callee, size_t *count)
-{
-    size_t dumps, callers = 0, kept = 0;
-    const struct gt_function_sum *all = same_function(sums, callee, &dumps);
-    for (size_t i = 0; i < dumps; i++)
-        callers += all[i].profile->function[all[i].function].callers;
-    struct gt_function_sum *caller = calloc(callers + 1, sizeof *caller);
-    for (size_t i = 0; caller && i < dumps; i++) {
-        const struct gt_trace_profile *profile = all[i].profile;
-        const struct gt_trace_function *function = &profile->function[all[i].function];
+    uint32_t *item = gt_rows_add_keys(functions, "item", NULL);
+    for (size_t i = 0; i < functions->count; i++)
+        item[i] = (uint32_t)i;
+    struct gt_rows callees = *of_dumps, sorted = *functions;
+    gt_rows_sort(&sorted, KEYS);
+    gt_rows_join(&callees, &sorted, KEYS, "item");
+    callees = gt_rows_known(&callees, "item");
+    const uint32_t *dump = gt_rows_keys(&callees, "dump"), *index = gt_rows_keys(&callees, "index");
+    const uint32_t *callee = gt_rows_keys(&callees, "item");
+    size_t count = 0;
+    for (size_t i = 0; i < callees.count; i++)
+        count += input->trace->profile[dump[i]].function[index[i]].callers;
+    struct gt_rows rows = gt_rows_new(input->query, count);
+    struct cells cells = add_columns(&rows);
+    item = gt_rows_add_keys(&rows, "item", NULL);
+    count = 0;
+    for (size_t i = 0; i < callees.count && rows.count; i++) {
+        const struct gt_trace_profile *profile = &input->trace->profile[dump[i]];
+        const struct gt_trace_function *function = &profile->function[index[i]];
         for (uint32_t j = 0; j < function->callers; j++) {
             const struct gt_trace_caller *from = &profile->caller[function->caller + j];
             if (from->function == GT_TRACE_NONE)
                 continue;
-            caller[kept] = one(input, callee->key[0], profile, from->function);
-            caller[kept].figure[GT_TOTAL_TIME] = from->total_time;
-            caller[kept].figure[GT_CUMULATIVE_TIME] = from->cumulative_time;
-            caller[kept].figure[GT_PRIMITIVE_CALLS] = from->primitive_calls < 0 ? NAN : (double)from->primitive_calls;
-            caller[kept++].figure[GT_TOTAL_CALLS] = from->total_calls < 0 ? NAN : (double)from->total_calls;
+            put_place(input, &cells, count, dump[i], from->function);
+            item[count] = callee[i];
+            cells.own[count] = from->total_time;
+            cells.all[count] = from->cumulative_time;
+            cells.primitive[count] = count_of(from->primitive_calls);
+            cells.total[count++] = count_of(from->total_calls);
         }
     }
-    if (caller) {
-        GT_SORT(caller, kept, by_function);
-        *count = add_up(caller, caller, kept);
-    }
-    return caller;
+    rows.count = count;
+    return gt_rows_group(&rows, "item " PLACE, sums_of_figures);
 }
 
 static const char *function_name(const char *file, uint32_t line, const char *function, struct gt_buffer *text)
@@ -239,83 +270,37 @@ static const char *function_name(const char *file, uint32_t line, const char *fu
     return text->data;
 }
 
-const char *gt_function_title(const struct gt_analysis_input *input, const struct gt_function_sum *sum,
-                              struct gt_buffer *text)
+const char **gt_function_titles(const struct gt_analysis_input *input, struct gt_rows *rows, const char *as)
 {
-    const char *file = gt_analysis_text(input, sum->key[2]), *function = gt_analysis_text(input, sum->key[3]);
-    return function_name(file ? file : "", sum->key[4], function ? function : "", text);
-}
-
-void gt_functions_release(struct gt_function_sums *sums)
-{
-    for (size_t i = 0; i < sums->groups; i++)
-        free(sums->group[i]);
-    free(sums->group);
-    free(sums->each);
-    free(sums->sum);
-    *sums = (struct gt_function_sums){0};
+    const uint32_t *file = gt_rows_keys(rows, "file"), *name = gt_rows_keys(rows, "name");
+    const uint32_t *line = gt_rows_keys(rows, "line");
+    const char **titles = gt_query_memory(input->query, rows->count, sizeof *titles);
+    uint32_t *title = gt_rows_add_keys(rows, as, titles);
+    struct gt_buffer text = {0};
+    for (size_t i = 0; i < rows->count; i++) {
+        const char *of = gt_analysis_text(input, file[i]), *function = gt_analysis_text(input, name[i]);
+        title[i] = (uint32_t)i;
+        titles[i] = gt_query_text(input->query, function_name(of ? of : "", line[i], function ? function : "", &text));
+    }
+    gt_buffer_release(&text);
+    return titles;
 }
 
 /* ---- the report ---- */
 
-static int by_figure(const void *a, const void *b, void *context)
-{
-    const struct gt_function_sum *x = a, *y = b;
-    int key = *(int *)context;
-    return GT_ORDER_BY(gt_order_lists(x->key, y->key, 2), isnan(x->figure[key]) - isnan(y->figure[key]),
-                       GT_ORDER(y->figure[key], x->figure[key]), gt_order_lists(x->key, y->key, GT_FUNCTION_KEYS));
-}
+#define GROUP "text:group "
 
-struct tables {
-    struct gt_table *functions, *callers;
-    bool grouped;
+struct listing {
+    const struct gt_analysis_input *input;
+    struct gt_node *root;
+    enum gt_dump_group by;
+    const char *order;
 };
 
-static struct tables make_tables(struct gt_node *root, enum gt_dump_group by)
+/* Columns begin with GROUP. */
+static const char *columns_of(const struct listing *listing, const char *columns)
 {
-    static const char *const functions[] = {
-        "text:profiler text:function integer:pcalls integer:ncalls number:tottime_seconds number:cumtime_seconds",
-        "text:group text:profiler text:function integer:pcalls integer:ncalls number:tottime_seconds "
-        "number:cumtime_seconds"};
-    static const char *const callers[] = {
-        "text:function text:caller integer:ncalls number:tottime_seconds number:cumtime_seconds",
-        "text:group text:function text:caller integer:ncalls number:tottime_seconds number:cumtime_seconds"};
-    bool grouped = by != GT_DUMPS_ALL;
-    return (struct tables){gt_analysis_table(root, "functions", "Functions", functions[grouped]),
-                           gt_analysis_table(root, "callers", "Callers", callers[grouped]), grouped};
-}
-
-static void add_function(const struct gt_analysis_input *input, const struct tables *tables,
-                         const struct gt_function_sums *sums, const struct gt_function_sum *sum)
-{
-    struct gt_buffer title = {0};
-    if (tables->grouped)
-        gt_table_text(tables->functions, sums->group[sum->key[0]]);
-    GT_CELLS(tables->functions, gt_trace_profiler_name((enum gt_trace_profiler)sum->key[1]),
-             gt_function_title(input, sum, &title));
-    gt_list_whole(tables->functions, sum->figure[GT_PRIMITIVE_CALLS]);
-    gt_list_whole(tables->functions, sum->figure[GT_TOTAL_CALLS]);
-    GT_CELLS(tables->functions, sum->figure[GT_TOTAL_TIME], sum->figure[GT_CUMULATIVE_TIME]);
-    gt_buffer_release(&title);
-}
-
-static int add_callers(const struct gt_analysis_input *input, const struct tables *tables,
-                       const struct gt_function_sums *sums, const struct gt_function_sum *callee)
-{
-    size_t count = 0;
-    struct gt_buffer of = {0}, title = {0};
-    struct gt_function_sum *caller = gt_function_callers(input, sums, callee, &count);
-    for (size_t i = 0; caller && i < count; i++) {
-        if (tables->grouped)
-            gt_table_text(tables->callers, sums->group[callee->key[0]]);
-        GT_CELLS(tables->callers, gt_function_title(input, callee, &of), gt_function_title(input, &caller[i], &title));
-        gt_list_whole(tables->callers, caller[i].figure[GT_TOTAL_CALLS]);
-        GT_CELLS(tables->callers, caller[i].figure[GT_TOTAL_TIME], caller[i].figure[GT_CUMULATIVE_TIME]);
-    }
-    gt_buffer_release(&of);
-    gt_buffer_release(&title);
-    free(caller);
-    return caller ? 0 : -ENOMEM;
+    return listing->by == GT_DUMPS_ALL ? columns + strlen(GROUP) : columns;
 }
 
 /* The dumps that were added up, in the order of time. */
@@ -339,33 +324,69 @@ static void add_dumps(const struct gt_analysis_input *input, struct gt_node *roo
     gt_table_flags(table, GT_ONLY_DATA);
 }
 
-/* The first rows of each profiler's. */
-static int add_sums(const struct gt_analysis_input *input, const struct tables *tables, int key,
-                    struct gt_function_sums *sums)
+/* The first rows of each profiler's and group's. */
+static struct gt_rows first_of_each(const struct gt_rows *rows, size_t most)
 {
-    size_t of_profiler = 0;
-    int status = 0;
-    qsort_r(sums->sum, sums->count, sizeof *sums->sum, by_figure, &key);
-    for (size_t i = 0; i < sums->count && status >= 0; i++) {
-        const struct gt_function_sum *sum = &sums->sum[i];
-        of_profiler = i && memcmp(sum->key, sum[-1].key, 2 * sizeof *sum->key) == 0 ? of_profiler + 1 : 0;
-        bool is_shown = of_profiler < gt_list_top(input, GT_LIST_SHOWN);
-        gt_top_left_out(tables->functions, !is_shown);
-        if (!is_shown)
-            continue;
-        add_function(input, tables, sums, sum);
-        status = add_callers(input, tables, sums, sum);
+    bool *is_wanted = gt_query_memory(rows->query, rows->count, sizeof *is_wanted);
+    for (size_t from = 0, to; is_wanted && from < rows->count; from = to) {
+        to = gt_rows_run(rows, "group profiler", from);
+        for (size_t i = from; i < to; i++)
+            is_wanted[i] = i - from < most;
     }
-    return status;
+    return gt_rows_filter(rows, is_wanted);
 }
 
-/* Samplers that know no times count samples, bytes or allocations: people see a table of each. */
-struct weights {
-    struct gt_table *all, *shown;
-    enum gt_profile_unit unit;
-    bool grouped;
-    double total;
-};
+static struct gt_table *add_times(const struct listing *listing)
+{
+    const struct gt_analysis_input *input = listing->input;
+    struct gt_rows of_dumps = gt_functions_of_dumps(input, listing->by, GT_PROFILE_SECONDS, NULL);
+    struct gt_rows all = gt_functions_sum(&of_dumps);
+    gt_rows_sort(&all, listing->order);
+    struct gt_rows rows = first_of_each(&all, gt_list_top(input, GT_LIST_SHOWN));
+    gt_function_titles(input, &rows, "function");
+    struct gt_rows callers = gt_function_callers(input, &of_dumps, &rows);
+    gt_function_titles(input, &callers, "caller");
+    gt_rows_join(&callers, &rows, "item", "group function");
+    struct gt_rows *const tables[] = {&rows, &callers};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        gt_rows_rename(tables[i], "tottime", "tottime_seconds");
+        gt_rows_rename(tables[i], "cumtime", "cumtime_seconds");
+    }
+    struct gt_table *functions = gt_rows_put(
+        input, listing->root, "functions", "Functions", &rows,
+        columns_of(listing, GROUP "text:profiler text:function integer:pcalls integer:ncalls number:tottime_seconds "
+                                  "number:cumtime_seconds"),
+        NULL);
+    if (all.count)
+        gt_top_left_out(functions, all.count - rows.count);
+    struct gt_table *table = gt_rows_put(input, listing->root, "callers", "Callers", &callers,
+                                         columns_of(listing, GROUP
+                                                    "text:function text:caller integer:ncalls number:tottime_seconds "
+                                                    "number:cumtime_seconds"),
+                                         NULL);
+    gt_top_left_out(table, 0);
+    gt_table_flags(table, GT_ONLY_DATA);
+    return functions;
+}
+
+/* Samplers that know no times count samples, bytes or allocations: self total self_percent unit measure. */
+static struct gt_rows find_weights(const struct listing *listing, enum gt_profile_unit unit)
+{
+    struct gt_rows rows = gt_functions_of_dumps(listing->input, listing->by, unit, NULL);
+    const char **words = gt_query_memory(rows.query, 2, sizeof *words);
+    rows = gt_functions_sum(&rows);
+    gt_rows_share(&rows, "self_percent", "tottime", "");
+    gt_rows_sort(&rows, listing->order);
+    gt_rows_rename(&rows, "tottime", "self");
+    gt_rows_rename(&rows, "cumtime", "total");
+    gt_rows_add_keys(&rows, "unit", words);
+    gt_rows_add_keys(&rows, "measure", words + 1);
+    if (rows.count) {
+        words[0] = gt_trace_unit_name(unit);
+        words[1] = gt_trace_measure_name(unit);
+    }
+    return rows;
+}
 
 static const char *const weight_titles[GT_PROFILE_UNITS] = {
     [GT_PROFILE_SAMPLES] = "Sampled functions (samples)",
@@ -374,96 +395,50 @@ static const char *const weight_titles[GT_PROFILE_UNITS] = {
     [GT_PROFILE_ALLOCATIONS] = "Functions by number of allocations",
 };
 
-static struct gt_table *make_weights(struct gt_node *root, const struct weights *weights)
+/* People see a table of each unit. */
+static void show_weights(const struct listing *listing, struct gt_rows rows, enum gt_profile_unit unit, size_t left_out)
 {
-    char columns[200], key[40];
-    bool is_count = weights->unit == GT_PROFILE_SAMPLES || weights->unit == GT_PROFILE_ALLOCATIONS;
-    const char *kind = is_count ? "integer" : "number", *unit = is_count ? "" : "_bytes";
-    snprintf(key, sizeof key, "sampled_%d", (int)weights->unit);
-    snprintf(columns, sizeof columns, "%stext:profiler text:function %s:self%s %s:total%s number:self_percent",
-             weights->grouped ? "text:group " : "", kind, unit, kind, unit);
-    struct gt_table *table = gt_analysis_table(root, key, weight_titles[weights->unit], columns);
-    gt_table_flags(table, GT_ONLY_PEOPLE);
-    gt_top_left_out(table, 0);
-    return table;
-}
-
-static void put_weight(const struct weights *weights, struct gt_table *table, double value)
-{
-    if (weights->unit == GT_PROFILE_SAMPLES || weights->unit == GT_PROFILE_ALLOCATIONS)
-        gt_list_whole(table, value);
-    else
-        gt_table_number(table, value);
-}
-
-static void add_weight(const struct gt_analysis_input *input, const struct weights *weights,
-                       const struct gt_function_sums *sums, const struct gt_function_sum *sum)
-{
-    struct gt_buffer title = {0};
-    const char *group = weights->grouped ? sums->group[sum->key[0]] : NULL;
-    const char *profiler = gt_trace_profiler_name((enum gt_trace_profiler)sum->key[1]);
-    gt_function_title(input, sum, &title);
-    GT_CELLS(weights->all, group, profiler, title.data, sum->figure[GT_TOTAL_TIME], sum->figure[GT_CUMULATIVE_TIME],
-             gt_percent(sum->figure[GT_TOTAL_TIME], weights->total), gt_trace_unit_name(weights->unit),
-             gt_trace_measure_name(weights->unit));
-    if (group)
-        gt_table_text(weights->shown, group);
-    GT_CELLS(weights->shown, profiler, title.data);
-    put_weight(weights, weights->shown, sum->figure[GT_TOTAL_TIME]);
-    put_weight(weights, weights->shown, sum->figure[GT_CUMULATIVE_TIME]);
-    gt_table_number(weights->shown, gt_percent(sum->figure[GT_TOTAL_TIME], weights->total));
-    gt_buffer_release(&title);
-}
-
-static int add_weights(const struct gt_analysis_input *input, struct gt_node *root, struct weights *weights,
-                       enum gt_dump_group by, int key)
-{
-    struct gt_function_sums sums = {0};
-    int status = gt_functions_sum(input, by, weights->unit, NULL, &sums);
-    size_t shown = gt_list_top(input, GT_LIST_SHOWN);
-    if (status >= 0)
-        qsort_r(sums.sum, sums.count, sizeof *sums.sum, by_figure, &key);
-    weights->grouped = by != GT_DUMPS_ALL;
-    weights->shown = sums.count ? make_weights(root, weights) : NULL;
-    weights->total = 0;
-    for (size_t i = 0; i < sums.count; i++)
-        weights->total += isnan(sums.sum[i].figure[GT_TOTAL_TIME]) ? 0 : sums.sum[i].figure[GT_TOTAL_TIME];
-    for (size_t i = 0; i < sums.count && i < shown; i++)
-        add_weight(input, weights, &sums, &sums.sum[i]);
-    if (sums.count > shown)
-        gt_top_left_out(weights->shown, sums.count - shown);
-    gt_functions_release(&sums);
-    return status;
-}
-
-static int add_tables(const struct gt_analysis_input *input, struct gt_node *root, enum gt_dump_group by, int key,
-                      struct gt_function_sums *sums)
-{
-    struct tables tables = make_tables(root, by);
-    int status = add_sums(input, &tables, key, sums);
-    struct weights weights = {
-        .all = gt_analysis_table(root, "sampled", "Sampled functions",
-                                 "text:group text:profiler text:function number:self number:total "
-                                 "number:self_percent text:unit text:measure")};
-    for (int unit = GT_PROFILE_SAMPLES; unit < GT_PROFILE_UNITS && status >= 0; unit++) {
-        weights.unit = (enum gt_profile_unit)unit;
-        status = add_weights(input, root, &weights, by, key);
+    static const char *const columns[] = {
+        GROUP "text:profiler text:function integer:self integer:total number:self_percent",
+        GROUP "text:profiler text:function number:self_bytes number:total_bytes number:self_percent"};
+    bool is_bytes = unit == GT_PROFILE_BYTES || unit == GT_PROFILE_HELD;
+    char key[40];
+    snprintf(key, sizeof key, "sampled_%d", (int)unit);
+    if (is_bytes) {
+        gt_rows_rename(&rows, "self", "self_bytes");
+        gt_rows_rename(&rows, "total", "total_bytes");
     }
-    gt_table_flags(weights.all, GT_ONLY_DATA);
-    gt_top_left_out(weights.all, 0);
-    gt_top_left_out(tables.callers, 0);
-    gt_analysis_empty(root, tables.functions,
-                      gt_table_rows(weights.all)    ? NULL
-                      : input->trace->profile_count ? "no function in the Python profiles of that phase, step or name"
-                                                    : "no Python profiles");
-    gt_table_flags(tables.callers, GT_ONLY_DATA);
-    add_dumps(input, root);
-    return status;
+    struct gt_table *table = gt_rows_put(listing->input, listing->root, key, weight_titles[unit], &rows,
+                                         columns_of(listing, columns[is_bytes]), NULL);
+    gt_table_flags(table, GT_ONLY_PEOPLE);
+    gt_top_left_out(table, left_out);
+}
+
+/* Returns the table of all. */
+static struct gt_table *add_weights(const struct listing *listing)
+{
+    static const char *const columns = "text:group text:profiler text:function number:self number:total "
+                                       "number:self_percent text:unit text:measure";
+    struct gt_table *all = gt_analysis_table(listing->root, "sampled", "Sampled functions", columns);
+    size_t most = gt_list_top(listing->input, GT_LIST_SHOWN);
+    for (int unit = GT_PROFILE_SAMPLES; unit < GT_PROFILE_UNITS; unit++) {
+        struct gt_rows rows = find_weights(listing, (enum gt_profile_unit)unit);
+        size_t left_out = rows.count > most ? rows.count - most : 0;
+        rows.count -= left_out;
+        gt_function_titles(listing->input, &rows, "function");
+        for (size_t i = 0; i < rows.count; i++)
+            gt_rows_put_row(listing->input, all, &rows, i, columns);
+        if (rows.count)
+            show_weights(listing, rows, (enum gt_profile_unit)unit, left_out);
+    }
+    gt_table_flags(all, GT_ONLY_DATA);
+    gt_top_left_out(all, 0);
+    return all;
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    struct gt_function_sums sums = {0};
+    char order[80];
     int key = 0, by = gt_analysis_by(input, dump_groups);
     if (by < 0)
         return by;
@@ -472,11 +447,15 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
     if (!figures[key])
         return gt_error_set(input->error, EINVAL, "key '%s' is not one of tottime, cumtime, pcalls, ncalls",
                             input->options->key);
-    int status = gt_functions_sum(input, (enum gt_dump_group)by, GT_PROFILE_SECONDS, NULL, &sums);
-    if (status >= 0)
-        status = add_tables(input, root, (enum gt_dump_group)by, key, &sums);
-    gt_functions_release(&sums);
-    return status;
+    snprintf(order, sizeof order, "group profiler -%s " PLACE, figures[key]);
+    struct listing listing = {input, root, (enum gt_dump_group)by, order};
+    struct gt_table *functions = add_times(&listing), *weights = add_weights(&listing);
+    gt_analysis_empty(root, functions,
+                      gt_table_rows(weights)        ? NULL
+                      : input->trace->profile_count ? "no function in the Python profiles of that phase, step or name"
+                                                    : "no Python profiles");
+    add_dumps(input, root);
+    return gt_query_status(input->query);
 }
 
 const struct gt_analysis gt_analysis_functions = {
@@ -573,149 +552,92 @@ static const struct gt_column_kind caller_columns[] = {
     {"total_time", GT_CELL_NUMBER, false},  {"cumulative_time", GT_CELL_NUMBER, false},
 };
 
-enum { ROW_KEYS = 6 };
-
-/* A function, or a caller and whom it calls, with what it took. */
-struct row {
-    uint32_t key[ROW_KEYS]; /* file, name, line; callers: the same of the caller behind it */
-    double figure[GT_FUNCTION_FIGURES];
-};
-
-struct rows {
-    struct row *row;
-    size_t count, capacity;
-};
-
-static int by_key(const void *a, const void *b)
+/* Replaces places by the numbers of strings. */
+static void use_strings(const struct gt_analysis_input *input, struct gt_rows *rows)
 {
-    const struct row *x = a, *y = b;
-    return gt_order_lists(x->key, y->key, ROW_KEYS);
-}
-
-static void write_key(const struct gt_analysis_input *input, const struct gt_function_sum *sum, uint32_t key[3])
-{
-    key[0] = input->text[sum->key[2]];
-    key[1] = input->text[sum->key[3]];
-    key[2] = sum->key[4];
-}
-
-/* `caller` may be NULL. */
-static struct row *add_row(const struct gt_analysis_input *input, struct rows *rows, const struct gt_function_sum *sum,
-                           const struct gt_function_sum *caller)
-{
-    struct row *row = GT_GROW_LIST(rows, row);
-    if (!row)
-        return NULL;
-    *row = (struct row){0};
-    write_key(input, sum, row->key);
-    if (caller)
-        write_key(input, caller, row->key + 3);
-    memcpy(row->figure, (caller ? caller : sum)->figure, sizeof row->figure);
-    return row;
-}
-
-/* Callers of one sum, which are functions, too, although they may not have been profiled themselves. */
-static int collect_callers(const struct gt_analysis_input *input, const struct gt_function_sums *sums,
-                           const struct gt_function_sum *sum, struct rows *functions, struct rows *callers)
-{
-    size_t count = 0;
-    struct gt_function_sum *caller = gt_function_callers(input, sums, sum, &count);
-    int status = caller ? 0 : -ENOMEM;
-    for (size_t i = 0; i < count && status >= 0; i++) {
-        struct row *named = add_row(input, functions, &caller[i], NULL);
-        if (!named || !add_row(input, callers, sum, &caller[i]))
-            status = -ENOMEM;
-        for (size_t j = 0; named && j < GT_FUNCTION_FIGURES; j++)
-            named->figure[j] = NAN;
-    }
-    free(caller);
-    return status;
-}
-
-/* One row for each key: what is known goes before what was only named. */
-static void unite(struct rows *rows)
-{
-    size_t count = 0;
-    GT_SORT(rows->row, rows->count, by_key);
+    uint32_t *file = gt_rows_keys(rows, "file"), *name = gt_rows_keys(rows, "name");
     for (size_t i = 0; i < rows->count; i++) {
-        struct row *last = count ? &rows->row[count - 1] : NULL;
-        if (!last || by_key(last, &rows->row[i]) != 0)
-            rows->row[count++] = rows->row[i];
-        else if (isnan(last->figure[GT_TOTAL_TIME]))
-            *last = rows->row[i];
-        else if (!isnan(rows->row[i].figure[GT_TOTAL_TIME]))
-            for (size_t j = 0; j < GT_FUNCTION_FIGURES; j++)
-                last->figure[j] += rows->row[i].figure[j];
+        file[i] = input->text[file[i]];
+        name[i] = input->text[name[i]];
     }
-    rows->count = count;
 }
 
-static int collect_rows(const struct gt_trace *trace, const char *const *paths, struct rows *functions,
-                        struct rows *callers)
+/* Functions with what they took, and those that are named as callers alone: PLACE FIGURES row; and for each who called it:
+ * row caller FIGURES, sorted by these. */
+static void find_functions(const struct gt_analysis_input *input, const char *const *paths, struct gt_rows *functions,
+                           struct gt_rows *callers)
 {
-    static const struct gt_profile_options defaults = {.size = sizeof defaults};
-    struct gt_analysis_input input;
-    struct gt_function_sums sums = {0};
-    int status = gt_analysis_open(&input, trace, &defaults);
-    if (status >= 0)
-        status = gt_functions_sum(&input, GT_DUMPS_ALL, GT_PROFILE_SECONDS, paths, &sums);
-    for (size_t i = 0; i < sums.count && status >= 0; i++)
-        status = add_row(&input, functions, &sums.sum[i], NULL)
-                     ? collect_callers(&input, &sums, &sums.sum[i], functions, callers)
-                     : -ENOMEM;
-    unite(functions);
-    unite(callers);
-    gt_functions_release(&sums);
-    gt_analysis_close(&input);
-    return status;
+    struct gt_rows of_dumps = gt_functions_of_dumps(input, GT_DUMPS_ALL, GT_PROFILE_SECONDS, paths);
+    struct gt_rows of_profilers = gt_functions_sum(&of_dumps);
+    *callers = gt_function_callers(input, &of_dumps, &of_profilers);
+    use_strings(input, &of_profilers);
+    use_strings(input, callers);
+    struct gt_rows sums = gt_rows_group(&of_profilers, PLACE, sums_of_figures);
+    *functions = gt_rows_union(&sums, callers, PLACE);
+    gt_rows_join(functions, &sums, PLACE, FIGURES);
+    uint32_t *row = gt_rows_add_keys(functions, "row", NULL);
+    for (size_t i = 0; i < functions->count; i++)
+        row[i] = (uint32_t)i;
+    gt_rows_join(callers, functions, PLACE, "row");
+    gt_rows_rename(callers, "row", "caller");
+    gt_rows_join(&of_profilers, functions, PLACE, "row");
+    gt_rows_join(callers, &of_profilers, "item", "row");
+    *callers = gt_rows_group(callers, "row caller", sums_of_figures);
 }
 
-static void put_figures(struct gt_table *data, const struct row *row)
+static void put_figures(struct gt_table *data, const struct gt_rows *rows, size_t row)
 {
-    const double *figure = row->figure;
-    GT_CELLS(data, isnan(figure[GT_PRIMITIVE_CALLS]) ? -1 : (int64_t)figure[GT_PRIMITIVE_CALLS],
-             isnan(figure[GT_TOTAL_CALLS]) ? -1 : (int64_t)figure[GT_TOTAL_CALLS], figure[GT_TOTAL_TIME],
-             figure[GT_CUMULATIVE_TIME]);
+    double primitive = gt_rows_reals(rows, "pcalls")[row], total = gt_rows_reals(rows, "ncalls")[row];
+    GT_CELLS(data, isnan(primitive) ? -1 : (int64_t)primitive, isnan(total) ? -1 : (int64_t)total,
+             gt_rows_reals(rows, "tottime")[row], gt_rows_reals(rows, "cumtime")[row]);
 }
 
-static void put_function(struct gt_table *data, const struct gt_trace *trace, const struct row *row)
+static void put_functions(struct gt_table *data, const struct gt_trace *trace, const struct gt_rows *rows)
 {
+    const uint32_t *file = gt_rows_keys(rows, "file"), *name = gt_rows_keys(rows, "name");
+    const uint32_t *line = gt_rows_keys(rows, "line");
     struct gt_buffer text = {0};
-    const char *file = gt_trace_text(trace, row->key[0]), *function = gt_trace_text(trace, row->key[1]);
-    const char *name = function_name(file, row->key[2], function, &text);
-    put_text(data, trace, row->key[0]);
-    gt_table_integer(data, (int32_t)row->key[2]);
-    put_text(data, trace, row->key[1]);
-    gt_table_text(data, name ? name : "");
-    put_figures(data, row);
+    for (size_t i = 0; i < rows->count; i++) {
+        const char *title = function_name(gt_trace_text(trace, file[i]), line[i], gt_trace_text(trace, name[i]), &text);
+        put_text(data, trace, file[i]);
+        gt_table_integer(data, (int32_t)line[i]);
+        put_text(data, trace, name[i]);
+        gt_table_text(data, title ? title : "");
+        put_figures(data, rows, i);
+    }
     gt_buffer_release(&text);
 }
 
-static int64_t row_number(const struct rows *functions, const uint32_t key[3])
+static void put_callers(struct gt_table *data, const struct gt_rows *rows)
 {
-    struct row wanted = {.key = {key[0], key[1], key[2]}};
-    const struct row *found = bsearch(&wanted, functions->row, functions->count, sizeof wanted, by_key);
-    return found ? found - functions->row : -1;
+    const uint32_t *function = gt_rows_keys(rows, "row"), *caller = gt_rows_keys(rows, "caller");
+    for (size_t i = 0; i < rows->count; i++) {
+        GT_CELLS(data, (int64_t)function[i], (int64_t)caller[i]);
+        put_figures(data, rows, i);
+    }
 }
 
 int gt_functions_table(const struct gt_trace *trace, const char *const *paths, bool of_callers, struct gt_table **ret,
                        struct gt_error *error)
 {
+    static const struct gt_profile_options defaults = {.size = sizeof defaults};
     const struct gt_column_kind *columns = of_callers ? caller_columns : function_columns;
     size_t count = of_callers ? sizeof caller_columns / sizeof *caller_columns
                               : sizeof function_columns / sizeof *function_columns;
-    struct rows functions = {0}, callers = {0};
+    struct gt_analysis_input input;
+    struct gt_rows functions, callers;
     struct gt_table *data = gt_table_new();
-    int status = collect_rows(trace, paths, &functions, &callers);
+    int status = gt_analysis_open(&input, trace, &defaults);
     gt_table_add_columns(data, columns, count);
-    for (size_t i = 0; !of_callers && i < functions.count; i++)
-        put_function(data, trace, &functions.row[i]);
-    for (size_t i = 0; of_callers && i < callers.count; i++) {
-        GT_CELLS(data, row_number(&functions, callers.row[i].key), row_number(&functions, callers.row[i].key + 3));
-        put_figures(data, &callers.row[i]);
+    if (status >= 0) {
+        find_functions(&input, paths, &functions, &callers);
+        if (of_callers)
+            put_callers(data, &callers);
+        else
+            put_functions(data, trace, &functions);
+        status = gt_query_status(input.query);
     }
-    free(functions.row);
-    free(callers.row);
+    gt_analysis_close(&input);
     if (status >= 0)
         return gt_table_finish_columns(ret, data, columns, count, "profile", error);
     gt_table_free(data);

@@ -1,6 +1,5 @@
 #include "analyse/calls/operators.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,25 +35,24 @@ static bool is_step(const struct gt_analysis_input *input, size_t event)
 }
 
 struct operators {
-    struct gt_call_tree tree;
+    const struct gt_call_tree *tree;
     struct gt_operator_times times;
     bool *has_gpu; /* of a node: gt_gpu_nodes */
     bool any_gpu;  /* on a node that is shown */
 };
 
-static int find_gpus(const struct gt_analysis_input *input, struct operators *operators)
+static void find_gpus(const struct gt_analysis_input *input, struct operators *operators)
 {
     operators->has_gpu = gt_gpu_nodes(input);
     for (uint32_t node = 0; operators->has_gpu && node <= input->trace->strings.count; node++)
         operators->any_gpu |= operators->has_gpu[node] && gt_analysis_shows(input, node);
-    return operators->has_gpu ? 0 : -ENOMEM;
 }
 
 /* The operators of the tree, or its ranges. Times of GPUs are missing for nodes without any. */
 static struct gt_rows find_calls(const struct gt_analysis_input *input, const struct operators *operators,
                                  enum gt_work work, int by)
 {
-    const struct gt_call_tree *tree = &operators->tree;
+    const struct gt_call_tree *tree = operators->tree;
     const struct gt_operator_times *times = &operators->times;
     size_t count = 0;
     uint32_t *span = gt_query_memory(input->query, tree->spans.count, sizeof *span);
@@ -118,29 +116,19 @@ static struct gt_table *put_operators(const struct gt_analysis_input *input, str
 
 static int build_operators(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    struct operators operators = {0};
+    struct operators operators = {.tree = gt_call_tree(input)};
     int by = gt_analysis_by(input, choices);
     if (by < 0)
         return by;
-    int status = find_gpus(input, &operators);
-    if (status >= 0)
-        status = gt_call_tree_open(&operators.tree, input);
-    if (status >= 0)
-        status = gt_operator_times_find(&operators.times, &operators.tree, input);
-    if (status >= 0)
-        status = gt_backward_times(&operators.times, &operators.tree, input);
-    if (status >= 0) {
-        struct gt_table *table = put_operators(input, root, "operators", "Operators", &operators, GT_WORK_OPERATOR, by);
-        struct gt_table *ranges = put_operators(input, root, "ranges", "Ranges of the program", &operators,
-                                                GT_WORK_ANNOTATION, by);
-        gt_analysis_empty(root, table, "no operators (cpu_op)");
-        gt_analysis_empty(root, ranges, NULL);
-        status = gt_query_status(input->query);
-    }
-    free(operators.has_gpu);
-    gt_operator_times_release(&operators.times);
-    gt_call_tree_close(&operators.tree);
-    return status;
+    find_gpus(input, &operators);
+    operators.times = gt_operator_times(input, operators.tree);
+    gt_backward_times(&operators.times, operators.tree, input);
+    struct gt_table *table = put_operators(input, root, "operators", "Operators", &operators, GT_WORK_OPERATOR, by);
+    struct gt_table *ranges = put_operators(input, root, "ranges", "Ranges of the program", &operators,
+                                            GT_WORK_ANNOTATION, by);
+    gt_analysis_empty(root, table, "no operators (cpu_op)");
+    gt_analysis_empty(root, ranges, NULL);
+    return gt_query_status(input->query);
 }
 
 const struct gt_analysis gt_analysis_operators = {
@@ -184,6 +172,7 @@ static int compare_changes(const void *a, const void *b)
                        GT_ORDER(x->time, y->time), GT_ORDER(x->event, y->event));
 }
 
+/* `change` may be NULL, to count them. */
 static size_t collect(const struct gt_analysis_input *input, struct gt_memory_change *change)
 {
     const struct gt_trace_events *events = &input->trace->events;
@@ -192,6 +181,10 @@ static size_t collect(const struct gt_analysis_input *input, struct gt_memory_ch
     for (size_t i = 0; i < events->count; i++) {
         if (events->name[i] != name || events->phase[i] != 'i' || name == GT_TRACE_NONE)
             continue;
+        if (!change) {
+            count++;
+            continue;
+        }
         double type = gt_argument_number(input->trace, i, DEVICE_TYPE),
                id = gt_argument_number(input->trace, i, DEVICE);
         change[count++] = (struct gt_memory_change){
@@ -214,21 +207,18 @@ static size_t collect(const struct gt_analysis_input *input, struct gt_memory_ch
 
 /* ---- holders ---- */
 
-static int find_owners(const struct gt_analysis_input *input, struct gt_memory_change *change, size_t count)
+static void find_owners(const struct gt_analysis_input *input, struct gt_memory_change *change, size_t count)
 {
-    struct gt_call_tree tree;
-    int status = gt_call_tree_open(&tree, input);
-    for (size_t i = 0; i < count && status >= 0; i++) {
-        uint32_t span = gt_call_tree_at(&tree, change[i].track, change[i].time);
-        span = gt_call_tree_operator(&tree, input, span);
+    const struct gt_call_tree *tree = gt_call_tree(input);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t span = gt_call_tree_at(tree, change[i].track, change[i].time);
+        span = gt_call_tree_operator(tree, input, span);
         if (span == GT_TRACE_NONE)
             continue;
-        size_t event = tree.spans.span[span].event;
+        size_t event = tree->spans.span[span].event;
         change[i].owner = gt_analysis_place(input, input->trace->events.name[event]);
         change[i].is_hidden = input->trace->events.flag[event] & GT_TRACE_HIDDEN;
     }
-    gt_call_tree_close(&tree);
-    return status;
 }
 
 static int by_address(const void *a, const void *b)
@@ -268,12 +258,12 @@ static int by_block(const void *a, const void *b)
 }
 
 /* What is freed and was allocated before the trace began is not in its sums. */
-static int mark_unknown(struct gt_memory_change *change, size_t from, size_t to)
+static void mark_unknown(struct gt_query *query, struct gt_memory_change *change, size_t from, size_t to)
 {
-    struct gt_memory_change **block = malloc((to - from + 1) * sizeof *block);
+    struct gt_memory_change **block = gt_query_memory(query, to - from, sizeof *block);
     bool is_live = false;
     if (!block)
-        return -ENOMEM;
+        return;
     for (size_t i = from; i < to; i++)
         block[i - from] = &change[i];
     GT_SORT(block, to - from, by_block);
@@ -282,47 +272,34 @@ static int mark_unknown(struct gt_memory_change *change, size_t from, size_t to)
         block[i]->is_unknown = block[i]->bytes < 0 && !isnan(block[i]->address) && !is_live;
         is_live = block[i]->bytes > 0;
     }
-    free(block);
-    return 0;
 }
 
 /* Profilers of before PyTorch 1.11 tell no totals. */
-static int sum_up(struct gt_memory_change *change, size_t from, size_t to)
+static void sum_up(struct gt_query *query, struct gt_memory_change *change, size_t from, size_t to)
 {
     double sum = 0;
     for (size_t i = from; i < to; i++)
         if (!isnan(change[i].allocated) || isnan(change[i].bytes))
-            return 0;
-    int status = mark_unknown(change, from, to);
-    for (size_t i = from; i < to && status >= 0; i++) {
+            return;
+    mark_unknown(query, change, from, to);
+    for (size_t i = from; i < to; i++) {
         sum += change[i].is_unknown ? 0 : change[i].bytes;
         change[i].allocated = sum;
         change[i].is_summed = true;
     }
-    return status;
 }
 
-int gt_memory_find(const struct gt_analysis_input *input, struct gt_memory_change **ret, size_t *ret_count)
+struct gt_memory_change *gt_memory_find(const struct gt_analysis_input *input, size_t *count)
 {
-    struct gt_memory_change *change = calloc(input->trace->events.count + 1, sizeof *change);
-    size_t count = change ? collect(input, change) : 0;
-    int status = change ? find_owners(input, change, count) : -ENOMEM;
-    if (status < 0) {
-        free(change);
-        return status;
+    struct gt_memory_change *change = gt_query_memory(input->query, collect(input, NULL), sizeof *change);
+    *count = change ? collect(input, change) : 0;
+    find_owners(input, change, *count);
+    GT_SORT(change, *count, compare_changes);
+    for (size_t from = 0, to; from < *count; from = to) {
+        to = gt_memory_run(change, from, *count);
+        sum_up(input->query, change, from, to);
     }
-    GT_SORT(change, count, compare_changes);
-    for (size_t from = 0, to; from < count && status >= 0; from = to) {
-        to = gt_memory_run(change, from, count);
-        status = sum_up(change, from, to);
-    }
-    if (status < 0) {
-        free(change);
-        return status;
-    }
-    *ret = change;
-    *ret_count = count;
-    return 0;
+    return change;
 }
 
 size_t gt_memory_run(const struct gt_memory_change *change, size_t from, size_t count)
@@ -343,13 +320,14 @@ size_t gt_memory_peak(const struct gt_memory_change *change, size_t from, size_t
     return peak;
 }
 
-int gt_memory_holders(const struct gt_memory_change *change, size_t from, size_t to, struct gt_memory_holder **ret,
-                      size_t *ret_count)
+struct gt_memory_holder *gt_memory_holders(struct gt_query *query, const struct gt_memory_change *change, size_t from,
+                                           size_t to, size_t *count)
 {
-    struct gt_memory_holder *holder = calloc(to - from + 1, sizeof *holder);
-    size_t live = 0, owners = 0;
+    struct gt_memory_holder *holder = gt_query_memory(query, to - from, sizeof *holder);
+    size_t live = 0;
+    *count = 0;
     if (!holder)
-        return -ENOMEM;
+        return NULL;
     for (size_t i = from; i < to; i++)
         if (!isnan(change[i].address) && !isnan(change[i].bytes))
             holder[live++] = (struct gt_memory_holder){change[i].address, change[i].bytes, change[i].owner, i,
@@ -361,12 +339,10 @@ int gt_memory_holders(const struct gt_memory_change *change, size_t from, size_t
         for (next = first + 1; next < live && holder[next].owner == sum.owner; next++)
             sum.bytes += holder[next].bytes;
         sum.blocks = next - first;
-        holder[owners++] = sum;
+        holder[(*count)++] = sum;
     }
-    GT_SORT(holder, owners, by_size);
-    *ret = holder;
-    *ret_count = owners;
-    return 0;
+    GT_SORT(holder, *count, by_size);
+    return holder;
 }
 
 /* ---- the report ---- */
@@ -378,13 +354,12 @@ struct tables {
     struct gt_node *series;
 };
 
-static int add_holders(const struct gt_analysis_input *input, struct gt_table *table,
-                       const struct gt_memory_change *change, size_t from, size_t to, const char *device)
+static void add_holders(const struct gt_analysis_input *input, struct gt_table *table,
+                        const struct gt_memory_change *change, size_t from, size_t to, const char *device)
 {
-    struct gt_memory_holder *holder = NULL;
-    size_t count = 0;
+    size_t count;
     double before = change[to - 1].allocated;
-    int status = gt_memory_holders(change, from, to, &holder, &count);
+    const struct gt_memory_holder *holder = gt_memory_holders(input->query, change, from, to, &count);
     for (size_t i = 0, shown = 0; i < count; i++) {
         before -= holder[i].bytes;
         bool is_shown = !holder[i].is_hidden && shown < gt_list_top(input, GT_LIST_SHOWN);
@@ -401,12 +376,10 @@ static int add_holders(const struct gt_analysis_input *input, struct gt_table *t
         gt_table_missing(table);
         gt_table_number(table, before);
     }
-    free(holder);
-    return status;
 }
 
-static int add_device(const struct gt_analysis_input *input, const struct tables *tables,
-                      const struct gt_memory_change *change, size_t from, size_t to)
+static void add_device(const struct gt_analysis_input *input, const struct tables *tables,
+                       const struct gt_memory_change *change, size_t from, size_t to)
 {
     double most_reserved = NAN;
     char device[40], title[340];
@@ -425,13 +398,13 @@ static int add_device(const struct gt_analysis_input *input, const struct tables
     GT_CELLS(tables->memory, node, device, to - from, change[peak].allocated, gt_analysis_us(input, change[peak].time),
              most_reserved, change[to - 1].allocated,
              change[from].is_summed ? "summed from the begin of the trace" : "recorded");
-    return add_holders(input, tables->holders, change, from, peak + 1, device);
+    add_holders(input, tables->holders, change, from, peak + 1, device);
 }
 
 static int build_memory(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    struct gt_memory_change *change = NULL;
-    size_t count = 0;
+    size_t count;
+    const struct gt_memory_change *change = gt_memory_find(input, &count);
     struct tables tables = {
         gt_analysis_table(root, "memory", "Memory",
                           "text:node text:device integer:changes number:peak_allocated_bytes number:peak_at_us "
@@ -440,17 +413,15 @@ static int build_memory(const struct gt_analysis_input *input, struct gt_node *r
                           "text:node text:device text:operator integer:blocks number:held_bytes"),
         gt_report_series(root, "memory_over_time", "Memory over time", "us", "bytes"),
     };
-    int status = gt_memory_find(input, &change, &count);
-    for (size_t from = 0, to; from < count && status >= 0; from = to) {
+    for (size_t from = 0, to; from < count; from = to) {
         to = gt_memory_run(change, from, count);
-        status = add_device(input, &tables, change, from, to);
+        add_device(input, &tables, change, from, to);
     }
     gt_analysis_empty(root, tables.memory, "no [memory] events (torch.profiler with profile_memory=True)");
     gt_analysis_empty(root, tables.holders, NULL);
     if (!count)
         gt_node_flags(tables.series, GT_ONLY_DATA);
-    free(change);
-    return status;
+    return gt_query_status(input->query);
 }
 
 const struct gt_analysis gt_analysis_memory = {

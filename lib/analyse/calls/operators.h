@@ -1,5 +1,5 @@
 /* PyTorch's profiler tells of operators and of memory on devices: each "[memory]" instant is an allocation (Bytes >
- * 0) or a release (< 0), with the totals of the allocator after it. Functions that can fail return 0 or -ENOMEM. */
+ * 0) or a release (< 0), with the totals of the allocator after it. */
 #ifndef GT_ANALYSE_CALLS_OPERATORS_H
 #define GT_ANALYSE_CALLS_OPERATORS_H
 
@@ -27,8 +27,8 @@ struct gt_memory_change {
         is_summed; /* the trace tells no totals: allocated is the sum of bytes since it begins, less what was released */
 };
 
-/* Finds all changes, sorted by node, device and time. The caller frees them. */
-int gt_memory_find(const struct gt_analysis_input *input, struct gt_memory_change **ret, size_t *ret_count);
+/* Returns all changes, sorted by node, device and time. They are the query's; it fails without memory. */
+struct gt_memory_change *gt_memory_find(const struct gt_analysis_input *input, size_t *count);
 /* Returns the index behind the last change of the device that change `from` is of. */
 size_t gt_memory_run(const struct gt_memory_change *change, size_t from, size_t count);
 /* Returns the first of changes from..to with the most allocated. */
@@ -42,9 +42,9 @@ struct gt_memory_holder {
     size_t blocks;
     bool is_hidden; /* the operator is not selected */
 };
-/* Finds the operators that hold memory allocated in changes from..to and not released there, the largest first. The
- * caller frees them. */
-int gt_memory_holders(const struct gt_memory_change *change, size_t from, size_t to, struct gt_memory_holder **ret,
-                      size_t *ret_count);
+/* Returns the operators that hold memory allocated in changes from..to and not released there, the largest first. They are
+ * the query's; it fails without memory. */
+struct gt_memory_holder *gt_memory_holders(struct gt_query *query, const struct gt_memory_change *change, size_t from,
+                                           size_t to, size_t *count);
 
 #endif

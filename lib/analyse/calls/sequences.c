@@ -161,14 +161,11 @@ static struct gt_table *put_kernels(const struct gt_analysis_input *input, struc
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    struct gt_call_tree tree = {0};
+    const struct gt_call_tree *tree = gt_call_tree(input);
     size_t count, length = input->options->length > 0 ? (size_t)input->options->length : 0;
     size_t top = gt_list_top(input, GT_LIST_SHOWN);
-    int status = gt_call_tree_open(&tree, input);
-    if (status < 0)
-        return status;
-    struct gt_rows work = find_work(input, &tree);
-    struct sequence *sequence = find_sequences(input, &tree, &work, length, &count);
+    struct gt_rows work = find_work(input, tree);
+    struct sequence *sequence = find_sequences(input, tree, &work, length, &count);
     struct gt_rows kinds = find_kinds(&work, sequence, count, !length);
     bool *is_shown = gt_query_memory(input->query, kinds.count, sizeof *is_shown);
     const int64_t *number = gt_rows_wholes(&kinds, "sequence");
@@ -187,7 +184,6 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
                       input->options->operator_name ? "no operator or range of that name launched so much work of GPUs"
                                                     : "no operators (cpu_op) that launched so much work of GPUs");
     gt_analysis_empty(root, kernels, NULL);
-    gt_call_tree_close(&tree);
     return gt_query_status(input->query);
 }
 

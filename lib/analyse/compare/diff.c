@@ -19,141 +19,6 @@
 #include "base/number.h"
 #include "trace/step_names.h"
 
-/* Functions of Python profiles are matched over two traces, for what is compared of these. */
-
-struct diff_functions {
-    struct gt_diff_change *change; /* self times in all; calls */
-    size_t count;
-    bool is_counted; /* else the profilers count no calls: that of a function that is there is 1 */
-    char **title;
-    size_t titles;
-};
-
-struct function {
-    const char *file, *name;
-    char *title;
-    uint32_t line;
-    double calls, us;
-};
-
-struct function_side {
-    struct function *function;
-    size_t count;
-};
-
-static int by_name(const struct function *x, const struct function *y)
-{
-    int order = strcmp(x->file, y->file);
-    return order ? order : strcmp(x->name, y->name);
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const struct function *x = a, *y = b;
-    int order = by_name(x, y);
-    return order ? order : GT_ORDER(x->line, y->line);
-}
-
-static const char *text_at(const struct gt_analysis_input *input, uint32_t place)
-{
-    const char *text = gt_analysis_text(input, place);
-    return text ? text : "";
-}
-
-/* Their titles are the result's. */
-static int collect_functions(const struct gt_analysis_input *input, struct function_side *side,
-                             struct diff_functions *ret)
-{
-    struct gt_function_sums sums = {0};
-    struct gt_buffer title = {0};
-    int status = gt_functions_sum(input, GT_DUMPS_ALL, GT_PROFILE_SECONDS, NULL, &sums);
-    char **titles = status < 0 ? NULL : realloc(ret->title, (ret->titles + sums.count + 1) * sizeof *titles);
-    side->function = status < 0 ? NULL : calloc(sums.count + 1, sizeof *side->function);
-    ret->title = titles ? titles : ret->title;
-    if (status >= 0 && (!titles || !side->function))
-        status = -ENOMEM;
-    for (size_t i = 0; i < sums.count && status >= 0; i++) {
-        const struct gt_function_sum *sum = &sums.sum[i];
-        char *text = strdup(gt_function_title(input, sum, &title));
-        if (!text)
-            status = -ENOMEM;
-        else
-            ret->title[ret->titles++] = text;
-        ret->is_counted &= !isnan(sum->figure[GT_TOTAL_CALLS]);
-        side->function[side->count++] = (struct function){
-            text_at(input, sum->key[2]), text_at(input, sum->key[3]),     text, sum->key[4],
-            sum->figure[GT_TOTAL_CALLS], 1e6 * sum->figure[GT_TOTAL_TIME]};
-    }
-    gt_buffer_release(&title);
-    gt_functions_release(&sums);
-    if (status >= 0 && side->count)
-        qsort(side->function, side->count, sizeof *side->function, by_place);
-    return status;
-}
-
-static void take_function(struct gt_diff_change *change, const struct function *function, int side)
-{
-    change->name = function->title;
-    change->count[side] = isnan(function->calls) ? 1 : (size_t)function->calls;
-    change->us[side] = isnan(function->us) ? 0 : function->us;
-}
-
-static size_t end_of_name(const struct function_side *side, size_t from, const struct function *like)
-{
-    while (from < side->count && by_name(&side->function[from], like) == 0)
-        from++;
-    return from;
-}
-
-static void match_function(const struct function_side side[2], struct diff_functions *ret)
-{
-    size_t at[2] = {0, 0};
-    while (at[0] < side[0].count || at[1] < side[1].count) {
-        const struct function *first[2];
-        for (int i = 0; i < 2; i++)
-            first[i] = at[i] < side[i].count ? &side[i].function[at[i]] : NULL;
-        int order = !first[0] ? 1 : !first[1] ? -1 : by_name(first[0], first[1]);
-        const struct function *like = order <= 0 ? first[0] : first[1];
-        size_t end[2] = {end_of_name(&side[0], at[0], like), end_of_name(&side[1], at[1], like)};
-        bool is_in_order = end[0] - at[0] == end[1] - at[1];
-        while (at[0] < end[0] || at[1] < end[1]) {
-            uint32_t line[2] = {at[0] < end[0] ? side[0].function[at[0]].line : UINT32_MAX,
-                                at[1] < end[1] ? side[1].function[at[1]].line : UINT32_MAX};
-            struct gt_diff_change *change = &ret->change[ret->count++];
-            for (int i = 0; i < 2; i++)
-                if (at[i] < end[i] && (is_in_order || line[i] <= line[!i]))
-                    take_function(change, &side[i].function[at[i]++], i);
-        }
-    }
-}
-
-/* Functions of one file and name are one, though their lines have moved, where both sides have as many of them; else those
- * of the same line are. Returns 0 or -ENOMEM. */
-static int diff_functions_find(const struct gt_analysis_input *const inputs[2], struct diff_functions *ret)
-{
-    struct function_side side[2] = {{0}};
-    int status = 0;
-    *ret = (struct diff_functions){.is_counted = true};
-    for (int i = 0; i < 2 && status >= 0; i++)
-        status = collect_functions(inputs[i], &side[i], ret);
-    if (status >= 0 && !(ret->change = calloc(side[0].count + side[1].count + 1, sizeof *ret->change)))
-        status = -ENOMEM;
-    if (status >= 0)
-        match_function(side, ret);
-    free(side[0].function);
-    free(side[1].function);
-    return status;
-}
-
-static void diff_functions_release(struct diff_functions *functions)
-{
-    for (size_t i = 0; i < functions->titles; i++)
-        free(functions->title[i]);
-    free(functions->title);
-    free(functions->change);
-    *functions = (struct diff_functions){0};
-}
-
 struct side {
     struct gt_analysis_input input;
     uint32_t *name;        /* of a string: the place under which events of that name are counted */
@@ -194,16 +59,13 @@ static int name_steps(struct side *side)
     return status;
 }
 
-static int measure_steps(struct side *side)
+static void measure_steps(struct side *side)
 {
-    struct gt_spans spans = {0};
+    struct gt_spans spans = gt_step_spans(&side->input);
     double total = 0;
-    int status = gt_step_spans(&side->input, &spans);
     for (size_t i = 0; i < spans.count; i++)
         total += (double)(spans.span[i].end - spans.span[i].start) / 1e3;
     side->step_us = spans.count ? total / (double)spans.count : NAN;
-    gt_spans_release(&spans);
-    return status;
 }
 
 static int collect(struct side *side)
@@ -223,7 +85,8 @@ static int collect(struct side *side)
     gt_spans_sort(&side->spans);
     gt_spans_sort(&side->steps);
     gt_spans_unite(&side->steps, 2);
-    return status < 0 ? status : measure_steps(side);
+    measure_steps(side);
+    return status;
 }
 
 static const char *name_at(const struct side *side, size_t span)
@@ -488,38 +351,119 @@ static int add_events(struct gt_node *root, const struct side side[2], struct gt
 
 /* ---- traces that are profiles of functions ---- */
 
-static void tell_functions(struct gt_node *root, const struct diff_functions *functions)
+struct function {
+    const char *file, *name, *title;
+    uint32_t line;
+    double calls, us;
+};
+
+struct function_side {
+    struct function *function;
+    size_t count;
+};
+
+static int by_name(const struct function *x, const struct function *y)
 {
-    struct gt_buffer words = {0};
-    gt_diff_words(functions->change, functions->count, "Functions take", "", "", NULL, &words);
-    gt_report_text(root, "words", "What changed", words.failed ? "" : words.data);
-    gt_buffer_release(&words);
+    int order = strcmp(x->file, y->file);
+    return order ? order : strcmp(x->name, y->name);
 }
 
-static int add_functions(struct gt_node *root, const struct side side[2], struct gt_table **table)
+static int by_place(const void *a, const void *b)
 {
-    const struct gt_analysis_input *const inputs[] = {&side[0].input, &side[1].input};
-    struct diff_functions functions;
-    int status = diff_functions_find(inputs, &functions);
-    struct pair *pair = status < 0 ? NULL : calloc(functions.count + 1, sizeof *pair);
-    for (size_t i = 0; pair && i < functions.count; i++) {
-        const struct gt_diff_change *change = &functions.change[i];
-        pair[i] = (struct pair){.name = change->name, .category = "function", .p = NAN, .p_holm = NAN};
-        pair[i].is_uncounted = !functions.is_counted;
-        pair[i].each[0] = pair[i].each[1] = NAN;
-        memcpy(pair[i].to, change->count, sizeof pair[i].to);
-        memcpy(pair[i].total, change->us, sizeof pair[i].total);
+    const struct function *x = a, *y = b;
+    return GT_ORDER_BY(by_name(x, y), GT_ORDER(x->line, y->line));
+}
+
+static const char *text_at(const struct gt_analysis_input *input, uint32_t place)
+{
+    const char *text = gt_analysis_text(input, place);
+    return text ? text : "";
+}
+
+static struct function_side collect_functions(const struct gt_analysis_input *input)
+{
+    struct gt_rows rows = gt_functions_of_dumps(input, GT_DUMPS_ALL, GT_PROFILE_SECONDS, NULL);
+    rows = gt_functions_sum(&rows);
+    const char **title = gt_function_titles(input, &rows, "title");
+    const uint32_t *file = gt_rows_keys(&rows, "file"), *name = gt_rows_keys(&rows, "name");
+    const uint32_t *line = gt_rows_keys(&rows, "line");
+    const double *calls = gt_rows_reals(&rows, "ncalls"), *seconds = gt_rows_reals(&rows, "tottime");
+    struct function_side side = {gt_query_memory(input->query, rows.count, sizeof *side.function), 0};
+    for (; side.function && side.count < rows.count; side.count++) {
+        size_t i = side.count;
+        side.function[i] = (struct function){
+            text_at(input, file[i]), text_at(input, name[i]), title[i], line[i], calls[i], 1e6 * seconds[i]};
     }
-    if (pair && functions.count) {
-        tell_functions(root, &functions);
-        GT_SORT(pair, functions.count, compare);
+    GT_SORT(side.function, side.count, by_place);
+    return side;
+}
+
+static size_t end_of_name(const struct function_side *side, size_t from, const struct function *like)
+{
+    while (from < side->count && by_name(&side->function[from], like) == 0)
+        from++;
+    return from;
+}
+
+/* A function whose calls are not counted counts as 1. */
+static void take_function(struct pair *pair, const struct function *function, int side)
+{
+    pair->name = function->title;
+    pair->is_uncounted |= isnan(function->calls);
+    pair->to[side] = isnan(function->calls) ? 1 : (size_t)function->calls;
+    pair->total[side] = isnan(function->us) ? 0 : function->us;
+}
+
+/* Functions of one file and name are one, though their lines have moved, where both sides have as many of them; else those
+ * of the same line are. Returns how many pairs there are. */
+static size_t match_functions(const struct function_side side[2], struct pair *pair)
+{
+    size_t at[2] = {0, 0}, count = 0;
+    while (at[0] < side[0].count || at[1] < side[1].count) {
+        const struct function *first[2];
+        for (int i = 0; i < 2; i++)
+            first[i] = at[i] < side[i].count ? &side[i].function[at[i]] : NULL;
+        int order = !first[0] ? 1 : !first[1] ? -1 : by_name(first[0], first[1]);
+        const struct function *like = order <= 0 ? first[0] : first[1];
+        size_t end[2] = {end_of_name(&side[0], at[0], like), end_of_name(&side[1], at[1], like)};
+        bool is_in_order = end[0] - at[0] == end[1] - at[1];
+        while (at[0] < end[0] || at[1] < end[1]) {
+            uint32_t line[2] = {at[0] < end[0] ? side[0].function[at[0]].line : UINT32_MAX,
+                                at[1] < end[1] ? side[1].function[at[1]].line : UINT32_MAX};
+            pair[count] = (struct pair){.category = "function", .p = NAN, .p_holm = NAN, .each = {NAN, NAN}};
+            for (int i = 0; i < 2; i++)
+                if (at[i] < end[i] && (is_in_order || line[i] <= line[!i]))
+                    take_function(&pair[count], &side[i].function[at[i]++], i);
+            count++;
+        }
+    }
+    return count;
+}
+
+static void add_functions(struct gt_node *root, const struct side side[2], struct gt_table **table)
+{
+    const struct function_side of[] = {collect_functions(&side[0].input), collect_functions(&side[1].input)};
+    size_t count = of[0].count + of[1].count;
+    struct pair *pair = gt_query_memory(side[0].input.query, count, sizeof *pair);
+    struct gt_diff_change *change = gt_query_memory(side[0].input.query, count, sizeof *change);
+    struct gt_buffer words = {0};
+    bool is_uncounted = false;
+    count = change ? match_functions(of, pair) : 0;
+    for (size_t i = 0; i < count; i++)
+        is_uncounted |= pair[i].is_uncounted;
+    for (size_t i = 0; i < count; i++) {
+        pair[i].is_uncounted = is_uncounted;
+        change[i] = (struct gt_diff_change){
+            pair[i].name, {pair[i].to[0], pair[i].to[1]}, {pair[i].total[0], pair[i].total[1]}};
+    }
+    if (count) {
+        gt_diff_words(change, count, "Functions take", "", "", NULL, &words);
+        gt_report_text(root, "words", "What changed", words.failed ? "" : words.data);
+        GT_SORT(pair, count, compare);
     }
     *table = add_table(root, false);
-    add_rows(*table, side, pair, pair ? functions.count : 0);
-    diff_functions_release(&functions);
-    status = status >= 0 && !pair ? -ENOMEM : status;
-    free(pair);
-    return status;
+    add_rows(*table, side, pair, count);
+    gt_buffer_release(&words);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
@@ -535,8 +479,12 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
     }
     bool has_events = side[0].spans.count || side[1].spans.count;
     bool has_profiles = input->trace->profile_count || input->other->profile_count;
-    if (status >= 0)
-        status = !has_events && has_profiles ? add_functions(root, side, &table) : add_events(root, side, &table);
+    if (status >= 0 && !has_events && has_profiles)
+        add_functions(root, side, &table);
+    else if (status >= 0)
+        status = add_events(root, side, &table);
+    for (int i = 0; i < 2 && status >= 0; i++)
+        status = gt_query_status(side[i].input.query);
     gt_report_integer(root, "steps_a", "Steps of A", (int64_t)side[0].steps.count, NULL);
     gt_report_integer(root, "steps_b", "Steps of B", (int64_t)side[1].steps.count, NULL);
     gt_analysis_empty(root, table, "no events with durations, and no functions with times");

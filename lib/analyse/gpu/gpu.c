@@ -29,7 +29,7 @@ static uint32_t index_of(const struct gt_analysis_input *input, uint32_t node)
 
 bool *gt_gpu_nodes(const struct gt_analysis_input *input)
 {
-    bool *nodes = calloc(input->trace->strings.count + (size_t)1, sizeof *nodes);
+    bool *nodes = gt_query_zeros(input->query, input->trace->strings.count + (size_t)1, sizeof *nodes);
     for (size_t i = 0; nodes && i < input->trace->events.count; i++)
         if (is_work(input, i) && gt_trace_lasts(input->trace, i))
             nodes[index_of(input, gt_analysis_node(input, i))] = true;
@@ -48,31 +48,33 @@ enum gt_use gt_gpu_use(const struct gt_analysis_input *input, size_t event)
     return (enum gt_use)input->usage[input->trace->events.name[event]];
 }
 
-static int collect_spans(const struct gt_analysis_input *input, struct gt_spans *spans,
-                         bool (*is_wanted)(const struct gt_trace *trace, size_t event))
+static struct gt_spans collect_spans(const struct gt_analysis_input *input,
+                                     bool (*is_wanted)(const struct gt_trace *trace, size_t event))
 {
     const struct gt_trace *trace = input->trace;
-    int status = 0;
-    for (size_t i = 0; i < trace->events.count && status >= 0; i++) {
-        if (!is_work(input, i) || !is_wanted(trace, i))
-            continue;
+    size_t count = 0;
+    for (size_t i = 0; i < trace->events.count; i++)
+        count += is_work(input, i) && is_wanted(trace, i);
+    struct gt_spans spans = gt_spans_room(input->query, count);
+    for (size_t i = 0; i < trace->events.count && spans.span; i++) {
         const struct gt_trace_track *track = &trace->track[trace->events.track[i]];
-        status = gt_spans_add_event(spans, trace, i,
-                                    GT_SPAN_KEY(gt_analysis_node(input, i),
-                                                gt_analysis_place(input, trace->process[track->process].own),
-                                                gt_analysis_place(input, track->tid), gt_gpu_use(input, i)));
+        if (is_work(input, i) && is_wanted(trace, i))
+            gt_spans_add_event(&spans, trace, i,
+                               GT_SPAN_KEY(gt_analysis_node(input, i),
+                                           gt_analysis_place(input, trace->process[track->process].own),
+                                           gt_analysis_place(input, track->tid), gt_gpu_use(input, i)));
     }
-    return status;
+    return spans;
 }
 
-int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+struct gt_spans gt_gpu_spans(const struct gt_analysis_input *input)
 {
-    return collect_spans(input, spans, gt_trace_is_slice);
+    return collect_spans(input, gt_trace_is_slice);
 }
 
-int gt_gpu_all_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+struct gt_spans gt_gpu_all_spans(const struct gt_analysis_input *input)
 {
-    return collect_spans(input, spans, gt_trace_lasts);
+    return collect_spans(input, gt_trace_lasts);
 }
 
 const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span)
@@ -124,18 +126,19 @@ static bool has_correlation(const struct gt_trace_events *events, size_t event)
     return gt_trace_id(events, event) != GT_TRACE_NO_ID && gt_trace_id(events, event) != 0;
 }
 
-int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t **ret)
+const size_t *gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans)
 {
     const struct gt_trace_events *events = &input->trace->events;
     size_t count = 0, capacity = 0;
     for (size_t i = 0; i < events->count; i++)
         capacity += gt_analysis_work(input, i) == GT_WORK_RUNTIME;
     struct call *calls = malloc((capacity + 1) * sizeof *calls);
-    size_t *found = malloc((spans->count + 1) * sizeof *found);
+    size_t *found = gt_query_memory(input->query, spans->count, sizeof *found);
+    if (!calls)
+        gt_query_fail(input->query, -ENOMEM);
     if (!calls || !found) {
         free(calls);
-        free(found);
-        return -ENOMEM;
+        return NULL;
     }
     for (size_t i = 0; i < events->count; i++)
         if (gt_analysis_work(input, i) == GT_WORK_RUNTIME && has_correlation(events, i) &&
@@ -147,8 +150,7 @@ int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans
         found[i] = !has_correlation(events, event) ? SIZE_MAX : find_call(calls, count, call_of(input, event));
     }
     free(calls);
-    *ret = found;
-    return 0;
+    return found;
 }
 
 /* ---- steps ---- */
@@ -169,17 +171,19 @@ static bool has_node(const struct gt_spans *spans, uint32_t node)
 }
 
 /* A node without steps is looked at as a whole. */
-static int add_whole_nodes(const struct gt_spans *all, struct gt_spans *spans)
+static struct gt_spans add_whole_nodes(struct gt_query *query, const struct gt_spans *all, const struct gt_spans *steps)
 {
-    int status = 0;
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(all, 1, &from, &to);) {
+    struct gt_spans spans = gt_spans_room(query, steps->count + all->count);
+    for (size_t i = 0; i < steps->count && spans.span; i++)
+        gt_spans_add(&spans, steps->span[i]);
+    for (size_t from = 0, to = 0; spans.span && gt_spans_next(all, 1, &from, &to);) {
         struct gt_keyed_span whole = all->span[from];
         whole.end = all->span[to - 1].end;
         whole.key[1] = GT_TRACE_NONE;
-        if (!has_node(spans, whole.key[0]))
-            status = gt_spans_add(spans, whole);
+        if (!has_node(&spans, whole.key[0]))
+            gt_spans_add(&spans, whole);
     }
-    return status;
+    return spans;
 }
 
 bool gt_is_read_in_part(const struct gt_trace *trace, const struct gt_keyed_span *step)
@@ -258,40 +262,26 @@ static void move_steps(struct gt_gpu_steps *steps, const struct gt_spans *work)
     }
 }
 
-int gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spans *all, const struct gt_spans *work,
-                      const size_t *call, struct gt_gpu_steps *steps)
+struct gt_gpu_steps gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spans *all,
+                                      const struct gt_spans *work, const size_t *call)
 {
-    struct gt_spans spans = {0};
-    size_t *found = NULL;
-    *steps = (struct gt_gpu_steps){0};
-    int status = call ? 0 : gt_gpu_launches(input, work, &found);
-    if (status >= 0)
-        status = gt_step_spans(input, &spans);
+    struct gt_spans spans = gt_step_spans(input);
+    call = call ? call : gt_gpu_launches(input, work);
     leave_out_parts(input->trace, &spans);
-    if (status >= 0)
-        status = add_whole_nodes(all, &spans);
+    spans = add_whole_nodes(input->query, all, &spans);
     gt_spans_sort_by(&spans, by_start);
-    steps->step = calloc(spans.count + 1, sizeof *steps->step);
-    steps->owner = malloc((work->count + 1) * sizeof *steps->owner);
-    status = status >= 0 && (!steps->step || !steps->owner) ? -ENOMEM : status;
-    for (; status >= 0 && steps->count < spans.count; steps->count++)
-        steps->step[steps->count] = (struct gt_gpu_step){.span = spans.span[steps->count],
-                                                         .host_start = spans.span[steps->count].start,
-                                                         .host_end = spans.span[steps->count].end,
-                                                         .is_whole_node = spans.span[steps->count].key[1] ==
-                                                                          GT_TRACE_NONE};
-    if (status >= 0) {
-        join_work(input, steps, work, call ? call : found);
-        move_steps(steps, work);
+    struct gt_gpu_steps steps = {gt_query_zeros(input->query, spans.count, sizeof *steps.step), 0,
+                                 gt_query_memory(input->query, work->count, sizeof *steps.owner)};
+    if (!steps.owner)
+        return steps;
+    for (; steps.count < spans.count; steps.count++) {
+        struct gt_keyed_span span = spans.span[steps.count];
+        steps.step[steps.count] = (struct gt_gpu_step){.span = span,
+                                                       .host_start = span.start,
+                                                       .host_end = span.end,
+                                                       .is_whole_node = span.key[1] == GT_TRACE_NONE};
     }
-    free(found);
-    gt_spans_release(&spans);
-    return status;
-}
-
-void gt_gpu_steps_release(struct gt_gpu_steps *steps)
-{
-    free(steps->step);
-    free(steps->owner);
-    *steps = (struct gt_gpu_steps){0};
+    join_work(input, &steps, work, call);
+    move_steps(&steps, work);
+    return steps;
 }

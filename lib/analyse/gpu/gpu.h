@@ -9,13 +9,13 @@ enum { GT_GPU_NODE, GT_GPU_DEVICE, GT_GPU_STREAM, GT_GPU_USE };
 
 #define GT_NO_GPU_WORK "no events of GPUs (kernel, gpu_memcpy, gpu_memset)" /* why a table is empty */
 
-/* Add kernels, copies and fills of memory, in the order of events; gt_gpu_all_spans also what is not selected. */
-int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
-int gt_gpu_all_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
+/* Return kernels, copies and fills of memory, in the order of events; gt_gpu_all_spans also what is not selected. They are the query's. */
+struct gt_spans gt_gpu_spans(const struct gt_analysis_input *input);
+struct gt_spans gt_gpu_all_spans(const struct gt_analysis_input *input);
 bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event);
 enum gt_use gt_gpu_use(const struct gt_analysis_input *input, size_t event); /* of work */
 /* Tells of each node, by place, whether work of its GPUs was recorded, selected or not: of one without it nothing that GPUs did is known.
- * The node GT_TRACE_NONE is the one behind the last place. The caller frees it; NULL without memory. */
+ * The node GT_TRACE_NONE is the one behind the last place. It is the query's; NULL: it has failed. */
 bool *gt_gpu_nodes(const struct gt_analysis_input *input);
 bool gt_gpu_has_node(const struct gt_analysis_input *input, const bool *nodes, uint32_t node);
 /* Returns "GPU 0", as the process is labelled, or its number. */
@@ -24,9 +24,9 @@ const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt
 const char *gt_gpu_stream(const struct gt_analysis_input *input, uint32_t place);
 
 /* Finds the runtime call that launched each piece of work, by correlation id and file by file, so that ids of other
- * ranks do not mix. calls[i] is the event that launched spans->span[i], or SIZE_MAX; the latest that began before
- * the work did counts. The caller frees them. */
-int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t **calls);
+ * ranks do not mix. The i-th is the event that launched spans->span[i], or SIZE_MAX; the latest that began before
+ * the work did counts. They are the query's; NULL: it has failed. */
+const size_t *gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans);
 
 /* Steps with the work that they launched on GPUs: a step of the host ends no earlier than that work, and the next begins no
  * earlier than that. */
@@ -46,14 +46,13 @@ struct gt_gpu_steps {
 };
 
 /* Work is that of gt_gpu_spans, with its calls (gt_gpu_launches; NULL: found here). Nodes without steps are looked at as a whole, from the
- * first to the last span of `all`, which are sorted and bear the node as their first key. Returns 0 or -ENOMEM. */
-int gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spans *all, const struct gt_spans *work,
-                      const size_t *call, struct gt_gpu_steps *steps);
+ * first to the last span of `all`, which are sorted and bear the node as their first key. The steps are the query's. */
+struct gt_gpu_steps gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spans *all,
+                                      const struct gt_spans *work, const size_t *call);
 /* Returns true for a step that reaches beyond the times that were asked for. */
 bool gt_is_read_in_part(const struct gt_trace *trace, const struct gt_keyed_span *step);
 /* Returns the last step of the node that began on the host at `time` or before it, SIZE_MAX without. */
 size_t gt_gpu_step_at(const struct gt_gpu_steps *steps, uint32_t node, int64_t time);
-void gt_gpu_steps_release(struct gt_gpu_steps *steps);
 
 /* What the host does while the GPUs of a node wait for it and not for its data loader: the range, function of Python, outermost
  * operator or synchronization on the threads that launch work in which most of that time lies. */

@@ -6,7 +6,7 @@
 
 #include "analyse/calls/api.h"
 #include "analyse/calls/call_tree.h"
-#include "analyse/trace/dataloader.h"
+#include "analyse/trace/loader_part.h"
 #include "analyse/trace/step_spans.h"
 #include "analyse/views.h"
 #include "base/number.h"
@@ -249,11 +249,10 @@ static bool is_wanted(const struct gt_analysis_input *input, size_t event)
 
 static int find_rows(struct search *search)
 {
-    int status = gt_call_tree_open_of(&search->tree, search->input, is_wanted);
-    search->idle = calloc(search->tree.spans.count + 1, sizeof *search->idle);
-    status = status < 0 || search->idle ? status : -ENOMEM;
-    status = status < 0 ? status : gt_loader_waits(search->input, &search->loads);
-    status = status < 0 ? status : gt_step_spans(search->input, &search->steps);
+    search->tree = gt_call_tree_of(search->input, is_wanted);
+    search->idle = gt_query_zeros(search->input->query, search->tree.spans.count, sizeof *search->idle);
+    int status = search->idle ? gt_loader_waits(search->input, &search->loads) : -ENOMEM;
+    search->steps = gt_step_spans(search->input);
     gt_spans_sort_by(&search->steps, by_start);
     if (status >= 0)
         take_gaps(search);
@@ -272,10 +271,7 @@ static int find_all(const struct gt_analysis_input *input, struct gt_host_waits 
             ret->wait[kept++] = ret->wait[i];
     }
     ret->count = kept;
-    gt_call_tree_close(&search.tree);
-    free(search.idle);
     gt_spans_release(&search.loads);
-    gt_spans_release(&search.steps);
     gt_spans_release(&search.rows);
     return status;
 }

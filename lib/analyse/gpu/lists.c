@@ -16,19 +16,6 @@ int gt_numbers_add(struct gt_numbers *values, double value)
     return GT_APPEND(values, value, value);
 }
 
-double gt_numbers_total(const struct gt_numbers *values)
-{
-    double total = 0;
-    for (size_t i = 0; i < values->count; i++)
-        total += values->value[i];
-    return total;
-}
-
-double gt_numbers_mean(const struct gt_numbers *values)
-{
-    return values->count ? gt_numbers_total(values) / (double)values->count : NAN;
-}
-
 double gt_numbers_percentile(struct gt_numbers *values, double percent)
 {
     if (!values->count)
@@ -41,33 +28,12 @@ double gt_numbers_percentile(struct gt_numbers *values, double percent)
     return low + (high - low) * (rank - floor(rank));
 }
 
-int gt_numbers_deviation(struct gt_numbers *values, double *ret)
-{
-    struct gt_numbers distances = {0};
-    double median = gt_numbers_percentile(values, 50);
-    int status = 0;
-    for (size_t i = 0; i < values->count && status >= 0; i++)
-        status = gt_numbers_add(&distances, fabs(values->value[i] - median));
-    *ret = gt_numbers_percentile(&distances, 50);
-    gt_numbers_release(&distances);
-    return status;
-}
-
 void gt_list_whole(struct gt_table *table, double count)
 {
     if (isnan(count))
         gt_table_missing(table);
     else
         gt_table_integer(table, llround(count));
-}
-
-void gt_numbers_cells(struct gt_table *table, struct gt_numbers *values)
-{
-    static const double percents[] = {0, 100, 50, 95, 99};
-    gt_numbers_percentile(values, 0); /* sorted, so that the sum does not depend on the order of arrival */
-    gt_table_number(table, gt_numbers_mean(values));
-    for (size_t i = 0; i < sizeof percents / sizeof *percents; i++)
-        gt_table_number(table, gt_numbers_percentile(values, percents[i]));
 }
 
 static int by_most(const void *a, const void *b)
@@ -153,6 +119,12 @@ int gt_significance_correct(double *p, size_t count)
 }
 
 /* ---- spans ---- */
+
+struct gt_spans gt_spans_room(struct gt_query *query, size_t capacity)
+{
+    struct gt_keyed_span *span = gt_query_memory(query, capacity, sizeof *span);
+    return (struct gt_spans){.span = span, .capacity = span ? capacity : 0};
+}
 
 int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span)
 {
@@ -241,15 +213,6 @@ int64_t gt_spans_total(const struct gt_spans *spans, size_t from, size_t to)
     return sum;
 }
 
-double gt_spans_total_of(const struct gt_spans *spans, uint32_t key)
-{
-    double total = 0;
-    for (size_t i = 0; i < spans->count; i++)
-        if (spans->span[i].key[0] == key)
-            total += (double)(spans->span[i].end - spans->span[i].start);
-    return total;
-}
-
 int64_t gt_spans_overlap(const struct gt_spans *spans, size_t from, size_t to, int64_t start, int64_t end)
 {
     int64_t overlap = 0;
@@ -274,13 +237,4 @@ size_t gt_list_top(const struct gt_analysis_input *input, size_t standard)
 {
     int top = input->options->top;
     return top < 0 ? SIZE_MAX : top == 0 ? standard : (size_t)top;
-}
-
-int gt_list_lengths(struct gt_numbers *values, const struct gt_spans *spans, size_t from, size_t to, double unit)
-{
-    int status = 0;
-    gt_numbers_clear(values);
-    for (size_t i = from; i < to && status >= 0; i++)
-        status = gt_numbers_add(values, (double)(spans->span[i].end - spans->span[i].start) / unit);
-    return status;
 }

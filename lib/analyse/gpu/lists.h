@@ -12,9 +12,8 @@
 #include "analyse/trace/shown.h"
 #include "base/grow.h"
 
-/* A list of numbers has a total, a mean and percentiles. Percentiles are exact, with linear interpolation between
- * the closest ranks (numpy's and pandas' default; type 7 of Hyndman and Fan, The American Statistician 50, 1996).
- * Those of an empty list are NaN, and its total is 0. */
+/* A list of numbers has percentiles. They are exact, with linear interpolation between the closest ranks (numpy's and
+ * pandas' default; type 7 of Hyndman and Fan, The American Statistician 50, 1996). Those of an empty list are NaN. */
 struct gt_numbers {
     double *value;
     size_t count, capacity;
@@ -22,11 +21,7 @@ struct gt_numbers {
 };
 
 int gt_numbers_add(struct gt_numbers *values, double value);
-double gt_numbers_total(const struct gt_numbers *values);
-double gt_numbers_mean(const struct gt_numbers *values);
 double gt_numbers_percentile(struct gt_numbers *values, double percent); /* sorts the list */
-/* Finds the median of the distances from the median (MAD). Returns 0 or -ENOMEM. */
-int gt_numbers_deviation(struct gt_numbers *values, double *ret);
 /* Returns how few of the values hold GT_FEW_HOLD percent of all that is above 0; changes their order. */
 enum { GT_FEW_HOLD = 90 };
 size_t gt_numbers_few(struct gt_numbers *values);
@@ -39,10 +34,9 @@ static inline double gt_percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : NAN;
 }
 
-/* Adds the cells of these columns, without a unit or in microseconds. */
+/* Statistics, without a unit or in microseconds. */
 #define GT_NUMBERS_COLUMNS "number:mean number:min number:max number:p50 number:p95 number:p99"
 #define GT_NUMBERS_COLUMNS_US "number:mean_us number:min_us number:max_us number:p50_us number:p95_us number:p99_us"
-void gt_numbers_cells(struct gt_table *table, struct gt_numbers *values);
 /* Adds a count that is held as a double: an integer, or a missing one where it is NaN. */
 void gt_list_whole(struct gt_table *table, double count);
 
@@ -70,6 +64,8 @@ struct gt_spans {
     size_t count, capacity;
 };
 
+/* Returns a list with room for so many, which is the query's: it is not released, and has no room for more. */
+struct gt_spans gt_spans_room(struct gt_query *query, size_t capacity);
 int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span);
 /* Adds the time of an event, which bears GT_SPAN_KEY(first, second, ...); the other keys are 0. */
 int gt_spans_add_event(struct gt_spans *spans, const struct gt_trace *trace, size_t event,
@@ -90,9 +86,8 @@ size_t gt_spans_behind(const struct gt_spans *spans, uint32_t key, int64_t time)
 /* Makes one span of those that touch or overlap and share the first `keys` keys; they are sorted by these and by
  * start. */
 void gt_spans_unite(struct gt_spans *spans, int keys);
-/* Return how long spans from..to last in all, and all whose first key is this. */
+/* Returns how long spans from..to last in all. */
 int64_t gt_spans_total(const struct gt_spans *spans, size_t from, size_t to);
-double gt_spans_total_of(const struct gt_spans *spans, uint32_t key);
 /* Returns how much of [start, end) lies in spans from..to, which are sorted and do not overlap. */
 int64_t gt_spans_overlap(const struct gt_spans *spans, size_t from, size_t to, int64_t start, int64_t end);
 void gt_spans_release(struct gt_spans *spans);
@@ -102,7 +97,5 @@ void gt_spans_release(struct gt_spans *spans);
 enum { GT_LIST_SHOWN = 20 }; /* rows of lists that people see unless they ask for more */
 /* Returns options->top, `standard` where it is 0, SIZE_MAX where it is negative. */
 size_t gt_list_top(const struct gt_analysis_input *input, size_t standard);
-/* Replaces the values by the lengths of spans from..to, in units of so many nanoseconds. */
-int gt_list_lengths(struct gt_numbers *values, const struct gt_spans *spans, size_t from, size_t to, double unit);
 
 #endif

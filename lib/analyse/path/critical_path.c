@@ -432,23 +432,20 @@ static void find_owners(struct gt_critical_path *path)
 int gt_critical_path_find(struct gt_critical_path *path, const struct gt_analysis_input *input, uint32_t first)
 {
     const struct gt_collectives *collectives;
-    struct gt_gpu_steps steps = {0};
     *path = (struct gt_critical_path){0};
     int status = gt_collectives_find(input, first, &collectives);
     status = status < 0 ? status : gt_path_graph_open(&path->graph, input, collectives, first);
-    if (status >= 0)
-        status = gt_gpu_steps_find(input, &path->graph.range, &path->graph.gpu, path->graph.call, &steps);
-    if (status < 0) {
-        gt_gpu_steps_release(&steps);
+    if (status < 0)
         return status;
-    }
+    struct gt_gpu_steps steps = gt_gpu_steps_find(input, &path->graph.range, &path->graph.gpu, path->graph.call);
+    if (gt_query_status(input->query) < 0)
+        return gt_query_status(input->query);
     add_steps(path, &steps, input->trace->events.count);
     add_job(path, collectives);
     for (size_t i = 0; i < path->ranks; i++)
         go_back(path, &path->step[i], end_of(path, &path->step[i]), false);
     for (size_t i = path->ranks; i < path->steps; i++)
         go_back_in_job(path, &path->step[i]);
-    gt_gpu_steps_release(&steps);
     find_owners(path);
     make_replay(path);
     return gt_query_status(input->query);

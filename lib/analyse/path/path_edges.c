@@ -187,15 +187,13 @@ static void collect_syncs(struct known_waits *known)
     const struct gt_trace *trace = known->hosts->input->trace;
     uint32_t category = gt_trace_find(trace, "cuda_sync");
     struct gt_spans spans = {0};
-    size_t *call = NULL;
     int status = 0;
     for (size_t i = 0; i < trace->events.count && category != GT_TRACE_NONE && status >= 0; i++)
         if (trace->events.category[i] == category && gt_trace_lasts(trace, i))
             status = gt_spans_add_event(&spans, trace, i, GT_SPAN_KEY(0));
-    if (status >= 0 && spans.count)
-        status = gt_gpu_launches(known->hosts->input, &spans, &call);
     if (status < 0)
         gt_query_fail(known->graph->query, status);
+    const size_t *call = spans.count ? gt_gpu_launches(known->hosts->input, &spans) : NULL;
     for (size_t i = 0; i < spans.count && call; i++) {
         const char *name = gt_trace_text(trace, trace->events.name[spans.span[i].event]);
         uint32_t begin = call[i] == SIZE_MAX ? GT_TRACE_NONE : known->hosts->begin[call[i]];
@@ -209,7 +207,6 @@ static void collect_syncs(struct known_waits *known)
     GT_SORT(known->sync, known->sync_count, compare_syncs);
     GT_SORT(known->wait, known->wait_count, compare_stream_waits);
     gt_spans_release(&spans);
-    free(call);
 }
 
 static void release_known(struct known_waits *known)
@@ -519,7 +516,7 @@ static void hold_pauses(struct known_waits *known)
     const struct gt_path_graph *graph = known->graph;
     const struct gt_path_hosts *hosts = known->hosts;
     const struct gt_trace *trace = hosts->input->trace;
-    bool *has_calls = gt_path_flags(graph, trace->file_count);
+    bool *has_calls = gt_query_zeros(graph->query, trace->file_count, sizeof *has_calls);
     for (size_t i = 0; i < hosts->count && has_calls; i++)
         if (gt_path_call(hosts, trace->events.name[hosts->wait[i].event]) == GT_PATH_WAITS)
             has_calls[gt_trace_process_of(trace, hosts->wait[i].event)->file] = true;
@@ -540,7 +537,8 @@ static void hold_pauses(struct known_waits *known)
 void gt_path_hold_gpus(struct gt_path_graph *graph, const struct gt_path_hosts *hosts)
 {
     const struct gt_trace *trace = hosts->input->trace;
-    struct known_waits known = {.graph = graph, .hosts = hosts, .has_waits = gt_path_flags(graph, trace->file_count)};
+    struct known_waits known = {
+        .graph = graph, .hosts = hosts, .has_waits = gt_query_zeros(graph->query, trace->file_count, sizeof(bool))};
     size_t wait = 0;
     if (known.has_waits) {
         collect_records(&known);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/dataloader.h"
+#include "analyse/trace/loader_part.h"
 #include "base/grow.h"
 #include "base/number.h"
 
@@ -102,7 +102,7 @@ static void sort_spans(struct builder *builder)
     const struct gt_trace_events *events = &trace->events;
     struct gt_query *query = builder->graph->query;
     size_t *at = builder->first = gt_query_memory(query, trace->track_count + 2, sizeof *at);
-    builder->is_gpu = gt_path_flags(builder->graph, trace->track_count);
+    builder->is_gpu = gt_query_zeros(builder->graph->query, trace->track_count, sizeof *builder->is_gpu);
     if (!builder->is_gpu)
         return;
     memset(at, 0, (trace->track_count + 2) * sizeof *at);
@@ -408,8 +408,8 @@ static void prepare(struct builder *builder)
 {
     struct gt_path_graph *graph = builder->graph;
     const struct gt_trace *trace = builder->input->trace;
-    builder->is_left_out = gt_path_flags(graph, trace->strings.count);
-    builder->hosts.calls = (unsigned char *)gt_path_flags(graph, trace->strings.count);
+    builder->is_left_out = gt_query_zeros(graph->query, trace->strings.count, sizeof *builder->is_left_out);
+    builder->hosts.calls = gt_query_zeros(graph->query, trace->strings.count, 1);
     builder->link = gt_query_memory(graph->query, trace->events.count, sizeof *builder->link);
     if (!builder->link)
         return;
@@ -419,14 +419,11 @@ static void prepare(struct builder *builder)
         if (string != GT_TRACE_NONE)
             builder->is_left_out[string] = true;
     }
-    int status = gt_gpu_all_spans(builder->input, &graph->gpu);
-    if (status >= 0)
-        status = gt_gpu_launches(builder->input, &graph->gpu, &graph->call);
-    for (size_t i = 0; i < graph->gpu.count && status >= 0; i++)
+    graph->gpu = gt_gpu_all_spans(builder->input);
+    graph->call = gt_gpu_launches(builder->input, &graph->gpu);
+    for (size_t i = 0; i < graph->gpu.count && graph->call; i++)
         if (graph->call[i] != SIZE_MAX)
             builder->link[graph->gpu.span[i].event] = (uint32_t)graph->call[i];
-    if (status < 0)
-        gt_query_fail(graph->query, status);
 }
 
 struct head { /* of a lane, in the heap */
@@ -564,8 +561,6 @@ void gt_path_graph_close(struct gt_path_graph *graph)
 {
     free(graph->edge);
     free(graph->exchange);
-    free(graph->call);
-    gt_spans_release(&graph->gpu);
     gt_spans_release(&graph->range);
     *graph = (struct gt_path_graph){0};
 }
@@ -630,12 +625,4 @@ void gt_path_go_on(struct gt_path_graph *graph, uint32_t to, uint32_t from)
     gt_path_bind(graph, to, from, GT_TRACE_NONE, GT_PATH_OTHER);
     if (to > graph->lane[gt_path_lane_of(graph, to)].from)
         gt_path_hold(graph, to, to - 1, GT_TRACE_NONE, GT_PATH_OTHER, 0);
-}
-
-bool *gt_path_flags(const struct gt_path_graph *graph, size_t count)
-{
-    bool *flags = gt_query_memory(graph->query, count, sizeof *flags);
-    if (flags)
-        memset(flags, 0, count * sizeof *flags);
-    return flags;
 }

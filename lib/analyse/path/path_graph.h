@@ -82,7 +82,7 @@ struct gt_path_graph {
     size_t cut;          /* other collectives that the trace of a rank does not reach */
     size_t inferred;     /* waits of streams for streams that the trace does not tell */
     struct gt_spans gpu; /* work of GPUs, with its calls */
-    size_t *call;
+    const size_t *call;
     struct gt_spans range; /* the time of each node */
 };
 
@@ -112,7 +112,6 @@ void gt_path_bind(struct gt_path_graph *graph, uint32_t to, uint32_t from, uint3
 void gt_path_hold(struct gt_path_graph *graph, uint32_t to, uint32_t from, uint32_t name, unsigned kind,
                   int64_t weight);
 void gt_path_go_on(struct gt_path_graph *graph, uint32_t to, uint32_t from);
-bool *gt_path_flags(const struct gt_path_graph *graph, size_t count); /* all false; NULL: the query has failed */
 
 /* What work of GPUs follows, and the calls that wait for it. */
 struct gt_path_wait {    /* a call that may wait for a GPU */

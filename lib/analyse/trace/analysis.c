@@ -216,10 +216,9 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
         {&input->view, GT_VIEWS, sizeof *input->view},
     };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-        void *array = input->query ? gt_query_memory(input->query, arrays[i].count, arrays[i].size) : NULL;
+        void *array = input->query ? gt_query_zeros(input->query, arrays[i].count, arrays[i].size) : NULL;
         if (!array)
             return -ENOMEM;
-        memset(array, 0, arrays[i].count * arrays[i].size);
         memcpy(arrays[i].to, &array, sizeof array);
     }
     sort_texts(input);
@@ -303,11 +302,6 @@ bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, u
 bool gt_analysis_shows(const struct gt_analysis_input *input, uint32_t node)
 {
     return node >= input->trace->strings.count || !input->hidden[input->text[node]];
-}
-
-bool gt_analysis_shows_name(const struct gt_analysis_input *input, const char *name)
-{
-    return gt_shows_name(input->trace, input->hidden, name, strlen(name));
 }
 
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event)

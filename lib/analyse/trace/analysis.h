@@ -42,7 +42,7 @@ enum gt_view {
 };
 
 /* What else is made once, and kept by the query. */
-enum gt_kept { GT_KEPT_COLLECTIVES, GT_KEPT_HOST_WAITS };
+enum gt_kept { GT_KEPT_COLLECTIVES, GT_KEPT_HOST_WAITS, GT_KEPT_CALL_TREE };
 
 struct gt_analysis_input {
     const struct gt_trace *trace;
@@ -126,9 +126,8 @@ uint32_t gt_analysis_node(const struct gt_analysis_input *input, size_t event); 
 /* Returns true where samples of `host` tell of `node`; both are places. Where several processes run on a host,
  * SMDebug puts rank or pid beside its name: samples are of "algo-1", timelines of "algo-1-0". */
 bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, uint32_t node);
-/* Return true where what is of a node, a place, or of the node of this name, is shown. */
+/* Returns true where what is of a node, a place, is shown. */
 bool gt_analysis_shows(const struct gt_analysis_input *input, uint32_t node);
-bool gt_analysis_shows_name(const struct gt_analysis_input *input, const char *name);
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event);
 /* Returns true for the names that PyTorch's profiler gives to steps. */
 static inline bool gt_is_profiler_step(const char *name)

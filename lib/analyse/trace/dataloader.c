@@ -2,63 +2,18 @@
 #include "analyse/trace/dataloader.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/step_spans.h"
+#include "analyse/views.h"
 #include "base/number.h"
 #include "trace/tables.h"
 
-/* ---- spans ---- */
+/* ---- events ---- */
 
 static const char *const part_names[GT_LOADER_PARTS] = {"initialization", "worker", "get_next", "batch"};
-
-/* By the event's name or its process's (the phase, in SMDebug's files). The last are TensorFlow's. */
-static const struct {
-    const char *pattern;
-    enum gt_loader_part part;
-} names[] = {
-    {"DataLoaderIterInitialize", GT_LOADER_INITIALIZATION},
-    {"*DataLoaderIter.__init__", GT_LOADER_INITIALIZATION},
-    {"DataLoaderWorker", GT_LOADER_WORKER},
-    {"*DataLoaderIter::GetNext", GT_LOADER_NEXT},
-    {"enumerate(DataLoader)*", GT_LOADER_NEXT},
-    {"enumerate(DataPipe)*", GT_LOADER_NEXT},
-    {"DataIterator", GT_LOADER_NEXT},
-    {"IteratorGetNext*", GT_LOADER_NEXT},
-};
-
-/* A trace has few names and many events: what was found is kept. */
-static enum gt_loader_part part_of(const struct gt_analysis_input *input, uint32_t string)
-{
-    if (string >= input->trace->strings.count)
-        return GT_LOADER_BATCH;
-    const char *name = gt_trace_text(input->trace, string);
-    if (input->loader[string])
-        return (enum gt_loader_part)(input->loader[string] - 1);
-    input->loader[string] = 1 + GT_LOADER_BATCH;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (fnmatch(names[i].pattern, name, 0) == 0) {
-            input->loader[string] = (unsigned char)(1 + names[i].part);
-            break;
-        }
-    return (enum gt_loader_part)(input->loader[string] - 1);
-}
-
-enum gt_loader_part gt_loader_part(const struct gt_analysis_input *input, size_t event)
-{
-    enum gt_work work = gt_analysis_work(input, event);
-    bool is_other = work == GT_WORK_OTHER || work == GT_WORK_ANNOTATION;
-    if (!gt_trace_lasts(input->trace, event) || (!is_other && work != GT_WORK_OPERATOR))
-        return GT_LOADER_BATCH;
-    enum gt_loader_part part = part_of(input, input->trace->events.name[event]);
-    if (part != GT_LOADER_BATCH || !is_other) /* ranges of programs were operators until PyTorch 1.12 */
-        return part;
-    return part_of(input, gt_trace_process_of(input->trace, event)->name);
-}
 
 /* In SMDebug's timelines a process is a phase, and the node tells the process, unless the event tells it itself. */
 static uint32_t process_of(const struct gt_analysis_input *input, size_t event)
@@ -71,207 +26,174 @@ static uint32_t process_of(const struct gt_analysis_input *input, size_t event)
     return gt_analysis_place(input, input->trace->process[track->process].own);
 }
 
-/* Keys: node, process, part. */
-static int collect(const struct gt_analysis_input *input, struct gt_spans *spans)
+static bool is_loader_event(const struct gt_analysis_input *input, size_t event)
 {
-    const struct gt_trace_events *events = &input->trace->events;
-    int status = 0;
-    for (size_t i = 0; i < events->count && status >= 0; i++) {
-        enum gt_loader_part part = gt_loader_part(input, i);
-        if (part == GT_LOADER_BATCH || !gt_trace_is_slice(input->trace, i))
-            continue;
-        status = gt_spans_add_event(spans, input->trace, i,
-                                    GT_SPAN_KEY(gt_analysis_node(input, i), process_of(input, i), part));
+    return gt_loader_part(input, event) != GT_LOADER_BATCH && gt_trace_is_slice(input->trace, event);
+}
+
+/* The columns of gt_rows_of_events, and process part recording. */
+static struct gt_rows find_events(const struct gt_analysis_input *input)
+{
+    struct gt_rows rows = gt_rows_of_events(input, is_loader_event);
+    const uint32_t *event = gt_rows_keys(&rows, "event");
+    uint32_t *process = gt_rows_add_keys(&rows, "process", NULL), *part = gt_rows_add_keys(&rows, "part", part_names);
+    uint32_t *recording = gt_rows_add_keys(&rows, "recording", NULL);
+    for (size_t i = 0; i < rows.count; i++) {
+        process[i] = process_of(input, event[i]);
+        part[i] = gt_loader_part(input, event[i]);
+        recording[i] = gt_analysis_recording(input, event[i]);
     }
-    return status;
+    return rows;
 }
 
 /* ---- ends of epochs, which tools do not write down ---- */
 
-struct fetch {
-    uint32_t track;
-    int64_t start, end;
-    size_t number; /* in the list that was given */
-    bool has_operators, by_workers;
-    size_t step; /* that it begins in; SIZE_MAX: none */
-};
-
-static int by_track(const void *a, const void *b)
-{
-    const struct fetch *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->track, y->track), GT_ORDER(x->start, y->start));
-}
-
-/* The last fetch of the track that begins before a time. */
-static struct fetch *fetch_before(struct fetch *fetch, size_t count, uint32_t track, int64_t time)
-{
-    struct fetch wanted = {.track = track, .start = time};
-    size_t low = GT_SEARCH(0, count, middle, by_track(&fetch[middle], &wanted) <= 0);
-    return low && fetch[low - 1].track == track ? &fetch[low - 1] : NULL;
-}
-
-static void find_operators(const struct gt_analysis_input *input, struct fetch *fetch, size_t count)
+/* Finds which fetches, in the order of tracks and times, have operators in them. */
+static void find_operators(const struct gt_analysis_input *input, struct gt_rows *fetches)
 {
     const struct gt_trace_events *events = &input->trace->events;
-    for (size_t i = 0; i < events->count; i++) {
+    const uint32_t *track = gt_rows_keys(fetches, "track");
+    const int64_t *start = gt_rows_wholes(fetches, "start"), *end = gt_rows_wholes(fetches, "end");
+    uint32_t *has_operators = gt_rows_add_keys(fetches, "has_operators", NULL);
+    for (size_t i = 0; i < events->count && fetches->count; i++) {
         if (gt_analysis_work(input, i) != GT_WORK_OPERATOR || !gt_trace_lasts(input->trace, i))
             continue;
-        struct fetch *before = fetch_before(fetch, count, events->track[i], events->start[i]);
-        if (before && events->start[i] < before->end)
-            before->has_operators = true;
+        uint32_t on = events->track[i];
+        int64_t time = events->start[i];
+        size_t behind = GT_SEARCH(0, fetches->count, k, track[k] < on || (track[k] == on && start[k] <= time));
+        if (behind && track[behind - 1] == on && time < end[behind - 1])
+            has_operators[behind - 1] = true;
     }
 }
 
-static int by_node(const void *a, const void *b)
+/* Finds the step that each fetch begins in. */
+static void find_steps(const struct gt_analysis_input *input, struct gt_rows *fetches)
 {
-    const struct gt_keyed_span *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start));
-}
-
-static size_t step_at(const struct gt_spans *steps, uint32_t node, int64_t time)
-{
-    size_t low = gt_spans_behind(steps, node, time);
-    bool is_in = low && steps->span[low - 1].key[0] == node && steps->span[low - 1].end > time;
-    return is_in ? low - 1 : SIZE_MAX;
+    struct gt_rows steps = gt_rows_of_steps(input);
+    gt_rows_sort(&steps, "node start");
+    const uint32_t *node = gt_rows_keys(fetches, "node"), *of = gt_rows_keys(&steps, "node");
+    const int64_t *time = gt_rows_wholes(fetches, "start"), *end = gt_rows_wholes(&steps, "end");
+    uint32_t *step = gt_rows_add_keys(fetches, "step", NULL);
+    for (size_t i = 0; i < fetches->count; i++) {
+        size_t behind = gt_rows_behind(&steps, node[i], time[i]);
+        bool is_in = behind && of[behind - 1] == node[i] && end[behind - 1] > time[i];
+        step[i] = is_in ? (uint32_t)behind - 1 : GT_NO_KEY;
+    }
 }
 
 /* Fetches from..to are of one process. Where most of them do work (that of workers is elsewhere), one that does none had nothing to
  * fetch; where most steps have one fetch, one that is followed by another in its step had none either. */
-static void judge_fetches(const struct fetch *const *of, size_t from, size_t to, bool *is_end)
+static void judge_fetches(const struct gt_analysis_input *input, const struct gt_rows *fetches, size_t from, size_t to)
 {
+    const uint32_t *has_operators = gt_rows_keys(fetches, "has_operators"), *step = gt_rows_keys(fetches, "step");
+    const uint32_t *name = gt_rows_keys(fetches, "name");
+    uint32_t *is_end = gt_rows_keys(fetches, "is_end");
     size_t working = 0, alone = 0, followed = 0;
     for (size_t i = from; i < to; i++) {
-        bool is_followed = i + 1 < to && of[i]->step == of[i + 1]->step;
-        working += of[i]->has_operators && !of[i]->by_workers;
-        followed += of[i]->step != SIZE_MAX && is_followed;
-        alone += of[i]->step != SIZE_MAX && !is_followed;
+        bool is_followed = i + 1 < to && step[i] == step[i + 1];
+        working += has_operators[i] && !strstr(gt_analysis_text(input, name[i]), "MultiProcessing");
+        followed += step[i] != GT_NO_KEY && is_followed;
+        alone += step[i] != GT_NO_KEY && !is_followed;
     }
     for (size_t i = from; i < to; i++)
-        is_end[i] = 2 * working > to - from ? !of[i]->has_operators
-                                            : alone > 2 * followed && of[i]->step != SIZE_MAX && i + 1 < to &&
-                                                  of[i]->step == of[i + 1]->step;
+        is_end[i] = 2 * working > to - from
+                        ? !has_operators[i]
+                        : alone > 2 * followed && step[i] != GT_NO_KEY && i + 1 < to && step[i] == step[i + 1];
 }
 
-/* Which fetches found nothing more: the epoch ended. They are sorted by keys 0 and 1, node and process, and by start.
- * Returns 0 or -ENOMEM. */
-static int find_ends(const struct gt_analysis_input *input, const struct gt_spans *fetches, bool *is_end)
+/* Adds to events which of them are fetches that found nothing more: the epoch ended. */
+static void find_ends(const struct gt_analysis_input *input, struct gt_rows *events)
 {
-    struct fetch *fetch = calloc(fetches->count + 1, sizeof *fetch);
-    const struct fetch **of = calloc(fetches->count + 1, sizeof *of);
-    struct gt_spans steps = {0};
-    int status = fetch && of ? gt_step_spans(input, &steps) : -ENOMEM;
-    gt_spans_sort_by(&steps, by_node);
-    for (size_t i = 0; i < fetches->count && status >= 0; i++) {
-        const struct gt_keyed_span *span = &fetches->span[i];
-        const char *name = gt_trace_text(input->trace, input->trace->events.name[span->event]);
-        fetch[i] = (struct fetch){.track = input->trace->events.track[span->event],
-                                  .start = span->start,
-                                  .end = span->end,
-                                  .number = i,
-                                  .by_workers = strstr(name, "MultiProcessing") != NULL,
-                                  .step = step_at(&steps, span->key[0], span->start)};
+    struct gt_rows fetches = gt_rows_where(events, "part", GT_LOADER_NEXT);
+    gt_rows_sort(&fetches, "track start");
+    find_operators(input, &fetches);
+    find_steps(input, &fetches);
+    gt_rows_add_keys(&fetches, "is_end", NULL);
+    gt_rows_sort(&fetches, "node process start end event");
+    for (size_t from = 0, to; from < fetches.count; from = to) {
+        to = gt_rows_run(&fetches, "node process", from);
+        judge_fetches(input, &fetches, from, to);
     }
-    if (status >= 0) {
-        GT_SORT(fetch, fetches->count, by_track);
-        find_operators(input, fetch, fetches->count);
-        for (size_t i = 0; i < fetches->count; i++)
-            of[fetch[i].number] = &fetch[i];
-        for (size_t from = 0, to = 0; gt_spans_next(fetches, 2, &from, &to);)
-            judge_fetches(of, from, to, is_end);
-    }
-    gt_spans_release(&steps);
-    free(of);
-    free(fetch);
-    return status;
+    gt_rows_sort(&fetches, "event");
+    gt_rows_join(events, &fetches, "event", "is_end");
+    gt_rows_fill(events, "is_end");
 }
 
-/* Takes out the fetches that ended an epoch. Keys: node, process, part. */
-static int leave_out_ends(const struct gt_analysis_input *input, struct gt_spans *spans, struct gt_spans *ends)
-{
-    struct gt_spans fetches = {0};
-    size_t kept = 0, at = 0;
-    int status = 0;
-    gt_spans_sort(spans);
-    for (size_t i = 0; i < spans->count && status >= 0; i++)
-        if (spans->span[i].key[2] == GT_LOADER_NEXT)
-            status = gt_spans_add(&fetches, spans->span[i]);
-    bool *is_end = calloc(fetches.count + 1, sizeof *is_end);
-    status = status < 0 ? status : is_end ? find_ends(input, &fetches, is_end) : -ENOMEM;
-    for (size_t i = 0; i < spans->count && status >= 0; i++) {
-        bool ends_epoch = spans->span[i].key[2] == GT_LOADER_NEXT && is_end[at++];
-        if (ends_epoch)
-            status = gt_spans_add(ends, spans->span[i]);
-        else
-            spans->span[kept++] = spans->span[i];
-    }
-    spans->count = status < 0 ? spans->count : kept;
-    gt_spans_release(&fetches);
-    free(is_end);
-    return status;
-}
+/* ---- parts ---- */
 
-static int add_to_line(struct gt_spans *line, struct gt_keyed_span span, enum gt_loader_part part)
+struct piece {
+    uint32_t node, part, event, ended_by;
+    int64_t start, end;
+};
+
+static struct gt_rows rows_of_pieces(struct gt_query *query, const struct piece *piece, size_t count)
 {
-    span.key[2] = span.key[3] = 0;
-    span.end = part;
-    return part == GT_LOADER_WORKER ? 0 : gt_spans_add(line, span);
+    static const struct gt_rows_field fields[] = {
+        GT_FIELD(GT_KEY, struct piece, node),     GT_FIELD(GT_KEY, struct piece, event),
+        GT_FIELD(GT_KEY, struct piece, ended_by), GT_FIELD(GT_WHOLE, struct piece, start),
+        GT_FIELD(GT_WHOLE, struct piece, end),    {.name = NULL}};
+    struct gt_rows rows = gt_rows_of_records(query, piece, count, sizeof *piece, fields);
+    uint32_t *part = gt_rows_add_keys(&rows, "part", part_names);
+    for (size_t i = 0; i < rows.count; i++)
+        part[i] = piece[i].part;
+    gt_rows_difference(&rows, "length", "end", "start");
+    return rows;
 }
 
 /* A batch is what lies between two fetches that are neighbours: the end of an epoch, and the making of an iterator, part them. */
-static int add_batches(const struct gt_analysis_input *input, struct gt_spans *spans, const struct gt_spans *ends)
+static struct gt_rows find_parts(const struct gt_analysis_input *input)
 {
-    struct gt_spans line = {0};
-    int status = 0;
-    for (size_t i = 0; i < spans->count && status >= 0; i++)
-        status = add_to_line(&line, spans->span[i], (enum gt_loader_part)spans->span[i].key[2]);
-    for (size_t i = 0; i < ends->count && status >= 0; i++)
-        status = add_to_line(&line, ends->span[i], GT_LOADER_BATCH);
-    gt_spans_sort(&line);
-    for (size_t i = 1; i < line.count && status >= 0; i++) {
-        const struct gt_keyed_span *last = &line.span[i - 1], *next = &line.span[i];
-        bool same = last->key[0] == next->key[0] && last->key[1] == next->key[1] &&
-                    gt_analysis_recording(input, last->event) == gt_analysis_recording(input, next->event);
-        if (same && last->end == GT_LOADER_NEXT && (next->end == GT_LOADER_NEXT || next->end == GT_LOADER_BATCH))
-            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {next->key[0], next->key[1], GT_LOADER_BATCH,
-                                                                        (uint32_t)next->event},
-                                                                .start = last->start,
-                                                                .end = next->start,
-                                                                .event = last->event});
+    struct gt_rows events = find_events(input);
+    find_ends(input, &events);
+    gt_rows_sort(&events, "node process start part event");
+    const uint32_t *node = gt_rows_keys(&events, "node"), *process = gt_rows_keys(&events, "process");
+    const uint32_t *part = gt_rows_keys(&events, "part"), *event = gt_rows_keys(&events, "event");
+    const uint32_t *recording = gt_rows_keys(&events, "recording"), *is_end = gt_rows_keys(&events, "is_end");
+    const int64_t *start = gt_rows_wholes(&events, "start"), *end = gt_rows_wholes(&events, "end");
+    struct piece *piece = gt_query_memory(input->query, 2 * events.count, sizeof *piece);
+    size_t count = 0, last = SIZE_MAX;
+    for (size_t i = 0; i < events.count && piece; i++) {
+        if (!is_end[i])
+            piece[count++] = (struct piece){node[i], part[i], event[i], GT_NO_KEY, start[i], end[i]};
+        if (part[i] == GT_LOADER_WORKER)
+            continue;
+        bool is_same = last != SIZE_MAX && node[last] == node[i] && process[last] == process[i] &&
+                       recording[last] == recording[i];
+        if (is_same && part[last] == GT_LOADER_NEXT && !is_end[last] && part[i] == GT_LOADER_NEXT)
+            piece[count++] = (struct piece){node[i], GT_LOADER_BATCH, event[last], event[i], start[last], start[i]};
+        last = i;
     }
-    gt_spans_release(&line);
-    return status;
+    return rows_of_pieces(input->query, piece, count);
 }
 
-int gt_loader_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+/* The least length of an outlier is twice the median, and beyond three deviations above it, where lengths vary by
+ * themselves (the median absolute deviation, in units of a normal distribution's deviation; C. Leys et al., Journal of
+ * Experimental Social Psychology 49, 2013). */
+static void find_outliers(struct gt_rows *parts)
 {
-    struct gt_spans ends = {0};
-    int status = collect(input, spans);
-    if (status >= 0)
-        status = leave_out_ends(input, spans, &ends);
-    if (status >= 0)
-        status = add_batches(input, spans, &ends);
-    gt_spans_release(&ends);
-    for (size_t i = 0; i < spans->count; i++) {
-        uint32_t process = spans->span[i].key[1];
-        spans->span[i].key[1] = spans->span[i].key[2];
-        spans->span[i].key[2] = process;
-    }
-    gt_spans_sort(spans);
-    return status;
+    const double deviations = 3 * 1.4826;
+    struct gt_rows medians = gt_rows_group(parts, "node part", GT_AGGREGATES(GT_QUANTILE("median", "length", 0.5)));
+    gt_rows_join(parts, &medians, "node part", "median");
+    const int64_t *length = gt_rows_wholes(parts, "length");
+    const double *median = gt_rows_reals(parts, "median");
+    double *distance = gt_rows_add_reals(parts, "distance");
+    for (size_t i = 0; i < parts->count; i++)
+        distance[i] = fabs((double)length[i] - median[i]);
+    struct gt_rows spread = gt_rows_group(parts, "node part", GT_AGGREGATES(GT_QUANTILE("deviation", "distance", 0.5)));
+    gt_rows_join(parts, &spread, "node part", "deviation");
+    const double *deviation = gt_rows_reals(parts, "deviation");
+    uint32_t *is_outlier = gt_rows_add_keys(parts, "is_outlier", NULL);
+    for (size_t i = 0; i < parts->count; i++)
+        is_outlier[i] = median[i] > 0 &&
+                        (double)length[i] >= fmax(2 * median[i], median[i] + deviations * deviation[i]);
 }
 
-int gt_loader_waits(const struct gt_analysis_input *input, struct gt_spans *spans)
+struct gt_rows gt_loader_parts(const struct gt_analysis_input *input)
 {
-    const struct gt_trace_events *events = &input->trace->events;
-    int status = 0;
-    for (size_t i = 0; i < events->count && status >= 0; i++) {
-        enum gt_loader_part part = gt_loader_part(input, i);
-        if (part == GT_LOADER_INITIALIZATION || part == GT_LOADER_NEXT)
-            status = gt_spans_add_event(spans, input->trace, i, GT_SPAN_KEY(gt_analysis_node(input, i)));
-    }
-    gt_spans_sort(spans);
-    gt_spans_unite(spans, 1);
-    return status;
+    struct gt_rows parts = find_parts(input);
+    find_outliers(&parts);
+    gt_rows_sort(&parts, "node part start end event");
+    return parts;
 }
 
 /* ---- the report ---- */
@@ -292,103 +214,54 @@ static const char *argument_text(const struct gt_analysis_input *input, size_t e
     return text;
 }
 
-int gt_loader_outlier(struct gt_numbers *lengths, double *ret)
-{
-    const double deviations = 3 * 1.4826;
-    double deviation, median = gt_numbers_percentile(lengths, 50);
-    int status = gt_numbers_deviation(lengths, &deviation);
-    *ret = fmax(2 * median, median + deviations * deviation) * (median > 0);
-    return status;
-}
-
-/* Outliers among spans from..to last at least this long, in ns. */
-static int find_least(const struct gt_spans *spans, size_t from, size_t to, double *ret)
-{
-    struct gt_numbers lengths = {0};
-    int status = gt_list_lengths(&lengths, spans, from, to, 1);
-    if (status >= 0)
-        status = gt_loader_outlier(&lengths, ret);
-    gt_numbers_release(&lengths);
-    return status;
-}
-
-static bool is_outlier(const struct gt_keyed_span *span, double least)
-{
-    return least > 0 && (double)(span->end - span->start) >= least;
-}
-
-static void add_outliers(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans,
-                         size_t from, size_t to, double least)
-{
-    for (size_t i = from; i < to; i++) {
-        const struct gt_keyed_span *span = &spans->span[i];
-        char text[32];
-        if (!is_outlier(span, least))
-            continue;
-        GT_CELLS(table, gt_analysis_text(input, span->key[0]), part_names[span->key[1]],
-                 gt_analysis_us(input, span->start), gt_analysis_us(input, span->end),
-                 (double)(span->end - span->start) / 1e3, argument_text(input, span->event, GT_TABLE_WORKER_ID, text));
-    }
-}
-
-static int add_parts(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_spans *spans)
+static void add_outliers(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_rows *parts)
 {
     struct gt_table *table = gt_analysis_table(
-        root, "dataloader", "Data loader",
-        "text:node text:part integer:count number:total_us integer:outliers " GT_NUMBERS_COLUMNS_US);
-    struct gt_table *outliers = gt_analysis_table(
         root, "outliers", "Outliers",
         "text:node text:part number:start_us number:end_us number:duration_us text:worker_id");
-    struct gt_numbers lengths = {0};
-    int status = 0;
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, 2, &from, &to);) {
-        status = gt_list_lengths(&lengths, spans, from, to, 1e3);
-        double total = gt_numbers_total(&lengths), least = NAN;
-        if (status >= 0)
-            status = find_least(spans, from, to, &least);
-        size_t before = gt_table_rows(outliers);
-        add_outliers(input, outliers, spans, from, to, least);
-        GT_CELLS(table, gt_analysis_text(input, spans->span[from].key[0]), part_names[spans->span[from].key[1]],
-                 to - from, total, (int64_t)(gt_table_rows(outliers) - before));
-        gt_numbers_cells(table, &lengths);
+    struct gt_rows outliers = gt_rows_where(parts, "is_outlier", true);
+    const uint32_t *event = gt_rows_keys(&outliers, "event");
+    const int64_t *start = gt_rows_wholes(&outliers, "start"), *end = gt_rows_wholes(&outliers, "end");
+    for (size_t i = 0; i < outliers.count; i++) {
+        char text[32];
+        gt_rows_put_row(input, table, &outliers, i, "text:node text:part");
+        GT_CELLS(table, gt_analysis_us(input, start[i]), gt_analysis_us(input, end[i]),
+                 (double)(end[i] - start[i]) / 1e3, argument_text(input, event[i], GT_TABLE_WORKER_ID, text));
     }
-    gt_analysis_empty(root, table, "no events of a data loader");
-    gt_analysis_empty(root, outliers, "none: nothing takes twice the median and more than others vary");
-    gt_numbers_release(&lengths);
-    return status;
+    gt_analysis_empty(root, table, "none: nothing takes twice the median and more than others vary");
 }
 
-static void add_iterators(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_spans *spans)
+static void add_iterators(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_rows *parts)
 {
     struct gt_table *table = gt_analysis_table(
         root, "iterators", "Iterators",
         "text:node text:iterator number:start_us number:duration_us text:num_workers text:pin_memory");
-    for (size_t i = 0; i < spans->count; i++) {
-        const struct gt_keyed_span *span = &spans->span[i];
+    struct gt_rows iterators = gt_rows_where(parts, "part", GT_LOADER_INITIALIZATION);
+    const uint32_t *event = gt_rows_keys(&iterators, "event");
+    const int64_t *start = gt_rows_wholes(&iterators, "start"), *length = gt_rows_wholes(&iterators, "length");
+    for (size_t i = 0; i < iterators.count; i++) {
         char text[32];
-        if (span->key[1] != GT_LOADER_INITIALIZATION)
-            continue;
-        GT_CELLS(table, gt_analysis_text(input, span->key[0]),
-                 gt_trace_text(input->trace, input->trace->events.name[span->event]),
-                 gt_analysis_us(input, span->start), (double)(span->end - span->start) / 1e3,
-                 argument_text(input, span->event, GT_TABLE_NUM_WORKERS, text),
-                 argument_text(input, span->event, GT_TABLE_PIN_MEMORY, text));
+        gt_rows_put_row(input, table, &iterators, i, "text:node");
+        GT_CELLS(table, gt_trace_text(input->trace, input->trace->events.name[event[i]]),
+                 gt_analysis_us(input, start[i]), (double)length[i] / 1e3,
+                 argument_text(input, event[i], GT_TABLE_NUM_WORKERS, text),
+                 argument_text(input, event[i], GT_TABLE_PIN_MEMORY, text));
     }
     gt_analysis_empty(root, table, NULL);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    struct gt_spans spans = {0};
-    int status = gt_loader_spans(input, &spans);
-    for (size_t i = 0; i < spans.count; i++)
-        spans.span[i].key[2] = spans.span[i].key[3] = 0;
-    gt_spans_sort(&spans);
-    if (status >= 0)
-        status = add_parts(input, root, &spans);
-    add_iterators(input, root, &spans);
-    gt_spans_release(&spans);
-    return status;
+    struct gt_rows parts = gt_loader_parts(input);
+    struct gt_rows sums = gt_rows_group(&parts, "node part",
+                                        GT_AGGREGATES(GT_COUNT("count"), GT_SUM("total", "length"),
+                                                      GT_SUM("outliers", "is_outlier"), GT_STATISTICS_US("length")));
+    gt_rows_put(input, root, "dataloader", "Data loader", &sums,
+                "text:node text:part integer:count number:total_us integer:outliers " GT_NUMBERS_COLUMNS_US,
+                "no events of a data loader");
+    add_outliers(input, root, &parts);
+    add_iterators(input, root, &parts);
+    return gt_query_status(input->query);
 }
 
 const struct gt_analysis gt_analysis_dataloader = {
@@ -409,41 +282,18 @@ static const struct gt_column_kind outlier_columns[] = {
     {"nodeID", GT_CELL_TEXT, false},
 };
 
-static int by_length(const void *a, const void *b)
-{
-    const struct gt_keyed_span *x = a, *y = b;
-    int64_t one = x->end - x->start, other = y->end - y->start;
-    return GT_ORDER_BY(GT_ORDER(other, one), GT_ORDER(x->start, y->start), GT_ORDER(x->key[0], y->key[0]));
-}
-
-/* Keep those of one part. */
-static int keep_outliers(struct gt_spans *spans, uint32_t part)
-{
-    size_t kept = 0;
-    int status = 0;
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, 2, &from, &to);) {
-        double least;
-        if (spans->span[from].key[1] != part)
-            continue;
-        status = find_least(spans, from, to, &least);
-        for (size_t i = from; i < to && status >= 0; i++)
-            if (is_outlier(&spans->span[i], least))
-                spans->span[kept++] = spans->span[i];
-    }
-    spans->count = kept;
-    return status;
-}
-
 /* A batch is told by the fetch that ends it. */
-static void put_row(struct gt_table *data, const struct gt_trace *trace, const struct gt_keyed_span *span)
+static void put_row(struct gt_table *data, const struct gt_trace *trace, const struct gt_rows *parts, size_t row)
 {
     const struct gt_trace_events *events = &trace->events;
-    size_t event = span->key[1] == GT_LOADER_BATCH ? span->key[3] : span->event;
+    uint32_t ended_by = gt_rows_keys(parts, "ended_by")[row];
+    size_t event = ended_by == GT_NO_KEY ? gt_rows_keys(parts, "event")[row] : ended_by;
     uint32_t node = gt_trace_node_of(trace, gt_trace_process_of(trace, event)->file);
-    gt_table_time(data, span->start);
+    gt_table_time(data, gt_rows_wholes(parts, "start")[row]);
     gt_table_time(data, events->start[event]);
     gt_table_time(data, events->start[event] + gt_trace_duration(events, event));
-    GT_CELLS(data, gt_trace_us(span->end - span->start), gt_table_integer_of(trace, event, GT_TABLE_WORKER_ID));
+    GT_CELLS(data, gt_trace_us(gt_rows_wholes(parts, "length")[row]),
+             gt_table_integer_of(trace, event, GT_TABLE_WORKER_ID));
     gt_table_choice(data, events->name[event], gt_trace_text(trace, events->name[event]));
     gt_table_choice(data, node, gt_trace_text(trace, node));
 }
@@ -461,24 +311,23 @@ int gt_loader_outliers(const struct gt_trace *trace, const char *part, struct gt
     static const struct gt_profile_options defaults = {.size = sizeof defaults};
     enum { COLUMNS = sizeof outlier_columns / sizeof *outlier_columns };
     struct gt_analysis_input input;
-    struct gt_spans spans = {0};
-    int number = part_number(part, error);
-    if (number < 0)
-        return number;
-    int status = gt_analysis_open(&input, trace, &defaults);
-    if (status >= 0)
-        status = gt_loader_spans(&input, &spans);
-    gt_analysis_close(&input);
-    if (status >= 0)
-        status = keep_outliers(&spans, (uint32_t)number);
     struct gt_table *data = gt_table_new();
+    int number = part_number(part, error);
+    int status = number < 0 ? number : gt_analysis_open(&input, trace, &defaults);
     gt_table_add_columns(data, outlier_columns, COLUMNS);
-    gt_spans_sort_by(&spans, by_length);
-    for (size_t i = 0; i < spans.count && status >= 0; i++)
-        put_row(data, trace, &spans.span[i]);
-    gt_spans_release(&spans);
+    if (status >= 0) {
+        struct gt_rows parts = gt_loader_parts(&input);
+        parts = gt_rows_where(&parts, "part", number);
+        parts = gt_rows_where(&parts, "is_outlier", true);
+        gt_rows_sort(&parts, "-length start node");
+        for (size_t i = 0; i < parts.count; i++)
+            put_row(data, trace, &parts, i);
+        status = gt_query_status(input.query);
+    }
+    if (number >= 0)
+        gt_analysis_close(&input);
     if (status >= 0)
         return gt_table_finish_columns(ret, data, outlier_columns, COLUMNS, "profile", error);
     gt_table_free(data);
-    return gt_error_system(error, -status, "profile");
+    return number < 0 ? number : gt_error_system(error, -status, "profile");
 }

@@ -288,7 +288,7 @@ static void widen(const struct gt_analysis_input *input, struct job *all)
 
 static int build_job(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    struct gt_spans steps = {0};
+    struct gt_spans steps = gt_step_spans(input);
     struct job all = {.first = INT64_MAX, .last = INT64_MIN};
     struct gt_table *table = gt_analysis_table(
         root, "job", "Job",
@@ -297,7 +297,7 @@ static int build_job(const struct gt_analysis_input *input, struct gt_node *root
         "number:finalization_percent");
     uint32_t places = input->trace->strings.count;
     unsigned char *is_node = calloc(places + (size_t)1, 1);
-    int status = is_node ? gt_step_spans(input, &steps) : -ENOMEM;
+    int status = is_node ? gt_query_status(input->query) : -ENOMEM;
     if (status >= 0)
         mark_nodes(input, is_node);
     for (uint32_t node = 0; node < places && status >= 0; node++) {
@@ -316,7 +316,6 @@ static int build_job(const struct gt_analysis_input *input, struct gt_node *root
         gt_analysis_empty(root, table, "no events and no samples");
     else if (!all.has_steps)
         gt_report_text(root, "reason", "Training loop", "no steps: no events with step numbers, and no ProfilerStep");
-    gt_spans_release(&steps);
     return status;
 }
 

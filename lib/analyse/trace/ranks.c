@@ -1,151 +1,122 @@
 #include "analyse/trace/ranks.h"
 
-#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyse/gpu/gpu.h"
-#include "analyse/trace/dataloader.h"
 #include "analyse/trace/phases.h"
-#include "analyse/trace/step_spans.h"
 #include "analyse/views.h"
 #include "base/number.h"
 #include "trace/formats/smdebug.h"
 
-struct search {
-    const struct gt_analysis_input *input;
-    struct gt_rank_figures *rank; /* by place, while they are sought */
-};
+static const char *const figures[GT_RANK_FIGURES] = {"step",    "compute", "communication", "idle",
+                                                     "loading", "host",    "kernel"};
 
 /* What a merged file has beside the parts of its nodes, such as critical paths, is no rank's. */
-static void leave_out_wholes(struct search *search)
+static void leave_out_wholes(const struct gt_analysis_input *input, bool *is_rank)
 {
-    const struct gt_trace *trace = search->input->trace;
+    const struct gt_trace *trace = input->trace;
     for (size_t i = 0; i < trace->file_count; i++) {
-        uint32_t whole = trace->file[i].part_of, node = whole == GT_TRACE_NONE ? whole : search->input->node[whole];
+        uint32_t whole = trace->file[i].part_of, node = whole == GT_TRACE_NONE ? whole : input->node[whole];
         if (node != GT_TRACE_NONE)
-            search->rank[node].events = 0;
+            is_rank[node] = false;
     }
 }
 
-static void count_events(struct search *search)
+/* Those that have events or steps. */
+static struct gt_rows find_nodes(const struct gt_analysis_input *input, const struct gt_rows *steps)
 {
-    for (size_t i = 0; i < search->input->trace->events.count; i++) {
-        uint32_t node = gt_analysis_node(search->input, i);
-        if (node != GT_TRACE_NONE && gt_trace_is_slice(search->input->trace, i))
-            search->rank[node].events++;
+    struct gt_rows nodes = gt_rows_new(input->query, input->trace->strings.count);
+    uint32_t *node = gt_rows_add_keys(&nodes, "node", NULL);
+    bool *is_rank = gt_query_memory(input->query, nodes.count, sizeof *is_rank);
+    for (size_t i = 0; i < nodes.count && is_rank; i++) {
+        node[i] = (uint32_t)i;
+        is_rank[i] = false;
     }
+    for (size_t i = 0; i < input->trace->events.count && is_rank; i++) {
+        uint32_t of = gt_analysis_node(input, i);
+        if (of != GT_TRACE_NONE && gt_trace_is_slice(input->trace, i))
+            is_rank[of] = true;
+    }
+    if (is_rank)
+        leave_out_wholes(input, is_rank);
+    for (size_t i = 0; i < steps->count && is_rank; i++)
+        is_rank[gt_rows_keys(steps, "node")[i]] = true;
+    return gt_rows_filter(&nodes, is_rank);
 }
 
-static void measure_steps(struct search *search)
+static struct gt_rows measure_steps(const struct gt_analysis_input *input)
 {
-    struct gt_rows steps = gt_rows_of_steps(search->input);
+    struct gt_rows steps = gt_rows_of_steps(input);
     steps = gt_rows_known(&steps, "node");
-    struct gt_rows nodes = gt_rows_group(&steps, "node",
-                                         GT_AGGREGATES(GT_COUNT("steps"), GT_SUM("total", "length"),
-                                                       GT_QUANTILE("median", "length", 0.5),
-                                                       GT_QUANTILE("p95", "length", 0.95)));
-    const uint32_t *node = gt_rows_keys(&nodes, "node");
-    for (size_t i = 0; i < nodes.count; i++) {
-        struct gt_rank_figures *rank = &search->rank[node[i]];
-        rank->steps = (size_t)gt_rows_wholes(&nodes, "steps")[i];
-        rank->figure[GT_RANK_STEP] = gt_rows_reals(&nodes, "median")[i];
-        rank->step_total = (double)gt_rows_wholes(&nodes, "total")[i];
-        rank->step_p95 = gt_rows_reals(&nodes, "p95")[i];
-    }
+    return gt_rows_group(&steps, "node",
+                         GT_AGGREGATES(GT_COUNT("steps"), GT_SUM("step_total", "length"),
+                                       GT_QUANTILE("step", "length", 0.5), GT_QUANTILE("step_p95", "length", 0.95)));
 }
 
-static void measure_kernels(struct search *search)
+static struct gt_rows measure_kernels(const struct gt_analysis_input *input)
 {
-    struct gt_rows work = gt_view_work(search->input);
+    struct gt_rows work = gt_view_work(input);
     work = gt_rows_where(&work, "use", GT_USE_COMPUTE);
-    struct gt_rows nodes = gt_rows_group(&work, "node", GT_AGGREGATES(GT_COUNT("kernels"), GT_SUM("total", "length")));
-    const uint32_t *node = gt_rows_keys(&nodes, "node");
-    for (size_t i = 0; i < nodes.count && node[i] != GT_NO_KEY; i++) { /* no node is last */
-        struct gt_rank_figures *rank = &search->rank[node[i]];
-        rank->kernels = (size_t)gt_rows_wholes(&nodes, "kernels")[i];
-        rank->figure[GT_RANK_KERNEL] = (double)gt_rows_wholes(&nodes, "total")[i] / (double)rank->kernels;
-    }
+    return gt_rows_group(&work, "node", GT_AGGREGATES(GT_COUNT("kernels"), GT_MEAN("kernel", "length")));
 }
 
-static void measure_gpus(struct search *search)
+static struct gt_rows measure_gpus(const struct gt_analysis_input *input)
 {
-    struct gt_rows times = gt_view_device_times(search->input), idle = gt_view_idle(search->input, "node device");
-    const uint32_t *node = gt_rows_keys(&times, "node");
+    struct gt_rows times = gt_view_device_times(input), idle = gt_view_idle(input, "node device");
     gt_rows_join(&times, &idle, "node device", "host_wait data_loader");
-    const int64_t *host = gt_rows_wholes(&times, "host_wait"), *loading = gt_rows_wholes(&times, "data_loader");
-    for (size_t i = 0; i < times.count; i++) {
-        struct gt_rank_figures *rank = node[i] == GT_TRACE_NONE ? NULL : &search->rank[node[i]];
-        if (!rank)
-            continue;
-        if (!rank->has_gpu) {
-            rank->has_gpu = true;
-            rank->whole = rank->memory = 0;
-            for (int k = GT_RANK_COMPUTE; k < GT_RANK_FIGURES; k++)
-                rank->figure[k] = 0;
-        }
-        rank->gpus++;
-        rank->whole += (double)gt_rows_wholes(&times, "span")[i];
-        rank->memory += (double)gt_rows_wholes(&times, "memory")[i];
-        rank->figure[GT_RANK_COMPUTE] += (double)gt_rows_wholes(&times, "compute")[i];
-        rank->figure[GT_RANK_COMMUNICATION] += (double)gt_rows_wholes(&times, "communication")[i];
-        rank->figure[GT_RANK_IDLE] += (double)gt_rows_wholes(&times, "idle")[i];
-        rank->figure[GT_RANK_LOADING] += (double)loading[i];
-        rank->figure[GT_RANK_HOST] += (double)(host[i] - loading[i]);
-    }
+    gt_rows_difference(&times, "host", "host_wait", "data_loader");
+    return gt_rows_group(&times, "node",
+                         GT_AGGREGATES(GT_COUNT("gpus"), GT_SUM("whole", "span"), GT_SUM("memory", "memory"),
+                                       GT_SUM("compute", "compute"), GT_SUM("communication", "communication"),
+                                       GT_SUM("idle", "idle"), GT_SUM("loading", "data_loader"),
+                                       GT_SUM("host", "host")));
+}
+
+static double number_of(const struct gt_rows *rows, const char *column, size_t row)
+{
+    return gt_rows_number(gt_rows_need(rows, __func__, column, strlen(column)), row);
 }
 
 /* Of ranks without a GPU all the time spent waiting for data is known. */
-static int measure_loading(struct search *search)
+static struct gt_rank_figures figures_of(const struct gt_analysis_input *input, const struct gt_rows *rows, size_t row)
 {
-    struct gt_spans waits = {0};
-    int status = gt_loader_waits(search->input, &waits);
-    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&waits, 1, &from, &to);) {
-        int64_t first, last;
-        uint32_t node = waits.span[from].key[0];
-        if (node == GT_TRACE_NONE || search->rank[node].has_gpu || !gt_node_range(search->input, node, &first, &last))
-            continue;
-        struct gt_rank_figures *rank = &search->rank[node];
-        rank->whole = (double)gt_analysis_recorded(search->input, node, first, last);
-        rank->figure[GT_RANK_LOADING] = (double)gt_spans_total(&waits, from, to);
+    int64_t first, last;
+    struct gt_rank_figures ret = {.node = gt_rows_keys(rows, "node")[row],
+                                  .steps = (size_t)number_of(rows, "steps", row),
+                                  .step_p95 = number_of(rows, "step_p95", row),
+                                  .step_total = number_of(rows, "step_total", row),
+                                  .whole = number_of(rows, "whole", row),
+                                  .has_gpu = number_of(rows, "gpus", row) > 0,
+                                  .memory = number_of(rows, "memory", row),
+                                  .kernels = (size_t)number_of(rows, "kernels", row),
+                                  .gpus = (size_t)number_of(rows, "gpus", row)};
+    for (int i = 0; i < GT_RANK_FIGURES; i++)
+        ret.figure[i] = number_of(rows, figures[i], row);
+    double waits = number_of(rows, "waits", row);
+    if (!ret.has_gpu && !isnan(waits) && gt_node_range(input, ret.node, &first, &last)) {
+        ret.whole = (double)gt_analysis_recorded(input, ret.node, first, last);
+        ret.figure[GT_RANK_LOADING] = waits;
     }
-    gt_spans_release(&waits);
-    return status;
+    return ret;
 }
 
-static int measure(struct search *search)
+struct gt_rank_figures *gt_ranks_find(const struct gt_analysis_input *input, size_t *count)
 {
-    count_events(search);
-    leave_out_wholes(search);
-    measure_steps(search);
-    measure_gpus(search);
-    measure_kernels(search);
-    int status = gt_query_status(search->input->query);
-    return status < 0 ? status : measure_loading(search);
-}
-
-int gt_ranks_find(const struct gt_analysis_input *input, struct gt_rank_figures **ret, size_t *ret_count)
-{
-    uint32_t places = input->trace->strings.count;
-    struct search search = {input, calloc(places + (size_t)1, sizeof *search.rank)};
-    size_t count = 0;
-    if (!search.rank)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < places; i++) {
-        search.rank[i] = (struct gt_rank_figures){.node = i, .step_p95 = NAN, .whole = NAN, .memory = NAN};
-        for (int figure = 0; figure < GT_RANK_FIGURES; figure++)
-            search.rank[i].figure[figure] = NAN;
-    }
-    int status = measure(&search);
-    for (uint32_t i = 0; i < places; i++)
-        if (search.rank[i].events || search.rank[i].steps)
-            search.rank[count++] = search.rank[i];
-    if (status < 0) {
-        free(search.rank);
-        return status;
-    }
-    *ret = search.rank;
-    *ret_count = count;
-    return 0;
+    struct gt_rows steps = measure_steps(input), kernels = measure_kernels(input), gpus = measure_gpus(input);
+    struct gt_rows waits = gt_view_loading(input), ranks = find_nodes(input, &steps);
+    waits = gt_rows_group(&waits, "node", GT_AGGREGATES(GT_SUM("waits", "length")));
+    gt_rows_join(&ranks, &steps, "node", "steps step_total step step_p95");
+    gt_rows_join(&ranks, &kernels, "node", "kernels kernel");
+    gt_rows_join(&ranks, &gpus, "node", "gpus whole memory compute communication idle loading host");
+    gt_rows_join(&ranks, &waits, "node", "waits");
+    gt_rows_fill(&ranks, "steps step_total kernels gpus");
+    struct gt_rank_figures *ret = gt_query_memory(input->query, ranks.count, sizeof *ret);
+    *count = ret ? ranks.count : 0;
+    for (size_t i = 0; i < *count; i++)
+        ret[i] = figures_of(input, &ranks, i);
+    return ret;
 }
 
 struct gt_span gt_rank_host(const struct gt_analysis_input *input, uint32_t node)
@@ -182,7 +153,8 @@ size_t gt_ranks_absent(const struct gt_analysis_input *input, struct gt_buffer *
 
 /* ---- compared ---- */
 
-double gt_rank_compared(const struct gt_rank_figures *rank, enum gt_rank_figure figure)
+/* A length as it is, and a time as a share of the rank's own: traces of different length are compared by these. */
+static double compared(const struct gt_rank_figures *rank, enum gt_rank_figure figure)
 {
     bool is_length = figure == GT_RANK_STEP || figure == GT_RANK_KERNEL;
     return is_length ? rank->figure[figure] : rank->figure[figure] / rank->whole;
@@ -193,8 +165,8 @@ double gt_ranks_median(const struct gt_rank_figures *ranks, size_t count, size_t
     struct gt_numbers known = {0};
     int status = 0;
     for (size_t i = 0; i < count && status >= 0; i++)
-        if (i != except && !isnan(gt_rank_compared(&ranks[i], figure)))
-            status = gt_numbers_add(&known, gt_rank_compared(&ranks[i], figure));
+        if (i != except && !isnan(compared(&ranks[i], figure)))
+            status = gt_numbers_add(&known, compared(&ranks[i], figure));
     double median = status < 0 ? NAN : gt_numbers_percentile(&known, 50);
     gt_numbers_release(&known);
     return median;
@@ -205,7 +177,7 @@ size_t gt_ranks_worst(const struct gt_rank_figures *ranks, size_t count, enum gt
     size_t worst = SIZE_MAX;
     double value = NAN;
     for (size_t i = 0; i < count; i++) {
-        double own = gt_rank_compared(&ranks[i], figure);
+        double own = compared(&ranks[i], figure);
         if (isnan(own) || own <= value)
             continue;
         worst = i;

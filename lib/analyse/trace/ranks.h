@@ -20,7 +20,7 @@ enum gt_rank_figure {
 
 struct gt_rank_figures {
     uint32_t node; /* a place */
-    size_t steps, events;
+    size_t steps;
     double step_p95, step_total;
     double figure[GT_RANK_FIGURES];
     double whole; /* of its GPUs; of a rank without GPUs all its time */
@@ -30,16 +30,15 @@ struct gt_rank_figures {
     size_t gpus;
 };
 
-/* Finds all ranks that have events or steps, by place. Returns 0 or -ENOMEM; the caller frees them. */
-int gt_ranks_find(const struct gt_analysis_input *input, struct gt_rank_figures **ret, size_t *ret_count);
+/* Returns all ranks that have events or steps, by place; the query owns them. */
+struct gt_rank_figures *gt_ranks_find(const struct gt_analysis_input *input, size_t *count);
 /* Returns the host of a rank, by the name of its file ("<host>_<pid>.<time>.pt.trace.json") or else its folder; empty without. */
 struct gt_span gt_rank_host(const struct gt_analysis_input *input, uint32_t node);
 /* Appends the numbers of the ranks that a job has and of which there is no trace, "3, 5-7"; returns how many, of how many. 0: none, or
  * no trace tells how many ranks there are. */
 size_t gt_ranks_absent(const struct gt_analysis_input *input, struct gt_buffer *out, size_t *of);
-/* Returns a length as it is, and a time as a share of the rank's own: traces of different length are compared by these. */
-double gt_rank_compared(const struct gt_rank_figures *rank, enum gt_rank_figure figure);
-/* Returns the median of these over all ranks but `except`; NaN where none has it. */
+/* Returns the median over all ranks but `except` of a length as it is, or of a time as a share of the rank's own, as traces
+ * differ in length; NaN where none has it. */
 double gt_ranks_median(const struct gt_rank_figures *ranks, size_t count, size_t except, enum gt_rank_figure figure);
 /* Returns the rank with the greatest figure if it is at least 5 % greater than the median of the others, and by 1 % of the
  * time of its GPUs where it is a part of that; else SIZE_MAX. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analyse/gpu/gpu.h"
-#include "analyse/trace/dataloader.h"
+#include "analyse/trace/loader_part.h"
 #include "base/number.h"
 
 enum role { KERNEL, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, LOADER, CPU, ROLES };
@@ -350,22 +350,18 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct roles roles = {0};
     struct gt_gpu_steps steps = {0};
-    struct gt_spans work = {0};
+    struct gt_spans work = gt_gpu_spans(input);
     bool *gpus = gt_gpu_nodes(input);
     int status = gpus ? find_roles(input, &roles) : -ENOMEM;
-    if (status >= 0)
-        status = gt_gpu_spans(input, &work);
     if (status >= 0 && roles.until[ROLES - 1].count)
-        status = gt_gpu_steps_find(input, &roles.until[ROLES - 1], &work, NULL, &steps);
+        steps = gt_gpu_steps_find(input, &roles.until[ROLES - 1], &work, NULL);
+    status = status < 0 ? status : gt_query_status(input->query);
     if (status >= 0) {
         add_steps(input, root, &steps, &roles, gpus);
         status = add_devices(input, root, &steps, &work);
     }
     for (int role = 0; role < ROLES; role++)
         gt_spans_release(&roles.until[role]);
-    free(gpus);
-    gt_spans_release(&work);
-    gt_gpu_steps_release(&steps);
     return status;
 }
 

@@ -16,106 +16,98 @@
 #include "schema/human.h"
 #include "schema/metric.h"
 
-/* ---- resources ---- */
-
-static struct gt_resource resource_of(const struct gt_analysis_input *input, const struct gt_trace_series *series)
-{
-    const char *device = input->options->device;
-    const char *type = gt_trace_text(input->trace, series->type), *name = gt_trace_text(input->trace, series->name);
-    const char *dimension = gt_trace_text(input->trace, series->dimension);
-    uint32_t node = series->node != GT_TRACE_NONE ? gt_analysis_place(input, series->node) : input->node[series->file];
-    return (struct gt_resource){
-        node,
-        gt_analysis_place(input, series->type),
-        gt_analysis_place(input, series->name),
-        gt_analysis_place(input, series->dimension),
-        !device || strcmp(type, device) == 0 || strncmp(name, device, strlen(device)) == 0 ||
-            strncmp(dimension, device, strlen(device)) == 0,
-    };
-}
-
-static int compare(const void *a, const void *b)
-{
-    const struct gt_resource *x = a, *y = b;
-    const uint32_t first[] = {x->node, x->type, x->name, x->dimension};
-    const uint32_t second[] = {y->node, y->type, y->name, y->dimension};
-    return gt_order_lists(first, second, 4);
-}
-
-int gt_resources_find(const struct gt_analysis_input *input, struct gt_resources *resources)
-{
-    const struct gt_trace *trace = input->trace;
-    size_t count = 0;
-    resources->resource = calloc(trace->series_count + 1, sizeof *resources->resource);
-    resources->of_series = calloc(trace->series_count + 1, sizeof *resources->of_series);
-    if (!resources->resource || !resources->of_series)
-        return -ENOMEM;
-    for (size_t i = 0; i < trace->series_count; i++)
-        resources->resource[i] = resource_of(input, &trace->series[i]);
-    GT_SORT(resources->resource, trace->series_count, compare);
-    for (size_t i = 0; i < trace->series_count; i++)
-        if (!count || compare(&resources->resource[count - 1], &resources->resource[i]) != 0)
-            resources->resource[count++] = resources->resource[i];
-    resources->count = count;
-    for (size_t i = 0; i < trace->series_count; i++) {
-        struct gt_resource wanted = resource_of(input, &trace->series[i]);
-        const struct gt_resource *found = bsearch(&wanted, resources->resource, count, sizeof wanted, compare);
-        resources->of_series[i] = (uint32_t)(found - resources->resource);
-    }
-    return 0;
-}
-
-void gt_resources_release(struct gt_resources *resources)
-{
-    free(resources->resource);
-    free(resources->of_series);
-}
+/* ---- samples ---- */
 
 /* Series of our recordings are named by their metric; NULL: it is of another tool. */
-static const struct gt_metric *metric_of(const struct gt_analysis_input *input, const struct gt_resource *resource)
+static const struct gt_metric *metric_of(const char *dimension)
 {
-    const char *dimension = gt_analysis_text(input, resource->dimension);
     int metric = dimension ? gt_metric_find(dimension) : -1;
     return metric < 0 ? NULL : &gt_metrics[metric];
 }
 
-static bool is_ratio(const struct gt_analysis_input *input, const struct gt_resource *resource)
+static bool is_ratio(const char *dimension)
 {
-    const struct gt_metric *metric = metric_of(input, resource);
+    const struct gt_metric *metric = metric_of(dimension);
     return metric && metric->unit == GT_RATIO;
 }
 
-double gt_resource_value(const struct gt_analysis_input *input, const struct gt_resource *resource, double value)
-{
-    return is_ratio(input, resource) ? 100 * value : value;
-}
-
 /* SMDebug's dimensions that are not percent: what I/O and networks move. */
-static bool is_share(const struct gt_analysis_input *input, const struct gt_resource *resource)
+static bool is_share(const char *device, const char *dimension)
 {
-    const char *dimension = gt_analysis_text(input, resource->dimension);
-    return is_ratio(input, resource) ||
-           (dimension && (strstr(dimension, "Utilization") || strstr(dimension, "Percent"))) ||
-           (gt_analysis_text(input, resource->name) && strstr(gt_analysis_text(input, resource->name), "Percent"));
+    return is_ratio(dimension) || (dimension && (strstr(dimension, "Utilization") || strstr(dimension, "Percent"))) ||
+           (device && strstr(device, "Percent"));
 }
-
-/* ---- figures and their units ---- */
 
 /* Of counters and of maxima so far neither a mean nor a percentile says anything of use, nor does one of flags. */
-static bool has_statistics(const struct gt_analysis_input *input, const struct gt_resource *resource)
+static bool has_statistics(const char *dimension)
 {
-    const struct gt_metric *metric = metric_of(input, resource);
+    const struct gt_metric *metric = metric_of(dimension);
     return !metric || (metric->kind == GT_GAUGE && metric->unit != GT_BITS);
 }
 
 /* NULL: it is not known. */
-static const char *unit_of(const struct gt_analysis_input *input, const struct gt_resource *resource)
+static const char *unit_of(const char *device, const char *dimension)
 {
-    const struct gt_metric *metric = metric_of(input, resource);
-    if (is_share(input, resource))
+    const struct gt_metric *metric = metric_of(dimension);
+    if (is_share(device, dimension))
         return "percent";
     return metric ? gt_unit_name(metric->unit) : NULL;
 }
+
+/* Is it what the user asked for? */
+static bool is_wanted(const struct gt_trace *trace, const struct gt_trace_series *series, const char *device)
+{
+    return !device || strcmp(gt_trace_text(trace, series->type), device) == 0 ||
+           strncmp(gt_trace_text(trace, series->name), device, strlen(device)) == 0 ||
+           strncmp(gt_trace_text(trace, series->dimension), device, strlen(device)) == 0;
+}
+
+/* Returns the columns of samples but for time and value, and the factor of these. */
+static struct gt_rows rows_of_series(const struct gt_analysis_input *input)
+{
+    const struct gt_trace *trace = input->trace;
+    struct gt_rows rows = gt_rows_new(input->query, trace->series_count);
+    uint32_t *number = gt_rows_add_keys(&rows, "series", NULL), *node = gt_rows_add_keys(&rows, "node", NULL);
+    uint32_t *type = gt_rows_add_keys(&rows, "resource", NULL), *name = gt_rows_add_keys(&rows, "device", NULL);
+    uint32_t *dimension = gt_rows_add_keys(&rows, "dimension", NULL);
+    uint32_t *wanted = gt_rows_add_keys(&rows, "is_wanted", NULL), *share = gt_rows_add_keys(&rows, "is_share", NULL);
+    uint32_t *statistics = gt_rows_add_keys(&rows, "has_statistics", NULL);
+    double *factor = gt_rows_add_reals(&rows, "factor");
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gt_trace_series *of = &trace->series[i];
+        const char *text = gt_trace_text(trace, of->dimension);
+        number[i] = (uint32_t)i;
+        node[i] = of->node != GT_TRACE_NONE ? gt_analysis_place(input, of->node) : input->node[of->file];
+        type[i] = gt_analysis_place(input, of->type);
+        name[i] = gt_analysis_place(input, of->name);
+        dimension[i] = gt_analysis_place(input, of->dimension);
+        wanted[i] = is_wanted(trace, of, input->options->device);
+        share[i] = is_share(gt_trace_text(trace, of->name), text);
+        statistics[i] = has_statistics(text);
+        factor[i] = is_ratio(text) ? 100 : 1;
+    }
+    return rows;
+}
+
+struct gt_rows gt_rows_of_samples(const struct gt_analysis_input *input)
+{
+    const struct gt_trace_samples *samples = &input->trace->samples;
+    struct gt_rows series = rows_of_series(input), rows = gt_rows_new(input->query, samples->count);
+    uint32_t *number = gt_rows_add_keys(&rows, "series", NULL);
+    int64_t *time = gt_rows_add_wholes(&rows, "time");
+    double *value = gt_rows_add_reals(&rows, "value");
+    for (size_t i = 0; i < rows.count; i++)
+        number[i] = samples->series[i];
+    gt_rows_join(&rows, &series, "series", GT_RESOURCE_KEYS " is_wanted is_share has_statistics factor");
+    const double *factor = gt_rows_reals(&rows, "factor");
+    for (size_t i = 0; i < rows.count; i++) {
+        time[i] = samples->time[i];
+        value[i] = factor[i] * samples->value[i];
+    }
+    return rows;
+}
+
+/* ---- figures ---- */
 
 /* "171 MB", "12.4 %", "2". */
 static void write_figure(struct gt_buffer *out, double value, const char *unit)
@@ -138,28 +130,6 @@ static void write_figure(struct gt_buffer *out, double value, const char *unit)
 
 static const char *const figures[] = {"mean", "min", "max", "p50", "p95", "p99"};
 enum { FIGURES = sizeof figures / sizeof *figures };
-
-/* ---- samples ---- */
-
-/* Of the resources that are wanted: number of the resource, time, value. */
-static struct gt_rows find_samples(const struct gt_analysis_input *input, const struct gt_resources *resources,
-                                   bool (*is_taken)(const struct gt_analysis_input *input,
-                                                    const struct gt_resource *resource))
-{
-    const struct gt_trace_samples *samples = &input->trace->samples;
-    struct gt_rows rows = gt_rows_new(input->query, samples->count);
-    uint32_t *number = gt_rows_add_keys(&rows, "number", NULL);
-    int64_t *time = gt_rows_add_wholes(&rows, "time");
-    double *value = gt_rows_add_reals(&rows, "value");
-    for (size_t i = 0; i < rows.count; i++) {
-        uint32_t at = resources->of_series[samples->series[i]];
-        const struct gt_resource *resource = &resources->resource[at];
-        number[i] = resource->wanted && is_taken(input, resource) ? at : GT_NO_KEY;
-        time[i] = samples->time[i];
-        value[i] = gt_resource_value(input, resource, samples->value[i]);
-    }
-    return gt_rows_known(&rows, "number");
-}
 
 /* ---- the report ---- */
 
@@ -229,17 +199,20 @@ static uint32_t node_with_phases(const struct gt_analysis_input *input, const st
 }
 
 /* Number the phase in which each sample lies, and keep those that lie in one. */
-static void add_phases(const struct gt_analysis_input *input, const struct gt_resources *resources,
-                       const struct gt_phases *phases, const struct titles *titles, struct gt_rows *samples)
+static void add_phases(const struct gt_analysis_input *input, const struct gt_phases *phases,
+                       const struct titles *titles, struct gt_rows *samples)
 {
-    uint32_t *phase = gt_rows_add_keys(samples, "phase", titles->title);
-    uint32_t *node = gt_query_memory(input->query, resources->count, sizeof *node);
-    const uint32_t *number = gt_rows_keys(samples, "number");
+    struct gt_rows nodes = gt_rows_group(samples, "node", GT_AGGREGATES({.as = NULL}));
+    const uint32_t *node = gt_rows_keys(&nodes, "node");
+    uint32_t *of = gt_rows_add_keys(&nodes, "node_with_phases", NULL);
+    for (size_t i = 0; i < nodes.count; i++)
+        of[i] = node_with_phases(input, phases, node[i]);
+    gt_rows_join(samples, &nodes, "node", "node_with_phases");
     const int64_t *time = gt_rows_wholes(samples, "time");
-    for (size_t i = 0; i < resources->count && node; i++)
-        node[i] = node_with_phases(input, phases, resources->resource[i].node);
-    for (size_t i = 0; i < samples->count && node; i++) {
-        size_t title = title_at(phases, titles, node[number[i]], time[i]);
+    uint32_t *phase = gt_rows_add_keys(samples, "phase", titles->title);
+    of = gt_rows_keys(samples, "node_with_phases");
+    for (size_t i = 0; i < samples->count; i++) {
+        size_t title = title_at(phases, titles, of[i], time[i]);
         phase[i] = title == SIZE_MAX ? GT_NO_KEY : (uint32_t)title;
     }
     *samples = gt_rows_known(samples, "phase");
@@ -261,20 +234,13 @@ static struct gt_table *make_table(struct gt_node *root, bool by_phase)
     return table;
 }
 
-static void put_rows(const struct gt_analysis_input *input, const struct gt_resources *resources, struct gt_rows *rows,
-                     struct gt_table *table, bool by_phase)
+static void put_rows(const struct gt_analysis_input *input, const struct gt_rows *rows, struct gt_table *table,
+                     bool by_phase)
 {
-    const uint32_t *number = gt_rows_keys(rows, "number");
-    uint32_t *node = gt_rows_add_keys(rows, "node", NULL), *type = gt_rows_add_keys(rows, "resource", NULL);
-    uint32_t *name = gt_rows_add_keys(rows, "device", NULL), *dimension = gt_rows_add_keys(rows, "dimension", NULL);
+    const uint32_t *device = gt_rows_keys(rows, "device"), *dimension = gt_rows_keys(rows, "dimension");
     struct gt_buffer text = {0};
     for (size_t i = 0; i < rows->count; i++) {
-        const struct gt_resource *resource = &resources->resource[number[i]];
-        const char *unit = unit_of(input, resource);
-        node[i] = resource->node;
-        type[i] = resource->type;
-        name[i] = resource->name;
-        dimension[i] = resource->dimension;
+        const char *unit = unit_of(gt_analysis_text(input, device[i]), gt_analysis_text(input, dimension[i]));
         gt_rows_put_row(input, table, rows, i, data_columns[by_phase]);
         gt_table_text(table, unit);
         for (int k = 0; k < FIGURES; k++) {
@@ -286,41 +252,36 @@ static void put_rows(const struct gt_analysis_input *input, const struct gt_reso
 }
 
 /* Returns what is left out of the wanted resources, or NULL. */
-static const char *left_out(const struct gt_analysis_input *input, const struct gt_resources *resources)
+static const char *left_out(const struct gt_analysis_input *input)
 {
-    for (size_t i = 0; i < resources->count; i++)
-        if (resources->resource[i].wanted && !has_statistics(input, &resources->resource[i]))
-            return "counters, and maxima so far: gpu-tracker report has them";
-    return NULL;
+    struct gt_rows series = rows_of_series(input);
+    series = gt_rows_where(&series, "is_wanted", true);
+    series = gt_rows_where(&series, "has_statistics", false);
+    return series.count ? "counters, and maxima so far: gpu-tracker report has them" : NULL;
 }
 
 static int add_table(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_phases *phases,
                      const struct titles *titles, bool by_phase)
 {
-    struct gt_resources resources = {0};
     struct gt_table *table = make_table(root, by_phase);
-    int status = gt_resources_find(input, &resources);
-    if (status >= 0) {
-        struct gt_rows samples = find_samples(input, &resources, has_statistics);
-        if (by_phase)
-            add_phases(input, &resources, phases, titles, &samples);
-        struct gt_rows rows = gt_rows_group(
-            &samples, by_phase ? "number phase" : "number",
-            GT_AGGREGATES(GT_COUNT("samples"), GT_MEAN("mean", "value"), GT_MIN("min", "value"), GT_MAX("max", "value"),
-                          GT_QUANTILE("p50", "value", 0.5), GT_QUANTILE("p95", "value", 0.95),
-                          GT_QUANTILE("p99", "value", 0.99)));
-        put_rows(input, &resources, &rows, table, by_phase);
-        status = gt_query_status(input->query);
-    }
-    const char *rest = status < 0 ? NULL : left_out(input, &resources);
-    gt_resources_release(&resources);
+    struct gt_rows rows = gt_rows_of_samples(input);
+    rows = gt_rows_where(&rows, "is_wanted", true);
+    rows = gt_rows_where(&rows, "has_statistics", true);
+    if (by_phase)
+        add_phases(input, phases, titles, &rows);
+    rows = gt_rows_group(&rows, by_phase ? GT_RESOURCE_KEYS " phase" : GT_RESOURCE_KEYS,
+                         GT_AGGREGATES(GT_COUNT("samples"), GT_MEAN("mean", "value"), GT_MIN("min", "value"),
+                                       GT_MAX("max", "value"), GT_QUANTILE("p50", "value", 0.5),
+                                       GT_QUANTILE("p95", "value", 0.95), GT_QUANTILE("p99", "value", 0.99)));
+    put_rows(input, &rows, table, by_phase);
+    const char *rest = left_out(input);
     gt_analysis_empty(root, table,
                       by_phase && !titles->count ? "no training phase of that name, and no steps"
                       : rest                     ? rest
                                                  : "no samples of system metrics");
     if (rest && table && gt_table_rows(table))
         gt_report_text(root, "left_out", "Left out", rest);
-    return status;
+    return gt_query_status(input->query);
 }
 
 static int build_utilization(const struct gt_analysis_input *input, struct gt_node *root)
@@ -401,32 +362,30 @@ static size_t range_of(const struct ranges *ranges, double value)
     return ranges->count;
 }
 
-struct usage {
-    uint64_t samples, in[RANGES + 1]; /* the last: in none of them */
-};
-
+/* The last is of those that are in no range. */
 static void add_usage(const struct gt_analysis_input *input, struct gt_table *table, const struct ranges *ranges,
-                      const struct gt_resource *resource, const struct usage *usage)
+                      const struct gt_rows *samples, size_t from, size_t to)
 {
-    for (size_t i = 0; i < ranges->count + (usage->in[ranges->count] > 0); i++) {
+    int64_t in[RANGES + 1] = {0};
+    for (size_t i = from; i < to; i++)
+        in[range_of(ranges, gt_rows_reals(samples, "value")[i])]++;
+    for (size_t i = 0; i < ranges->count + (in[ranges->count] > 0); i++) {
         char range[2 * GT_NUMBER_SIZE + 8] = "outside";
         if (i < ranges->count)
             snprintf(range, sizeof range, "%g-%g", ranges->low[i], ranges->high[i]);
-        GT_CELLS(table, gt_analysis_text(input, resource->node), gt_analysis_text(input, resource->name),
-                 gt_analysis_text(input, resource->dimension), range, usage->in[i],
-                 100 * (double)usage->in[i] / (double)usage->samples);
+        gt_rows_put_row(input, table, samples, from, "text:node text:device text:dimension");
+        GT_CELLS(table, range, in[i], 100 * (double)in[i] / (double)(to - from));
     }
 }
 
 /* The dimension tells of the GPU itself, not of its memory. */
-static bool is_gpu_use(const struct gt_analysis_input *input, const struct gt_resource *resource)
+static bool is_gpu_use(const char *dimension)
 {
-    const char *dimension = gt_analysis_text(input, resource->dimension);
     return dimension && (strcmp(dimension, "GPUUtilization") == 0 || strcmp(dimension, "gpu_utilization") == 0);
 }
 
-static void find_idle(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_resource *resource,
-                      const struct ranges *ranges, const struct gt_rows *samples, size_t from, size_t to)
+static void find_idle(const struct gt_analysis_input *input, struct gt_table *table, const struct ranges *ranges,
+                      const struct gt_rows *samples, size_t from, size_t to)
 {
     const int64_t *time = gt_rows_wholes(samples, "time");
     const double *value = gt_rows_reals(samples, "value");
@@ -438,9 +397,9 @@ static void find_idle(const struct gt_analysis_input *input, struct gt_table *ta
         if (idle || first == SIZE_MAX)
             continue;
         int64_t end = time[i < to ? i : to - 1];
-        GT_CELLS(table, gt_analysis_text(input, resource->node), gt_analysis_text(input, resource->name),
-                 gt_analysis_us(input, time[first]), gt_analysis_us(input, end), (double)(end - time[first]) / 1e3,
-                 (int64_t)(i - first));
+        gt_rows_put_row(input, table, samples, from, "text:node text:device");
+        GT_CELLS(table, gt_analysis_us(input, time[first]), gt_analysis_us(input, end),
+                 (double)(end - time[first]) / 1e3, (int64_t)(i - first));
         first = SIZE_MAX;
     }
 }
@@ -448,35 +407,25 @@ static void find_idle(const struct gt_analysis_input *input, struct gt_table *ta
 static int build_devices(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct ranges ranges = {0};
-    struct gt_resources resources = {0};
     struct gt_table *table = gt_analysis_table(
         root, "devices", "Devices", "text:node text:device text:dimension text:range integer:samples number:percent");
     struct gt_table *idle = gt_analysis_table(root, "idle", "Idle GPUs",
                                               "text:node text:device number:start_us number:end_us number:duration_us "
                                               "integer:samples");
-    int status = gt_resources_find(input, &resources);
-    if (status >= 0)
-        status = parse_ranges(&ranges, input->options->ranges ? input->options->ranges : "90-100,10-90,0-10",
+    int status = parse_ranges(&ranges, input->options->ranges ? input->options->ranges : "90-100,10-90,0-10",
                               input->error);
-    struct gt_rows samples = {0};
-    if (status >= 0)
-        samples = find_samples(input, &resources, is_share);
-    if (status >= 0)
-        gt_rows_sort(&samples, "number time value");
-    for (size_t from = 0, to; from < samples.count; from = to) {
-        struct usage usage = {0};
-        const struct gt_resource *resource = &resources.resource[gt_rows_keys(&samples, "number")[from]];
-        to = gt_rows_run(&samples, "number", from);
-        for (size_t i = from; i < to; i++)
-            usage.in[range_of(&ranges, gt_rows_reals(&samples, "value")[i])]++;
-        usage.samples = to - from;
-        add_usage(input, table, &ranges, resource, &usage);
-        if (is_gpu_use(input, resource))
-            find_idle(input, idle, resource, &ranges, &samples, from, to);
+    struct gt_rows samples = gt_rows_of_samples(input);
+    samples = gt_rows_where(&samples, "is_wanted", true);
+    samples = gt_rows_where(&samples, "is_share", true);
+    gt_rows_sort(&samples, GT_RESOURCE_KEYS " time value");
+    for (size_t from = 0, to; from < samples.count && status >= 0; from = to) {
+        to = gt_rows_run(&samples, GT_RESOURCE_KEYS, from);
+        add_usage(input, table, &ranges, &samples, from, to);
+        if (is_gpu_use(gt_analysis_text(input, gt_rows_keys(&samples, "dimension")[from])))
+            find_idle(input, idle, &ranges, &samples, from, to);
     }
     gt_analysis_empty(root, table, "no samples of system metrics");
     gt_analysis_empty(root, idle, NULL);
-    gt_resources_release(&resources);
     return status < 0 ? status : gt_query_status(input->query);
 }
 

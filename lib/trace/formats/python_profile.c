@@ -14,7 +14,7 @@ enum { MOST_BYTES = 256 << 20 };
 
 /* ---- cProfile ----
  * cProfile's dumps: marshal of {(file, line, function): (primitive calls, calls, seconds in it, seconds with what it
- * called, {caller: the same four, or a number of calls})}. */
+ * called, {caller: (calls, primitive calls, and the same times), or a number of calls})}. */
 
 static int probe_pstats(const struct gt_trace_probe *probe)
 {
@@ -79,7 +79,9 @@ static int read_callers(struct gt_profile_maker *maker, const struct gt_pickle_v
         struct gt_trace_caller *caller = GT_GROW(maker, caller);
         if (!caller)
             return -ENOMEM;
-        *caller = (struct gt_trace_caller){(uint32_t)function, four.primitive, four.total, four.total_time,
+        bool has_primitive = four.primitive >= 0; /* of a caller, cProfile writes all calls first */
+        *caller = (struct gt_trace_caller){(uint32_t)function, has_primitive ? four.total : -1,
+                                           has_primitive ? four.primitive : four.total, four.total_time,
                                            four.cumulative_time};
     }
     return 0;
