@@ -169,25 +169,27 @@ def test_of_many_ranks_the_worst_are_shown(gpu_tracker, tmp_path):
 
 
 def test_of_many_ranks_those_that_findings_name_are_shown(gpu_tracker, tmp_path):
-    """All steps have one length, because all wait for one rank, which computes most."""
-    slow = 41
+    """All steps have one length, because all wait for one rank, which computes most. Later each comes last once."""
+    slow, alone = 41, 60
 
     def write(path):
         for rank in range(48):
             events = []
-            for step in range(20):
-                begin, kernel = 10_000 * step, 5000 if rank == slow else 2000
+            for step in range(alone + 48):
+                last = slow if step < alone else step - alone
+                begin, kernel = 10_000 * step, 2000 if rank != last else 5000 if step < alone else 2100
                 work = {"pid": 0, "tid": 7, "ph": "X", "cat": "kernel"}
                 collective = {"Collective name": "allreduce", "In msg nelems": 64, "Group size": 48, "Process Group Name": "0",
                               "dtype": "Float", "Process Group Ranks": str(list(range(48))), "Seq": step}
-                events += [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1, "ts": begin, "dur": 9000},
+                events += [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1,
+                            "ts": begin, "dur": 9000},
                            {**work, "name": "gemm", "ts": begin, "dur": kernel, "args": {}},
                            {**work, "name": "ncclDevKernel_AllReduce", "ts": begin + kernel, "dur": 6000 - kernel, "args": collective}]
             (path / f"rank{rank}.json").write_text(json.dumps(
                 {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 48}, "traceEvents": events}))
     job = Folder(gpu_tracker, tmp_path, write)
     assert f"rank {slow} makes the others wait" in job.page
-    for picture in PICTURES[:4]:
+    for picture in *PICTURES[:4], PICTURES[5]:
         shown = {re.split("[,:]", title)[0].removesuffix(" *") for title in job.titles(picture)} - {"all ranks"}
         assert len(shown) == 32 and f"rank {slow}" in shown, picture
 

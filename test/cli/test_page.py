@@ -273,7 +273,10 @@ def test_a_saved_picture_names_its_lines(comparison, tmp_path):
         page.wait(READY)
         page.value("""window.told = []; window.saved = 0; URL.createObjectURL = () => { window.saved++; return '#' };
             const write = CanvasRenderingContext2D.prototype.fillText;
-            CanvasRenderingContext2D.prototype.fillText = function (text, ...place) { window.told.push(text); write.call(this, text, ...place) }; 0""")
+            CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+                window.told.push(text);
+                write.call(this, text, ...place);
+            }; 0""")
         page.value("[...document.querySelectorAll('figcaption button')].find(made => made.textContent === 'PNG').click()")
         page.wait("window.saved")
         told = page.value("window.told")

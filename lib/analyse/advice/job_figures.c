@@ -27,22 +27,31 @@ struct job {
     struct gt_node *root;
     const struct gt_rank_figures *rank;
     size_t ranks;
-    uint32_t *named;        /* of each rank: which finding is the first that names it, or how many findings there are */
+    uint32_t *named; /* of each rank: which finding is the first that names it, or how many findings there are */
+    const struct gt_collectives *collectives;
     size_t row[ROWS], rows; /* ranks that are shown */
 };
 
 /* ---- which ranks ---- */
 
-/* What a rank is shown for: long steps, or little computation. */
-static double step_of(const struct gt_rank_figures *rank)
+/* What a rank is shown for: long steps, little computation, or collectives to which it comes last. */
+static double step_of(const struct job *job, const struct gt_rank_figures *rank)
 {
+    (void)job;
     return rank->figure[GT_RANK_STEP];
 }
 
-static double lost_of(const struct gt_rank_figures *rank)
+static double lost_of(const struct job *job, const struct gt_rank_figures *rank)
 {
+    (void)job;
     return rank->has_gpu ? 1 - rank->figure[GT_RANK_COMPUTE] / rank->whole
                          : rank->figure[GT_RANK_LOADING] / rank->whole;
+}
+
+static double latest_of(const struct job *job, const struct gt_rank_figures *rank)
+{
+    const struct gt_rank_clock *clock = gt_collectives_rank(job->collectives, rank->node);
+    return clock && (clock->latest || job->ranks <= ROWS) ? 0 : NAN;
 }
 
 /* Is a rank the place of a finding, or named by the sentence of one of the whole job? */
@@ -78,7 +87,7 @@ static void find_named(struct job *job)
 }
 
 /* Takes the ranks that findings name, then those with the greatest cost, in their order. */
-static void choose_rows(struct job *job, double (*cost)(const struct gt_rank_figures *))
+static void choose_rows(struct job *job, double (*cost)(const struct job *, const struct gt_rank_figures *))
 {
     struct gt_rows ranks = gt_rows_new(job->input->query, job->ranks);
     uint32_t *rank = gt_rows_add_keys(&ranks, "rank", NULL);
@@ -87,7 +96,7 @@ static void choose_rows(struct job *job, double (*cost)(const struct gt_rank_fig
     for (size_t i = 0; i < ranks.count; i++) {
         rank[i] = (uint32_t)i;
         named[i] = job->named[i];
-        of[i] = gt_analysis_shows(job->input, job->rank[i].node) ? cost(&job->rank[i]) : NAN;
+        of[i] = gt_analysis_shows(job->input, job->rank[i].node) ? cost(job, &job->rank[i]) : NAN;
     }
     ranks = gt_rows_above(&ranks, "cost", -INFINITY);
     gt_rows_sort(&ranks, "named -cost rank");
@@ -309,7 +318,7 @@ static bool has_time(const struct job *job, bool has_gpu)
 {
     bool is_shown = has_gpu;
     for (size_t i = 0; i < job->rows; i++)
-        is_shown |= lost_of(&job->rank[job->row[i]]) >= MIN_SHARE;
+        is_shown |= lost_of(job, &job->rank[job->row[i]]) >= MIN_SHARE;
     return job->rows && is_shown;
 }
 
@@ -565,24 +574,12 @@ static void add_skew(struct arrivals *arrivals)
         gt_series_point(series, line, (double)i, most[i] / unit.ns);
 }
 
-static void choose_latest(struct arrivals *arrivals)
-{
-    struct job *job = arrivals->job;
-    job->rows = 0;
-    for (size_t i = 0; i < job->ranks && job->rows < ROWS; i++) {
-        const struct gt_rank_clock *clock = gt_collectives_rank(arrivals->all, job->rank[i].node);
-        bool is_shown = clock && (clock->latest || job->ranks <= ROWS);
-        if (is_shown && gt_analysis_shows(job->input, job->rank[i].node))
-            job->row[job->rows++] = i;
-    }
-}
-
 /* How long each came behind the one before it, in columns of time. */
 static void add_last(struct arrivals *arrivals)
 {
     struct job *job = arrivals->job;
     double(*kept)[COLUMNS] = new_cells(job), most = 0;
-    choose_latest(arrivals);
+    choose_rows(job, latest_of);
     for (size_t i = 0; i < arrivals->all->count && kept; i++) {
         const struct gt_collective *collective = &arrivals->all->collective[i];
         size_t row = row_of(job, collective->latest);
@@ -613,6 +610,7 @@ static int add_collectives(struct job *job)
 {
     struct arrivals arrivals = {.job = job};
     int status = gt_collectives_find(job->input, GT_RULE_COLLECTIVES, &arrivals.all);
+    job->collectives = arrivals.all;
     find_bounds(&arrivals);
     if (status < 0 || arrivals.all->count < 2 || arrivals.first >= arrivals.last)
         return status;

@@ -311,9 +311,9 @@ function limitText(chart) {
     return chart.unit === 'cores' ? `${digits(chart.limit.value)} cores` : `${chart.limit.name} ${worded(chart, chart.limit.value)}`;
 }
 
-// The dot is at a sample; between two there may have been more.
+// The dot is at a sample; between two there may have been more. Which run a line is stands in the legend.
 function peakText(chart, value, line) {
-    const sample = worded(chart, value), peak = worded(chart, chart.peak), {name} = chart.lines[line];
+    const sample = worded(chart, value), peak = worded(chart, chart.peak), name = chart.lines[line].name.replace(/ \([^()]* of \d+ runs\)$/, '');
     const whose = chart.alike ? (name.length > 20 ? name.slice(0, 19) + '\u2026' : name) + ': ' : '';
     return `${whose}largest sample ${sample}` + (chart.peak > value && peak !== sample ? `, peak ${peak}` : '');
 }
