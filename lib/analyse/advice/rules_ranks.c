@@ -156,7 +156,7 @@ void gt_rules_gone(struct gt_findings *findings)
                            other->figure[GT_RANK_COMMUNICATION] / (double)other->gpus > missing;
             shortest = fmin(shortest, missing);
         }
-        if (!rank->has_gpu || !rank->steps || !are_waiting || isinf(shortest))
+        if (!rank->has_gpu || !rank->steps || !are_waiting || isinf(shortest) || shortest < 0.05 * findings->time[i])
             continue;
         if (gt_finding_add(
                 findings, GT_RULE_SHORT_TRACE, GT_IN_JOB, gt_saving_on(findings, GT_TRACE_NONE, shortest),
