@@ -13,6 +13,8 @@
 #include "output.h"
 #include "store/address.h"
 
+enum { TERMINAL_LINES = 60 };
+
 /* Returns analysis `index` of those that look at jobs alone; NULL past the end. */
 static const struct gt_job_analysis *job_analysis(size_t index)
 {
@@ -175,6 +177,7 @@ static int profile(const struct options *options, int count, char **operands)
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
+    output.lines = options->all || options->top || options->format ? 0 : TERMINAL_LINES;
     const char *analysis = analysis_of(&count, &operands);
     if (!count && is_analysis(analysis))
         return say_usage("'%s' is an ANALYSIS, and no PATH follows it; a file of that name is ./%s", analysis,

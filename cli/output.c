@@ -296,10 +296,32 @@ static int output_unreadable(const struct output *output, const struct gt_report
     return status;
 }
 
+/* Text that scrolls away hides its beginning: cut it behind the most lines that a terminal gets. Returns how many more
+ * there are. */
+static size_t cut_lines(const struct output *output, char *text, size_t *length)
+{
+    size_t lines = 0, kept = *length;
+    if (!output->lines || output->path || strcmp(output->format, "text") != 0 || !isatty(output->fd))
+        return 0;
+    for (size_t i = 0; i < *length; i++)
+        if (text[i] == '\n' && ++lines == output->lines)
+            kept = i + 1;
+    if (lines <= output->lines + 1) /* the line that says so takes one */
+        return 0;
+    text[ *length = kept] = '\0';
+    return lines - output->lines;
+}
+
 /* CSV is exact for programs; people see it in a terminal. */
 static int output_rendered(const struct output *output, char *text, size_t length)
 {
     struct gt_buffer shown = {0};
+    size_t more = cut_lines(output, text, &length);
+    if (more) {
+        int result = output_text(output, text, length);
+        dprintf(output->fd, "... %zu more lines: --all prints them, -o FILE writes them\n", more);
+        return result;
+    }
     if (output->path || strcmp(output->format, "csv") != 0 || !isatty(output->fd))
         return output_text(output, text, length);
     int status = show_lines(&shown, text);

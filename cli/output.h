@@ -13,6 +13,7 @@ struct output {
     const char *plot; /* charts that are drawn as a picture, of the kind `format`; NULL: there is none */
     double width;     /* of the picture: see gt_report_set_picture */
     const char *font;
+    size_t lines;  /* of text that a terminal gets at most; 0: all */
     bool is_brief; /* the summary alone */
     bool as_original, is_summary_first;
     bool is_explained; /* the questions that a server was asked stand for the report */

@@ -1,6 +1,8 @@
 """profile: through the real readers, of other tools' files and of our own recordings."""
+import contextlib
 import json
 import marshal
+import os
 import pathlib
 import pstats
 import re
@@ -159,6 +161,33 @@ def test_dumps_are_rows(gpu_tracker, dumps):
         sorted(report["functions"], key=lambda row: row["group"]), report["dumps"])] == [(True, 2), (True, 1), (True, 3)]
     assert report["callers"] == [{"group": report["dumps"][0]["file"], "function": "m.py:2(backward)", "caller": "m.py:9(run)",
                                   "ncalls": 1, "tottime_seconds": 2, "cumtime_seconds": 3}]
+
+
+def test_a_terminal_gets_sixty_lines(gpu_tracker, tmp_path):
+    for rank in range(6):
+        events = [event for step in range(15) for event in (
+            {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1, "ts": 10 * step, "dur": 9},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 10 * step + 1, "dur": 1,
+             "args": {"correlation": step + 1}},
+            {"ph": "X", "cat": "kernel", "name": "matmul", "pid": 0, "tid": 7, "ts": 10 * step + 3, "dur": 5,
+             "args": {"device": 0, "stream": 7, "correlation": step + 1}})]
+        (tmp_path / f"rank{rank}.json").write_text(json.dumps({"distributedInfo": {"rank": rank}, "traceEvents": events}))
+
+    def lines(*words):
+        ours, theirs = os.openpty()
+        done = subprocess.Popen([gpu_tracker, "profile", "critical_path", *words, tmp_path], stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        text = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while piece := os.read(ours, 65536):
+                text += piece
+        os.close(ours)
+        assert done.wait() == 0
+        return text.decode().splitlines()
+
+    whole, short = lines("--all"), lines()
+    assert len(whole) > 62 and short == [*whole[:60], f"... {len(whole) - 60} more lines: --all prints them, -o FILE writes them"]
+    assert lines("-f", "text") == whole
 
 
 def test_a_rank_that_is_gone_is_not_the_last_one(gpu_tracker, tmp_path):
