@@ -193,12 +193,11 @@ def test_a_terminal_gets_sixty_lines(gpu_tracker, tmp_path):
 def test_a_rank_that_is_gone_is_not_the_last_one(gpu_tracker, tmp_path):
     """Three ranks make eight steps of 1 ms; then two of them wait 100 ms in a collective for the third, which ended."""
     for rank in range(3):
-        events, number = [], 0
+        events = []
 
-        def launch(name, start, length, **arguments):
-            nonlocal number
-            number += 1
-            events.extend([
+        def launch(name, start, length, into=events, **arguments):
+            number = len(into)
+            into.extend([
                 {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": start - 5, "dur": 4,
                  "args": {"correlation": number}},
                 {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": start, "dur": length,
@@ -215,7 +214,8 @@ def test_a_rank_that_is_gone_is_not_the_last_one(gpu_tracker, tmp_path):
             launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 8110, 100_000, **collective)
         (tmp_path / f"rank{rank}.json").write_text(json.dumps({"distributedInfo": {"rank": rank, "world_size": 3}, "traceEvents": events}))
     report = profile(gpu_tracker, "overview", tmp_path)
-    assert report["findings"][0]["advice"].startswith("the trace of rank 2 ends 100 ms before those of the other ranks, after the same 8 steps")
+    first = "the trace of rank 2 ends 100 ms before those of the other ranks, after the same 8 steps"
+    assert report["findings"][0]["advice"].startswith(first)
     assert not [row for row in report["findings"] if "comes last" in row["advice"]]
 
 
