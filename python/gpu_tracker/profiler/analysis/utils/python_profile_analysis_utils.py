@@ -235,6 +235,6 @@ def statistics_of(profile: _core.Handle, stats: Iterable[StepPythonProfileStats]
         if row[2] is not None:  # other functions appear only as callers
             found[key] = (*row, {})
     callees: Sequence[int] = callers["function"]
-    for callee, caller, *row in zip(callees, callers["caller"], *(callers[name] for name in figures)):
-        found[keys[callee]][4][keys[caller]] = tuple(row)
+    for callee, caller, primitive, *row in zip(callees, callers["caller"], *(callers[name] for name in figures)):
+        found[keys[callee]][4][keys[caller]] = (row[0], primitive, *row[1:])  # of callers, all calls are first
     return pstats.Stats(_Stats(found)) if found else pstats.Stats()  # type: ignore[arg-type]
