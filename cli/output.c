@@ -319,7 +319,7 @@ static int output_rendered(const struct output *output, char *text, size_t lengt
     size_t more = cut_lines(output, text, &length);
     if (more) {
         int result = output_text(output, text, length);
-        dprintf(output->fd, "... %zu more lines: --all prints them, -o FILE writes them\n", more);
+        dprintf(output->fd, "... %zu more lines: see --all\n", more);
         return result;
     }
     if (output->path || strcmp(output->format, "csv") != 0 || !isatty(output->fd))
