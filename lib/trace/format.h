@@ -168,7 +168,7 @@ struct gt_trace_profile *gt_reading_profile(struct gt_reading *reading, enum gt_
                                             enum gt_profile_unit unit);
 /* Counts an event that is none, and notes what is wrong with it. */
 void gt_reading_bad(struct gt_reading *reading, uint64_t place, const char *what);
-/* Notes that the file ends or is damaged at a place, and that so many bytes are lost. */
+/* Notes that the file ends or is damaged at a place, and the number of lost bytes. */
 void gt_reading_cut_off(struct gt_reading *reading, uint64_t place, uint64_t lost, const char *what);
 /* Closes an input (NULL does nothing) of which so many bytes were read, and notes where its end came early. */
 void gt_reading_end(struct gt_reading *reading, struct gt_input *input, uint64_t bytes);

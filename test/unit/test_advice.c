@@ -107,7 +107,7 @@ TEST(graphs_are_not_recommended_twice)
     gt_report_free(report);
 }
 
-/* Calls beside long kernels hold nobody up, and copies that wait are no launches. */
+/* Calls beside long kernels delay no work, and copies that wait do not count as launches. */
 TEST(calls_cost_no_more_than_the_idle_time)
 {
     struct gt_trace *trace = traces_new();
@@ -121,7 +121,7 @@ TEST(calls_cost_no_more_than_the_idle_time)
     struct gt_report *report = advise(trace);
     assert_says(report, "10 calls that allocate or free memory take", 9 * 17, "api");
     assert_int_equal(row_of(report, "take longer on the CPU"), SIZE_MAX);
-    assert_int_equal(row_of(report, "idle"), SIZE_MAX); /* the same time, told by its calls */
+    assert_int_equal(row_of(report, "idle"), SIZE_MAX); /* the same time, reported for its calls */
     gt_report_free(report);
 }
 

@@ -34,7 +34,7 @@ const double *gt_replay(struct gt_replay *replay, enum gt_replay_kind kind, cons
 
 /* Ranks are places in gt_collectives.rank. */
 struct gt_late_ranks {
-    size_t *blamed; /* of each collective: the first of the ranks that it waits for; SIZE_MAX: nobody stands out */
+    size_t *blamed; /* of each collective: the first of the ranks that it waits for; SIZE_MAX: none is late by itself */
     size_t *root;   /* of each collective: that in which they were late by themselves, mostly the same */
     size_t *first;  /* of each rank: the first of those that mostly come last together with it, or it alone */
     bool *is_held; /* of each arrival: it is with the last, because the rank waited in another collective just before */

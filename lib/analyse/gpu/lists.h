@@ -64,7 +64,7 @@ struct gt_spans {
     size_t count, capacity;
 };
 
-/* Returns a list with room for so many, which is the query's: it is not released, and has no room for more. */
+/* Returns a list with room for `capacity` spans, whose memory the query owns: it is not released and does not grow. */
 struct gt_spans gt_spans_room(struct gt_query *query, size_t capacity);
 int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span);
 /* Adds the time of an event, which bears GT_SPAN_KEY(first, second, ...); the other keys are 0. */

@@ -714,7 +714,7 @@ static void collect_flows(const struct gt_path_graph *graph, const struct gt_ana
     GT_SORT(ends->end, ends->end_count, compare_ends);
 }
 
-/* A backward operator comes behind its forward one; where its thread was idle until then, and nobody handed over, it
+/* A backward operator comes behind its forward one; where its thread was idle until then, and no other thread handed over, it
  * goes on where the thread of that one was. */
 static void hold_backward(struct gt_path_graph *graph, uint32_t to, uint32_t from)
 {

@@ -106,13 +106,13 @@ void gt_usage_energy(const struct gt_usage *usage, struct gt_energy_reading *ret
 
 /* ---- Provenance ---- */
 
-/* Each figure of the report rests on a metric, and follows from it in a way that is told here. Those with a title are of sections that
+/* Each figure of the report rests on a metric, and follows from it by the method named here. Those with a title are of sections that
  * gt_usage_section adds. A plain table. */
 static const struct figure {
     const char *key, *title; /* "swap.system"; title NULL: code of its own adds it */
     enum gt_scope scope;
     enum gt_metric_id metric;
-    const char *method; /* NULL: its provenance is not told */
+    const char *method; /* NULL: its provenance is not reported */
 } figures[] = {
 #define LARGEST "largest sample"
 #define FINAL "value at the end"
