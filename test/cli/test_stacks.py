@@ -122,6 +122,17 @@ def test_speedscope_of_opened_and_closed_frames(functions, tmp_path):
     assert ours["m\u00e4in \"x\""]["tottime_seconds"] == pytest.approx(0.05)
 
 
+def test_a_sample_without_its_weight_is_reported_and_not_counted(gpu_tracker, tmp_path):
+    path = tmp_path / "t.speedscope.json"
+    path.write_text(json.dumps({
+        "$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "f"}]},
+        "profiles": [{"type": "sampled", "name": "t", "unit": "seconds", "startValue": 0, "endValue": 9,
+                      "samples": [[0], [0], [0]], "weights": [2, "x"]}]}))
+    result = subprocess.run([gpu_tracker, "profile", "functions", path, "--format=json"], capture_output=True, text=True, check=True)
+    assert json.loads(result.stdout)["functions"][0]["tottime_seconds"] == 2
+    assert "a sample without a weight that is a number" in result.stderr
+
+
 def test_perf_script(functions, gpu_tracker):
     """Each sample is 250 microseconds of a clock."""
     text = (FIXTURE / "perf.txt").read_text()

@@ -95,13 +95,13 @@ static int read_sampled(struct file *file, struct gt_profile_maker *maker, struc
     bool has_weights = gt_open_list(&of_weights, weights);
     int status = 0;
     while (status >= 0 && gt_walk_element(&walk, &sample) > 0) {
-        double value = 1;
-        if (has_weights && gt_walk_element(&of_weights, &weight) > 0 && gt_span_double(weight, &value) < 0)
-            value = NAN;
+        double value = has_weights ? NAN : 1;
+        if (has_weights && gt_walk_element(&of_weights, &weight) > 0)
+            gt_span_double(weight, &value);
         if (isfinite(value))
             status = take_sample(file, maker, sample, value * (has_weights ? unit : 1));
         else
-            gt_reading_bad(file->reading, 0, "a weight that is not a number");
+            gt_reading_bad(file->reading, 0, "a sample without a weight that is a number");
     }
     return status;
 }
