@@ -337,7 +337,7 @@ def test_csv_is_one_table(profile, tmp_path):
         assert done.stdout.startswith(columns) and len(table) == rows + 1, words
         assert len({len(row) for row in table}) == 1
     assert "8 rows more with --table streams" in profile("idle", "--format=csv").stderr
-    assert "no table 'x': there are devices, streams" in profile("idle", "--table=x", status=2).stderr
+    assert "unknown table 'x': choose one of devices, streams" in profile("idle", "--table=x", status=2).stderr
 
 
 def test_horovod_tells_who_is_ready_last(report, tmp_path):
