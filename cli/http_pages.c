@@ -18,7 +18,6 @@
 #include "api/program.h"
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/embed.h"
 #include "base/file.h"
 #include "base/root.h"
 #include "jobs.h"

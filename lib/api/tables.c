@@ -89,8 +89,8 @@ int gt_recording_static(const char *path, struct gt_table **ret, struct gt_error
     const struct gt_machine *machine = gt_recording_machine(recording);
     struct gt_table *table = gt_table_new();
     for (int i = 0; i < ORIGINAL_FACTS; i++) {
-        enum gt_field_kind kind = gt_machine_fields[i].kind;
-        const char *name = gt_machine_fields[i].name;
+        enum gt_field_kind kind = gt_machine_fields.field[i].kind;
+        const char *name = gt_machine_fields.field[i].name;
         gt_table_column(table, name, name,
                         kind == GT_FIELD_TEXT      ? GT_CELL_PLAIN_TEXT
                         : kind == GT_FIELD_INTEGER ? GT_CELL_INTEGER
@@ -98,7 +98,7 @@ int gt_recording_static(const char *path, struct gt_table **ret, struct gt_error
                         NULL);
     }
     for (int i = 0; i < ORIGINAL_FACTS; i++) {
-        const struct gt_field *field = &gt_machine_fields[i];
+        const struct gt_field *field = &gt_machine_fields.field[i];
         if (field->kind == GT_FIELD_TEXT)
             gt_table_text(table, gt_field_text(field, machine));
         else if (field->kind == GT_FIELD_INTEGER)

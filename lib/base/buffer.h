@@ -25,6 +25,8 @@ void gt_buffer_clear(struct gt_buffer *buffer);
 void gt_buffer_release(struct gt_buffer *buffer);
 /* Hand the bytes to the caller, who frees them; where `status` is negative they are released. `length` may be NULL. Returns the status. */
 int gt_buffer_give(struct gt_buffer *buffer, int status, char **ret, size_t *length);
+/* Append base64 with padding (RFC 4648). */
+void gt_base64_append(struct gt_buffer *out, const void *bytes, size_t length);
 /* Appends the numbers below `count` that are not there, "3, 5-7"; returns how many. */
 size_t gt_buffer_absent(struct gt_buffer *buffer, const bool *is_there, size_t count);
 

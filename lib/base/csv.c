@@ -15,31 +15,24 @@
 struct gt_csv_reader {
     int fd;
     char *name;
-    char *block;
-    size_t used, filled;
-    struct gt_buffer record; /* field texts, each followed by a NUL */
-    size_t *start;           /* offsets of the fields in `record` */
+    struct gt_buffer text; /* of the file: from `used` on it belongs to no record yet */
+    size_t used;
     char **field;
     size_t count, capacity;
     uint64_t line, record_line;
-    bool complete, returned, ended, after_return;
+    bool is_at_end, complete, returned;
 };
 
 int gt_csv_open(struct gt_csv_reader **ret, int fd, const char *name, struct gt_error *error)
 {
     struct gt_csv_reader *reader = calloc(1, sizeof *reader);
-    if (reader) {
-        reader->fd = fd;
-        reader->line = 1;
-        reader->complete = true;
-        reader->record.ceiling = RECORD_CEILING;
-        reader->name = strdup(name);
-        reader->block = malloc(BLOCK);
-    }
-    if (!reader || !reader->name || !reader->block) {
-        gt_csv_close(reader);
+    if (!reader || !(reader->name = strdup(name))) {
+        free(reader);
         return gt_error_system(error, ENOMEM, "%s", name);
     }
+    reader->fd = fd;
+    reader->line = 1;
+    reader->complete = true;
     *ret = reader;
     return 0;
 }
@@ -48,99 +41,36 @@ void gt_csv_close(struct gt_csv_reader *reader)
 {
     if (!reader)
         return;
-    gt_buffer_release(&reader->record);
-    free(reader->start);
+    gt_buffer_release(&reader->text);
     free(reader->field);
-    free(reader->block);
     free(reader->name);
     free(reader);
 }
 
-/* The next byte, -1 at the end, -2 on a read error (in errno). */
-static int next_byte(struct gt_csv_reader *reader)
+/* Reads more of the file behind the record at hand, which moves. */
+static int read_more(struct gt_csv_reader *reader, struct gt_error *error)
 {
-    if (reader->used == reader->filled) {
-        ssize_t got;
-        do
-            got = read(reader->fd, reader->block, BLOCK);
-        while (got < 0 && errno == EINTR);
-        if (got <= 0)
-            return got < 0 ? -2 : -1;
-        reader->used = 0;
-        reader->filled = (size_t)got;
+    struct gt_buffer *text = &reader->text;
+    size_t left = text->length - reader->used;
+    ssize_t got;
+    if (left)
+        memmove(text->data, text->data + reader->used, left);
+    reader->used = 0;
+    text->length = left;
+    int status = left > RECORD_CEILING ? -EFBIG : gt_buffer_reserve(text, left < BLOCK ? BLOCK : left);
+    if (status < 0) {
+        text->length = 0;
+        return gt_error_system(error, -status, "%s, line %llu", reader->name, (unsigned long long)reader->line);
     }
-    return (unsigned char)reader->block[reader->used++];
-}
-
-/* A hole in a file is one fault, however long it is. */
-static void skip_nuls(struct gt_csv_reader *reader)
-{
-    int c;
-    while ((c = next_byte(reader)) == 0)
-        ;
-    reader->used -= c > 0;
-}
-
-static int hold_field(struct gt_csv_reader *reader)
-{
-    if (reader->count < reader->capacity)
-        return 0;
-    size_t capacity = reader->capacity; /* of both arrays */
-    int status = GT_GROW_TO(reader->start, capacity, reader->count + 1);
-    return status < 0 ? status : GT_GROW_TO(reader->field, reader->capacity, reader->count + 1);
-}
-
-enum ending { FIELD_ENDS, RECORD_ENDS, FILE_ENDS };
-
-static void count_line(struct gt_csv_reader *reader, int c)
-{
-    if (c == '\r' || (c == '\n' && !reader->after_return))
-        reader->line++;
-    reader->after_return = c == '\r';
-}
-
-static int read_field(struct gt_csv_reader *reader, struct gt_error *error)
-{
-    bool quoted = false, was_quoted = false;
-    int status = hold_field(reader);
-    size_t begun = reader->record.length;
-    if (!status)
-        reader->start[reader->count++] = begun;
-    while (!status) {
-        int c = next_byte(reader);
-        if (c == -2)
-            return gt_error_system(error, errno, "%s", reader->name);
-        if (c == -1 && quoted)
-            return gt_error_set(error, EBADMSG, "%s, line %llu: a quoted field has no end", reader->name,
-                                (unsigned long long)reader->record_line);
-        if (c == -1)
-            return FILE_ENDS;
-        bool line_feed_of_pair = c == '\n' && reader->after_return && !quoted;
-        count_line(reader, c);
-        if (line_feed_of_pair)
-            continue; /* the second half of \r\n, whose record ended at \r */
-        if (c == 0) {
-            skip_nuls(reader);
-            return gt_error_set(error, EBADMSG, "%s, line %llu: a NUL byte", reader->name,
-                                (unsigned long long)reader->line);
-        }
-        if (c == '"' && (quoted || (!was_quoted && reader->record.length == begun))) {
-            quoted = !quoted;
-            was_quoted = true;
-            continue;
-        }
-        if (c == '"' && was_quoted) { /* a doubled quote: the field goes on */
-            quoted = true;
-            status = gt_buffer_char(&reader->record, '"');
-            continue;
-        }
-        if (!quoted && c == ',')
-            return FIELD_ENDS;
-        if (!quoted && (c == '\n' || c == '\r'))
-            return RECORD_ENDS;
-        status = gt_buffer_char(&reader->record, (char)c);
-    }
-    return gt_error_system(error, -status, "%s, line %llu", reader->name, (unsigned long long)reader->record_line);
+    do
+        got = read(reader->fd, text->data + left, text->capacity - left - 1);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return gt_error_system(error, errno, "%s", reader->name);
+    text->length += (size_t)got;
+    text->data[text->length] = '\0';
+    reader->is_at_end = !got;
+    return 0;
 }
 
 static bool is_plain(unsigned char c)
@@ -173,67 +103,107 @@ static char *next_special(char *p, char *end)
     return p;
 }
 
-/* The record at hand when it lies whole in the block and holds no quote: split where it stands. False: not so, and
- * nothing was consumed. */
-static bool split_in_place(struct gt_csv_reader *reader)
+/* What a field reads from `at` goes to `put`, which is never ahead. Returns where the field ends. */
+static const char *copy_field(const char *at, char separator, char **put)
 {
-    char *p = reader->block + reader->used, *end = reader->block + reader->filled;
-    if (p < end && *p == '\n' && reader->after_return)
-        p++;
-    reader->count = 0;
-    for (char *field = p;; field = ++p) {
-        p = next_special(p, end);
-        bool ends = p < end && (*p == '\n' || (*p == '\r' && p + 1 < end && p[1] == '\n'));
-        if (p == end || (*p != ',' && !ends) || hold_field(reader) < 0)
-            return false;
-        reader->field[reader->count++] = field;
-        if (ends)
-            break;
+    const char *first = at + strspn(at, " ");
+    bool was_quoted = *first == '"', quoted = was_quoted;
+    for (at = was_quoted ? first + 1 : at; *at && (quoted || *at != separator); at++) {
+        bool is_quote = was_quoted && *at == '"';
+        if (is_quote && quoted && at[1] == '"')
+            at++; /* a doubled one */
+        else if (is_quote) {
+            quoted = !quoted;
+            continue;
+        }
+        *(*put)++ = *at;
     }
-    reader->returned = *p == '\r';
-    char *next = p + (reader->returned ? 2 : 1);
-    *p = '\0';
-    for (size_t i = 1; i < reader->count; i++)
-        reader->field[i][-1] = '\0';
-    reader->used = (size_t)(next - reader->block);
-    reader->record_line = reader->line++;
-    reader->after_return = false;
-    reader->complete = true;
-    return true;
+    return at;
 }
 
-static int read_record(struct gt_csv_reader *reader, struct gt_error *error)
+/* A hole in a file is one fault, however long it is. */
+static int refuse_nul(struct gt_csv_reader *reader, const char *at, struct gt_error *error)
 {
-    gt_buffer_clear(&reader->record);
-    reader->count = 0;
-    reader->record_line = reader->line;
-    int ending;
+    reader->used = (size_t)(at - reader->text.data);
     do {
-        ending = read_field(reader, error);
-        if (ending < 0)
-            return ending;
-        if (gt_buffer_char(&reader->record, '\0') < 0)
-            return gt_error_system(error, EFBIG, "%s, line %llu", reader->name,
-                                   (unsigned long long)reader->record_line);
-    } while (ending == FIELD_ENDS);
-    reader->ended = ending == FILE_ENDS;
-    if (reader->count > 1 || reader->record.length > 1)
-        reader->complete = ending == RECORD_ENDS;
-    reader->returned = ending == RECORD_ENDS && reader->after_return;
-    for (size_t i = 0; i < reader->count; i++)
-        reader->field[i] = reader->record.data + reader->start[i];
-    return 0;
+        while (reader->used < reader->text.length && !reader->text.data[reader->used])
+            reader->used++;
+    } while (reader->used == reader->text.length && !reader->is_at_end && read_more(reader, NULL) == 0);
+    return gt_error_set(error, EBADMSG, "%s, line %llu: a NUL byte", reader->name, (unsigned long long)reader->line);
+}
+
+/* Takes the record that ends at `end`. Its fields end in NUL, and lose their quotes. */
+static void take_record(struct gt_csv_reader *reader, char *end, bool has_quotes)
+{
+    reader->complete = end < reader->text.data + reader->text.length;
+    reader->returned = *end == '\r';
+    reader->used = (size_t)(end - reader->text.data) + reader->complete + (reader->returned && end[1] == '\n');
+    *end = '\0';
+    for (size_t i = 1; i < reader->count; i++)
+        reader->field[i][-1] = '\0';
+    for (size_t i = 0; has_quotes && i < reader->count; i++) {
+        char *put = reader->field[i];
+        copy_field(put, '\0', &put);
+        *put = '\0';
+    }
+}
+
+/* Returns 1, or 0 where the end of the record was not read yet. */
+static int find_record(struct gt_csv_reader *reader, struct gt_error *error)
+{
+    char *at = reader->text.data + reader->used, *end = reader->text.data + reader->text.length, *field = at;
+    bool is_quoted = false, was_quoted = false, has_quotes = false;
+    uint64_t line = reader->line;
+    reader->count = 0;
+    for (;; at++) {
+        at = next_special(at, end);
+        bool is_last = at == end;
+        if (!reader->is_at_end && (is_last || (*at == '\r' && at + 1 == end)))
+            return 0;
+        if (is_last && is_quoted) {
+            reader->used = reader->text.length;
+            return gt_error_set(error, EBADMSG, "%s, line %llu: a quoted field has no end", reader->name,
+                                (unsigned long long)reader->line);
+        }
+        if (!is_last && !*at) {
+            reader->line = line;
+            return refuse_nul(reader, at, error);
+        }
+        if (*at == '"') {
+            was_quoted = was_quoted || field + strspn(field, " ") == at;
+            is_quoted ^= was_quoted;
+            has_quotes |= was_quoted;
+            continue;
+        }
+        if (is_quoted) {
+            line += *at == '\n' || (*at == '\r' && at[1] != '\n');
+            continue;
+        }
+        if (GT_APPEND(reader, field, field) < 0)
+            return gt_error_system(error, ENOMEM, "%s", reader->name);
+        if (*at != ',')
+            break;
+        field = at + 1;
+        was_quoted = false;
+    }
+    reader->record_line = reader->line;
+    reader->line = line + 1;
+    take_record(reader, at, has_quotes);
+    return 1;
 }
 
 int gt_csv_next(struct gt_csv_reader *reader, char ***fields, size_t *count, struct gt_error *error)
 {
+    int status;
     do {
-        if (reader->ended)
+        status = reader->used < reader->text.length ? find_record(reader, error) : 0;
+        if (!status && reader->is_at_end)
             return 0;
-        int status = split_in_place(reader) ? 0 : read_record(reader, error);
+        if (!status)
+            status = read_more(reader, error);
         if (status < 0)
             return status;
-    } while (reader->count == 1 && !*reader->field[0]); /* an empty line is no record */
+    } while (!status || (reader->count == 1 && !*reader->field[0])); /* an empty line is no record */
     *fields = reader->field;
     *count = reader->count;
     return 1;
@@ -252,24 +222,6 @@ bool gt_csv_has_return(const struct gt_csv_reader *reader)
 uint64_t gt_csv_line(const struct gt_csv_reader *reader)
 {
     return reader->record_line;
-}
-
-/* What a field reads from `at` goes to `put`, which is never ahead. Returns where the field ends. */
-static const char *copy_field(const char *at, char separator, char **put)
-{
-    const char *first = at + strspn(at, " ");
-    bool was_quoted = *first == '"', quoted = was_quoted;
-    for (at = was_quoted ? first + 1 : at; *at && (quoted || *at != separator); at++) {
-        bool is_quote = was_quoted && *at == '"';
-        if (is_quote && quoted && at[1] == '"')
-            at++; /* a doubled one */
-        else if (is_quote) {
-            quoted = !quoted;
-            continue;
-        }
-        *(*put)++ = *at;
-    }
-    return at;
 }
 
 size_t gt_csv_split(char *line, char separator, char **field, size_t most)

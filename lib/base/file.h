@@ -96,6 +96,14 @@ int gt_own_path(char ret[PATH_MAX]);
  * environment, or the folder of a build. Returns 0, -ENOENT, or the errno of a look at that path. */
 int gt_installed_file(char *ret, size_t size, const char *name);
 
+/* Files that become texts of the program when it is compiled. */
+
+/* Declares the content of a file, by its path in the repository, as a string. */
+#define GT_EMBED(name, path)                                                                                          \
+    extern const char name[];                                                                                         \
+    __asm__(".pushsection .rodata\n.global " #name "\n.hidden " #name "\n" #name ":\n.incbin \"" path "\"\n.byte 0\n" \
+            ".popsection\n");
+
 /* Close a descriptor; negative: there is none. */
 void gt_close_fd(int fd);
 /* Close every descriptor from `first` on, also where the kernel cannot do that at once (before 5.9). */

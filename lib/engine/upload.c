@@ -224,15 +224,16 @@ void gt_row_write(struct gt_buffer *out, enum gt_engine_table table, const struc
 
 /* ---- Facts ---- */
 
-static void add_fields(struct gt_json *json, const struct gt_field *fields, size_t count, const void *object)
+static void add_fields(struct gt_json *json, const struct gt_fields *fields, const void *object)
 {
     gt_json_object_begin(json);
-    for (size_t i = 0; i < count; i++) {
-        gt_json_key(json, fields[i].name);
-        if (fields[i].kind == GT_FIELD_TEXT)
-            gt_json_text(json, gt_field_text(&fields[i], object));
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct gt_field *field = &fields->field[i];
+        gt_json_key(json, field->name);
+        if (field->kind == GT_FIELD_TEXT)
+            gt_json_text(json, gt_field_text(field, object));
         else
-            gt_json_double(json, gt_field_number(&fields[i], object));
+            gt_json_double(json, gt_field_number(field, object));
     }
     gt_json_object_end(json);
 }
@@ -245,14 +246,14 @@ void gt_upload_facts(struct gt_buffer *out, const struct gt_upload *upload, cons
     gt_json_key(&json, "recording");
     gt_json_text(&json, upload->path);
     gt_json_key(&json, "machine");
-    add_fields(&json, gt_machine_fields, gt_machine_field_count, &upload->machine);
+    add_fields(&json, &gt_machine_fields, &upload->machine);
     gt_json_key(&json, "outcome");
-    add_fields(&json, gt_outcome_fields, gt_outcome_field_count, outcome);
+    add_fields(&json, &gt_outcome_fields, outcome);
     if (outcome->rank_count) {
         gt_json_key(&json, "ranks");
         gt_json_array_begin(&json);
         for (size_t i = 0; i < outcome->rank_count; i++)
-            add_fields(&json, gt_local_rank_fields, gt_local_rank_field_count, &outcome->rank[i]);
+            add_fields(&json, &gt_local_rank_fields, &outcome->rank[i]);
         gt_json_array_end(&json);
     }
     gt_json_object_end(&json);

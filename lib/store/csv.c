@@ -23,6 +23,8 @@
 #define FINAL "final_"
 
 enum { OUTCOME_WIDTH = 24 /* the longest double */, FINAL_SIZE = 64 };
+/* The head is not much longer; it need not be moved as it grows. */
+enum { HEAD_BYTES = 12 << 10 };
 
 /* The final values that the last row lacks, those of counters and peaks. */
 struct final {
@@ -62,33 +64,6 @@ static void csv_number(struct gt_buffer *out, double value, bool integer)
     gt_buffer_append(out, text, number_text(text, value, integer));
 }
 
-/* Most figures are as they were in the row before: their text is kept. */
-struct shown {
-    double value;
-    size_t length; /* 0: none yet */
-    char text[GT_NUMBER_SIZE];
-};
-
-struct output {
-    int fd;
-    char *path;
-    off_t size; /* whole lines only */
-    struct gt_columns columns;
-    struct shown *shown; /* of each column */
-};
-
-struct csv_writer {
-    struct output data;
-    struct output detail[GT_DETAIL_COUNT];
-    struct output records;
-    bool has_detail;
-    off_t outcome_at;
-    struct gt_buffer line;
-    struct gt_buffer rows; /* of samples, which csv_flush writes */
-};
-
-/* ---- Writing: lines ---------------------------------------------------------------------------------------------------- */
-
 static void end_line(struct gt_buffer *out)
 {
     if (!out->failed)
@@ -96,70 +71,43 @@ static void end_line(struct gt_buffer *out)
     gt_buffer_char(out, '\n');
 }
 
-static void append_name(struct gt_buffer *out, const char *name)
+static void append_text(struct gt_buffer *out, const char *text)
 {
-    gt_csv_field(out, name);
+    gt_csv_field(out, text);
     gt_buffer_char(out, ',');
 }
 
-static void append_field_names(struct gt_buffer *out, const struct gt_field *fields, size_t count)
+static void append_names(struct gt_buffer *out, const struct gt_fields *fields)
 {
-    for (size_t i = 0; i < count; i++)
-        append_name(out, fields[i].name);
+    for (size_t i = 0; i < fields->count; i++)
+        append_text(out, fields->field[i].name);
 }
 
-static void append_fields(struct gt_buffer *out, const struct gt_field *fields, size_t count, const void *object)
+static void append_values(struct gt_buffer *out, const struct gt_fields *fields, const void *object)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (fields[i].kind == GT_FIELD_TEXT)
-            gt_csv_field(out, gt_field_text(&fields[i], object));
-        else
-            csv_number(out, gt_field_number(&fields[i], object), fields[i].kind == GT_FIELD_INTEGER);
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct gt_field *field = &fields->field[i];
+        const char *text = field->kind == GT_FIELD_TEXT ? gt_field_text(field, object) : NULL;
+        if (text)
+            gt_csv_field(out, text);
+        else if (field->kind != GT_FIELD_TEXT)
+            csv_number(out, gt_field_number(field, object), field->kind == GT_FIELD_INTEGER);
         gt_buffer_char(out, ',');
     }
 }
 
-/* The list of processes: rows are appended while it is written; a finished one has each process once. */
-static void csv_process_record_header(struct gt_buffer *out)
-{
-    append_field_names(out, gt_process_record_fields, gt_process_record_field_count);
-    end_line(out);
-}
-
-static void csv_process_record_rows(struct gt_buffer *out, const struct gt_process_record *record, size_t count)
+static void append_records(struct gt_buffer *out, const struct gt_process_record *record, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        append_fields(out, gt_process_record_fields, gt_process_record_field_count, &record[i]);
+        append_values(out, &gt_process_record_fields, &record[i]);
         end_line(out);
     }
 }
 
-static void append_column_names(struct gt_buffer *out, const struct gt_columns *columns)
+static void append_columns(struct gt_buffer *out, const struct gt_columns *columns)
 {
     for (size_t i = 0; i < columns->count; i++)
-        append_name(out, columns->column[i].name);
-    end_line(out);
-}
-
-static void append_static_names(struct gt_buffer *out)
-{
-    append_field_names(out, gt_machine_fields, gt_machine_field_count);
-    append_name(out, GPUS_FIELD);
-    append_name(out, VERSION_FIELD);
-    append_field_names(out, gt_outcome_fields, gt_outcome_field_count);
-    for (struct final final = {0}; final_next(&final);)
-        append_name(out, final.name);
-    end_line(out);
-}
-
-static void append_static_values(struct gt_buffer *out, const struct gt_machine *machine)
-{
-    append_fields(out, gt_machine_fields, gt_machine_field_count, machine);
-    struct gt_buffer gpus = {0};
-    gt_machine_gpus_write(machine, &gpus);
-    append_name(out, gpus.data ? gpus.data : "");
-    gt_buffer_release(&gpus);
-    gt_buffer_printf(out, "%d,", GT_RECORDING_VERSION);
+        append_text(out, columns->column[i].name);
 }
 
 static void append_padded(struct gt_buffer *out, double value, bool integer)
@@ -173,120 +121,128 @@ static void append_padded(struct gt_buffer *out, double value, bool integer)
 /* The fixed-width fields; NULL leaves them blank. */
 static void append_outcome(struct gt_buffer *out, const struct gt_outcome *outcome)
 {
-    for (size_t i = 0; i < gt_outcome_field_count; i++)
-        append_padded(out, outcome ? gt_field_number(&gt_outcome_fields[i], outcome) : NAN,
-                      gt_outcome_fields[i].kind == GT_FIELD_INTEGER);
+    for (size_t i = 0; i < gt_outcome_fields.count; i++) {
+        const struct gt_field *field = &gt_outcome_fields.field[i];
+        append_padded(out, outcome ? gt_field_number(field, outcome) : NAN, field->kind == GT_FIELD_INTEGER);
+    }
     for (struct final final = {0}; final_next(&final);)
         append_padded(out, outcome ? outcome->value[final.scope][final.metric] : NAN, false);
 }
 
-/* ---- Files --------------------------------------------------------------------------------------------------- */
+/* ---- Writing: files ------------------------------------------------------------------------------------------ */
+
+/* Most figures are as they were in the row before: their text is kept. */
+struct shown {
+    double value;
+    size_t length; /* 0: none yet */
+    char text[GT_NUMBER_SIZE];
+};
+
+enum part { SAMPLES, DETAILS, RECORDS = DETAILS + GT_DETAIL_COUNT, PARTS };
+
+struct output {
+    int fd;
+    char *path;
+    off_t size; /* whole lines only */
+    struct gt_columns columns;
+    struct shown *shown; /* of each column */
+};
+
+struct csv_writer {
+    struct output output[PARTS];
+    size_t parts; /* all of them with detail */
+    off_t outcome_at;
+    struct gt_buffer line;
+    struct gt_buffer rows; /* of samples, which csv_flush writes */
+};
 
 /* All of the text in one write, or nothing of it: what a full disk cut off is taken back. */
 static int write_lines(struct output *output, const struct gt_buffer *text, struct gt_error *error)
 {
-    if (text->failed)
-        return gt_error_system(error, -text->failed, "%s", output->path);
-    int status = gt_file_write_all(output->fd, text->data, text->length);
-    if (status < 0) {
-        if (ftruncate(output->fd, output->size) < 0)
-            status = -errno;
+    int status = text->failed;
+    if (!status && (status = gt_file_write_all_at(output->fd, text->data, text->length, output->size)) < 0 &&
+        ftruncate(output->fd, output->size) < 0)
+        status = -errno;
+    if (status < 0)
         return gt_error_system(error, -status, "%s", output->path);
-    }
     output->size += (off_t)text->length;
     return 0;
-}
-
-static int set_appending(int fd, bool appending)
-{
-    int flags = fcntl(fd, F_GETFL);
-    if (flags < 0)
-        return -errno;
-    flags = appending ? flags | O_APPEND : flags & ~O_APPEND;
-    return fcntl(fd, F_SETFL, flags) < 0 ? -errno : 0;
-}
-
-/* The file appears with these lines in it. */
-static int open_output(struct output *output, const char *path, bool overwrite, const struct gt_buffer *lines,
-                       struct gt_error *error)
-{
-    struct gt_new_file file;
-    output->path = strdup(path);
-    output->shown = calloc(output->columns.count + 1, sizeof *output->shown);
-    int status = output->path && output->shown ? gt_new_file_begin(&file, path) : -ENOMEM;
-    if (status < 0)
-        return gt_error_system(error, -status, "%s", path);
-    output->fd = file.fd;
-    status = write_lines(output, lines, error);
-    if (!status && (status = set_appending(file.fd, true)) < 0)
-        gt_error_system(error, -status, "%s", path);
-    if (status < 0)
-        gt_new_file_drop(&file);
-    else
-        status = gt_store_place(&file, path, overwrite, error);
-    if (status < 0)
-        output->fd = -1;
-    return status;
-}
-
-static void close_output(struct output *output, bool unwanted)
-{
-    if (output->fd >= 0) {
-        close(output->fd);
-        if (unwanted)
-            unlink(output->path);
-    }
-    free(output->path);
-    free(output->shown);
 }
 
 /* `unwanted`: nothing shall remain of the files. */
 static void release(struct csv_writer *writer, bool unwanted)
 {
-    close_output(&writer->data, unwanted);
-    close_output(&writer->records, unwanted);
-    for (size_t i = 0; i < GT_DETAIL_COUNT; i++)
-        close_output(&writer->detail[i], unwanted);
+    for (size_t i = 0; i < PARTS; i++) {
+        struct output *output = &writer->output[i];
+        if (output->fd >= 0 && unwanted)
+            unlink(output->path);
+        gt_close_fd(output->fd);
+        free(output->path);
+        free(output->shown);
+    }
     gt_buffer_release(&writer->line);
     gt_buffer_release(&writer->rows);
     free(writer);
 }
 
-static int open_beside(struct output *output, const struct gt_store_options *options, const char *suffix,
-                       const struct gt_buffer *lines, struct gt_error *error)
+/* What the file of a part begins with. */
+static void put_head(struct csv_writer *writer, enum part part, const struct gt_machine *machine)
 {
-    char path[PATH_MAX];
-    if (gt_store_path_beside(path, sizeof path, options->path, suffix) < 0)
-        return gt_error_system(error, ENAMETOOLONG, "%s", options->path);
-    return open_output(output, path, options->overwrite, lines, error);
+    struct gt_buffer *out = &writer->line, gpus = {0};
+    struct gt_columns *columns = &writer->output[part].columns;
+    gt_buffer_clear(out);
+    if (part == RECORDS) {
+        append_names(out, &gt_process_record_fields);
+    } else if (part != SAMPLES) {
+        gt_detail_columns(columns, gt_details[part - DETAILS].scope);
+    } else {
+        gt_buffer_reserve(out, HEAD_BYTES);
+        append_names(out, &gt_machine_fields);
+        append_text(out, GPUS_FIELD);
+        append_text(out, VERSION_FIELD);
+        append_names(out, &gt_outcome_fields);
+        for (struct final final = {0}; final_next(&final);)
+            append_text(out, final.name);
+        end_line(out);
+        append_values(out, &gt_machine_fields, machine);
+        gt_machine_gpus_write(machine, &gpus);
+        append_text(out, gpus.data ? gpus.data : "");
+        gt_buffer_release(&gpus);
+        gt_buffer_printf(out, "%d,", GT_RECORDING_VERSION);
+        writer->outcome_at = (off_t)out->length;
+        append_outcome(out, NULL);
+        end_line(out);
+        gt_store_columns(columns, machine);
+    }
+    append_columns(out, columns);
+    end_line(out);
 }
 
-static int create_detail(struct csv_writer *writer, const struct gt_store_options *options, size_t index,
-                         struct gt_error *error)
-{
-    struct output *output = &writer->detail[index];
-    gt_detail_columns(&output->columns, gt_details[index].scope);
-    gt_buffer_clear(&writer->line);
-    append_column_names(&writer->line, &output->columns);
-    return open_beside(output, options, gt_details[index].suffix, &writer->line, error);
-}
-
-/* The head is not much longer; it need not be moved as it grows. */
-enum { HEAD_BYTES = 12 << 10 };
-
-static int create_data(struct csv_writer *writer, const struct gt_store_options *options,
+/* The file appears with its head. */
+static int create_part(struct csv_writer *writer, enum part part, const struct gt_store_options *options,
                        const struct gt_machine *machine, struct gt_error *error)
 {
-    struct output *output = &writer->data;
-    gt_store_columns(&output->columns, machine);
-    gt_buffer_reserve(&writer->line, HEAD_BYTES);
-    append_static_names(&writer->line);
-    append_static_values(&writer->line, machine);
-    writer->outcome_at = (off_t)writer->line.length;
-    append_outcome(&writer->line, NULL);
-    end_line(&writer->line);
-    append_column_names(&writer->line, &output->columns);
-    return open_output(output, options->path, options->overwrite, &writer->line, error);
+    struct output *output = &writer->output[part];
+    char path[PATH_MAX];
+    struct gt_new_file file;
+    const char *suffix = part == SAMPLES ? "" : gt_store_part(part - DETAILS);
+    if (gt_store_path_beside(path, sizeof path, options->path, suffix) < 0)
+        return gt_error_system(error, ENAMETOOLONG, "%s", options->path);
+    put_head(writer, part, machine);
+    output->path = strdup(path);
+    output->shown = calloc(output->columns.count + 1, sizeof *output->shown);
+    int status = output->path && output->shown ? gt_new_file_begin(&file, output->path) : -ENOMEM;
+    if (status < 0)
+        return gt_error_system(error, -status, "%s", path);
+    output->fd = file.fd;
+    status = write_lines(output, &writer->line, error);
+    if (status < 0)
+        gt_new_file_drop(&file);
+    else
+        status = gt_store_place(&file, output->path, options->overwrite, error);
+    if (status < 0)
+        output->fd = -1;
+    return status;
 }
 
 static int csv_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
@@ -295,16 +251,12 @@ static int csv_create(void **ret, const struct gt_store_options *options, const 
     struct csv_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
         return gt_error_system(error, ENOMEM, "%s", options->path);
-    writer->data.fd = writer->records.fd = writer->detail[0].fd = writer->detail[1].fd = -1;
-    writer->has_detail = options->detail;
-    int status = create_data(writer, options, machine, error);
-    for (size_t i = 0; !status && options->detail && i < GT_DETAIL_COUNT; i++)
-        status = create_detail(writer, options, i, error);
-    if (!status && options->detail) {
-        gt_buffer_clear(&writer->line);
-        csv_process_record_header(&writer->line);
-        status = open_beside(&writer->records, options, GT_PROCESS_RECORD_SUFFIX, &writer->line, error);
-    }
+    for (int i = 0; i < PARTS; i++)
+        writer->output[i].fd = -1;
+    writer->parts = options->detail ? PARTS : 1;
+    int status = 0;
+    for (size_t i = 0; !status && i < writer->parts; i++)
+        status = create_part(writer, (enum part)i, options, machine, error);
     if (status < 0)
         release(writer, true);
     else
@@ -341,25 +293,16 @@ static void append_row(struct output *output, struct gt_buffer *out, const struc
     end_line(out);
 }
 
-static int write_detail(struct csv_writer *writer, size_t index, const struct gt_sample *sample, struct gt_error *error)
-{
-    struct output *output = &writer->detail[index];
-    gt_buffer_clear(&writer->line);
-    for (size_t r = GT_FIXED_ROWS; r < sample->row_count; r++)
-        if (sample->row[r].scope == gt_details[index].scope)
-            append_row(output, &writer->line, sample, &sample->row[r]);
-    return write_lines(output, &writer->line, error);
-}
-
 /* All rows that wait in one write; where the disk has no room for all of them, as many as fit. */
 static int csv_flush(void *state, struct gt_error *error)
 {
     struct csv_writer *writer = state;
     struct gt_buffer rows = writer->rows;
-    int status = rows.length || rows.failed ? write_lines(&writer->data, &rows, rows.failed ? error : NULL) : 0;
+    int status = rows.length || rows.failed ? write_lines(&writer->output[SAMPLES], &rows, rows.failed ? error : NULL)
+                                            : 0;
     for (const char *end; status < 0 && rows.length && (end = memchr(rows.data, '\n', rows.length));) {
         struct gt_buffer row = {.data = rows.data, .length = (size_t)(end + 1 - rows.data)};
-        if (write_lines(&writer->data, &row, error) < 0)
+        if (write_lines(&writer->output[SAMPLES], &row, error) < 0)
             break;
         rows.data += row.length;
         rows.length -= row.length;
@@ -376,18 +319,20 @@ static int csv_write(void *state, const struct gt_sample *sample, struct gt_erro
 {
     struct csv_writer *writer = state;
     int status = 0;
-    for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
-        status = write_detail(writer, i, sample, error);
-    if (!status && sample->record_count) {
+    for (size_t i = DETAILS; !status && i < writer->parts; i++) {
         gt_buffer_clear(&writer->line);
-        csv_process_record_rows(&writer->line, sample->record, sample->record_count);
-        status = write_lines(&writer->records, &writer->line, error);
+        for (size_t r = GT_FIXED_ROWS; i < RECORDS && r < sample->row_count; r++)
+            if (sample->row[r].scope == gt_details[i - DETAILS].scope)
+                append_row(&writer->output[i], &writer->line, sample, &sample->row[r]);
+        if (i == RECORDS)
+            append_records(&writer->line, sample->record, sample->record_count);
+        status = write_lines(&writer->output[i], &writer->line, error);
     }
     if (status < 0) {
         csv_flush(writer, NULL);
         return status;
     }
-    append_row(&writer->data, &writer->rows, sample, NULL);
+    append_row(&writer->output[SAMPLES], &writer->rows, sample, NULL);
     return writer->rows.length < MOST_ROWS_BYTES ? 0 : csv_flush(writer, error);
 }
 
@@ -395,17 +340,15 @@ static int csv_write(void *state, const struct gt_sample *sample, struct gt_erro
 static int fill_outcome(struct csv_writer *writer, const struct gt_outcome *outcome)
 {
     const size_t first = OUTCOME_WIDTH + 1;
-    int fd = writer->data.fd;
-    int status = set_appending(fd, false);
-    if (status < 0)
-        return status;
+    const struct gt_buffer *line = &writer->line;
+    int fd = writer->output[SAMPLES].fd;
     gt_buffer_clear(&writer->line);
     append_outcome(&writer->line, outcome);
-    if (writer->line.failed)
-        return writer->line.failed;
-    size_t length = writer->line.length - 1; /* without the last comma: the line's end is there */
-    status = gt_file_write_all_at(fd, writer->line.data + first, length - first, writer->outcome_at + (off_t)first);
-    return status < 0 ? status : gt_file_write_all_at(fd, writer->line.data, first, writer->outcome_at);
+    if (line->failed)
+        return line->failed;
+    size_t rest = line->length - 1 - first; /* without the last comma: the line's end is there */
+    int status = gt_file_write_all_at(fd, line->data + first, rest, writer->outcome_at + (off_t)first);
+    return status < 0 ? status : gt_file_write_all_at(fd, line->data, first, writer->outcome_at);
 }
 
 static int csv_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error)
@@ -415,14 +358,15 @@ static int csv_finish(void *state, const struct gt_outcome *outcome, bool whole,
     struct gt_buffer *text = &writer->line;
     int status = outcome ? fill_outcome(writer, outcome) : 0;
     if (status < 0)
-        gt_error_system(error, -status, "%s", writer->data.path);
-    if (!status && outcome && writer->has_detail) { /* a row for each process, instead of those that were appended */
-        gt_buffer_clear(text);
-        csv_process_record_header(text);
-        csv_process_record_rows(text, outcome->records.record, outcome->records.count);
-        status = text->failed ? text->failed : gt_new_file_write(writer->records.path, text->data, text->length);
+        gt_error_system(error, -status, "%s", writer->output[SAMPLES].path);
+    if (!status && outcome &&
+        writer->parts > RECORDS) { /* a row for each process, instead of those that were appended */
+        const char *path = writer->output[RECORDS].path;
+        put_head(writer, RECORDS, NULL);
+        append_records(text, outcome->records.record, outcome->records.count);
+        status = text->failed ? text->failed : gt_new_file_write(path, text->data, text->length);
         if (status < 0)
-            gt_error_system(error, -status, "%s", writer->records.path);
+            gt_error_system(error, -status, "%s", path);
     }
     release(writer, false);
     return status;
@@ -576,11 +520,13 @@ static void read_outcome(const struct static_data *data, struct gt_recorded *rec
 {
     struct gt_outcome *outcome = &recorded->outcome;
     gt_outcome_init(outcome);
-    recorded->has_outcome = static_number(data, gt_outcome_fields[0].name) >= 0;
+    recorded->has_outcome = static_number(data, gt_outcome_fields.field[0].name) >= 0;
     if (!recorded->has_outcome)
         return;
-    for (size_t i = 0; i < gt_outcome_field_count; i++)
-        gt_field_set_number(&gt_outcome_fields[i], outcome, static_number(data, gt_outcome_fields[i].name));
+    for (size_t i = 0; i < gt_outcome_fields.count; i++) {
+        const struct gt_field *field = &gt_outcome_fields.field[i];
+        gt_field_set_number(field, outcome, static_number(data, field->name));
+    }
     for (struct final final = {0}; final_next(&final);)
         outcome->value[final.scope][final.metric] = final_number(data, final.name);
 }
@@ -589,9 +535,10 @@ static int read_static(const struct static_data *data, const char *path, struct 
                        struct gt_error *error)
 {
     int status = gt_recording_version_check(static_number(data, VERSION_FIELD), path, error);
-    for (size_t i = 0; !status && i < gt_machine_field_count; i++)
-        status = gt_machine_field_read(&recorded->machine, &gt_machine_fields[i],
-                                       find_static(data, gt_machine_fields[i].name), path, error);
+    for (size_t i = 0; !status && i < gt_machine_fields.count; i++) {
+        const struct gt_field *field = &gt_machine_fields.field[i];
+        status = gt_machine_field_read(&recorded->machine, field, find_static(data, field->name), path, error);
+    }
     const char *gpus = find_static(data, GPUS_FIELD);
     if (!status && gpus)
         status = gt_machine_gpus_read(&recorded->machine, gpus, path, error);
@@ -602,24 +549,24 @@ static int read_static(const struct static_data *data, const char *path, struct 
 
 static int check_static(const struct static_data *data, const char *path, struct gt_error *error)
 {
+    const char *first = gt_machine_fields.field[0].name;
     if (!data->name)
         return gt_error_set(error, EINVAL, "%s is empty", path);
     for (size_t i = 0; i < data->count; i++)
-        if (!strcmp(data->name[i], gt_machine_fields[0].name))
+        if (!strcmp(data->name[i], first))
             return data->value ? 0 : gt_error_set(error, EINVAL, "%s ends before its static data", path);
-    return gt_error_set(error, EINVAL, "%s is not a tracking file: its first line does not name %s", path,
-                        gt_machine_fields[0].name);
+    return gt_error_set(error, EINVAL, "%s is not a tracking file: its first line does not name %s", path, first);
 }
 
 /* ---- Reading: the list of processes ------------------------------------------------------------------------------------ */
 
-/* `fields` are those of gt_process_record_fields, or negative. */
-static int read_record(char **texts, const int *fields, size_t count, const struct table *table,
+/* `fields`: NULL for columns that are not known. */
+static int read_record(char **texts, const struct gt_field *const *fields, size_t count, const struct table *table,
                        struct gt_process_record *ret, struct gt_error *error)
 {
     gt_process_record_init(ret);
     for (size_t i = 0; i < count; i++) {
-        const struct gt_field *field = fields[i] < 0 ? NULL : &gt_process_record_fields[fields[i]];
+        const struct gt_field *field = fields[i];
         double value = NAN;
         if (!field)
             continue;
@@ -642,9 +589,10 @@ static int read_records(struct table *table, struct gt_process_records *ret, str
     struct gt_error bad = {0};
     char **texts;
     size_t columns = table->header_count < MOST ? table->header_count : MOST;
-    int status, fields[MOST];
+    const struct gt_field *fields[MOST];
+    int status;
     for (size_t i = 0; i < columns; i++)
-        fields[i] = gt_field_find(gt_process_record_fields, gt_process_record_field_count, table->header[i]);
+        fields[i] = gt_field_find(&gt_process_record_fields, table->header[i]);
     while (columns && (status = next_row(table, &texts, &bad)) != 0 && status != -EINVAL) {
         if (status < 0)
             return status == -EBADMSG ? gt_error_set(error, EINVAL, "%s", bad.text)

@@ -7,18 +7,38 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/json.h"
 #include "base/number.h"
 #include "schema/unit.h"
 
-enum storage { TEXT, INT, FROM_ONE, POSITIVE, PID, KNOWN_PID, BOOL, UINT64, TICKS, DOUBLE, KNOWN, NS, RAM, GPU_RAM };
+enum storage {
+    TEXT,
+    KNOWN_TEXT,
+    INT,
+    FROM_ONE,
+    POSITIVE,
+    PID,
+    KNOWN_PID,
+    BOOL,
+    UINT64,
+    TICKS,
+    DOUBLE,
+    KNOWN,
+    NS,
+    RAM,
+    GPU_RAM
+};
 
 #define FIELD(type, name, member, kind, storage)                                                          \
     {                                                                                                     \
         name, GT_FIELD_##kind, storage, offsetof(struct type, member), sizeof(((struct type *)0)->member) \
     }
 
-const struct gt_field gt_machine_fields[] = {
+#define FIELDS(array)                          \
+    {                                          \
+        array, sizeof(array) / sizeof *(array) \
+    }
+
+static const struct gt_field machine_fields[] = {
     FIELD(gt_machine, "ram_unit", ram_unit, TEXT, TEXT),
     FIELD(gt_machine, "gpu_ram_unit", gpu_ram_unit, TEXT, TEXT),
     FIELD(gt_machine, "time_unit", time_unit, TEXT, TEXT),
@@ -71,7 +91,7 @@ const struct gt_field gt_machine_fields[] = {
     FIELD(gt_machine, "control_group", control_group, TEXT, TEXT),
     FIELD(gt_machine, "clock_error", clock_error, NUMBER, KNOWN),
 };
-const size_t gt_machine_field_count = sizeof gt_machine_fields / sizeof *gt_machine_fields;
+const struct gt_fields gt_machine_fields = FIELDS(machine_fields);
 
 /* clang-format off */
 #define COUNTER_FIELD(device, name, number, member) \
@@ -88,7 +108,7 @@ const size_t gt_machine_field_count = sizeof gt_machine_fields / sizeof *gt_mach
     COUNTER_FIELD(device, "gap_gpus", number, gap.gpus)
 /* clang-format on */
 
-const struct gt_field gt_outcome_fields[] = {
+static const struct gt_field outcome_fields[] = {
     FIELD(gt_outcome, "complete", complete, INTEGER, BOOL),
     FIELD(gt_outcome, "elapsed", elapsed, NUMBER, DOUBLE),
     FIELD(gt_outcome, "exit_status", exit_status, INTEGER, INT),
@@ -117,33 +137,33 @@ const struct gt_field gt_outcome_fields[] = {
     FIELD(gt_outcome, "ended_by_signal", ending, INTEGER, FROM_ONE),
     FIELD(gt_outcome, "platform_energy_error", platform_error, NUMBER, DOUBLE),
 };
-const size_t gt_outcome_field_count = sizeof gt_outcome_fields / sizeof *gt_outcome_fields;
+const struct gt_fields gt_outcome_fields = FIELDS(outcome_fields);
 
-const struct gt_field gt_process_record_fields[] = {
+static const struct gt_field process_record_fields[] = {
     FIELD(gt_process_record, "number", number, INTEGER, UINT64),
     FIELD(gt_process_record, "pid", pid, INTEGER, KNOWN_PID),
     FIELD(gt_process_record, "parent", parent, INTEGER, KNOWN_PID),
     FIELD(gt_process_record, "start", start, INTEGER, TICKS),
-    FIELD(gt_process_record, "name", name, TEXT, TEXT),
-    FIELD(gt_process_record, "command", command, TEXT, TEXT),
+    FIELD(gt_process_record, "name", name, TEXT, KNOWN_TEXT),
+    FIELD(gt_process_record, "command", command, TEXT, KNOWN_TEXT),
     FIELD(gt_process_record, "began", begin, NUMBER, DOUBLE),
     FIELD(gt_process_record, "ended", end, NUMBER, DOUBLE),
     FIELD(gt_process_record, "ram_peak", ram_peak, NUMBER, DOUBLE),
     FIELD(gt_process_record, "cpu_time", cpu_time, NUMBER, DOUBLE),
     FIELD(gt_process_record, "rank", rank, INTEGER, FROM_ONE),
 };
-const size_t gt_process_record_field_count = sizeof gt_process_record_fields / sizeof *gt_process_record_fields;
+const struct gt_fields gt_process_record_fields = FIELDS(process_record_fields);
 
-const struct gt_field gt_gpu_fields[] = {
+static const struct gt_field gpu_fields[] = {
     FIELD(gt_gpu, "uuid", uuid, TEXT, TEXT),
     FIELD(gt_gpu, "name", name, TEXT, TEXT),
     FIELD(gt_gpu, "brand", brand, TEXT, TEXT),
     FIELD(gt_gpu, "memory", memory, NUMBER, DOUBLE),
     FIELD(gt_gpu, "selected", selected, INTEGER, BOOL),
 };
-const size_t gt_gpu_field_count = sizeof gt_gpu_fields / sizeof *gt_gpu_fields;
+const struct gt_fields gt_gpu_fields = FIELDS(gpu_fields);
 
-const struct gt_field gt_local_rank_fields[] = {
+static const struct gt_field local_rank_fields[] = {
     FIELD(gt_local_rank, "rank", rank, INTEGER, INT),
     FIELD(gt_local_rank, "local_rank", local, INTEGER, FROM_ONE),
     FIELD(gt_local_rank, "world_size", size, INTEGER, POSITIVE),
@@ -160,11 +180,12 @@ const struct gt_field gt_local_rank_fields[] = {
     FIELD(gt_local_rank, "gpus", gpus, TEXT, TEXT),
     FIELD(gt_local_rank, "gpus_are_told", gpus_are_told, INTEGER, BOOL),
 };
-const size_t gt_local_rank_field_count = sizeof gt_local_rank_fields / sizeof *gt_local_rank_fields;
+const struct gt_fields gt_local_rank_fields = FIELDS(local_rank_fields);
 
 const char *gt_field_text(const struct gt_field *field, const void *object)
 {
-    return (const char *)object + field->offset;
+    const char *text = (const char *)object + field->offset;
+    return field->storage == KNOWN_TEXT && !*text ? NULL : text;
 }
 
 static double bytes_per_unit(const struct gt_field *field, const struct gt_machine *machine)
@@ -191,7 +212,8 @@ double gt_field_number(const struct gt_field *field, const void *object)
     case NS: return (double)(*(const int64_t *)at / 1000) / 1e6;
     case RAM:
     case GPU_RAM: return *(const double *)at / bytes_per_unit(field, object);
-    case TEXT: break;
+    case TEXT:
+    case KNOWN_TEXT: break;
     }
     return NAN;
 }
@@ -225,16 +247,29 @@ void gt_field_set_number(const struct gt_field *field, void *object, double valu
     case NS: *(int64_t *)at = isnan(value) ? 0 : (int64_t)(between(value, 0, 9e9) * 1e6) * 1000; break;
     case RAM:
     case GPU_RAM: *(double *)at = nearbyint(value * bytes_per_unit(field, object)); break;
-    case TEXT: break;
+    case TEXT:
+    case KNOWN_TEXT: break;
     }
 }
 
-int gt_field_find(const struct gt_field *fields, size_t count, const char *name)
+void gt_fields_take(const struct gt_fields *fields, void *object, const struct gt_json_value *members)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(fields[i].name, name))
-            return (int)i;
-    return -ENOENT;
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct gt_field *field = &fields->field[i];
+        const struct gt_json_value *value = gt_json_member(members, field->name);
+        if (field->kind == GT_FIELD_TEXT && gt_json_is_text(value))
+            gt_field_set_text(field, object, gt_json_text_of(value));
+        else if (value && field->kind != GT_FIELD_TEXT)
+            gt_field_set_number(field, object, gt_json_is_true(value) ? 1 : gt_json_number_or_nan(value));
+    }
+}
+
+const struct gt_field *gt_field_find(const struct gt_fields *fields, const char *name)
+{
+    for (size_t i = 0; i < fields->count; i++)
+        if (!strcmp(fields->field[i].name, name))
+            return &fields->field[i];
+    return NULL;
 }
 
 int gt_machine_field_read(struct gt_machine *machine, const struct gt_field *field, const char *text, const char *path,
@@ -273,8 +308,8 @@ void gt_machine_gpus_write(const struct gt_machine *machine, struct gt_buffer *o
     gt_json_array_begin(&json);
     for (size_t i = 0; i < machine->gpu_length; i++) {
         gt_json_object_begin(&json);
-        for (size_t k = 0; k < gt_gpu_field_count; k++) {
-            const struct gt_field *field = &gt_gpu_fields[k];
+        for (size_t k = 0; k < gt_gpu_fields.count; k++) {
+            const struct gt_field *field = &gt_gpu_fields.field[k];
             gt_json_key(&json, field->name);
             if (field->kind == GT_FIELD_TEXT)
                 gt_json_text(&json, gt_field_text(field, &machine->gpu[i]));
@@ -297,17 +332,8 @@ int gt_machine_gpus_read(struct gt_machine *machine, const char *text, const cha
         struct gt_gpu *gpu = gt_machine_add_gpu(machine);
         if (!gpu)
             status = gt_error_system(error, ENOMEM, "%s", path);
-        for (size_t k = 0; gpu && k < gt_gpu_field_count; k++) {
-            const struct gt_field *field = &gt_gpu_fields[k];
-            const struct gt_json_value *value = gt_json_member(gt_json_item(list, i), field->name);
-            const char *word = gt_json_text_of(value);
-            if (field->kind == GT_FIELD_TEXT)
-                gt_field_set_text(field, gpu, word ? word : "");
-            else if (field->kind == GT_FIELD_INTEGER)
-                gt_field_set_number(field, gpu, gt_json_is_true(value));
-            else if (gt_json_is_number(value))
-                gt_field_set_number(field, gpu, gt_json_number_of(value));
-        }
+        else
+            gt_fields_take(&gt_gpu_fields, gpu, gt_json_item(list, i));
     }
     gt_json_free(list);
     return status;

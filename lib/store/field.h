@@ -2,7 +2,7 @@
 #ifndef GT_STORE_FIELD_H
 #define GT_STORE_FIELD_H
 
-#include "base/buffer.h"
+#include "base/json.h"
 #include "sample/machine.h"
 #include "sample/outcome.h"
 
@@ -15,35 +15,33 @@ struct gt_field {
     size_t offset, size;
 };
 
-/* Fields of a struct gt_machine. The first nine are gpu_tracker's own static data, in its order and units. */
-extern const struct gt_field gt_machine_fields[];
-extern const size_t gt_machine_field_count;
-/* Fields of a struct gt_outcome, without its values. The first is "complete". */
-extern const struct gt_field gt_outcome_fields[];
-extern const size_t gt_outcome_field_count;
-/* Fields of a process record: the columns of the list of processes, in SQLite the table "process", in CSV the file NAME.process_list.csv.
- * A process may have several rows, of which the last counts; a finished recording has one of each. Base units. */
+struct gt_fields {
+    const struct gt_field *field;
+    size_t count;
+};
+
+/* The fields of each struct. Of a machine the first nine are gpu_tracker's own static data, in its order and units. An outcome has its
+ * values elsewhere, and its first field is "complete". Those of a process record are the columns of the list of processes, in SQLite the
+ * table "process", in CSV the file NAME.process_list.csv: a process may have several rows, of which the last counts, and a finished
+ * recording has one of each. Those of a GPU are columns of the table "gpu" in SQLite after its number, members of a JSON list in CSV.
+ * Those of ranks below the tracker are the table "ranks" in SQLite. */
+extern const struct gt_fields gt_machine_fields, gt_outcome_fields, gt_process_record_fields, gt_gpu_fields,
+    gt_local_rank_fields;
 #define GT_PROCESS_RECORD_TABLE "process"
 #define GT_PROCESS_RECORD_SUFFIX ".process_list"
-extern const struct gt_field gt_process_record_fields[];
-extern const size_t gt_process_record_field_count;
+#define GT_RANKS_TABLE "ranks"
+
 /* Clear it: nothing is known. */
 void gt_process_record_init(struct gt_process_record *record);
 
-/* Fields of a struct gt_gpu: columns of the table "gpu" in SQLite after its number, members of a JSON list in CSV. */
-extern const struct gt_field gt_gpu_fields[];
-extern const size_t gt_gpu_field_count;
-/* Fields of a struct gt_local_rank: the columns of the table "ranks" in SQLite, which is there when there are ranks below the tracker. */
-#define GT_RANKS_TABLE "ranks"
-extern const struct gt_field gt_local_rank_fields[];
-extern const size_t gt_local_rank_field_count;
-
-const char *gt_field_text(const struct gt_field *field, const void *object);
-double gt_field_number(const struct gt_field *field, const void *object); /* NaN: missing */
+const char *gt_field_text(const struct gt_field *field, const void *object); /* NULL: missing */
+double gt_field_number(const struct gt_field *field, const void *object);    /* NaN: missing */
 void gt_field_set_text(const struct gt_field *field, void *object, const char *text);
 void gt_field_set_number(const struct gt_field *field, void *object, double value);
-/* Returns the index, or -ENOENT. */
-int gt_field_find(const struct gt_field *fields, size_t count, const char *name);
+/* Set the fields that a JSON object has as members. */
+void gt_fields_take(const struct gt_fields *fields, void *object, const struct gt_json_value *members);
+/* Returns NULL where no field has the name. */
+const struct gt_field *gt_field_find(const struct gt_fields *fields, const char *name);
 
 /* Set a member of a machine from a field of a file, NULL or "" when it is missing: -EINVAL names the field that is not a number or not a
  * unit. The unit names come before the capacities. */

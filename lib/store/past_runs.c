@@ -112,7 +112,7 @@ static void bind_run(sqlite3_stmt *insert, int position, const struct column *co
         sqlite3_bind_int(insert, position, *(const int *)place);
     else if (column->kind == REAL)
         gt_sqlite_bind_number(insert, position, *(const double *)place, false);
-    else if (text)
+    else
         gt_sqlite_bind_text(insert, position, text);
 }
 
@@ -194,9 +194,8 @@ static void bind_filter(sqlite3_stmt *select, const struct gt_past_runs_filter *
     if (filter->like) {
         const struct gt_past_run *like = filter->like;
         const char *const texts[] = {like->command, like->folder, like->host};
-        for (int i = 0; i < 3; i++, position++)
-            if (texts[i])
-                gt_sqlite_bind_text(select, position, texts[i]);
+        for (int i = 0; i < 3; i++)
+            gt_sqlite_bind_text(select, position++, texts[i]);
         sqlite3_bind_int(select, position++, like->exit_status);
     }
     for (size_t i = 0; i < filter->word_count; i++)

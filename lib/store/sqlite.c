@@ -132,8 +132,9 @@ void gt_sqlite_bind_number(sqlite3_stmt *statement, int position, double value, 
 void gt_sqlite_bind_text(sqlite3_stmt *statement, int position, const char *text)
 {
     struct gt_buffer valid = {0};
-    gt_utf8_valid(&valid, text);
-    sqlite3_bind_text(statement, position, valid.data ? valid.data : "", -1, SQLITE_TRANSIENT);
+    if (text)
+        gt_utf8_valid(&valid, text);
+    sqlite3_bind_text(statement, position, text && !valid.data ? "" : valid.data, -1, SQLITE_TRANSIENT);
     gt_buffer_release(&valid);
 }
 
@@ -181,13 +182,6 @@ int gt_sqlite_clear_logs(const char *path, bool may_remove, struct gt_error *err
 {
     int status = go_through_logs(path, may_remove, false, error); /* all, or none */
     return status < 0 ? status : go_through_logs(path, may_remove, true, error);
-}
-
-void gt_sqlite_clear_index(const char *path)
-{
-    char name[PATH_MAX];
-    if (snprintf(name, sizeof name, "%s-shm", path) < (int)sizeof name)
-        unlink(name);
 }
 
 const struct gt_store_type gt_store_sqlite = {

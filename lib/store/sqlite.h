@@ -30,7 +30,7 @@ int gt_sqlite_prepare_row(sqlite3_stmt **ret, sqlite3 *database, const char *pat
 /* Append `"name"`, with the quotes in it doubled. */
 void gt_sqlite_name(struct gt_buffer *sql, const char *name);
 
-/* NaN: NULL. Texts become valid UTF-8, or readers of the database would fail. Positions count from 1. */
+/* NaN and NULL: NULL. Texts become valid UTF-8, or readers of the database would fail. Positions count from 1. */
 void gt_sqlite_bind_number(sqlite3_stmt *statement, int position, double value, bool integer);
 void gt_sqlite_bind_text(sqlite3_stmt *statement, int position, const char *text);
 /* Run a statement that returns no rows, and reset it for the next time. */

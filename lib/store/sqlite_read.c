@@ -38,12 +38,12 @@ static void set_field(const struct gt_field *field, void *object, sqlite3_stmt *
 }
 
 /* Columns that are not known are passed over. */
-static void take_fields(sqlite3_stmt *statement, const struct gt_field *fields, size_t count, void *object)
+static void take_fields(sqlite3_stmt *statement, const struct gt_fields *fields, void *object)
 {
     for (int column = 0; column < sqlite3_column_count(statement); column++) {
-        int index = gt_field_find(fields, count, sqlite3_column_name(statement, column));
-        if (index >= 0)
-            set_field(&fields[index], object, statement, column);
+        const struct gt_field *field = gt_field_find(fields, sqlite3_column_name(statement, column));
+        if (field)
+            set_field(field, object, statement, column);
     }
 }
 
@@ -65,10 +65,10 @@ static int read_static(sqlite3 *database, const char *path, struct gt_machine *m
         return status;
     if (sqlite3_step(statement) != SQLITE_ROW)
         status = gt_error_set(error, EINVAL, "%s: its table static_data is empty", path);
-    for (size_t i = 0; !status && i < gt_machine_field_count; i++)
+    for (size_t i = 0; !status && i < gt_machine_fields.count; i++)
         for (int column = 0; !status && column < sqlite3_column_count(statement); column++)
-            if (!strcmp(sqlite3_column_name(statement, column), gt_machine_fields[i].name))
-                status = read_machine_field(statement, column, machine, &gt_machine_fields[i], path, error);
+            if (!strcmp(sqlite3_column_name(statement, column), gt_machine_fields.field[i].name))
+                status = read_machine_field(statement, column, machine, &gt_machine_fields.field[i], path, error);
     sqlite3_finalize(statement);
     return status;
 }
@@ -95,17 +95,16 @@ static int take_gpu(sqlite3_stmt *statement, struct gt_recorded *recorded)
     struct gt_gpu *gpu = gt_machine_add_gpu(&recorded->machine);
     if (!gpu)
         return -ENOMEM;
-    take_fields(statement, gt_gpu_fields, gt_gpu_field_count, gpu);
+    take_fields(statement, &gt_gpu_fields, gpu);
     return 0;
 }
 
 static int take_outcome(sqlite3_stmt *statement, struct gt_recorded *recorded)
 {
-    int index = gt_field_find(gt_outcome_fields, gt_outcome_field_count, text_of(statement, 0));
-    if (index < 0)
-        return 0;
-    recorded->has_outcome = true;
-    set_field(&gt_outcome_fields[index], &recorded->outcome, statement, 1);
+    const struct gt_field *field = gt_field_find(&gt_outcome_fields, text_of(statement, 0));
+    recorded->has_outcome |= field != NULL;
+    if (field)
+        set_field(field, &recorded->outcome, statement, 1);
     return 0;
 }
 
@@ -198,7 +197,7 @@ static int take_record(sqlite3_stmt *statement, struct gt_recorded *recorded)
 {
     struct gt_process_record record;
     gt_process_record_init(&record);
-    take_fields(statement, gt_process_record_fields, gt_process_record_field_count, &record);
+    take_fields(statement, &gt_process_record_fields, &record);
     return gt_process_records_add(&recorded->outcome.records, &record);
 }
 
@@ -210,7 +209,7 @@ static int take_rank(sqlite3_stmt *statement, struct gt_recorded *recorded)
         return -ENOMEM;
     *rank = (struct gt_local_rank){0};
     outcome->rank_count++;
-    take_fields(statement, gt_local_rank_fields, gt_local_rank_field_count, rank);
+    take_fields(statement, &gt_local_rank_fields, rank);
     return 0;
 }
 

@@ -90,27 +90,20 @@ static void bind_field(sqlite3_stmt *insert, int position, const struct gt_field
         gt_sqlite_bind_number(insert, position, gt_field_number(field, object), field->kind == GT_FIELD_INTEGER);
 }
 
-/* A row with a column for each field. */
-static void insert_fields(struct sqlite_writer *writer, sqlite3_stmt *insert, const struct gt_field *fields,
-                          size_t count, const void *object)
+/* A row with a column for each field, from the position `first` on. */
+static void insert_fields(struct sqlite_writer *writer, sqlite3_stmt *insert, int first, const struct gt_fields *fields,
+                          const void *object)
 {
-    for (size_t i = 0; i < count; i++)
-        bind_field(insert, (int)i + 1, &fields[i], object);
+    for (size_t i = 0; i < fields->count; i++)
+        bind_field(insert, first + (int)i, &fields->field[i], object);
     step(writer, insert);
 }
 
-/* A row replaces an earlier one of the same number. Names that are not known are NULL. */
+/* A row replaces an earlier one of the same number. */
 static void insert_records(struct sqlite_writer *writer, const struct gt_process_record *record, size_t count)
 {
-    for (size_t k = 0; writer->records && k < count; k++) {
-        for (size_t i = 0; i < gt_process_record_field_count; i++)
-            if (gt_process_record_fields[i].kind == GT_FIELD_TEXT &&
-                !*gt_field_text(&gt_process_record_fields[i], &record[k]))
-                sqlite3_bind_null(writer->records, (int)i + 1);
-            else
-                bind_field(writer->records, (int)i + 1, &gt_process_record_fields[i], &record[k]);
-        step(writer, writer->records);
-    }
+    for (size_t i = 0; writer->records && i < count; i++)
+        insert_fields(writer, writer->records, 1, &gt_process_record_fields, &record[i]);
 }
 
 /* ---- Creating ------------------------------------------------------------------------------------------------ */
@@ -131,29 +124,28 @@ static void create_output(struct sqlite_writer *writer, const struct gt_columns 
 }
 
 /* A table of fields, one column each. `key` follows the first. */
-static void create_fields(struct sqlite_writer *writer, const char *table, const struct gt_field *fields, size_t count,
+static void create_fields(struct sqlite_writer *writer, const char *table, const struct gt_fields *fields,
                           const char *key)
 {
     static const char *const types[] = {"VARCHAR", "INTEGER", "FLOAT"};
     struct gt_buffer sql = {0};
     gt_buffer_printf(&sql, "CREATE TABLE %s (", table);
-    for (size_t i = 0; i < count; i++)
-        gt_buffer_printf(&sql, "%s%s %s%s", i ? ", " : "", fields[i].name, types[fields[i].kind], i ? "" : key);
+    for (size_t i = 0; i < fields->count; i++)
+        gt_buffer_printf(&sql, "%s%s %s%s", i ? ", " : "", fields->field[i].name, types[fields->field[i].kind],
+                         i ? "" : key);
     gt_buffer_char(&sql, ')');
     run_text(writer, &sql);
 }
 
 static void insert_machine(struct sqlite_writer *writer, const struct gt_machine *machine)
 {
-    sqlite3_stmt *insert = prepare(writer, "INSERT", "static_data", gt_machine_field_count);
-    insert_fields(writer, insert, gt_machine_fields, gt_machine_field_count, machine);
+    sqlite3_stmt *insert = prepare(writer, "INSERT", "static_data", gt_machine_fields.count);
+    insert_fields(writer, insert, 1, &gt_machine_fields, machine);
     sqlite3_finalize(insert);
-    insert = prepare(writer, "INSERT", "gpu", 1 + gt_gpu_field_count);
+    insert = prepare(writer, "INSERT", "gpu", 1 + gt_gpu_fields.count);
     for (size_t i = 0; i < machine->gpu_length; i++) {
         sqlite3_bind_int64(insert, 1, (sqlite3_int64)i);
-        for (size_t k = 0; k < gt_gpu_field_count; k++)
-            bind_field(insert, (int)k + 2, &gt_gpu_fields[k], &machine->gpu[i]);
-        step(writer, insert);
+        insert_fields(writer, insert, 2, &gt_gpu_fields, &machine->gpu[i]);
     }
     sqlite3_finalize(insert);
 }
@@ -163,7 +155,7 @@ static void create_tables(struct sqlite_writer *writer, const struct gt_machine 
     struct gt_columns *columns = &writer->data.columns;
     gt_store_columns(columns, machine);
     run(writer, "BEGIN");
-    create_fields(writer, "static_data", gt_machine_fields, gt_machine_field_count, "");
+    create_fields(writer, "static_data", &gt_machine_fields, "");
     create_output(writer, columns, "data", "");
     create_output(writer, columns, GT_MINUTES_TABLE, minute_columns);
     for (size_t i = 0; writer->has_detail && i < GT_DETAIL_COUNT; i++) {
@@ -171,8 +163,7 @@ static void create_tables(struct sqlite_writer *writer, const struct gt_machine 
         create_output(writer, &writer->detail[i].columns, gt_details[i].table, "");
     }
     if (writer->has_names)
-        create_fields(writer, GT_PROCESS_RECORD_TABLE, gt_process_record_fields, gt_process_record_field_count,
-                      " PRIMARY KEY");
+        create_fields(writer, GT_PROCESS_RECORD_TABLE, &gt_process_record_fields, " PRIMARY KEY");
     run(writer, schema);
     insert_machine(writer, machine);
     run(writer, "COMMIT");
@@ -229,7 +220,7 @@ static void reopen(struct sqlite_writer *writer, const struct stat *file)
     for (size_t i = 0; writer->has_detail && i < GT_DETAIL_COUNT; i++)
         writer->detail[i].insert = prepare(writer, "INSERT", gt_details[i].table, writer->detail[i].columns.count);
     if (writer->has_names)
-        writer->records = prepare(writer, "REPLACE", GT_PROCESS_RECORD_TABLE, gt_process_record_field_count);
+        writer->records = prepare(writer, "REPLACE", GT_PROCESS_RECORD_TABLE, gt_process_record_fields.count);
 }
 
 /* Let the file appear, and go on in it. After any error nothing of it is left. */
@@ -408,9 +399,9 @@ int gt_sqlite_flush(void *state, struct gt_error *error)
 static void insert_outcome(struct sqlite_writer *writer, const struct gt_outcome *outcome)
 {
     sqlite3_stmt *insert = prepare(writer, "INSERT", "outcome", 2);
-    for (size_t i = 0; i < gt_outcome_field_count; i++) {
-        gt_sqlite_bind_text(insert, 1, gt_outcome_fields[i].name);
-        bind_field(insert, 2, &gt_outcome_fields[i], outcome);
+    for (size_t i = 0; i < gt_outcome_fields.count; i++) {
+        gt_sqlite_bind_text(insert, 1, gt_outcome_fields.field[i].name);
+        bind_field(insert, 2, &gt_outcome_fields.field[i], outcome);
         step(writer, insert);
     }
     sqlite3_finalize(insert);
@@ -446,10 +437,10 @@ static void insert_packages(struct sqlite_writer *writer, const struct gt_outcom
 
 static void insert_ranks(struct sqlite_writer *writer, const struct gt_outcome *outcome)
 {
-    create_fields(writer, GT_RANKS_TABLE, gt_local_rank_fields, gt_local_rank_field_count, "");
-    sqlite3_stmt *insert = prepare(writer, "INSERT", GT_RANKS_TABLE, gt_local_rank_field_count);
+    create_fields(writer, GT_RANKS_TABLE, &gt_local_rank_fields, "");
+    sqlite3_stmt *insert = prepare(writer, "INSERT", GT_RANKS_TABLE, gt_local_rank_fields.count);
     for (size_t i = 0; i < outcome->rank_count; i++)
-        insert_fields(writer, insert, gt_local_rank_fields, gt_local_rank_field_count, &outcome->rank[i]);
+        insert_fields(writer, insert, 1, &gt_local_rank_fields, &outcome->rank[i]);
     sqlite3_finalize(insert);
 }
 

@@ -233,3 +233,18 @@ TEST(what_was_opened_early_is_read_when_it_cannot_be_opened_any_more)
     close(secret);
     close(public);
 }
+
+TEST(bytes_become_base64)
+{
+    static const char *const wanted[] = {"", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"};
+    for (size_t length = 0; length <= 6; length++) {
+        struct gt_buffer text = {0};
+        gt_base64_append(&text, "foobar", length);
+        assert_string_equal(text.data ? text.data : "", wanted[length]);
+        gt_buffer_release(&text);
+    }
+    struct gt_buffer text = {0};
+    gt_base64_append(&text, "\xff\xfe\x00\xfb", 4);
+    assert_string_equal(text.data, "//4A+w==");
+    gt_buffer_release(&text);
+}

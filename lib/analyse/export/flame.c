@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
+#include "base/file.h"
 #include "base/grow.h"
 #include "base/json.h"
 #include "base/number.h"
@@ -240,9 +240,7 @@ void gt_flame_collapsed(const struct gt_flame *flame, struct gt_buffer *out)
 
 /* ---- the page ---- */
 
-extern const char gt_flame_html[];
-__asm__(".pushsection .rodata\n.global gt_flame_html\n.hidden gt_flame_html\ngt_flame_html:\n"
-        ".incbin \"lib/analyse/export/flame.html\"\n.byte 0\n.popsection\n");
+GT_EMBED(gt_flame_html, "lib/analyse/export/flame.html")
 
 enum { MOST_NODES = 200000 };
 
@@ -316,29 +314,11 @@ static void write_data(const struct gt_flame *flame, const char *title, struct g
     gt_buffer_char(out, '}');
 }
 
-/* Append the page from `from` up to a mark; returns what follows the mark. */
-static const char *write_until(struct gt_buffer *out, const char *from, const char *mark)
-{
-    const char *found = strstr(from, mark);
-    gt_buffer_append(out, from, (size_t)(found - from));
-    return found + strlen(mark);
-}
-
-/* The policy of the page allows this one script. */
-static void write_digest(struct gt_buffer *out)
-{
-    static const char begin[] = "<script>";
-    const char *script = strstr(gt_flame_html, begin) + strlen(begin);
-    uint8_t digest[GT_SHA256_SIZE];
-    gt_sha256(digest, script, (size_t)(strstr(script, "</script>") - script));
-    gt_base64_append(out, digest, sizeof digest);
-}
-
 void gt_flame_page(const struct gt_flame *flame, const char *title, struct gt_buffer *out)
 {
-    const char *rest = write_until(out, gt_flame_html, "@DIGEST@");
-    write_digest(out);
-    rest = write_until(out, rest, "@DATA@");
+    static const char mark[] = "@DATA@";
+    const char *data = strstr(gt_flame_html, mark);
+    gt_buffer_append(out, gt_flame_html, (size_t)(data - gt_flame_html));
     write_data(flame, title, out);
-    gt_buffer_text(out, rest);
+    gt_buffer_text(out, data + strlen(mark));
 }

@@ -112,22 +112,11 @@ static int find_jobs(struct server_job *state, const char *name, struct gt_error
 
 /* ---- Ranks ---- */
 
-static void read_fields(const struct gt_field *fields, size_t count, void *object, const struct gt_json_value *facts)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct gt_json_value *value = gt_json_member(facts, fields[i].name);
-        if (gt_json_text_of(value))
-            gt_field_set_text(&fields[i], object, gt_json_text_of(value));
-        else if (value)
-            gt_field_set_number(&fields[i], object, gt_json_number_or_nan(value));
-    }
-}
-
 static int read_machine(struct gt_machine *machine, const struct gt_json_value *facts, const char *name,
                         struct gt_error *error)
 {
-    for (size_t i = 0; i < gt_machine_field_count; i++) {
-        const struct gt_field *field = &gt_machine_fields[i];
+    for (size_t i = 0; i < gt_machine_fields.count; i++) {
+        const struct gt_field *field = &gt_machine_fields.field[i];
         const struct gt_json_value *value = gt_json_member(facts, field->name);
         const char *text = gt_json_text_of(value);
         if (text && gt_machine_field_read(machine, field, text, name, error) < 0)
@@ -142,14 +131,14 @@ static int read_facts(struct gt_recorded *recorded, const struct gt_json_value *
 {
     struct gt_outcome *outcome = &recorded->outcome;
     const struct gt_json_value *ranks = gt_json_member(facts, "ranks");
-    read_fields(gt_outcome_fields, gt_outcome_field_count, outcome, gt_json_member(facts, "outcome"));
+    gt_fields_take(&gt_outcome_fields, outcome, gt_json_member(facts, "outcome"));
     for (size_t i = 0; i < gt_json_count(ranks); i++) {
         struct gt_local_rank *rank = GT_GROW_BY_ONE(outcome->rank, outcome->rank_count);
         if (!rank)
             return -ENOMEM;
         *rank = (struct gt_local_rank){0};
         outcome->rank_count++;
-        read_fields(gt_local_rank_fields, gt_local_rank_field_count, rank, gt_json_item(ranks, i));
+        gt_fields_take(&gt_local_rank_fields, rank, gt_json_item(ranks, i));
     }
     return 0;
 }

@@ -166,10 +166,8 @@ static double bytes_of_files(const char *command)
 
 static double field_of(const char *name, const struct gt_machine *machine)
 {
-    int index = gt_field_find(gt_machine_fields, gt_machine_field_count, name);
-    return index < 0 || gt_machine_fields[index].kind == GT_FIELD_TEXT
-               ? NAN
-               : gt_field_number(&gt_machine_fields[index], machine);
+    const struct gt_field *field = gt_field_find(&gt_machine_fields, name);
+    return !field || field->kind == GT_FIELD_TEXT ? NAN : gt_field_number(field, machine);
 }
 
 /* 0; the error of -EINVAL says why there is none. */

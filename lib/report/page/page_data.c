@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "base/digest.h"
+#include "base/file.h"
 #include "report/page/page.h"
 
 enum { MISSING = 4095, GREATEST = 4094, COURSES = 64 };
@@ -357,10 +357,5 @@ void gt_page_data(struct gt_buffer *out, const struct gt_node *const series[], s
     gt_buffer_release(&json);
 }
 
-/* A text file as a string: the page's style sheet and its script. */
-#define EMBED(name, path)                                                                                \
-    __asm__(".pushsection .rodata\n.global gt_page_" #name "\n.hidden gt_page_" #name "\ngt_page_" #name \
-            ":\n.incbin \"" path "\"\n.byte 0\n.popsection\n");
-
-EMBED(style, "lib/report/page/page.css")
-EMBED(script, "lib/report/page/page.js")
+GT_EMBED(gt_page_style, "lib/report/page/page.css")
+GT_EMBED(gt_page_script, "lib/report/page/page.js")
