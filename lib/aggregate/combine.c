@@ -353,6 +353,14 @@ static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct
     return rate;
 }
 
+double gt_combined_joules(const struct gt_combiner *combine, const struct gt_process *process,
+                          enum gt_energy_device device)
+{
+    bool is_kept = process->slot < combine->process_rate_capacity;
+    const struct gt_process_rate *rate = is_kept ? &combine->process_rate[process->slot] : NULL;
+    return rate && rate->pid == process->pid && rate->start == process->start ? rate->energy[device] : 0;
+}
+
 /* CPU seconds of a process since they were last divided. */
 static double used_seconds(const struct gt_process *process, const struct gt_process_rate *rate)
 {
