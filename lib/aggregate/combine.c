@@ -1,5 +1,4 @@
 #include "aggregate/combine.h"
-#include "aggregate/local_ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -206,13 +205,13 @@ static void keep_tree_peak(struct gt_combiner *combine, const struct gt_sampler 
 static void keep_counts(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     double(*peak)[GT_METRIC_COUNT] = combine->peak;
-    const struct gt_membership_counts *counts = &sampler->finder.counts;
+    const struct gt_membership_counts *counts = &sampler->finder.members.counts;
     const double threads[] = {
         [GT_SCOPE_MAIN] = (double)counts->main_threads_peak,
         [GT_SCOPE_DESCENDANTS] = (double)counts->descendant_threads_peak,
         [GT_SCOPE_COMBINED] = (double)counts->threads_peak,
     };
-    bool is_exact = counts->started && counts->is_exact;
+    bool is_exact = counts->started && !counts->has_lost_forks;
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
         double seen = combine->sum[scope][GT_THREADS];
         if (is_exact)
@@ -354,6 +353,14 @@ static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct
     return rate;
 }
 
+double gt_combined_joules(const struct gt_combiner *combine, const struct gt_process *process,
+                          enum gt_energy_device device)
+{
+    bool is_kept = process->slot < combine->process_rate_capacity;
+    const struct gt_process_rate *rate = is_kept ? &combine->process_rate[process->slot] : NULL;
+    return rate && rate->pid == process->pid && rate->start == process->start ? rate->energy[device] : 0;
+}
+
 /* CPU seconds of a process since they were last divided. */
 static double used_seconds(const struct gt_process *process, const struct gt_process_rate *rate)
 {
@@ -432,13 +439,13 @@ static void keep_process_energy(struct gt_combiner *combine, const struct gt_sam
 
 static void keep_ranks(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
-    gt_local_ranks_add(sampler);
+    gt_rank_finder_add(&sampler->ranks, &sampler->snapshot, &sampler->tree);
     for (size_t i = 0; i < sampler->tree.count; i++) {
         const struct gt_process *process = sampler->tree.process[i];
-        struct gt_process_rate *rate = rate_of(combine, process);
-        for (int device = 0; device < GT_ENERGY_DEVICES && rate && process->rank; device++) {
+        struct gt_process_rate *rate = process->rank ? rate_of(combine, process) : NULL;
+        for (int device = 0; device < GT_ENERGY_DEVICES && rate; device++) {
             if (combine->attribution.energy[device].is_measured)
-                gt_local_ranks_draw(process, device, rate->energy[device] - rate->taken[device]);
+                gt_add_known(&process->rank->figures.energy[device], rate->energy[device] - rate->taken[device]);
             rate->taken[device] = rate->energy[device];
         }
     }

@@ -71,6 +71,10 @@ struct gt_combine_options {
     int64_t start_ns; /* CLOCK_MONOTONIC: since when counters count */
 };
 
+/* Returns the joules of a device that a process has drawn so far; with detail, or below a rank. */
+double gt_combined_joules(const struct gt_combiner *combine, const struct gt_process *process,
+                          enum gt_energy_device device);
+
 void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_options *options);
 void gt_combine_release(struct gt_combiner *combine);
 /* Make the sample; its rows are borrowed until the next call. -ENOMEM. */

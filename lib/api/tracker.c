@@ -298,7 +298,7 @@ int gt_tracker_sample(struct gt_tracker *tracker, struct gt_error *error)
 
 static void note_births(struct gt_tracker *tracker)
 {
-    gt_schedule_births(&tracker->schedule, gt_sampler_born(&tracker->recorder.sampler));
+    gt_schedule_births(&tracker->schedule, tracker->recorder.sampler.finder.born);
 }
 
 static int look(struct gt_tracker *tracker, struct gt_error *error)

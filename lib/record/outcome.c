@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "aggregate/local_ranks.h"
 #include "base/clock.h"
 
 /* See gt_sampler_read_last. */
@@ -143,7 +142,8 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     double unmapped = fmax(recorder->sampler.unmapped, gt_job_peak_unmapped(&recorder->sampler.finder.peak));
     double *largest = &ret->value[GT_SCOPE_COMBINED][GT_RAM_UNMAPPED]; /* of the samples */
     *largest = unmapped > 0 ? fmax(*largest, unmapped) : *largest;
-    if (final_records(recorder, ret) < 0 || gt_local_ranks_list(&recorder->sampler, &ret->rank, &ret->rank_count) < 0)
+    if (final_records(recorder, ret) < 0 ||
+        gt_rank_finder_list(&recorder->sampler.ranks, &recorder->sampler.snapshot, &ret->rank, &ret->rank_count) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     return 0;
 }
@@ -272,10 +272,11 @@ static void refine_gpu_peak(const struct gt_outcome *outcome, struct gt_provenan
 static void refine_counts(const struct gt_recorder *recorder, struct gt_provenance *entry)
 {
     const struct gt_job_finder *finder = &recorder->sampler.finder;
+    bool has_lost = finder->members.counts.has_lost_forks;
     if (!finder->events)
         return;
-    restate(entry, finder->counts.is_exact ? GT_EXACT : GT_SAMPLED, finder->availability[GT_EVENTS_FORKS].source,
-            finder->counts.is_exact ? "every fork and exit was heard of" : "some events were lost");
+    restate(entry, has_lost ? GT_SAMPLED : GT_EXACT, finder->availability[GT_EVENTS_FORKS].source,
+            has_lost ? "some events were lost" : "every fork and exit was heard of");
 }
 
 /* The kernel hands what a process used to the one that waits for it, if any. */

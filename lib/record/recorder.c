@@ -108,7 +108,7 @@ static void begin(struct gt_recorder *recorder)
     gt_summary_init(&recorder->summary);
     gt_energy_curve_follow(&recorder->energy, &recorder->machine, 0);
     gt_combine_init(&recorder->combiner, &(struct gt_combine_options){
-                                             .detail = options->detail,
+                                             .detail = options->detail || options->experiment,
                                              .core_count = recorder->machine.core_count,
                                              .period = options->sleep_time,
                                              .idle = (enum gt_idle_policy)gt_idle_policy_find(options->idle),
@@ -173,9 +173,7 @@ int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const
 void gt_recorder_close(struct gt_recorder *recorder)
 {
     gt_store_close(recorder->store, NULL, NULL);
-    if (recorder->power_log)
-        gt_power_log_end(recorder->power_log, NULL);
-    free(recorder->power_log);
+    gt_power_log_close(recorder->power_log, NULL);
     if (recorder->own_window > 0)
         gt_own_peak_end(recorder->own_window);
     gt_sampler_close(&recorder->sampler);
@@ -221,14 +219,8 @@ static int open_recording(struct gt_recorder *recorder, struct gt_error *error)
         return 0;
     if (!options->experiment)
         return gt_store_open(&recorder->store, &store, &recorder->machine, error);
-    recorder->power_log = calloc(1, sizeof *recorder->power_log);
-    if (!recorder->power_log)
-        return gt_error_system(error, ENOMEM, "%s", recorder->path);
-    recorder->power_log->window.sampler = &recorder->sampler;
-    recorder->power_log->window.attribution = &recorder->combiner.attribution;
-    recorder->power_log->options = options->experiment;
-    recorder->power_log->context = options->context;
-    return gt_power_log_begin(recorder->power_log, recorder->path, &recorder->machine, error);
+    return gt_power_log_open(&recorder->power_log, recorder->path, options, &recorder->machine, &recorder->sampler,
+                             &recorder->combiner, error);
 }
 
 /* Their memory lies cold after each rest, and is fetched once for all samples of a batch. */
@@ -542,8 +534,7 @@ static int close_recording(struct gt_recorder *recorder, struct gt_error *error)
     if (recorder->power_log) {
         if (!failure->code)
             gt_power_log_read(recorder->power_log, true, failure);
-        gt_power_log_end(recorder->power_log, failure);
-        free(recorder->power_log);
+        gt_power_log_close(recorder->power_log, failure);
         recorder->power_log = NULL;
     }
     int status = gt_error_copy(error, failure);

@@ -8,24 +8,16 @@
 
 /* ---- The upper bound ---------------------------------------------------------------------------------------------- */
 
-static int reserve(struct gt_peak_bound *bound)
+/* A piece that begins now, in which nothing has a mark so far. */
+static int append(struct gt_peak_bound *bound, uint32_t *ret)
 {
-    if (GT_GROW_TO(bound->piece, bound->capacity, (size_t)bound->count + 1) < 0)
+    if (GT_GROW_TO(bound->piece, bound->capacity, (size_t)bound->count + 2) < 0)
         return -ENOMEM;
     if (!bound->count) {
         bound->piece[0] = (struct gt_peak_piece){.end = GT_PEAK_NONE, .previous = GT_PEAK_NONE, .next = GT_PEAK_NONE};
         bound->count = 1;
         bound->free = GT_PEAK_NONE;
     }
-    return 0;
-}
-
-/* A piece that begins now, in which nothing has a mark so far. */
-static int append(struct gt_peak_bound *bound, uint32_t *ret)
-{
-    bool has_room = bound->count && (bound->free != GT_PEAK_NONE || bound->count < bound->capacity);
-    if (!has_room && reserve(bound) < 0)
-        return -ENOMEM;
     uint32_t index = bound->free;
     if (index != GT_PEAK_NONE)
         bound->free = bound->piece[index].next;
@@ -56,33 +48,18 @@ static void join(struct gt_peak_bound *bound, uint32_t index)
     bound->free = index;
 }
 
-int gt_peak_bound_begin(struct gt_peak_bound *bound, uint32_t *ret)
-{
-    return append(bound, ret);
-}
-
-void gt_peak_bound_raise(struct gt_peak_bound *bound, uint32_t process, double hwm)
-{
-    struct gt_peak_piece *piece = &bound->piece[process];
-    if (!(hwm > piece->hwm))
-        return;
-    piece->hwm = hwm;
-    if (piece->end != GT_PEAK_NONE)
-        bound->piece[piece->end].hwm = -hwm;
-}
-
-int gt_peak_bound_end(struct gt_peak_bound *bound, uint32_t process)
+/* Its mark may still be raised. Without memory it goes on. */
+static void end_piece(struct gt_peak_bound *bound, uint32_t process)
 {
     uint32_t end;
-    int result = append(bound, &end);
-    if (result < 0)
-        return result;
+    if (append(bound, &end) < 0)
+        return;
     bound->piece[process].end = end;
     bound->piece[end].hwm = -bound->piece[process].hwm;
-    return 0;
 }
 
-void gt_peak_bound_settle(struct gt_peak_bound *bound, uint32_t process)
+/* The mark of a process is final: where it ended, nothing but the largest sum is kept. */
+static void settle_piece(struct gt_peak_bound *bound, uint32_t process)
 {
     struct gt_peak_piece *piece = &bound->piece[process];
     double hwm = piece->hwm;
@@ -97,34 +74,11 @@ void gt_peak_bound_settle(struct gt_peak_bound *bound, uint32_t process)
     join(bound, process);
 }
 
-void gt_peak_bound_drop(struct gt_peak_bound *bound, uint32_t process)
-{
-    bound->piece[process].hwm = 0;
-    gt_peak_bound_settle(bound, process);
-}
-
-double gt_peak_bound_value(const struct gt_peak_bound *bound)
-{
-    double sum = 0, most = 0;
-    if (!bound->count)
-        return 0;
-    for (uint32_t i = 0; i != GT_PEAK_NONE; i = bound->piece[i].next) {
-        sum += bound->piece[i].more + bound->piece[i].hwm;
-        most = fmax(most, bound->piece[i].most + sum);
-    }
-    return most;
-}
-
-void gt_peak_bound_release(struct gt_peak_bound *bound)
-{
-    free(bound->piece);
-    *bound = (struct gt_peak_bound){0};
-}
-
 /* ---- Processes ----------------------------------------------------------------------------------------------------- */
 
 struct gt_peak_member {
-    uint32_t bound[GT_PEAK_SCOPES]; /* GT_PEAK_NONE: it is not in that scope */
+    bool is_main;                   /* no descendant: its mark counts for the whole job alone */
+    uint32_t piece[GT_PEAK_SCOPES]; /* in which it began */
     uint32_t next_free;
     double hwm;                  /* as far as it is known */
     double best[GT_PEAK_SCOPES]; /* the mark, where it counts for the scope; else 0 */
@@ -134,7 +88,7 @@ struct gt_peak_member {
 void gt_job_peak_release(struct gt_job_peak *peak)
 {
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
-        gt_peak_bound_release(&peak->bound[scope]);
+        free(peak->bound[scope].piece);
     free(peak->member);
     *peak = (struct gt_job_peak){0};
 }
@@ -146,14 +100,14 @@ int gt_job_peak_begin(struct gt_job_peak *peak, uint32_t *ret)
         return -ENOMEM;
     *ret = (uint32_t)(member - peak->member);
     peak->free = peak->free ? member->next_free : 0;
-    *member = (struct gt_peak_member){.bound = {GT_PEAK_NONE, GT_PEAK_NONE}};
-    int result = gt_peak_bound_begin(&peak->bound[GT_PEAK_COMBINED], &member->bound[GT_PEAK_COMBINED]);
-    if (result == 0 && peak->has_main)
-        result = gt_peak_bound_begin(&peak->bound[GT_PEAK_DESCENDANTS], &member->bound[GT_PEAK_DESCENDANTS]);
+    *member = (struct gt_peak_member){.is_main = !peak->has_main};
     peak->has_main = true;
-    if (result < 0)
-        gt_job_peak_drop(peak, *ret);
-    return result;
+    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
+        if (append(&peak->bound[scope], &member->piece[scope]) < 0) {
+            *ret = GT_PEAK_NONE;
+            return -ENOMEM;
+        }
+    return 0;
 }
 
 static void raise_scope(struct gt_scope_peak *ret, double bytes)
@@ -211,11 +165,21 @@ void gt_job_peak_between(struct gt_job_peak *peak, double bytes, double guess, b
     *between = fmax(*between, bytes); /* fmax passes over NaN */
 }
 
+static bool counts_in(const struct gt_peak_member *member, int scope)
+{
+    return scope == GT_PEAK_COMBINED || !member->is_main;
+}
+
 static void bound_hwm(struct gt_job_peak *peak, const struct gt_peak_member *member, double hwm)
 {
-    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
-        if (member->bound[scope] != GT_PEAK_NONE)
-            gt_peak_bound_raise(&peak->bound[scope], member->bound[scope], hwm);
+    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++) {
+        struct gt_peak_piece *all = peak->bound[scope].piece, *piece = &all[member->piece[scope]];
+        if (!counts_in(member, scope) || !(hwm > piece->hwm))
+            continue;
+        piece->hwm = hwm;
+        if (piece->end != GT_PEAK_NONE)
+            all[piece->end].hwm = -hwm;
+    }
 }
 
 void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t index, double rss, double hwm, bool is_old)
@@ -237,8 +201,7 @@ void gt_job_peak_end(struct gt_job_peak *peak, uint32_t index)
     struct gt_peak_member *member = &peak->member[index];
     member->has_ended = true;
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
-        if (member->bound[scope] != GT_PEAK_NONE)
-            gt_peak_bound_end(&peak->bound[scope], member->bound[scope]);
+        end_piece(&peak->bound[scope], member->piece[scope]);
 }
 
 void gt_job_peak_tell(struct gt_job_peak *peak, uint32_t index, double hwm, bool is_copy)
@@ -247,7 +210,7 @@ void gt_job_peak_tell(struct gt_job_peak *peak, uint32_t index, double hwm, bool
     bound_hwm(peak, member, hwm);
     member->hwm = fmax(member->hwm, hwm);
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
-        if (member->bound[scope] != GT_PEAK_NONE && !(is_copy && !member->has_hwm && scope == GT_PEAK_DESCENDANTS))
+        if (counts_in(member, scope) && !(is_copy && !member->has_hwm && scope == GT_PEAK_DESCENDANTS))
             member->best[scope] = fmax(member->best[scope], hwm);
 }
 
@@ -259,7 +222,10 @@ void gt_job_peak_limit(struct gt_job_peak *peak, uint32_t index, double hwm)
 
 static void give_back(struct gt_job_peak *peak, uint32_t index)
 {
-    peak->member[index] = (struct gt_peak_member){.next_free = peak->free};
+    struct gt_peak_member *member = &peak->member[index];
+    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
+        settle_piece(&peak->bound[scope], member->piece[scope]);
+    *member = (struct gt_peak_member){.next_free = peak->free};
     peak->free = index + 1;
 }
 
@@ -270,26 +236,29 @@ void gt_job_peak_settle(struct gt_job_peak *peak, uint32_t index, bool has_hwm)
         gt_job_peak_end(peak, index);
     peak->unknown += !has_hwm && !member->is_limited;
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
-        if (member->bound[scope] != GT_PEAK_NONE)
-            gt_peak_bound_settle(&peak->bound[scope], member->bound[scope]);
-    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
         raise_scope(&peak->scope[scope], member->best[scope]);
     give_back(peak, index);
 }
 
 void gt_job_peak_drop(struct gt_job_peak *peak, uint32_t index)
 {
-    struct gt_peak_member *member = &peak->member[index];
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
-        if (member->bound[scope] != GT_PEAK_NONE)
-            gt_peak_bound_drop(&peak->bound[scope], member->bound[scope]);
+        peak->bound[scope].piece[peak->member[index].piece[scope]].hwm = 0;
     give_back(peak, index);
 }
 
-/* Returns the sum of high-water marks; NaN: not known. */
+/* Returns the largest sum of high-water marks; NaN: not known. */
 static double sum_hwms(const struct gt_job_peak *peak, int scope)
 {
-    return peak->unknown ? NAN : gt_peak_bound_value(&peak->bound[scope]);
+    const struct gt_peak_bound *bound = &peak->bound[scope];
+    double sum = 0, most = 0;
+    if (peak->unknown)
+        return NAN;
+    for (uint32_t i = 0; bound->count && i != GT_PEAK_NONE; i = bound->piece[i].next) {
+        sum += bound->piece[i].more + bound->piece[i].hwm;
+        most = fmax(most, bound->piece[i].most + sum);
+    }
+    return most;
 }
 
 struct gt_scope_peak gt_job_peak_best(const struct gt_job_peak *peak, int scope)

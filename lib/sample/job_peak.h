@@ -40,20 +40,6 @@ struct gt_peak_bound {
 
 #define GT_PEAK_NONE UINT32_MAX
 
-/* Begin a process now. *ret is its handle. 0 or -ENOMEM. */
-int gt_peak_bound_begin(struct gt_peak_bound *bound, uint32_t *ret);
-/* Raise its mark to so many bytes, if it is lower. */
-void gt_peak_bound_raise(struct gt_peak_bound *bound, uint32_t process, double hwm);
-/* End it now; its mark may still be raised. 0 or -ENOMEM, with which it goes on. */
-int gt_peak_bound_end(struct gt_peak_bound *bound, uint32_t process);
-/* Give back the handle of a process that has ended and whose mark is final. */
-void gt_peak_bound_settle(struct gt_peak_bound *bound, uint32_t process);
-/* Forget it, as if it had never been. */
-void gt_peak_bound_drop(struct gt_peak_bound *bound, uint32_t process);
-/* Returns the bound in bytes. It costs a step for each process that is not settled. */
-double gt_peak_bound_value(const struct gt_peak_bound *bound);
-void gt_peak_bound_release(struct gt_peak_bound *bound);
-
 enum { GT_PEAK_DESCENDANTS, GT_PEAK_COMBINED, GT_PEAK_SCOPES };
 
 struct gt_scope_peak {

@@ -87,20 +87,19 @@ struct gt_local_rank {
     double cpu_time;    /* seconds */
     double
         ram_peak; /* bytes: the largest sum of resident sets at one reading, or the mark of one process where that is more */
-    double gpu_ram_peak, gpu_utilization;       /* the largest sum at one reading; the mean of sums over GPUs */
-    double cpu_energy, dram_energy, gpu_energy; /* joules */
-    char gpus[512];                             /* their UUIDs, by commas: its processes had memory there, */
-    bool gpus_are_told;                         /* or it was only told to use them */
+    double gpu_ram_peak, gpu_utilization; /* the largest sum at one reading; the mean of sums over GPUs */
+    double energy[GT_ENERGY_DEVICES];     /* joules */
+    char gpus[512];                       /* their UUIDs, by commas: its processes had memory there, */
+    bool gpus_are_told;                   /* or it was only told to use them */
 };
 
 /* Joules of those devices that were measured. */
 static inline double gt_local_rank_energy(const struct gt_local_rank *rank)
 {
-    const double parts[] = {rank->cpu_energy, rank->dram_energy, rank->gpu_energy};
     double sum = NAN;
-    for (int i = 0; i < 3; i++)
-        if (!isnan(parts[i]))
-            sum = isnan(sum) ? parts[i] : sum + parts[i];
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        if (!isnan(rank->energy[i]))
+            sum = isnan(sum) ? rank->energy[i] : sum + rank->energy[i];
     return sum;
 }
 

@@ -149,8 +149,7 @@ static int open_history(struct gt_sampler *sampler, const struct gt_sampler_opti
 {
     int status = gt_process_history_new(&sampler->history, &sampler->root, options->names, options->launched, error);
     sampler->account.history = sampler->history;
-    if (status >= 0 && sampler->finder.membership)
-        gt_membership_listen(sampler->finder.membership, sampler->history);
+    sampler->finder.members.history = sampler->history;
     return status;
 }
 
@@ -371,11 +370,6 @@ static int discover(struct gt_sampler *sampler, struct gt_error *error)
 int gt_sampler_drain(struct gt_sampler *sampler, struct gt_error *error)
 {
     return gt_job_finder_drain(&sampler->finder, &sampler->tree, &sampler->account, error);
-}
-
-uint64_t gt_sampler_born(const struct gt_sampler *sampler)
-{
-    return sampler->finder.born;
 }
 
 /* Collectors are asked one after the other, and some take long. */
@@ -640,6 +634,6 @@ void gt_sampler_main_peak(struct gt_sampler *sampler, double bytes)
 
 double gt_sampler_started(const struct gt_sampler *sampler)
 {
-    double counted = (double)sampler->finder.counts.started, seen = (double)sampler->tree.started;
+    double counted = (double)sampler->finder.members.counts.started, seen = (double)sampler->tree.started;
     return counted > 0 ? counted : seen;
 }

@@ -83,8 +83,6 @@ int gt_sampler_look(struct gt_sampler *sampler, struct gt_error *error);
 bool gt_sampler_poll(struct gt_sampler *sampler);
 /* Bring up to date, after the last reading, the counters that rows read less often. */
 void gt_sampler_read_last(struct gt_sampler *sampler);
-/* Returns the number of processes of the job that were heard of or found so far: when it grows, one was born. */
-uint64_t gt_sampler_born(const struct gt_sampler *sampler);
 /* Take in what wait4 told of a child of the tracker: see gt_account_reaped. */
 void gt_sampler_reaped(struct gt_sampler *sampler, pid_t pid, const struct rusage *usage);
 /* Take in the largest resident memory of the main process, bytes, as it knows itself. */

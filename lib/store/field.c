@@ -174,9 +174,9 @@ static const struct gt_field local_rank_fields[] = {
     FIELD(gt_local_rank, "ram_peak", ram_peak, NUMBER, DOUBLE),
     FIELD(gt_local_rank, "gpu_ram_peak", gpu_ram_peak, NUMBER, DOUBLE),
     FIELD(gt_local_rank, "gpu_utilization", gpu_utilization, NUMBER, DOUBLE),
-    FIELD(gt_local_rank, "cpu_energy", cpu_energy, NUMBER, DOUBLE),
-    FIELD(gt_local_rank, "dram_energy", dram_energy, NUMBER, DOUBLE),
-    FIELD(gt_local_rank, "gpu_energy", gpu_energy, NUMBER, DOUBLE),
+    FIELD(gt_local_rank, "cpu_energy", energy[GT_ENERGY_CPU], NUMBER, DOUBLE),
+    FIELD(gt_local_rank, "dram_energy", energy[GT_ENERGY_DRAM], NUMBER, DOUBLE),
+    FIELD(gt_local_rank, "gpu_energy", energy[GT_ENERGY_GPU], NUMBER, DOUBLE),
     FIELD(gt_local_rank, "gpus", gpus, TEXT, TEXT),
     FIELD(gt_local_rank, "gpus_are_told", gpus_are_told, INTEGER, BOOL),
 };

@@ -1,4 +1,5 @@
 /* Windows of experiments on a machine with two processor packages. */
+#include "gpu_tracker.h"
 #include "record/aipowermeter.h"
 #include "support/fake_proc.h"
 #include "support/gpu_machine.h"
@@ -32,39 +33,73 @@ static void put(struct gpu_machine *machine, unsigned second)
 
 /* A tracker's part of it. */
 static struct gt_sampler sampler;
-static struct gt_attribution attribution;
-static struct gt_experiment_window window;
+static struct gt_combiner combiner;
+static struct gt_power_log *power_log;
+static char text[8192]; /* the latest record */
+static int records;
+
+static int keep_record(void *context, const char *metrics)
+{
+    (void)context;
+    records++;
+    snprintf(text, sizeof text, "%s", metrics);
+    return 0;
+}
+
+/* A figure of the latest record: of the CPUs, or of a process there. */
+static double figure(const char *name, pid_t pid)
+{
+    char key[24];
+    const char *at = strstr(text, name);
+    snprintf(key, sizeof key, "\"%d\":", (int)pid);
+    at = at && pid ? strstr(at, key) : at;
+    at = at ? strchr(at, ':') : NULL;
+    return at ? strtod(at + 1, NULL) : NAN;
+}
 
 static void take_reading(void)
 {
     struct gt_error error = {0};
     assert_int_equal(gt_sampler_read(&sampler, 0, &error), 0);
-    assert_int_equal(gt_attribute_gpus(&attribution, &sampler.snapshot, &sampler.tree), 0);
+    assert_int_equal(gt_combine_keep(&combiner, &sampler), 0);
 }
 
-static void open_window(const struct gt_sampler_options *options, pid_t other)
+static void open_log_of(struct gpu_machine *machine, double period, pid_t other)
 {
+    static const struct gt_experiment_options experiment = {.measurement_period = 0.01, .record = keep_record};
+    const struct gt_tracker_options options = {.experiment = &experiment};
+    const struct gt_machine described = {.period = 0};
     struct gt_error error = {0};
-    assert_int_equal(gt_sampler_open(&sampler, options, &error), 0);
+    records = 0;
+    assert_int_equal(gt_sampler_open(&sampler,
+                                     &(struct gt_sampler_options){.pid = FIRST,
+                                                                  .memory = "rss",
+                                                                  .period = period,
+                                                                  .machine_root = machine->path,
+                                                                  .clock = &machine->clock},
+                                     &error),
+                     0);
     if (other)
         assert_int_equal(gt_tree_add(&sampler.tree, other), 1);
-    gt_attribution_init(&attribution, GT_IDLE_SHARE, 1, gt_clock_monotonic(&sampler.clock));
+    gt_combine_init(&combiner, &(struct gt_combine_options){
+                                   .detail = true, .core_count = 2, .start_ns = gt_clock_monotonic(&sampler.clock)});
     take_reading();
-    assert_int_equal(gt_experiment_window_begin(&window, &sampler, &attribution, false), 0);
+    assert_int_equal(gt_power_log_open(&power_log, "", &options, &described, &sampler, &combiner, &error), 0);
 }
 
-static void conclude_window(void)
+static void take_record(void)
 {
+    struct gt_error error = {0};
     take_reading();
-    assert_int_equal(gt_experiment_window_read(&window), 0);
-    gt_experiment_window_conclude(&window);
+    assert_int_equal(gt_power_log_read(power_log, false, &error), 0);
 }
 
-static void close_window(void)
+static void close_log(struct gpu_machine *machine)
 {
-    gt_experiment_window_release(&window);
-    gt_attribution_release(&attribution);
+    assert_int_equal(gt_power_log_close(power_log, NULL), 0);
+    gt_combine_release(&combiner);
     gt_sampler_close(&sampler);
+    gpu_machine_end(machine);
 }
 
 TEST(each_process_has_the_watts_of_its_package)
@@ -72,25 +107,19 @@ TEST(each_process_has_the_watts_of_its_package)
     static struct gpu_machine machine;
     gpu_machine_begin(&machine);
     put(&machine, 0);
-    open_window(
-        &(struct gt_sampler_options){
-            .pid = FIRST, .memory = "rss", .period = 1, .machine_root = machine.path, .clock = &machine.clock},
-        SECOND);
+    open_log_of(&machine, 1, SECOND);
     for (unsigned second = 1; second <= 2; second++) {
         machine.monotonic_ns += GT_SECOND;
         put(&machine, second);
-        conclude_window();
-        assert_close(gt_experiment_watts(&window, GT_CPU_ENERGY), 80, 1e-6);
-        for (size_t i = 0; i < 2; i++) {
-            const struct gt_experiment_process *process = &window.process[i];
-            assert_close(process->cpu_used, 0.5, 1e-9);
-            assert_close(gt_experiment_process_watts(&window, process, process->cpu_used, GT_CPU_ENERGY),
-                         process->pid == FIRST ? 10 : 30, 1e-6);
+        take_record();
+        assert_close(figure("\"intel_power\"", 0), 80, 1e-6);
+        for (pid_t pid = FIRST; pid <= SECOND; pid++) {
+            assert_close(figure("absolute_cpu_time_per_pid", pid), 0.5, 1e-9);
+            assert_close(figure("rel_intel_power", pid), pid == FIRST ? 10 : 30, 1e-6);
         }
-        gt_experiment_window_next(&window);
     }
-    close_window();
-    gpu_machine_end(&machine);
+    assert_int_equal(records, 2);
+    close_log(&machine);
 }
 
 /* What has ended has no memory to read. */
@@ -99,22 +128,16 @@ TEST(a_window_in_which_all_ended_has_their_mean_memory)
     static struct gpu_machine machine;
     gpu_machine_begin(&machine);
     put(&machine, 0);
-    open_window(
-        &(struct gt_sampler_options){
-            .pid = FIRST, .memory = "rss", .period = 1, .machine_root = machine.path, .clock = &machine.clock},
-        SECOND);
+    open_log_of(&machine, 1, SECOND);
     for (int ended = 1; ended <= 2; ended++) {
-        machine.monotonic_ns += GT_SECOND;
+        machine.monotonic_ns += ended == 1 ? GT_SECOND / 200 : GT_SECOND;
         fake_proc_remove(machine.path, ended == 1 ? SECOND : FIRST);
-        gt_sampler_read(&sampler, 0, NULL);
-        assert_int_equal(gt_experiment_window_read(&window), 0);
+        take_record();
     }
-    gt_experiment_window_conclude(&window);
-    assert_int_equal(window.process_count, 2);
-    for (size_t i = 0; i < 2; i++)
-        assert_close(window.process[i].pss, (window.process[i].pid == FIRST ? 10 : 5) * sysconf(_SC_PAGESIZE), 1e-9);
-    close_window();
-    gpu_machine_end(&machine);
+    assert_int_equal(records, 1);
+    assert_close(figure("per_process_mem_use_abs", FIRST), 10. * (double)sysconf(_SC_PAGESIZE), 1e-9);
+    assert_close(figure("per_process_mem_use_abs", SECOND), 5. * (double)sysconf(_SC_PAGESIZE), 1e-9);
+    close_log(&machine);
 }
 
 /* A clock under which a package draws 100 W, and each look at the time takes a while. */
@@ -136,24 +159,15 @@ TEST(watts_are_by_the_time_of_reading_the_counter)
     gpu_machine_remove(&machine, "sys/class/powercap/intel-rapl:1/name");
     machine.clock.monotonic = drawing;
     drawing(&machine);
-    open_window(
-        &(struct gt_sampler_options){
-            .pid = FIRST, .memory = "rss", .period = 0.1, .machine_root = machine.path, .clock = &machine.clock},
-        0);
-    double joules = 0;
-    int64_t begin = window.begin_real_ns;
+    open_log_of(&machine, 0.1, 0);
     for (int i = 1; i <= 40; i++) {
         machine.monotonic_ns += GT_SECOND / 10;
         machine.real_ns += GT_SECOND / 10;
         machine.call_ns = i % 3 * GT_SECOND / 500;
-        conclude_window();
+        take_record();
         if (i > 1)
-            assert_close(gt_experiment_watts(&window, GT_CPU_ENERGY), 100, 2);
-        joules += gt_experiment_watts(&window, GT_CPU_ENERGY) * window.seconds;
-        gt_experiment_window_next(&window);
+            assert_close(figure("\"intel_power\"", 0), 100, 2);
     }
-    assert_close(joules, window.at_begin[GT_CPU_ENERGY], 1e-6 * joules);
-    assert_true(begin < window.begin_real_ns);
-    close_window();
-    gpu_machine_end(&machine);
+    assert_int_equal(records, 40);
+    close_log(&machine);
 }

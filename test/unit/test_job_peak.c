@@ -2,109 +2,6 @@
 #include "sample/job_peak.h"
 #include "support/test.h"
 
-/* ---- the upper bound ---- */
-
-enum { LIVES = 300, MOMENTS = 2 * LIVES };
-
-struct life {
-    uint32_t handle;
-    int begin, end; /* moments; end MOMENTS: it lives */
-    int settled;    /* when its mark is final */
-    double known, mark;
-};
-
-/* The largest sum of the marks known by now over all moments. */
-static double largest_sum(const struct life *life, int count, int now)
-{
-    double largest = 0;
-    for (int moment = 0; moment <= now; moment++) {
-        double sum = 0;
-        for (int i = 0; i < count; i++)
-            if (life[i].begin <= moment && moment < life[i].end)
-                sum += life[i].known;
-        largest = fmax(largest, sum);
-    }
-    return largest;
-}
-
-static void step(struct gt_peak_bound *bound, struct life *life, int i, int now)
-{
-    if (life[i].begin == now)
-        assert_int_equal(gt_peak_bound_begin(bound, &life[i].handle), 0);
-    if (life[i].begin > now || life[i].settled < now)
-        return;
-    if (rand() % 4 == 0 || life[i].settled == now) {
-        life[i].known = life[i].settled == now ? life[i].mark : fmax(life[i].known, floor(life[i].mark * 0.7));
-        gt_peak_bound_raise(bound, life[i].handle, life[i].known);
-    }
-    if (life[i].end == now)
-        assert_int_equal(gt_peak_bound_end(bound, life[i].handle), 0);
-    if (life[i].settled == now)
-        gt_peak_bound_settle(bound, life[i].handle);
-}
-
-TEST(the_bound_is_that_of_all_moments)
-{
-    for (unsigned seed = 1; seed <= 20; seed++) {
-        static struct life life[LIVES];
-        struct gt_peak_bound bound = {0};
-        srand(seed);
-        for (int i = 0; i < LIVES; i++) {
-            int begin = i ? life[i - 1].begin + rand() % 3 : 0, length = 1 + rand() % (rand() % 8 ? 10 : 200);
-            life[i] = (struct life){.begin = begin, .end = begin + length, .mark = 1 + rand() % 1000};
-            life[i].settled = life[i].end + rand() % 5;
-        }
-        for (int now = 0; now < MOMENTS; now++) {
-            for (int i = 0; i < LIVES; i++) /* ends come before beginnings of the same moment */
-                if (life[i].begin < now)
-                    step(&bound, life, i, now);
-            for (int i = 0; i < LIVES; i++)
-                if (life[i].begin == now)
-                    step(&bound, life, i, now);
-            if (now % 37 == 0 || now == MOMENTS - 1)
-                assert_close(gt_peak_bound_value(&bound), largest_sum(life, LIVES, now), 0);
-        }
-        gt_peak_bound_release(&bound);
-    }
-}
-
-TEST(processes_one_after_the_other_are_not_added_up)
-{
-    struct gt_peak_bound bound = {0};
-    uint32_t shell, child;
-    gt_peak_bound_begin(&bound, &shell);
-    gt_peak_bound_raise(&bound, shell, 10);
-    for (int i = 0; i < 1000; i++) {
-        gt_peak_bound_begin(&bound, &child);
-        gt_peak_bound_end(&bound, child);
-        gt_peak_bound_raise(&bound, child, 100); /* told after its end, when the next has begun */
-        if (i % 2)
-            gt_peak_bound_settle(&bound, child);
-    }
-    assert_close(gt_peak_bound_value(&bound), 110, 0);
-    gt_peak_bound_release(&bound);
-}
-
-TEST(what_never_was_leaves_nothing)
-{
-    struct gt_peak_bound bound = {0};
-    uint32_t main, other;
-    gt_peak_bound_begin(&bound, &main);
-    gt_peak_bound_raise(&bound, main, 10);
-    for (int i = 0; i < 3; i++) {
-        gt_peak_bound_begin(&bound, &other);
-        gt_peak_bound_raise(&bound, other, 50);
-        if (i == 1)
-            gt_peak_bound_end(&bound, other);
-        gt_peak_bound_drop(&bound, other);
-    }
-    assert_close(gt_peak_bound_value(&bound), 10, 0);
-    assert_true(bound.count <= 4); /* pieces are used again */
-    gt_peak_bound_release(&bound);
-}
-
-/* ---- the peak ---- */
-
 static struct gt_job_peak peak;
 
 static int begin(void **state)
@@ -374,4 +271,96 @@ TEST_WITH(a_helper_that_is_left_out_leaves_nothing, begin, end)
     assert_int_equal(peak.unknown, 0);
     assert_close(best(GT_PEAK_COMBINED), 10, 0);
     assert_close(best(GT_PEAK_DESCENDANTS), 0, 0);
+}
+
+/* ---- the upper bound against the sum of every moment ---- */
+
+enum { LIVES = 300, MOMENTS = 2 * LIVES };
+
+struct life {
+    uint32_t handle;
+    int begin, end; /* moments; end MOMENTS: it lives */
+    int settled;    /* when its mark is final */
+    double known, mark;
+};
+
+/* The largest sum of the marks known by now over all moments. */
+static double largest_sum(const struct life *life, int count, int now)
+{
+    double largest = 0;
+    for (int moment = 0; moment <= now; moment++) {
+        double sum = 0;
+        for (int i = 0; i < count; i++)
+            if (life[i].begin <= moment && moment < life[i].end)
+                sum += life[i].known;
+        largest = fmax(largest, sum);
+    }
+    return largest;
+}
+
+static void step(struct life *life, int i, int now)
+{
+    if (life[i].begin == now)
+        life[i].handle = born();
+    if (life[i].begin > now || life[i].settled < now)
+        return;
+    if (rand() % 4 == 0 || life[i].settled == now) {
+        life[i].known = life[i].settled == now ? life[i].mark : fmax(life[i].known, floor(life[i].mark * 0.7));
+        gt_job_peak_tell(&peak, life[i].handle, life[i].known, false);
+    }
+    if (life[i].end == now)
+        gt_job_peak_end(&peak, life[i].handle);
+    if (life[i].settled == now)
+        gt_job_peak_settle(&peak, life[i].handle, true);
+}
+
+TEST(the_bound_is_that_of_all_moments)
+{
+    for (unsigned seed = 1; seed <= 20; seed++) {
+        static struct life life[LIVES];
+        srand(seed);
+        for (int i = 0; i < LIVES; i++) {
+            int begin = i ? life[i - 1].begin + rand() % 3 : 0, length = 1 + rand() % (rand() % 8 ? 10 : 200);
+            life[i] = (struct life){.begin = begin, .end = begin + length, .mark = 1 + rand() % 1000};
+            life[i].settled = life[i].end + rand() % 5;
+        }
+        for (int now = 0; now < MOMENTS; now++) {
+            for (int i = 0; i < LIVES; i++) /* ends come before beginnings of the same moment */
+                if (life[i].begin < now)
+                    step(life, i, now);
+            for (int i = 0; i < LIVES; i++)
+                if (life[i].begin == now)
+                    step(life, i, now);
+            if (now % 37 == 0 || now == MOMENTS - 1)
+                assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), largest_sum(life, LIVES, now), 0);
+        }
+        gt_job_peak_release(&peak);
+    }
+}
+
+TEST_WITH(processes_one_after_the_other_are_not_added_up, begin, end)
+{
+    gt_job_peak_tell(&peak, born(), 10, false);
+    for (int i = 0; i < 1000; i++) {
+        uint32_t child = born();
+        gt_job_peak_end(&peak, child);
+        gt_job_peak_tell(&peak, child, 100, false); /* after its end, when the next has begun */
+        if (i % 2)
+            gt_job_peak_settle(&peak, child, true);
+    }
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 110, 0);
+}
+
+TEST_WITH(what_never_was_leaves_nothing, begin, end)
+{
+    gt_job_peak_tell(&peak, born(), 10, false);
+    for (int i = 0; i < 3; i++) {
+        uint32_t other = born();
+        gt_job_peak_tell(&peak, other, 50, false);
+        if (i == 1)
+            gt_job_peak_end(&peak, other);
+        gt_job_peak_drop(&peak, other);
+    }
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 10, 0);
+    assert_true(peak.bound[GT_PEAK_COMBINED].count <= 4); /* pieces are used again */
 }

@@ -1,13 +1,13 @@
 /* Members of a job by events that are made up, on a stored machine. */
 #include <sys/stat.h>
 
-#include "sample/membership.h"
+#include "sample/job_finder.h"
 #include "support/test.h"
 
 struct job {
     struct gt_root root;
     char path[64];
-    struct gt_membership *membership;
+    struct gt_membership membership;
     struct gt_job_peak peak;
 };
 
@@ -44,18 +44,17 @@ static int open_job(void **state)
     strcpy(job->path, "/tmp/membership-XXXXXX");
     if (!mkdtemp(job->path) || gt_root_open(&job->root, job->path, NULL))
         return -1;
-    if (gt_membership_new(&job->membership, &job->root, &job->peak, NULL))
-        return -1;
+    job->membership = (struct gt_membership){.root = &job->root, .peak = &job->peak};
     store_process(job, 100, 1, 'S');
     *state = job;
-    return gt_membership_seed(job->membership, &(struct gt_seed){.pid = 100}, 1, NULL);
+    return gt_membership_seed(&job->membership, &(struct gt_seed){.pid = 100}, 1, NULL);
 }
 
 static int close_job(void **state)
 {
     struct job *job = *state;
     char command[128];
-    gt_membership_free(job->membership);
+    gt_membership_release(&job->membership);
     gt_job_peak_release(&job->peak);
     gt_root_close(&job->root);
     snprintf(command, sizeof command, "rm -r %s", job->path);
@@ -69,7 +68,7 @@ static int close_job(void **state)
 static void feed(struct job *job, struct gt_event event)
 {
     event.monotonic_ns = INT64_MAX; /* after every seed */
-    assert_int_equal(gt_membership_feed(job->membership, &event), 0);
+    assert_int_equal(gt_membership_feed(&job->membership, &event), 0);
 }
 
 static void fork_of(struct job *job, pid_t parent, pid_t child)
@@ -102,19 +101,19 @@ static void lose(struct job *job, enum gt_event_source source)
 
 static bool lives(const struct job *job, pid_t pid)
 {
-    const struct gt_member *member = gt_membership_find(job->membership, pid);
+    const struct gt_member *member = gt_membership_find(&job->membership, pid);
     return member && !member->has_ended;
 }
 
 static void expect(const struct job *job, size_t processes, size_t threads)
 {
-    struct gt_membership_counts counts = gt_membership_counts(job->membership);
-    pid_t pids[64];
+    struct gt_membership_counts counts = job->membership.counts;
+    size_t living = 0;
     assert_int_equal(counts.processes, processes);
     assert_int_equal(counts.threads, threads);
-    assert_int_equal(gt_membership_pids(job->membership, pids, 64), processes);
-    for (size_t i = 0; i < processes; i++)
-        assert_true(lives(job, pids[i]));
+    for (pid_t pid = 1; pid < 1000; pid++)
+        living += lives(job, pid);
+    assert_int_equal(living, processes);
 }
 
 TEST_OF_JOB(descendants_are_members_and_strangers_are_not)
@@ -126,15 +125,15 @@ TEST_OF_JOB(descendants_are_members_and_strangers_are_not)
     fork_of(job, 103, 104);
     expect(job, 3, 3);
     assert_true(lives(job, 102));
-    assert_null(gt_membership_find(job->membership, 103));
+    assert_null(gt_membership_find(&job->membership, 103));
     exit_of(job, 101, 101); /* its child stays */
     fork_of(job, 102, 105);
     exit_of(job, 103, 103);
     expect(job, 3, 3);
-    struct gt_membership_counts counts = gt_membership_counts(job->membership);
+    struct gt_membership_counts counts = job->membership.counts;
     assert_int_equal(counts.started, 4);
     assert_int_equal(counts.processes_peak, 3);
-    assert_true(counts.is_exact);
+    assert_false(counts.has_lost_forks);
 }
 
 TEST_OF_JOB(a_process_lives_as_long_as_its_last_thread)
@@ -151,7 +150,7 @@ TEST_OF_JOB(a_process_lives_as_long_as_its_last_thread)
     exit_of(job, 100, 111);
     expect(job, 1, 1);
     assert_true(lives(job, 120));
-    assert_int_equal(gt_membership_counts(job->membership).threads_peak, 3);
+    assert_int_equal(job->membership.counts.threads_peak, 3);
 }
 
 /* A thread other than the first calls execve: it ends the others and goes on under the number of the first. */
@@ -179,7 +178,7 @@ TEST_OF_JOB(a_number_used_again_is_another_process)
     fork_of(job, 100, 101); /* a member again */
     thread_of(job, 101, 103);
     expect(job, 2, 3);
-    assert_int_equal(gt_membership_counts(job->membership).started, 3);
+    assert_int_equal(job->membership.counts.started, 3);
     fork_of(job, 7, 101); /* its end was lost */
     expect(job, 1, 1);
     assert_false(lives(job, 101));
@@ -191,20 +190,20 @@ TEST_OF_JOB(records_of_a_member_add_up)
     thread_of(job, 101, 102);
     record_of(job, 101, 102, 1000, 50);
     exit_of(job, 101, 102);
-    assert_int_equal(gt_membership_find(job->membership, 101)->record.cpu_ns, 1000);
+    assert_int_equal(gt_membership_find(&job->membership, 101)->record.cpu_ns, 1000);
     exit_of(job, 101, 101);
-    assert_int_equal(gt_membership_find(job->membership, 101)->record.cpu_ns, 1000);
-    gt_membership_settle(job->membership);
+    assert_int_equal(gt_membership_find(&job->membership, 101)->record.cpu_ns, 1000);
+    gt_membership_settle(&job->membership);
     record_of(job, 101, 101, 500, 70);    /* comes one round late */
     record_of(job, 101, 101, 9999, 9999); /* a stranger's, who has the number now */
     record_of(job, 77, 77, 9999, 9999);
-    const struct gt_exit_record *ended = &gt_membership_find(job->membership, 101)->record;
+    const struct gt_exit_record *ended = &gt_membership_find(&job->membership, 101)->record;
     assert_int_equal(ended->cpu_ns, 1500);
     assert_int_equal(ended->minor_faults, 2);
     assert_int_equal(ended->peak_rss, 70);
-    gt_membership_settle(job->membership);
-    assert_null(gt_membership_find(job->membership, 101));
-    struct gt_membership_counts counts = gt_membership_counts(job->membership);
+    gt_membership_settle(&job->membership);
+    assert_null(gt_membership_find(&job->membership, 101));
+    struct gt_membership_counts counts = job->membership.counts;
     assert_int_equal(counts.records, 2);
     assert_int_equal(counts.tasks_ended, 2);
 }
@@ -215,25 +214,25 @@ TEST_OF_JOB(after_a_loss_a_seed_sets_it_right)
     fork_of(job, 100, 300);
     thread_of(job, 100, 110);
     lose(job, GT_EVENTS_RECORDS);
-    assert_true(gt_membership_counts(job->membership).is_exact);
+    assert_false(job->membership.counts.has_lost_forks);
     lose(job, GT_EVENTS_FORKS); /* 101 and 110 ended, 200 with three threads began, 400 is a zombie */
     store_process(job, 200, 3, 'R');
     store_process(job, 300, 1, 'S');
     store_process(job, 400, 1, 'Z');
     assert_int_equal(
-        gt_membership_seed(job->membership,
+        gt_membership_seed(&job->membership,
                            (struct gt_seed[]){{.pid = 100}, {.pid = 200}, {.pid = 300}, {.pid = 400}, {.pid = 500}}, 5,
                            NULL),
         0);
     expect(job, 3, 5);
     assert_false(lives(job, 101));
-    assert_true(gt_membership_find(job->membership, 300)->seen_from_fork);
-    assert_false(gt_membership_find(job->membership, 200)->seen_from_fork);
+    assert_true(gt_membership_find(&job->membership, 300)->seen_from_fork);
+    assert_false(gt_membership_find(&job->membership, 200)->seen_from_fork);
     exit_of(job, 200, 201);
     fork_of(job, 200, 401);
     expect(job, 4, 5);
-    struct gt_membership_counts counts = gt_membership_counts(job->membership);
-    assert_false(counts.is_exact);
+    struct gt_membership_counts counts = job->membership.counts;
+    assert_true(counts.has_lost_forks);
     assert_int_equal(counts.lost, 2);
     assert_int_equal(counts.started, 5);
 }
@@ -242,7 +241,7 @@ TEST_OF_JOB(after_a_loss_a_seed_sets_it_right)
 TEST_OF_JOB(a_seed_that_has_lost_its_first_thread_lives)
 {
     store_process(job, 600, 3, 'Z');
-    assert_int_equal(gt_membership_seed(job->membership, (struct gt_seed[]){{.pid = 100}, {.pid = 600}}, 2, NULL), 0);
+    assert_int_equal(gt_membership_seed(&job->membership, (struct gt_seed[]){{.pid = 100}, {.pid = 600}}, 2, NULL), 0);
     expect(job, 2, 3);
     exit_of(job, 600, 601);
     expect(job, 2, 2);
@@ -255,7 +254,7 @@ TEST_OF_JOB(what_the_tracker_is_given_for_a_child_is_a_member)
 {
     fork_of(job, 77, 200);
     assert_false(lives(job, 200));
-    gt_membership_adopt(job->membership, 77);
+    job->membership.tracker = 77;
     fork_of(job, 77, 300);
     fork_of(job, 300, 301);
     expect(job, 3, 3);
@@ -266,7 +265,7 @@ TEST_OF_JOB(what_the_tracker_is_given_for_a_child_is_a_member)
 TEST_OF_JOB(a_fork_older_than_the_seed_changes_nothing)
 {
     struct gt_event old = {.kind = GT_EVENT_FORK, .pid = 100, .tgid = 100, .parent = 1, .monotonic_ns = 1};
-    assert_int_equal(gt_membership_feed(job->membership, &old), 0);
+    assert_int_equal(gt_membership_feed(&job->membership, &old), 0);
     expect(job, 1, 1);
     fork_of(job, 1, 100);
     expect(job, 0, 0);
@@ -279,14 +278,14 @@ TEST_OF_JOB(a_storm_needs_no_more_room)
         record_of(job, 1000 + i % 30000, 1000 + i % 30000, 10, 5);
         exit_of(job, 1000 + i % 30000, 1000 + i % 30000);
         if (i % 10 == 9)
-            gt_membership_settle(job->membership);
+            gt_membership_settle(&job->membership);
     }
     expect(job, 1, 1);
-    assert_int_equal(gt_membership_counts(job->membership).started, 100001);
-    assert_int_equal(gt_membership_counts(job->membership).processes_peak, 2);
+    assert_int_equal(job->membership.counts.started, 100001);
+    assert_int_equal(job->membership.counts.processes_peak, 2);
     size_t known = 0;
     for (pid_t pid = 1000; pid < 31000; pid++)
-        known += gt_membership_find(job->membership, pid) != NULL;
+        known += gt_membership_find(&job->membership, pid) != NULL;
     assert_int_equal(known, 10);
 }
 
@@ -299,18 +298,18 @@ TEST_OF_JOB(what_is_excluded_has_never_been)
     thread_of(job, 102, 103);
     exit_of(job, 101, 101);
     expect(job, 2, 3);
-    gt_membership_exclude(job->membership, 102, false);
+    gt_membership_exclude(&job->membership, 102, false);
     expect(job, 1, 1);
-    struct gt_membership_counts counts = gt_membership_counts(job->membership);
+    struct gt_membership_counts counts = job->membership.counts;
     assert_int_equal(counts.started, 1);
     assert_int_equal(counts.processes_peak, 1);
     fork_of(job, 102, 104); /* its children are nobody's */
     expect(job, 1, 1);
-    assert_int_equal(gt_membership_excluded_cpu(job->membership), 0);
+    assert_int_equal(job->membership.excluded_cpu, 0);
     record_of(job, 101, 101, 7000, 1 << 20); /* the helper's, whom the main process waits for */
-    assert_int_equal(gt_membership_excluded_cpu(job->membership), 7000);
+    assert_int_equal(job->membership.excluded_cpu, 7000);
     record_of(job, 102, 102, 9000, 1 << 20);
-    assert_int_equal(gt_membership_excluded_cpu(job->membership), 7000);
+    assert_int_equal(job->membership.excluded_cpu, 7000);
     assert_close(gt_job_peak_most(&job->peak, GT_PEAK_COMBINED), 0, 0);
 }
 
@@ -324,12 +323,12 @@ TEST_OF_JOB(what_was_reached_without_the_excluded_stays)
         thread_of(job, 100, thread);
     fork_of(job, 100, 102);
     exit_of(job, 102, 102);
-    gt_membership_exclude(job->membership, 101, false);
-    struct gt_membership_counts counts = gt_membership_counts(job->membership);
+    gt_membership_exclude(&job->membership, 101, false);
+    struct gt_membership_counts counts = job->membership.counts;
     assert_int_equal(counts.main_threads_peak, 6);
     assert_int_equal(counts.threads_peak, 7);
-    gt_membership_exclude(job->membership, 102, false);
-    counts = gt_membership_counts(job->membership);
+    gt_membership_exclude(&job->membership, 102, false);
+    counts = job->membership.counts;
     assert_int_equal(counts.threads_peak, 6);
     assert_int_equal(counts.descendant_threads_peak, 0);
     assert_int_equal(counts.processes_peak, 1);
@@ -345,7 +344,7 @@ TEST_OF_JOB(threads_of_each_scope_have_their_peak)
     for (pid_t thread = 110; thread < 115; thread++)
         exit_of(job, 100, thread);
     fork_of(job, 100, 102);
-    struct gt_membership_counts counts = gt_membership_counts(job->membership);
+    struct gt_membership_counts counts = job->membership.counts;
     assert_int_equal(counts.main_threads_peak, 6);
     assert_int_equal(counts.descendant_threads_peak, 5);
     assert_int_equal(counts.threads_peak, 10);

@@ -401,7 +401,7 @@ static void add_rank(const struct gt_usage *usage, struct gt_table *table, const
     gt_integer_if(table, rank->local > 0, rank->local - 1);
     GT_CELLS(table, rank->launcher, rank->pid, rank->processes, rank->ram_peak / usage->ram_unit, rank->cpu_time,
              rank->gpu_ram_peak / usage->gpu_ram_unit, rank->gpu_utilization * 100, gt_local_rank_energy(rank),
-             rank->gpu_energy, *rank->gpus ? rank->gpus : NULL);
+             rank->energy[GT_ENERGY_GPU], *rank->gpus ? rank->gpus : NULL);
 }
 
 static void add_ranks(const struct gt_usage *usage, struct gt_node *root)

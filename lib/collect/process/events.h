@@ -51,7 +51,7 @@ struct gt_event {
  *                      for each task that ends. With CAP_NET_ADMIN.
  *
  * Both work only in the initial user, PID and network namespaces, and tell of the whole machine, so the reader sorts
- * out its own (sample/membership.h does). Pids are those of the initial PID namespace, which is then the caller's.
+ * out its own (sample/job_finder.h does). Pids are those of the initial PID namespace, which is then the caller's.
  *
  * The order: a FORK comes before anything else about that task. The EXIT of a task may come before its RECORD, by at
  * most one return of 0 from gt_events_next. The kernel keeps what waits unread: some 100,000
