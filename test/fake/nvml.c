@@ -603,7 +603,8 @@ static unsigned read_used(struct nvml_device *device, unsigned long long last_se
     while ((text = fake_next(&list))) {
         struct nvml_process_utilization row = {0};
         char time[32];
-        if (sscanf(text, "%u %31s %u %u %u %u", &row.pid, time, &row.sm, &row.memory, &row.encoder, &row.decoder) != 6)
+        if (sscanf(text, "%u %31s %u %u %u %u", &row.pid, time, &row.used.sm, &row.used.memory, &row.used.encoder,
+                   &row.used.decoder) != 6)
             continue;
         row.time = time_of(time);
         if (row.time <= last_seen && !fake_text(id(device), "used_always"))
@@ -617,7 +618,7 @@ static unsigned read_used(struct nvml_device *device, unsigned long long last_se
     for (size_t i = 0; i < count; i++)
         if (process[i].is_running && found++ < capacity)
             rows[found - 1] = (struct nvml_process_utilization){
-                (unsigned)process[i].pid, time_of("-0"), (unsigned)(100 * live_share(process[i].pid) + 0.5), 0, 0, 0};
+                (unsigned)process[i].pid, time_of("-0"), {(unsigned)(100 * live_share(process[i].pid) + 0.5), 0, 0, 0}};
     return found;
 }
 
@@ -649,8 +650,7 @@ int nvmlDeviceGetProcessesUtilizationInfo(struct nvml_device *device, struct nvm
     if (found == 0)
         return NVML_NOT_FOUND;
     for (unsigned i = 0; i < found && i < capacity; i++)
-        list->process[i] = (struct nvml_process_utilization_v1){
-            rows[i].time, rows[i].pid, rows[i].sm, rows[i].memory, rows[i].encoder, rows[i].decoder, 0, 0};
+        list->process[i] = (struct nvml_process_utilization_v1){rows[i].time, rows[i].pid, rows[i].used, 0, 0};
     return found > capacity ? NVML_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 #endif

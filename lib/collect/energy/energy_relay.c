@@ -36,12 +36,10 @@ size_t gt_relay_write(char text[GT_RELAY_MESSAGE], const struct gt_relay_answer 
 /* Digits alone, no sign, no blank. */
 static bool read_count(const char *text, uint64_t *ret)
 {
-    size_t digits = strspn(text, "0123456789");
-    if (!digits || text[digits] || digits > 20)
-        return false;
+    char *end;
     errno = 0;
-    *ret = strtoull(text, NULL, 10);
-    return errno == 0;
+    *ret = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && errno == 0 && !*end;
 }
 
 static bool read_positive(const char *text, double most, double *ret)
@@ -52,12 +50,9 @@ static bool read_positive(const char *text, double most, double *ret)
 /* "cpu_energy=123": false when the number is none. */
 static bool read_figure(char *word, struct gt_relay_answer *answer)
 {
-    char *number = strchr(word, '=');
     uint64_t count;
-    if (!number)
-        return false;
-    *number++ = 0;
-    if (!read_count(number, &count))
+    char *number = word;
+    if (!strsep(&number, "=") || !number || !read_count(number, &count))
         return false;
     for (int k = 0; k < GT_RELAY_FIGURES; k++)
         if (!strcmp(word, gt_metrics[gt_relay_metrics[k]].name)) {
@@ -124,7 +119,6 @@ struct state {
     struct gt_relay_answer last;
     double joules[GT_RELAY_FIGURES];
     unsigned failures;
-    bool is_anew; /* its counters, by the latest answer */
 };
 
 /* Where no relay is, nothing is asked for. -ENOTSOCK: this process may make no socket, and errno says why. */
@@ -171,15 +165,11 @@ static int ask_first(int fd, struct gt_relay_answer *ret)
     return -ENODATA;
 }
 
-static void disconnect(struct state *state)
-{
-    gt_close_fd(state->fd);
-    state->fd = -1;
-}
-
 static void relay_close(void *opaque)
 {
-    disconnect(opaque);
+    struct state *state = opaque;
+    gt_close_fd(state->fd);
+    state->fd = -1;
 }
 
 static int explain(struct gt_availability *availability, const char *path, int status, int code)
@@ -205,20 +195,6 @@ static int explain(struct gt_availability *availability, const char *path, int s
     }
 }
 
-/* Only what no collector before could read. */
-static void claim(struct state *state, struct gt_snapshot *snapshot)
-{
-    bool any = false;
-    for (int k = 0; k < GT_RELAY_FIGURES; k++) {
-        state->is_wanted[k] = state->last.has[k] &&
-                              gt_snapshot_claim(snapshot, gt_relay_metrics[k], &gt_collector_relay);
-        any |= state->is_wanted[k];
-    }
-    if (!any)
-        disconnect(state);
-    state->again_ns = any ? 0 : INT64_MAX;
-}
-
 static int relay_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                       struct gt_availability *availability, struct gt_error *error)
 {
@@ -238,31 +214,22 @@ static int relay_open(void *opaque, const struct gt_collect_options *options, st
     if (status < 0)
         return explain(availability, path, status, errno);
     availability->refresh = state->last.period;
+    bool any = false;
     for (int k = 0; k < GT_RELAY_FIGURES; k++) {
         size_t said = strlen(availability->reason);
+        state->is_wanted[k] = state->last.has[k] &&
+                              gt_snapshot_claim(snapshot, gt_relay_metrics[k], &gt_collector_relay);
+        any |= state->is_wanted[k];
         if (!state->last.has[k])
             snprintf(availability->reason + said, sizeof availability->reason - said, "%s%s", said ? ", " : "without ",
                      gt_metrics[gt_relay_metrics[k]].name);
     }
     snprintf(availability->source, sizeof availability->source, "energy relay at %.100s", path);
-    claim(state, snapshot);
+    if (any)
+        return 0;
+    relay_close(state); /* collectors before could read all of it */
+    state->again_ns = INT64_MAX;
     return 0;
-}
-
-static void advance(struct state *state, const struct gt_relay_answer *answer)
-{
-    for (int k = 0; k < GT_RELAY_FIGURES; k++) {
-        bool goes_on = answer->instance == state->last.instance && answer->has[k] && state->last.has[k] &&
-                       answer->count[k] > state->last.count[k];
-        if (goes_on)
-            state->joules[k] += (double)(answer->count[k] - state->last.count[k]) * answer->quantum;
-        if (answer->has[k]) {
-            state->last.has[k] = true;
-            state->last.count[k] = answer->count[k];
-        }
-    }
-    state->is_anew = answer->instance != state->last.instance;
-    state->last.instance = answer->instance;
 }
 
 static int relay_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
@@ -274,19 +241,27 @@ static int relay_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_e
     if (state->fd < 0 && now >= state->again_ns)
         state->fd = connect_to(&state->address);
     if (state->fd < 0 || ask(state->fd, &answer) < 0) {
-        disconnect(state);
+        relay_close(state);
         if (now >= state->again_ns)
             state->again_ns = now + AGAIN_NS;
         state->failures += state->again_ns != INT64_MAX;
         return 0;
     }
-    advance(state, &answer);
-    for (int k = 0; k < GT_RELAY_FIGURES; k++)
-        if (state->is_wanted[k] && answer.has[k]) {
+    bool goes_on = answer.instance == state->last.instance;
+    state->last.instance = answer.instance;
+    for (int k = 0; k < GT_RELAY_FIGURES; k++) {
+        if (!answer.has[k])
+            continue;
+        if (goes_on && state->last.has[k] && answer.count[k] > state->last.count[k])
+            state->joules[k] += (double)(answer.count[k] - state->last.count[k]) * answer.quantum;
+        state->last.has[k] = true;
+        state->last.count[k] = answer.count[k];
+        if (state->is_wanted[k]) {
             /* A counter that does not move measures nothing. */
             snapshot->system[gt_relay_metrics[k]] = state->joules[k] > 0 ? state->joules[k] : NAN;
-            snapshot->doubt[gt_relay_metrics[k]] = state->is_anew ? INFINITY : 0;
+            snapshot->doubt[gt_relay_metrics[k]] = goes_on ? 0 : INFINITY;
         }
+    }
     return 0;
 }
 

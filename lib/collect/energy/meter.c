@@ -29,9 +29,10 @@ struct gt_meter_columns {
     double scale[GT_METER_COLUMNS]; /* watts for each unit of a column, 0: none of watts */
 };
 
-struct gt_meter_row {
+/* A row of the file. Joules are those since the first row. */
+struct point {
     int64_t at_ns;
-    double watts;
+    double watts, joules;
 };
 
 static const double MOST_WATTS = 1e9;
@@ -52,12 +53,6 @@ static int split(char *line, char separator, char *field[GT_METER_COLUMNS])
     for (size_t i = 0; i < count; i++)
         field[i] = strip(field[i]);
     return (int)count;
-}
-
-static bool is_time(const char *name)
-{
-    return !strcasecmp(name, "t") || !strcasecmp(name, "ts") || !strcasecmp(name, "epoch") ||
-           !strncasecmp(name, "time", 4) || !strncasecmp(name, "date", 4);
 }
 
 /* Watts for each unit of a column of that name; 0: it is not of power. */
@@ -147,20 +142,22 @@ static int meter_header(struct gt_meter_columns *ret, char *line, const char *wa
         return 1;
     }
     for (int i = count - 1; i >= 0; i--) {
-        if (is_time(field[i]))
+        const char *name = field[i];
+        if (!strcasecmp(name, "t") || !strcasecmp(name, "ts") || !strcasecmp(name, "epoch") ||
+            !strncasecmp(name, "time", 4) || !strncasecmp(name, "date", 4))
             ret->time = i;
-        if (!strcasecmp(field[i], "frame_is_ok"))
+        if (!strcasecmp(name, "frame_is_ok"))
             ret->is_ok = i;
     }
     return ret->time < 0 || count < 2 ? 0 : take_names(ret, field, count, wanted);
 }
 
 /* 1: a row, 0: a frame that is not ok, -EINVAL: neither. The line is changed. */
-static int meter_line(const struct gt_meter_columns *columns, char *line, struct gt_meter_row *ret)
+static int meter_line(const struct gt_meter_columns *columns, char *line, struct point *ret)
 {
     char *field[GT_METER_COLUMNS];
     int count = split(line, columns->separator, field);
-    *ret = (struct gt_meter_row){0};
+    *ret = (struct point){0};
     if (columns->time >= count || !gt_time_read(field[columns->time], &ret->at_ns))
         return -EINVAL;
     if (columns->is_ok >= 0 && (columns->is_ok >= count || strcasecmp(field[columns->is_ok], "true") != 0))
@@ -178,12 +175,6 @@ static int meter_line(const struct gt_meter_columns *columns, char *line, struct
 
 enum { CHUNK = 65536, LONGEST_LINE = 16384, HEADER_LINES = 5 };
 static const size_t MOST_ROWS = 50000000;
-
-/* Joules are those since the first row. */
-struct point {
-    int64_t at_ns;
-    double watts, joules;
-};
 
 struct gt_meter {
     int fd;
@@ -225,21 +216,15 @@ static int open_named(struct gt_meter *meter, const char *name, struct gt_error 
     return meter->fd < 0 ? gt_error_system(error, -meter->fd, "power meter %s", meter->path) : 0;
 }
 
-static int add_row(struct gt_meter *meter, const struct gt_meter_row *row)
+static int add_row(struct gt_meter *meter, struct point row)
 {
-    const struct point *last = meter->count ? &meter->point[meter->count - 1] : NULL;
-    if (last && row->at_ns <= last->at_ns) {
+    const struct point last = meter->count ? meter->point[meter->count - 1] : row;
+    if (meter->count && row.at_ns <= last.at_ns) {
         meter->left_out++; /* a clock that was set back, or a line that was written twice */
         return 0;
     }
-    struct point *point = meter->count < MOST_ROWS ? GT_GROW_LIST(meter, point) : NULL;
-    if (!point)
-        return -ENOMEM;
-    last = point > meter->point ? point - 1 : NULL;
-    double seconds = last ? (double)(row->at_ns - last->at_ns) / 1e9 : 0;
-    double joules = last ? last->joules + (last->watts + row->watts) / 2 * seconds : 0;
-    *point = (struct point){row->at_ns, row->watts, joules};
-    return 0;
+    row.joules = last.joules + (last.watts + row.watts) / 2 * ((double)(row.at_ns - last.at_ns) / 1e9);
+    return meter->count < MOST_ROWS ? GT_APPEND(meter, point, row) : -ENOMEM;
 }
 
 /* Some devices put a line of their own above the header. */
@@ -264,7 +249,7 @@ static int take_header(struct gt_meter *meter, char *line, struct gt_error *erro
 
 static int take_line(struct gt_meter *meter, char *line, struct gt_error *error)
 {
-    struct gt_meter_row row;
+    struct point row;
     meter->line++;
     if (!meter->has_columns) {
         int status = take_header(meter, line, error);
@@ -277,7 +262,7 @@ static int take_line(struct gt_meter *meter, char *line, struct gt_error *error)
     snprintf(begin, sizeof begin, "%.31s", line);
     int status = meter_line(&meter->columns, line, &row);
     if (status > 0)
-        return add_row(meter, &row) < 0 ? gt_error_system(error, ENOMEM, "power meter %s", meter->path) : 0;
+        return add_row(meter, row) < 0 ? gt_error_system(error, ENOMEM, "power meter %s", meter->path) : 0;
     meter->left_out++;
     if (status == 0 || meter->was_told)
         return 0;
@@ -369,30 +354,16 @@ uint64_t gt_meter_left_out(const struct gt_meter *meter)
     return meter->left_out;
 }
 
-/* The last point not after `at_ns`; -1: none. */
-static ptrdiff_t find(const struct gt_meter *meter, int64_t at_ns)
-{
-    size_t low = 0, high = meter->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (meter->point[middle].at_ns <= at_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return (ptrdiff_t)low - 1;
-}
-
 /* Watts and joules at a moment between two points, or up to two periods beyond them. */
 static bool at(const struct gt_meter *meter, int64_t at_ns, struct point *ret)
 {
     if (!meter->count)
         return false;
-    ptrdiff_t found = find(meter, at_ns), i = found < 0 ? 0 : found;
-    const struct point *before = &meter->point[i];
+    size_t passed = GT_SEARCH(0, meter->count, i, meter->point[i].at_ns <= at_ns);
+    const struct point *before = &meter->point[passed ? passed - 1 : 0];
     double seconds = (double)(at_ns - before->at_ns) / 1e9;
     *ret = *before;
-    if (found >= 0 && (size_t)i + 1 < meter->count) {
+    if (passed && passed < meter->count) {
         const struct point *after = before + 1;
         ret->watts += (after->watts - before->watts) * seconds / ((double)(after->at_ns - before->at_ns) / 1e9);
     } else if (seconds != 0 && !(fabs(seconds) <= 2 * gt_meter_period(meter))) {

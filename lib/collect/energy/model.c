@@ -59,15 +59,11 @@ static bool add_point(struct gt_model *model, double ratio, double watts)
     return true;
 }
 
-/* Power over TDP at these ratios of busy cores. */
-static const double tdp_ratios[] = {0, 0.1, 0.5, 1}, tdp_parts[] = {0.12, 0.32, 0.75, 1.02};
-
+/* By its power over TDP at some ratios of busy cores. */
 static bool add_tdp(struct gt_model *model, double tdp)
 {
-    bool fits = tdp > 0;
-    for (size_t i = 0; fits && i < sizeof tdp_ratios / sizeof *tdp_ratios; i++)
-        fits = add_point(model, tdp_ratios[i], tdp_parts[i] * tdp);
-    return fits;
+    return tdp > 0 && add_point(model, 0, 0.12 * tdp) && add_point(model, 0.1, 0.32 * tdp) &&
+           add_point(model, 0.5, 0.75 * tdp) && add_point(model, 1, 1.02 * tdp);
 }
 
 static bool set_number(struct gt_model *model, const char *key, double number)
@@ -144,17 +140,6 @@ static bool take_points(struct gt_model *model, const struct gt_json_value *poin
     return true;
 }
 
-static bool take_member(struct gt_model *model, const char *key, const struct gt_json_value *value)
-{
-    if (!strcmp(key, "points"))
-        return take_points(model, value);
-    if (!strcmp(key, "name") && gt_json_is_text(value)) {
-        snprintf(model->name, sizeof model->name, "%s", gt_json_text_of(value));
-        return true;
-    }
-    return gt_json_is_number(value) && set_number(model, key, gt_json_number_of(value));
-}
-
 static int parse_json(struct gt_model *model, const char *path, const char *text, size_t length, struct gt_error *error)
 {
     struct gt_json_trouble problem;
@@ -167,9 +152,15 @@ static int parse_json(struct gt_model *model, const char *path, const char *text
     }
     gt_json_foreach_member (object, key, value) {
         char shown[41];
+        bool is_name = !strcmp(key, "name") && gt_json_is_text(value);
+        if (is_name)
+            snprintf(model->name, sizeof model->name, "%s", gt_json_text_of(value));
+        bool is_taken = is_name || (!strcmp(key, "points")
+                                        ? take_points(model, value)
+                                        : gt_json_is_number(value) && set_number(model, key, gt_json_number_of(value)));
         snprintf(shown, sizeof shown, "%s", key);
         clean(shown);
-        if (status == 0 && !take_member(model, key, value))
+        if (status == 0 && !is_taken)
             status = gt_error_set(error, EINVAL, "%s: \"%s\" is not a setting of a power model, or its value is wrong",
                                   path, shown);
     }
@@ -210,10 +201,8 @@ int gt_model_read(struct gt_model *ret, const char *path, double tdp, struct gt_
     *ret = (struct gt_model){.dram_watts = NAN};
     if (path) {
         int status = read_file(ret, path, error);
-        if (status >= 0 && !*ret->name) {
-            const char *slash = strrchr(path, '/');
-            snprintf(ret->name, sizeof ret->name, "%.63s", slash ? slash + 1 : path);
-        }
+        if (status >= 0 && !*ret->name)
+            snprintf(ret->name, sizeof ret->name, "%.63s", gt_file_name(path));
         return status;
     }
     if (!is_watts(tdp) || tdp <= 0)

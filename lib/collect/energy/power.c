@@ -57,151 +57,6 @@ double gt_energy_counter_doubt(struct gt_energy_counter *counter)
     return is_new ? INFINITY : 0;
 }
 
-/* ---- A counter held against power --------------------------------------------------------------------------------- */
-
-/* A counter that is off by this factor is wrong. */
-static const double TOLERANCE = 4;
-
-static bool are_alike(double counted, double expected)
-{
-    return counted < expected * TOLERANCE && counted > expected / TOLERANCE;
-}
-
-static void judge_window(struct gt_energy_check *check)
-{
-    static const double shortest_window = 2, least_joules = 50;
-    if (check->seconds < shortest_window || check->expected < least_joules)
-        return;
-    bool agrees = are_alike(check->counted, check->expected);
-    check->has_agreed |= agrees;
-    check->disagreements = agrees ? 0 : check->disagreements + 1;
-    check->is_wrong |= check->disagreements > 1;
-    check->counted = check->expected = check->seconds = 0;
-}
-
-static void check_reading(struct gt_energy_check *check, int64_t now_ns, double joules, double watts)
-{
-    if (isnan(joules) || isnan(watts))
-        return;
-    if (!isnan(check->joules)) {
-        double seconds = (double)(now_ns - check->last_ns) / 1e9, expected = seconds * (watts + check->watts) / 2;
-        check->seconds += seconds;
-        check->expected += expected;
-        check->counted += joules - check->joules;
-        check->all_seconds += seconds;
-        check->all_expected += expected;
-        check->all_counted += joules - check->joules;
-        judge_window(check);
-    }
-    check->joules = joules;
-    check->watts = watts;
-    check->last_ns = now_ns;
-}
-
-static double better(const struct gt_energy_check *check, double counted, double summed)
-{
-    static const double least_joules = 5;
-    if (isnan(summed))
-        return check->is_wrong ? NAN : counted;
-    if (isnan(counted))
-        return check->has_agreed && !check->is_wrong ? NAN : summed;
-    bool is_odd = !check->has_agreed && fabs(counted - summed) > least_joules && !are_alike(counted, summed);
-    return check->is_wrong || is_odd ? summed : counted;
-}
-
-static bool has_enough(const struct gt_energy_check *check)
-{
-    static const double shortest = 4, least_joules = 50;
-    return check->all_seconds >= shortest && fmax(check->all_counted, check->all_expected) >= least_joules;
-}
-
-static bool agrees(const struct gt_energy_check *check)
-{
-    static const double most_apart = 0.25;
-    return fabs(check->all_counted - check->all_expected) <= most_apart * fmax(check->all_counted, check->all_expected);
-}
-
-/* ---- GPUs --------------------------------------------------------------------------------------------------------- */
-
-void gt_gpu_meter_init(struct gt_gpu_meter *meter)
-{
-    *meter = (struct gt_gpu_meter){.counter.last = NAN, .integral.watts = NAN, .check.joules = NAN};
-}
-
-/* A counter that was set back lost what was drawn between two readings; power has it. */
-static double bridge(struct gt_gpu_meter *meter, double counted, double summed)
-{
-    bool was_set_back = meter->counter.resets > meter->bridged;
-    if (was_set_back && summed > meter->summed)
-        meter->counter.total += summed - meter->summed;
-    else if (was_set_back)
-        meter->doubt = INFINITY;
-    meter->bridged = meter->counter.resets;
-    meter->summed = summed;
-    return isnan(counted) ? NAN : meter->counter.total;
-}
-
-double gt_gpu_meter_read(struct gt_gpu_meter *meter, int64_t now_ns, double joules, double watts)
-{
-    double summed = gt_power_integrate(&meter->integral, now_ns, watts);
-    double counted = bridge(meter, gt_energy_counter_read(&meter->counter, joules), summed);
-    check_reading(&meter->check, now_ns, counted, watts);
-    double chosen = better(&meter->check, counted, summed);
-    meter->read_ns = now_ns;
-    meter->shown = fmax(meter->shown, chosen);
-    return isnan(chosen) ? NAN : meter->shown;
-}
-
-void gt_gpu_meter_rest(struct gt_gpu_meter *meter, int64_t now_ns)
-{
-    if (!isnan(meter->integral.watts))
-        gt_power_integrate(&meter->integral, now_ns, 0);
-    meter->check.joules = NAN;
-}
-
-double gt_gpu_meter_doubt(struct gt_gpu_meter *meter)
-{
-    struct gt_energy_check *check = &meter->check;
-    bool is_apart = has_enough(check) && !agrees(check), is_by_power = check->is_wrong || isnan(meter->counter.last);
-    double apart = is_apart ? fabs(check->all_counted - check->all_expected) : 0;
-    double by_power = gt_power_doubt(&meter->integral);
-    double by_counter = meter->doubt + fmax(0, apart - check->doubted);
-    meter->doubt = 0;
-    if (is_by_power)
-        return by_power;
-    check->doubted = fmax(check->doubted, apart);
-    return by_counter;
-}
-
-int gt_gpu_meter_report(struct gt_gpu_meter *meter, const struct gt_device *device, struct gt_error *error)
-{
-    struct gt_energy_check *check = &meter->check;
-    if (check->is_wrong && !check->is_wrong_reported) {
-        check->is_wrong_reported = true;
-        return gt_error_set(error, EIO,
-                            "GPU %d (%s, %s): its energy counter contradicts its power; the power is added up instead",
-                            device->index, device->name, device->uuid);
-    }
-    if (check->is_wrong || check->is_difference_reported || !check->has_agreed || !has_enough(check) || agrees(check))
-        return 0;
-    check->is_difference_reported = true;
-    return gt_error_set(error, EIO,
-                        "GPU %d (%s, %s): its energy counter has %.4g J, and its power adds up to %.4g J, in %.3g s; "
-                        "the counter is used",
-                        device->index, device->name, device->uuid, check->all_counted, check->all_expected,
-                        check->all_seconds);
-}
-
-void gt_gpu_meter_describe(const struct gt_gpu_meter *meter, char *text, size_t size)
-{
-    const struct gt_energy_check *check = &meter->check;
-    *text = '\0';
-    if (has_enough(check))
-        snprintf(text, size, "counter %.4g J, power added up %.4g J in %.4g s: they %s, the %s is used",
-                 check->all_counted, check->all_expected, check->all_seconds, agrees(check) ? "agree" : "disagree",
-                 check->is_wrong ? "power" : "counter");
-}
-
 /* ---- Sensors of the machine --------------------------------------------------------------------------------------- */
 
 /* The collector "hwmon": sensors of processors and of the whole machine that count energy, or of which the power is added up.
@@ -230,6 +85,13 @@ static const struct kind {
     {"ibmaem", "", GT_PLATFORM_ENERGY},
     {"ibmpowernv", "System", GT_PLATFORM_ENERGY},
     {"ibmpowernv", "", GT_METRIC_COUNT},
+    /* of GPUs, and of tiles of one */
+    {"amdgpu", "", GT_METRIC_COUNT},
+    {"i915", "", GT_METRIC_COUNT},
+    {"i915_gt0", "", GT_METRIC_COUNT},
+    {"i915_gt1", "", GT_METRIC_COUNT},
+    {"xe", "", GT_METRIC_COUNT},
+    {"nouveau", "", GT_METRIC_COUNT},
 };
 static const enum gt_metric_id metrics[] = {GT_CPU_ENERGY, GT_CORE_ENERGY, GT_PLATFORM_ENERGY};
 enum { METRICS = sizeof metrics / sizeof *metrics, MOST_SENSORS = 64 };
@@ -260,25 +122,22 @@ struct state {
 };
 
 /* A counter that went on by more than any machine draws has not counted: it begins anew from there. */
-static double advance(struct sensor *sensor, double counted, int64_t now_ns)
-{
-    double most = MOST_WATTS * ((double)(now_ns - sensor->last_ns) / 1e9 + LATE_SECONDS);
-    if (counted - sensor->counter.last > most) {
-        sensor->counter.last = counted;
-        sensor->counter.resets++;
-    }
-    sensor->last_ns = now_ns;
-    double joules = gt_energy_counter_read(&sensor->counter, counted);
-    return joules > 0 ? joules : NAN; /* a counter that does not move measures nothing */
-}
-
 static double read_sensor(struct sensor *sensor, int64_t now_ns)
 {
     unsigned long long number;
     double value = gt_root_reread_u64(sensor->fd, &number) < 0 ? NAN : (double)number / 1e6;
+    double most = MOST_WATTS * ((double)(now_ns - sensor->last_ns) / 1e9 + LATE_SECONDS);
     if (sensor->is_power)
         return gt_power_integrate(&sensor->integral, now_ns, value < MOST_WATTS ? value : NAN);
-    return isnan(value) ? NAN : advance(sensor, value, now_ns);
+    if (isnan(value))
+        return NAN;
+    if (value - sensor->counter.last > most) {
+        sensor->counter.last = value;
+        sensor->counter.resets++;
+    }
+    sensor->last_ns = now_ns;
+    double joules = gt_energy_counter_read(&sensor->counter, value);
+    return joules > 0 ? joules : NAN; /* a counter that does not move measures nothing */
 }
 
 /* NaN where a part is missing; the others are read all the same. */
@@ -303,37 +162,22 @@ static ssize_t read_text(const struct gt_root *root, const char *entry, const ch
     return gt_root_read_line(root, text, size, "%s/%.40s/%s", directory, entry, file);
 }
 
-static const struct kind *find_kind(const char *driver, const char *label)
-{
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!strcmp(kinds[i].driver, driver) && !strncmp(kinds[i].label, label, strlen(kinds[i].label)))
-            return &kinds[i];
-    return NULL;
-}
-
-static bool is_of_gpu(const char *driver)
-{
-    static const char *const drivers[] = {"amdgpu", "i915", "xe", "nouveau"};
-    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
-        if (!strcmp(drivers[i], driver))
-            return true;
-    return !strncmp(driver, "i915_gt", strlen("i915_gt")); /* one of its tiles */
-}
-
 /* 0, or the negative errno of opening the file. */
 static int add_sensor(struct state *state, const struct gt_root *root, const char *entry, const char *file,
                       const char *driver, const char *label)
 {
-    const struct kind *kind = find_kind(driver, label);
+    const struct kind *kind = kinds, *end = kinds + sizeof kinds / sizeof *kinds;
     char path[160];
+    while (kind < end && (strcmp(kind->driver, driver) != 0 || strncmp(kind->label, label, strlen(kind->label)) != 0))
+        kind++;
     snprintf(path, sizeof path, "%s/%.40s/%s", directory, entry, file);
     int fd = gt_root_open_file(root, path);
     state->is_denied |= fd == -EACCES;
     if (fd < 0)
         return fd;
-    if (!kind && !is_of_gpu(driver))
+    if (kind == end)
         snprintf(state->unknown, sizeof state->unknown, "%.20s %.20s", driver, *label ? label : file);
-    if (!kind || kind->metric == GT_METRIC_COUNT || state->count == MOST_SENSORS) {
+    if (kind == end || kind->metric == GT_METRIC_COUNT || state->count == MOST_SENSORS) {
         close(fd);
         return 0;
     }
@@ -346,22 +190,10 @@ static int add_sensor(struct state *state, const struct gt_root *root, const cha
     return 0;
 }
 
-/* A battery reports more about itself than the meter does. */
-static void add_meter(struct state *state, const struct gt_root *root, const char *entry, const char *driver)
-{
-    char label[64], text[32];
-    if (read_text(root, entry, "power1_is_battery", text, sizeof text) > 0 && !strcmp(text, "1"))
-        return;
-    read_text(root, entry, "power1_oem_info", label, sizeof label);
-    if (add_sensor(state, root, entry, "power1_average", driver, label) == 0 &&
-        read_text(root, entry, "power1_average_interval", text, sizeof text) > 0)
-        state->interval = fmax(isnan(state->interval) ? 0 : state->interval, strtod(text, NULL) / 1e3);
-}
-
 /* Finds the sensors of a folder. Returns false where there are none. */
 static bool find_in(struct state *state, const struct gt_root *root, const char *entry)
 {
-    char driver[32], label[64], file[32];
+    char driver[32], label[64], file[32], text[32];
     if (read_text(root, entry, "name", driver, sizeof driver) <= 0)
         return false;
     for (int i = 1, status = 0; i < 1000 && status == 0; i++) {
@@ -370,8 +202,13 @@ static bool find_in(struct state *state, const struct gt_root *root, const char 
         snprintf(file, sizeof file, "energy%d_input", i);
         status = add_sensor(state, root, entry, file, driver, label);
     }
-    if (!strcmp(driver, "power_meter"))
-        add_meter(state, root, entry, driver);
+    if (strcmp(driver, "power_meter") != 0 || /* a battery reports more about itself than the meter does */
+        (read_text(root, entry, "power1_is_battery", text, sizeof text) > 0 && !strcmp(text, "1")))
+        return true;
+    read_text(root, entry, "power1_oem_info", label, sizeof label);
+    if (add_sensor(state, root, entry, "power1_average", driver, label) == 0 &&
+        read_text(root, entry, "power1_average_interval", text, sizeof text) > 0)
+        state->interval = fmax(state->interval, strtod(text, NULL) / 1e3);
     return true;
 }
 
@@ -399,19 +236,6 @@ static void hwmon_close(void *opaque)
     struct state *state = opaque;
     for (int i = 0; i < state->count; i++)
         close(state->sensor[i].fd);
-}
-
-static bool claim(struct state *state, struct gt_snapshot *snapshot)
-{
-    bool any = false;
-    for (int i = 0; i < state->count; i++) {
-        struct sensor *sensor = &state->sensor[i];
-        if (sensor->metric != GT_METRIC_COUNT && gt_snapshot_claim(snapshot, sensor->metric, &gt_collector_hwmon))
-            any = true;
-        else
-            sensor->metric = GT_METRIC_COUNT;
-    }
-    return any;
 }
 
 static int explain_none(const struct state *state, struct gt_availability *availability)
@@ -450,11 +274,19 @@ static int hwmon_open(void *opaque, const struct gt_collect_options *options, st
 {
     (void)error;
     struct state *state = opaque;
+    bool any = false;
     state->clock = options->clock;
     state->interval = NAN;
     find_sensors(state, options->root);
     sort_out(state);
-    if (!claim(state, snapshot))
+    for (int i = 0; i < state->count; i++) {
+        struct sensor *sensor = &state->sensor[i];
+        if (sensor->metric != GT_METRIC_COUNT && gt_snapshot_claim(snapshot, sensor->metric, &gt_collector_hwmon))
+            any = true;
+        else
+            sensor->metric = GT_METRIC_COUNT;
+    }
+    if (!any)
         return explain_none(state, availability);
     availability->refresh = state->interval;
     double doubt;
@@ -480,11 +312,9 @@ static void hwmon_describe(const void *opaque, char *text, size_t size)
     bool is_integrated = false;
     for (int i = 0; i < state->count; i++)
         is_integrated |= state->sensor[i].is_power && state->sensor[i].metric != GT_METRIC_COUNT;
-    *text = '\0';
-    if (is_integrated && state->interval > 0)
-        snprintf(text, size, "power added up over time; each reading is an average of %g s", state->interval);
-    else if (is_integrated)
-        snprintf(text, size, "power added up over time");
+    int length = snprintf(text, size, "%s", is_integrated ? "power added up over time" : "");
+    if (length && state->interval > 0)
+        snprintf(text + length, size - (size_t)length, "; each reading is an average of %g s", state->interval);
 }
 
 const struct gt_collector_type gt_collector_hwmon = {

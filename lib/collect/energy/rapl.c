@@ -35,7 +35,7 @@ static const enum gt_metric_id domain_metrics[GT_RAPL_DOMAINS] = {
  * cannot be right (they drew less than their cores, or more than any processor draws) and powercap's can; else still perf events. */
 struct comparison {
     enum gt_rapl_domain domain;
-    double joules[GT_RAPL_INTERFACES]; /* in these seconds */
+    double perf, powercap; /* joules in these seconds */
     double seconds;
     bool disagrees, is_powercap_better;
 };
@@ -61,7 +61,7 @@ static bool compare(const struct gt_rapl_zones *zones, enum gt_rapl_domain domai
         return false;
     if (domain == GT_RAPL_PLATFORM)
         slack += PLATFORM_STEP;
-    *ret = (struct comparison){domain, {perf, powercap}, seconds, fabs(perf - powercap) > slack, false};
+    *ret = (struct comparison){domain, perf, powercap, seconds, fabs(perf - powercap) > slack, false};
     ret->is_powercap_better = ret->disagrees && !is_plausible(zones, GT_RAPL_PERF, seconds) &&
                               is_plausible(zones, GT_RAPL_POWERCAP, seconds);
     return true;
@@ -84,8 +84,7 @@ static bool compare_all(const struct gt_rapl_zones *zones, double seconds, struc
 
 static void write_comparison(const struct comparison *comparison, char *text, size_t size)
 {
-    double perf = comparison->joules[GT_RAPL_PERF], powercap = comparison->joules[GT_RAPL_POWERCAP];
-    double most = fmax(perf, powercap);
+    double perf = comparison->perf, powercap = comparison->powercap, most = fmax(perf, powercap);
     snprintf(text, size, "perf events and powercap %s on %s: %.3g J and %.3g J in %.2g s, %.1f %% apart%s",
              comparison->disagrees ? "disagree" : "agree", gt_metrics[domain_metrics[comparison->domain]].name, perf,
              powercap, comparison->seconds, most > 0 ? 100 * fabs(perf - powercap) / most : 0,
@@ -132,18 +131,15 @@ bool gt_rapl_judge(const struct gt_rapl_zones *zones, double seconds, struct gt_
 }
 
 /* Real counters move at each of their refreshes of 1 ms. */
-static void wait_a_little(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 2500000}, NULL);
-}
+static const struct timespec refreshes = {.tv_nsec = 2500000};
 
 static void survey_one(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, const struct gt_root *root,
                        struct gt_availability *availability)
 {
     const struct gt_rapl_source *source = &gt_rapl_sources[interface];
     const struct gt_rapl_zone *first = NULL;
-    for (int i = zones->count - 1; i >= 0; i--)
-        first = zones->zone[i].interface == interface ? &zones->zone[i] : first;
+    for (int i = 0; i < zones->count && !first; i++)
+        first = zones->zone[i].interface == interface ? &zones->zone[i] : NULL;
     *availability = (struct gt_availability){.refresh = 0.001};
     snprintf(availability->source, sizeof availability->source, "RAPL by %s", source->name);
     if (!first)
@@ -167,7 +163,7 @@ void gt_rapl_survey(const struct gt_root *root, struct gt_availability each[GT_R
     gt_rapl_read(zones, begin_ns);
     gt_rapl_find_mirrors(zones);
     if (root->is_machine && zones->count)
-        wait_a_little();
+        nanosleep(&refreshes, NULL);
     gt_rapl_read(zones, gt_clock_monotonic(&gt_clock_system));
     for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
         survey_one(zones, interface, root, &each[interface]);
@@ -210,39 +206,30 @@ static void rapl_close(void *opaque)
     gt_rapl_close(&((struct state *)opaque)->zones);
 }
 
-static bool any_has(const struct gt_rapl_zones *zones, enum gt_rapl_domain domain)
-{
-    return gt_rapl_has(zones, GT_RAPL_PERF, domain) || gt_rapl_has(zones, GT_RAPL_POWERCAP, domain);
-}
-
-/* `doctor` takes no later sample, and a model replaces a counter that measures nothing. */
-static bool must_know_now(const struct gt_collect_options *options)
-{
-    return options->root->is_machine && (options->pid == 0 || options->power_model || options->cpu_tdp > 0);
-}
-
 /* Claim what some source can read. */
 static bool claim(struct state *state, struct gt_snapshot *snapshot, struct gt_availability *availability)
 {
-    bool used[GT_RAPL_INTERFACES] = {false}, any = false;
-    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
-        if (any_has(&state->zones, domain) && gt_snapshot_claim(snapshot, domain_metrics[domain], &gt_collector_rapl)) {
-            for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
-                used[interface] |= gt_rapl_has(&state->zones, interface, domain);
-            any = true;
-        }
-    size_t length = (size_t)snprintf(availability->source, sizeof availability->source, "RAPL by ");
-    for (int interface = 0, count = 0; interface < GT_RAPL_INTERFACES; interface++)
-        if (used[interface])
-            length += (size_t)snprintf(availability->source + length, sizeof availability->source - length, "%s%s",
-                                       count++ ? " and " : "", gt_rapl_sources[interface].name);
+    bool uses_perf = false, uses_powercap = false;
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++) {
-        length = strlen(availability->reason);
+        bool perf = gt_rapl_has(&state->zones, GT_RAPL_PERF, domain);
+        bool powercap = gt_rapl_has(&state->zones, GT_RAPL_POWERCAP, domain);
+        if ((perf || powercap) && gt_snapshot_claim(snapshot, domain_metrics[domain], &gt_collector_rapl)) {
+            uses_perf |= perf;
+            uses_powercap |= powercap;
+        }
+    }
+    if (!uses_perf && !uses_powercap)
+        return false;
+    snprintf(availability->source, sizeof availability->source, "RAPL by %s%s%s",
+             uses_perf ? gt_rapl_sources[GT_RAPL_PERF].name : "", uses_perf && uses_powercap ? " and " : "",
+             uses_powercap ? gt_rapl_sources[GT_RAPL_POWERCAP].name : "");
+    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++) {
+        size_t length = strlen(availability->reason);
         if (snapshot->owner[domain_metrics[domain]] != &gt_collector_rapl)
             snprintf(availability->reason + length, sizeof availability->reason - length, "%s%s",
                      length ? ", " : "without ", gt_metrics[domain_metrics[domain]].name);
     }
-    return any;
+    return true;
 }
 
 static int explain_none(const struct gt_rapl_zones *zones, const struct gt_root *root,
@@ -261,19 +248,6 @@ static int explain_none(const struct gt_rapl_zones *zones, const struct gt_root 
     return gt_unavailable(availability, GT_ABSENT, NULL, "this machine shows no energy counters of its processors");
 }
 
-/* A single package is not declared. */
-static int find_packages(struct state *state, struct gt_snapshot *snapshot, struct gt_topology *topology)
-{
-    state->package_count = gt_rapl_packages(&state->zones, state->package);
-    if (state->package_count > 1)
-        return gt_packages_declare(snapshot, topology, state->package, state->package_count);
-    if (state->package_count < 0)
-        gt_packages_forget(snapshot, topology,
-                           state->package_count == -E2BIG ? "too many processor packages"
-                                                          : "an energy counter does not tell its package");
-    return 0;
-}
-
 static int rapl_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                      struct gt_availability *availability, struct gt_error *error)
 {
@@ -287,18 +261,25 @@ static int rapl_open(void *opaque, const struct gt_collect_options *options, str
     state->open_ns = gt_clock_monotonic(options->clock);
     gt_rapl_read(&state->zones, state->open_ns);
     gt_rapl_find_mirrors(&state->zones);
-    if (must_know_now(options) && state->zones.count) {
-        wait_a_little();
+    /* `doctor` takes no later sample, and a model replaces a counter that measures nothing. */
+    bool must_know_now = options->pid == 0 || options->power_model || options->cpu_tdp > 0;
+    if (must_know_now && options->root->is_machine && state->zones.count) {
+        nanosleep(&refreshes, NULL);
         gt_rapl_read(&state->zones, gt_clock_monotonic(options->clock));
         gt_rapl_drop_dead(&state->zones);
     }
-    if (!claim(state, snapshot, availability)) {
-        availability->reason[0] = '\0';
-        snprintf(availability->source, sizeof availability->source, "RAPL");
+    if (!claim(state, snapshot, availability))
         return explain_none(&state->zones, options->root, availability);
-    }
-    bool counts_cpus = snapshot->owner[GT_CPU_ENERGY] == &gt_collector_rapl;
-    return counts_cpus ? find_packages(state, snapshot, options->topology) : 0;
+    if (snapshot->owner[GT_CPU_ENERGY] != &gt_collector_rapl)
+        return 0;
+    state->package_count = gt_rapl_packages(&state->zones, state->package);
+    if (state->package_count > 1) /* a single one is not declared */
+        return gt_packages_declare(snapshot, options->topology, state->package, state->package_count);
+    if (state->package_count < 0)
+        gt_packages_forget(snapshot, options->topology,
+                           state->package_count == -E2BIG ? "too many processor packages"
+                                                          : "an energy counter does not tell its package");
+    return 0;
 }
 
 static void change_source(struct state *state, int domain, int interface)
@@ -315,9 +296,17 @@ static void change_source(struct state *state, int domain, int interface)
     state->from[domain] = interface;
 }
 
+static double total_of(const struct state *state, enum gt_rapl_domain domain)
+{
+    return state->from[domain] < 0 ? NAN : gt_rapl_total(&state->zones, state->from[domain], domain);
+}
+
 static void compare_sources(struct state *state, double seconds)
 {
     struct comparison comparison;
+    /* The platform contains the packages. On some older processors its counter shows anything. */
+    double least = total_of(state, GT_RAPL_PACKAGE) * (1 - MOST_APART) - 1;
+    state->is_platform_wrong |= total_of(state, GT_RAPL_PLATFORM) < least;
     if (compare_all(&state->zones, seconds, &comparison))
         write_comparison(&comparison, state->comparison, sizeof state->comparison);
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
@@ -325,18 +314,7 @@ static void compare_sources(struct state *state, double seconds)
             comparison.is_powercap_better)
             change_source(state, domain, GT_RAPL_POWERCAP);
     state->is_compared = true;
-}
-
-static double total_of(const struct state *state, enum gt_rapl_domain domain)
-{
-    return state->from[domain] < 0 ? NAN : gt_rapl_total(&state->zones, state->from[domain], domain);
-}
-
-/* The platform contains the packages. On some older processors its counter shows anything. */
-static void judge_platform(struct state *state)
-{
-    double least = total_of(state, GT_RAPL_PACKAGE) * (1 - MOST_APART) - 1;
-    state->is_platform_wrong |= total_of(state, GT_RAPL_PLATFORM) < least;
+    gt_rapl_drop_others(&state->zones, state->from); /* nothing comes from them any more */
 }
 
 /* The value comes from the first source in the order of preference whose counters move. */
@@ -350,15 +328,6 @@ static double figure(struct state *state, int domain)
     return total_of(state, domain) + state->carried[domain];
 }
 
-/* The packages' parts of a value of the machine. */
-static void show_packages(const struct state *state, int domain, struct gt_snapshot *snapshot)
-{
-    for (size_t i = 0; i < snapshot->package_count; i++)
-        snapshot->package[i].value[domain_metrics[domain]] = gt_rapl_package_total(&state->zones, state->from[domain],
-                                                                                   domain, state->package[i]) +
-                                                             state->package_carried[domain][i];
-}
-
 static int rapl_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     (void)error;
@@ -369,19 +338,21 @@ static int rapl_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_er
         gt_rapl_reopen(&state->zones, state->root); /* the next reading is of them */
         state->reopen_ns = now + REOPEN_NS;
     }
-    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
-        if (snapshot->owner[domain_metrics[domain]] == &gt_collector_rapl) {
-            snapshot->system[domain_metrics[domain]] = figure(state, domain);
-            if (!isnan(snapshot->system[domain_metrics[domain]])) {
-                show_packages(state, domain, snapshot);
-                snapshot->doubt[domain_metrics[domain]] = gt_rapl_doubt(&state->zones, state->from[domain], domain);
-            }
-        }
-    if (!state->is_compared && age >= COMPARE_NS) {
-        judge_platform(state);
-        compare_sources(state, (double)age / 1e9);
-        gt_rapl_drop_others(&state->zones, state->from); /* nothing comes from them any more */
+    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++) {
+        enum gt_metric_id metric = domain_metrics[domain];
+        if (snapshot->owner[metric] != &gt_collector_rapl)
+            continue;
+        snapshot->system[metric] = figure(state, domain);
+        if (isnan(snapshot->system[metric]))
+            continue;
+        for (size_t i = 0; i < snapshot->package_count; i++)
+            snapshot->package[i].value[metric] = gt_rapl_package_total(&state->zones, state->from[domain], domain,
+                                                                       state->package[i]) +
+                                                 state->package_carried[domain][i];
+        snapshot->doubt[metric] = gt_rapl_doubt(&state->zones, state->from[domain], domain);
     }
+    if (!state->is_compared && age >= COMPARE_NS)
+        compare_sources(state, (double)age / 1e9);
     return 0;
 }
 
@@ -565,18 +536,13 @@ int gt_energy_sample_take(struct gt_energy_sample **ret, const char *machine_roo
     return 0;
 }
 
-static bool are_of_one_machine(const struct gt_rapl_zones *a, const struct gt_rapl_zones *b)
-{
-    for (int i = 0; a->count == b->count && i < a->count; i++)
-        if (strcmp(a->zone[i].name, b->zone[i].name) != 0)
-            return false;
-    return a->count == b->count;
-}
-
 int gt_energy_sample_between(struct gt_energy_sample **ret, const struct gt_energy_sample *earlier,
                              const struct gt_energy_sample *later, struct gt_error *error)
 {
-    if (!isnan(earlier->seconds) || !isnan(later->seconds) || !are_of_one_machine(&earlier->zones, &later->zones))
+    bool is_alike = isnan(earlier->seconds) && isnan(later->seconds) && earlier->zones.count == later->zones.count;
+    for (int i = 0; i < earlier->zones.count && is_alike; i++)
+        is_alike = !strcmp(earlier->zones.zone[i].name, later->zones.zone[i].name);
+    if (!is_alike)
         return gt_error_set(error, EINVAL, "only two samples of one machine's counters have a difference");
     if (later->monotonic_ns <= earlier->monotonic_ns)
         return gt_error_set(error, EINVAL, "the earlier sample is to be taken away from the later one");

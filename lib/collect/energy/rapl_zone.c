@@ -32,6 +32,11 @@ static const struct {
     [GT_RAPL_UNCORE] = {"energy-gpu", "uncore"},
 };
 
+static bool is_of(const struct gt_rapl_zone *zone, enum gt_rapl_interface interface, enum gt_rapl_domain domain)
+{
+    return zone->interface == interface && zone->domain == domain;
+}
+
 static struct gt_rapl_zone *add_zone_of(struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
                                         enum gt_rapl_domain domain, const char *name)
 {
@@ -74,14 +79,6 @@ static bool read_event_file(const struct gt_root *root, const char *name, const 
     return gt_root_read_line(root, text, size, UNIT_FOLDER "/events/%s%s", name, suffix) > 0;
 }
 
-/* AMD counts by socket, whatever its dies. */
-static bool is_of_socket(const struct gt_root *root)
-{
-    char text[2048];
-    return gt_root_read(root, "proc/cpuinfo", text, sizeof text) > 0 &&
-           (strstr(text, "AuthenticAMD") || strstr(text, "HygonGenuine"));
-}
-
 /* An event with another field, another unit or a strange scale is not counted: its meaning is not known for sure. */
 static bool read_event(const struct gt_root *root, const char *name, unsigned long long *config, double *scale)
 {
@@ -96,29 +93,26 @@ static bool read_event(const struct gt_root *root, const char *name, unsigned lo
            *scale > 0 && *scale <= 1;
 }
 
-static bool has_package(const struct gt_rapl_zones *zones, enum gt_rapl_domain domain, int package)
-{
-    for (int i = 0; i < zones->count; i++)
-        if (zones->zone[i].interface == GT_RAPL_PERF && zones->zone[i].domain == domain &&
-            zones->zone[i].package == package)
-            return true;
-    return false;
-}
-
 /* The platform has one counter, whichever package is asked; each of AMD's packages has one, whichever die is asked. */
 static void add_event(struct gt_rapl_zones *zones, const struct gt_root *root, enum gt_rapl_domain domain,
                       unsigned long long type, const char *cpus)
 {
     unsigned long long config;
     double scale;
-    bool is_by_socket = is_of_socket(root);
+    char text[2048];
     if (!read_event(root, names[domain].event, &config, &scale))
         return;
+    /* AMD counts by socket, whatever its dies. */
+    bool is_by_socket = gt_root_read(root, "proc/cpuinfo", text, sizeof text) > 0 &&
+                        (strstr(text, "AuthenticAMD") || strstr(text, "HygonGenuine"));
     for (long first, last; gt_number_range_next(&cpus, &first, &last) > 0;) {
         for (long cpu = first; cpu <= last; cpu++) {
             char name[64];
             int package = gt_package_number(root, (int)cpu);
-            if (is_by_socket && package >= 0 && has_package(zones, domain, package))
+            bool is_there = false;
+            for (int i = 0; i < zones->count && is_by_socket && package >= 0; i++)
+                is_there |= is_of(&zones->zone[i], GT_RAPL_PERF, domain) && zones->zone[i].package == package;
+            if (is_there)
                 continue;
             snprintf(name, sizeof name, "%s of CPU %ld", names[domain].event, cpu);
             struct gt_rapl_zone *zone = add_zone_of(zones, GT_RAPL_PERF, domain, name);
@@ -386,16 +380,13 @@ static bool is_moving(const struct gt_rapl_zones *zones, const struct gt_rapl_zo
 
 bool gt_rapl_has(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain)
 {
-    bool any = false;
-    for (int i = 0; i < zones->count; i++) {
-        const struct gt_rapl_zone *zone = &zones->zone[i];
-        if (zone->interface == interface && zone->domain == domain) {
-            if (zone->fd < 0)
-                return false;
+    bool any = false, all = true;
+    for (int i = 0; i < zones->count; i++)
+        if (is_of(&zones->zone[i], interface, domain)) {
             any = true;
+            all &= zones->zone[i].fd >= 0;
         }
-    }
-    return any;
+    return any && all;
 }
 
 bool gt_rapl_is_denied(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface)
@@ -426,32 +417,27 @@ static bool is_lost(const struct gt_rapl_zone *zone)
     return zone->fd >= 0 && (zone->is_unread || (zone->joules > 0 && has_stopped(zone)));
 }
 
-static void take_over(struct gt_rapl_zone *zone, struct gt_rapl_zones *anew)
-{
-    for (int i = 0; i < anew->count; i++) {
-        struct gt_rapl_zone *found = &anew->zone[i];
-        if (found->fd < 0 || found->interface != zone->interface || strcmp(found->name, zone->name) != 0)
-            continue;
-        close(zone->fd);
-        zone->fd = found->fd;
-        found->fd = -ENOENT;
-        return;
-    }
-}
-
 void gt_rapl_reopen(struct gt_rapl_zones *zones, const struct gt_root *root)
 {
-    bool any = false;
-    for (int i = 0; i < zones->count; i++)
-        any |= is_lost(&zones->zone[i]);
-    struct gt_rapl_zones *anew = any ? calloc(1, sizeof *anew) : NULL;
-    if (!anew)
-        return;
-    gt_rapl_find(anew, root);
-    for (int i = 0; i < zones->count; i++)
-        if (is_lost(&zones->zone[i]))
-            take_over(&zones->zone[i], anew);
-    gt_rapl_close(anew);
+    struct gt_rapl_zones *anew = NULL; /* found once one is lost */
+    for (int i = 0; i < zones->count; i++) {
+        struct gt_rapl_zone *zone = &zones->zone[i];
+        if (!is_lost(zone))
+            continue;
+        if (!anew && (anew = calloc(1, sizeof *anew)))
+            gt_rapl_find(anew, root);
+        for (int k = 0; anew && k < anew->count; k++) {
+            struct gt_rapl_zone *found = &anew->zone[k];
+            if (found->fd < 0 || found->interface != zone->interface || strcmp(found->name, zone->name) != 0)
+                continue;
+            close(zone->fd);
+            zone->fd = found->fd;
+            found->fd = -ENOENT;
+            break;
+        }
+    }
+    if (anew)
+        gt_rapl_close(anew);
     free(anew);
 }
 
@@ -461,7 +447,7 @@ double gt_rapl_doubt(struct gt_rapl_zones *zones, enum gt_rapl_interface interfa
     int count = 0, stopped = 0;
     for (int i = 0; i < zones->count; i++) {
         struct gt_rapl_zone *zone = &zones->zone[i];
-        if (zone->interface != interface || zone->domain != domain || zone->mirror >= 0 || zone->is_unread)
+        if (!is_of(zone, interface, domain) || zone->mirror >= 0 || zone->is_unread)
             continue;
         stopped += has_stopped(zone);
         count++;
@@ -472,27 +458,26 @@ double gt_rapl_doubt(struct gt_rapl_zones *zones, enum gt_rapl_interface interfa
     return is_part && !isinf(doubt) ? -INFINITY : doubt;
 }
 
+static void drop(struct gt_rapl_zone *zone, int status)
+{
+    close(zone->fd);
+    zone->fd = status;
+    zone->is_unread = true;
+}
+
 void gt_rapl_drop_dead(struct gt_rapl_zones *zones)
 {
-    for (int i = 0; i < zones->count; i++) {
-        struct gt_rapl_zone *zone = &zones->zone[i];
-        if (zone->fd < 0 || !zone->is_begun || is_moving(zones, zone))
-            continue;
-        close(zone->fd);
-        zone->fd = -ENODATA;
-        zone->is_unread = true;
-    }
+    for (int i = 0; i < zones->count; i++)
+        if (zones->zone[i].fd >= 0 && zones->zone[i].is_begun && !is_moving(zones, &zones->zone[i]))
+            drop(&zones->zone[i], -ENODATA);
 }
 
 void gt_rapl_drop_others(struct gt_rapl_zones *zones, const int source[GT_RAPL_DOMAINS])
 {
     for (int i = 0; i < zones->count; i++) {
         struct gt_rapl_zone *zone = &zones->zone[i];
-        if (zone->fd >= 0 && source[zone->domain] >= 0 && (int)zone->interface != source[zone->domain]) {
-            close(zone->fd);
-            zone->fd = -EBADF;
-            zone->is_unread = true;
-        }
+        if (zone->fd >= 0 && source[zone->domain] >= 0 && (int)zone->interface != source[zone->domain])
+            drop(zone, -EBADF);
     }
 }
 
@@ -510,11 +495,11 @@ double gt_rapl_package_total(const struct gt_rapl_zones *zones, enum gt_rapl_int
     for (int i = 0; i < zones->count; i++) {
         const struct gt_rapl_zone *zone = &zones->zone[i];
         bool is_elsewhere = package != ANY_PACKAGE && zone->package != package;
-        if (zone->interface != interface || zone->domain != domain || is_elsewhere)
+        if (!is_of(zone, interface, domain) || is_elsewhere)
             continue;
         if (zone->is_unread || (zone->mirror < 0 && !is_moving(zones, zone)))
             return NAN;
-        total = (isnan(total) ? 0 : total) + (zone->mirror < 0 ? zone->joules : 0);
+        gt_add_known(&total, zone->mirror < 0 ? zone->joules : 0);
     }
     return total;
 }

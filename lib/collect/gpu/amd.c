@@ -121,69 +121,52 @@ static const struct gt_symbol symbols[] = {
 static const char *const files[] = {
     "libamd_smi.so", "libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24", "/opt/rocm/lib/libamd_smi.so", NULL};
 
-static struct amd_card *add_card(struct amd *amd, struct gt_snapshot *snapshot)
-{
-    struct amd_card *card = GT_GROW_BY_ONE(amd->card, amd->card_count);
-    struct gt_device *device = card ? gt_snapshot_device(snapshot) : NULL;
-    if (!device)
-        return NULL;
-    *card = (struct amd_card){.handle = NULL};
-    gt_gpu_begin(&card->gpu, snapshot);
-    memset(card->residency, 0xff, sizeof card->residency);
-    snprintf(device->brand, sizeof device->brand, "amd");
-    snprintf(device->name, sizeof device->name, "AMD GPU");
-    device->index = (int)amd->card_count++;
-    return card;
-}
-
-static void describe_device(const struct amd *amd, const struct amd_card *card, struct gt_device *device)
+static int add_card(struct amd *amd, void *handle, bool is_package, struct gt_snapshot *snapshot)
 {
     char asic[4096] = "";
     uint64_t bdf, bytes;
+    struct amd_card *card = GT_GROW_BY_ONE(amd->card, amd->card_count);
+    struct gt_device *device = card ? gt_snapshot_device(snapshot) : NULL;
+    if (!device)
+        return -ENOMEM;
     unsigned length = sizeof device->uuid;
-    if (CALL(asic, card->handle, asic) == AMD_SUCCESS)
-        snprintf(device->name, sizeof device->name, "%.95s", asic);
-    if (CALL(bdf, card->handle, &bdf) == AMD_SUCCESS)
+    *card = (struct amd_card){.handle = handle};
+    gt_gpu_begin(&card->gpu, snapshot);
+    /* The power of an APU is that of its package, cores included, which is not added to a value of the cores. */
+    card->gpu.is_left_out = is_package && !gt_snapshot_claim(snapshot, GT_CPU_ENERGY, &gt_collector_amd);
+    memset(card->residency, 0xff, sizeof card->residency);
+    snprintf(device->brand, sizeof device->brand, "amd");
+    device->index = (int)amd->card_count++;
+    bool has_name = CALL(asic, handle, asic) == AMD_SUCCESS;
+    snprintf(device->name, sizeof device->name, "%.95s", has_name ? asic : "AMD GPU");
+    if (CALL(bdf, handle, &bdf) == AMD_SUCCESS)
         gt_pci_name(device->pci, (unsigned)(bdf >> 16), (unsigned)(bdf >> 8), (unsigned)(bdf >> 3), (unsigned)bdf);
-    if (CALL(uuid, card->handle, &length, device->uuid) != AMD_SUCCESS || !device->uuid[0])
+    if (CALL(uuid, handle, &length, device->uuid) != AMD_SUCCESS || !device->uuid[0])
         snprintf(device->uuid, sizeof device->uuid, "pci-%s", device->pci);
-    if (CALL(memory_total, card->handle, AMDSMI_MEMORY_VRAM, &bytes) == AMD_SUCCESS && bytes > 0)
+    if (CALL(memory_total, handle, AMDSMI_MEMORY_VRAM, &bytes) == AMD_SUCCESS && bytes > 0)
         device->memory = (double)bytes;
-}
-
-static int list_socket(struct amd *amd, void *socket, struct gt_snapshot *snapshot)
-{
-    void *processor[MOST_PROCESSORS];
-    uint32_t count = MOST_PROCESSORS;
-    if (amd->call.processors(socket, &count, processor) != AMD_SUCCESS)
-        return 0;
-    for (uint32_t i = 0; i < count && i < MOST_PROCESSORS; i++) {
-        int type = AMDSMI_TYPE_GPU;
-        CALL(type, processor[i], &type);
-        if (type != AMDSMI_TYPE_GPU && type != AMDSMI_TYPE_APU)
-            continue;
-        struct amd_card *card = add_card(amd, snapshot);
-        if (!card)
-            return -ENOMEM;
-        card->handle = processor[i];
-        /* The power of an APU is that of its package, cores included, which is not added to a value of the cores. */
-        card->gpu.is_left_out = type == AMDSMI_TYPE_APU &&
-                                !gt_snapshot_claim(snapshot, GT_CPU_ENERGY, &gt_collector_amd);
-        describe_device(amd, card, &snapshot->device[card->gpu.device]);
-    }
     return 0;
 }
 
 static int list(struct amd *amd, struct gt_snapshot *snapshot)
 {
-    void *socket[MOST_SOCKETS];
-    uint32_t count = MOST_SOCKETS;
-    int status = 0;
-    if (amd->call.sockets(&count, socket) != AMD_SUCCESS)
+    void *socket[MOST_SOCKETS], *processor[MOST_PROCESSORS];
+    uint32_t sockets = MOST_SOCKETS;
+    if (amd->call.sockets(&sockets, socket) != AMD_SUCCESS)
         return 0;
-    for (uint32_t i = 0; i < count && i < MOST_SOCKETS && status == 0; i++)
-        status = list_socket(amd, socket[i], snapshot);
-    return status;
+    for (uint32_t i = 0; i < sockets && i < MOST_SOCKETS; i++) {
+        uint32_t count = MOST_PROCESSORS;
+        if (amd->call.processors(socket[i], &count, processor) != AMD_SUCCESS)
+            continue;
+        for (uint32_t k = 0; k < count && k < MOST_PROCESSORS; k++) {
+            int type = AMDSMI_TYPE_GPU;
+            CALL(type, processor[k], &type);
+            if ((type == AMDSMI_TYPE_GPU || type == AMDSMI_TYPE_APU) &&
+                add_card(amd, processor[k], type == AMDSMI_TYPE_APU, snapshot) < 0)
+                return -ENOMEM;
+        }
+    }
+    return 0;
 }
 
 /* ---- Values ------------------------------------------------------------------------------------------------------- */
@@ -248,18 +231,6 @@ static const struct revision {
 /* In the order of the file: the processor is hot (an outside signal), power, the socket, its regulators, its memory. */
 static const unsigned causes[AMD_RESIDENCIES] = {HARDWARE, POWER, HEAT, HEAT, HEAT};
 
-static const struct revision *revision_of(const unsigned char *file, size_t length)
-{
-    for (size_t i = 0; i < sizeof revisions / sizeof *revisions; i++) {
-        uint16_t size;
-        memcpy(&size, file, sizeof size);
-        if (length == size && revisions[i].size == size && revisions[i].format == file[2] &&
-            revisions[i].content == file[3])
-            return &revisions[i];
-    }
-    return NULL;
-}
-
 /* Cards for games have the bit of the hottest spot (36) set at any load, at their highest clock. */
 static double from_bits(uint64_t bits)
 {
@@ -296,33 +267,24 @@ static double read_throttle(const struct amd *amd, struct amd_card *card, const 
     unsigned char file[4096];
     snprintf(path, sizeof path, "sys/bus/pci/devices/%.15s/gpu_metrics", pci);
     ssize_t length = *pci ? gt_root_read(amd->pids.root, path, (char *)file, sizeof file) : -1;
-    const struct revision *revision = length >= 4 ? revision_of(file, (size_t)length) : NULL;
-    if (!revision)
-        return NAN;
-    return revision->bits ? from_bits(gt_row_u64(file, revision->bits))
-                          : from_residencies(card, file + revision->residency);
+    for (size_t i = 0; i < sizeof revisions / sizeof *revisions; i++) {
+        const struct revision *revision = &revisions[i];
+        if (length == revision->size && !memcmp(file, &revision->size, sizeof revision->size) &&
+            revision->format == file[2] && revision->content == file[3])
+            return revision->bits ? from_bits(gt_row_u64(file, revision->bits))
+                                  : from_residencies(card, file + revision->residency);
+    }
+    return NAN;
 }
 
 /* ---- All values of a card ------------------------------------------------------------------------------------------ */
 
-/* The second die of a dual-die board has neither power nor energy: both are 0. */
-static double read_energy(const struct amd *amd, struct amd_card *card)
-{
-    uint64_t count, time_ns;
-    float unit;
-    double watts = card->gpu.value[GT_GPU_POWER], joules = NAN;
-    if (CALL(energy, card->handle, &count, &unit, &time_ns) == AMD_SUCCESS)
-        joules = (double)count * (double)unit / 1e6;
-    if (joules == 0 && !(watts > 0))
-        joules = card->gpu.value[GT_GPU_POWER] = NAN;
-    return gt_gpu_energy(&card->gpu, gt_clock_monotonic(amd->clock), joules, card->gpu.value[GT_GPU_POWER]);
-}
-
 static void read_card(const struct amd *amd, struct amd_card *card, const char *pci)
 {
     struct amdsmi_activity activity = {0};
-    uint64_t bytes;
-    double *value = card->gpu.value;
+    uint64_t bytes, count, time_ns;
+    float unit;
+    double *value = card->gpu.value, joules = NAN;
     int result = CALL(activity, card->handle, &activity);
     value[GT_GPU_UTILIZATION] = percent(result, activity.graphics);
     value[GT_GPU_MEMORY_UTILIZATION] = percent(result, activity.memory);
@@ -332,33 +294,30 @@ static void read_card(const struct amd *amd, struct amd_card *card, const char *
     value[GT_GPU_MEMORY_CLOCK] = read_clock(amd, card, AMDSMI_CLOCK_MEMORY);
     bool has_memory = CALL(memory_usage, card->handle, AMDSMI_MEMORY_VRAM, &bytes) == AMD_SUCCESS;
     value[GT_GPU_RAM] = has_memory ? (double)bytes : NAN;
-    value[GT_GPU_ENERGY] = read_energy(amd, card);
+    if (CALL(energy, card->handle, &count, &unit, &time_ns) == AMD_SUCCESS)
+        joules = (double)count * (double)unit / 1e6;
+    if (joules == 0 && !(value[GT_GPU_POWER] > 0)) /* of the second die of a dual-die board: it has neither */
+        joules = value[GT_GPU_POWER] = NAN;
+    value[GT_GPU_ENERGY] = gt_gpu_energy(&card->gpu, gt_clock_monotonic(amd->clock), joules, value[GT_GPU_POWER]);
     value[GT_GPU_THROTTLE] = read_throttle(amd, card, pci);
 }
 
-/* While a card sleeps it has no values and draws nothing. */
-static void find_sleepers(struct amd *amd, const struct gt_snapshot *snapshot)
-{
-    for (size_t i = 0; i < amd->card_count; i++) {
-        struct amd_card *card = &amd->card[i];
-        card->gpu.is_asleep = gt_pci_is_asleep(amd->pids.root, snapshot->device[card->gpu.device].pci);
-        if (!card->gpu.is_asleep)
-            continue;
-        card->rows.count = 0;
-        gt_gpu_rest(&card->gpu, gt_clock_monotonic(amd->clock));
-    }
-}
-
+/* Cards that sleep are not asked. */
 static bool read_values(struct amd *amd, const struct gt_snapshot *snapshot)
 {
     int64_t begin_ns = gt_clock_monotonic(amd->clock);
-    if (!gt_rate_limit_due(&amd->values, snapshot, begin_ns))
-        return false;
-    for (size_t i = 0; i < amd->card_count; i++)
-        if (!amd->card[i].gpu.is_asleep)
-            read_card(amd, &amd->card[i], snapshot->device[amd->card[i].gpu.device].pci);
-    gt_rate_limit_spent(&amd->values, begin_ns, gt_clock_monotonic(amd->clock));
-    return true;
+    bool is_due = gt_rate_limit_due(&amd->values, snapshot, begin_ns);
+    for (size_t i = 0; i < amd->card_count; i++) {
+        struct amd_card *card = &amd->card[i];
+        const char *pci = snapshot->device[card->gpu.device].pci;
+        if (gt_gpu_rest(&card->gpu, gt_pci_is_asleep(amd->pids.root, pci), gt_clock_monotonic(amd->clock)))
+            card->rows.count = 0;
+        else if (is_due)
+            read_card(amd, card, pci);
+    }
+    if (is_due)
+        gt_rate_limit_spent(&amd->values, begin_ns, gt_clock_monotonic(amd->clock));
+    return is_due;
 }
 
 /* ---- Processes ------------------------------------------------------------------------------------------------------ */
@@ -374,19 +333,18 @@ static const struct gt_row_layout layouts[] = {ROW(32, 16), ROW(32, 48),  ROW(64
 
 static int add_rows(struct amd *amd, uint32_t count, const struct gt_row_layout *layout, struct amd_rows *rows)
 {
-    for (uint32_t i = 0; i < count; i++) {
+    int status = 0;
+    for (uint32_t i = 0; i < count && status == 0; i++) {
         const unsigned char *at = amd->buffer + i * layout->size;
-        struct amd_row *row = GT_GROW_LIST(rows, row);
-        if (!row)
-            return -ENOMEM;
-        *row = (struct amd_row){.id.driver_pid = gt_row_u32(at, layout->pid),
-                                .bytes = (double)gt_row_u64(at, layout->bytes),
-                                .graphics_ns = gt_row_u64(at, layout->pid + 16),
-                                .encoder_ns = gt_row_u64(at, layout->pid + 24),
-                                .graphics = NAN,
-                                .encoder = NAN};
+        status = GT_APPEND(rows, row,
+                           (struct amd_row){.id.driver_pid = gt_row_u32(at, layout->pid),
+                                            .bytes = (double)gt_row_u64(at, layout->bytes),
+                                            .graphics_ns = gt_row_u64(at, layout->pid + 16),
+                                            .encoder_ns = gt_row_u64(at, layout->pid + 24),
+                                            .graphics = NAN,
+                                            .encoder = NAN});
     }
-    return 0;
+    return status;
 }
 
 static int ask_rows(struct amd *amd, struct amd_card *card, uint32_t *ret_count)
@@ -422,14 +380,6 @@ static int read_rows(struct amd *amd, struct amd_card *card, struct amd_rows *ro
     return layout ? add_rows(amd, count, layout, rows) : 0;
 }
 
-static const struct amd_row *find_row(const struct amd_rows *rows, unsigned driver_pid)
-{
-    for (size_t i = 0; i < rows->count; i++)
-        if (rows->row[i].id.driver_pid == driver_pid)
-            return &rows->row[i];
-    return NULL;
-}
-
 /* Engine time is not counted for compute queues: a total of 0 means unknown. */
 static double engine_share(uint64_t now, uint64_t before, double seconds)
 {
@@ -438,26 +388,23 @@ static double engine_share(uint64_t now, uint64_t before, double seconds)
     return fmin((double)(now - before) / 1e9 / seconds, 1);
 }
 
-static void compare_rows(struct amd_card *card, const struct amd_rows *fresh, int64_t now_ns)
+static int read_card_rows(struct amd *amd, struct amd_card *card, const struct gt_snapshot *snapshot)
 {
+    struct amd_rows fresh = {0};
+    int64_t now_ns = gt_clock_monotonic(amd->clock);
     double seconds = (double)(now_ns - card->rows_ns) / 1e9;
-    for (size_t i = 0; i < fresh->count; i++) {
-        struct amd_row *row = &fresh->row[i];
-        const struct amd_row *old = find_row(&card->rows, row->id.driver_pid);
-        if (!old)
+    int status = read_rows(amd, card, &fresh);
+    for (size_t i = 0; i < fresh.count; i++) {
+        struct amd_row *row = &fresh.row[i];
+        const struct amd_row *old = card->rows.row, *end = old + card->rows.count;
+        while (old < end && old->id.driver_pid != row->id.driver_pid)
+            old++;
+        if (old == end)
             continue;
         row->id.pid = old->id.pid;
         row->graphics = engine_share(row->graphics_ns, old->graphics_ns, seconds);
         row->encoder = engine_share(row->encoder_ns, old->encoder_ns, seconds);
     }
-}
-
-static int read_card_rows(struct amd *amd, struct amd_card *card, const struct gt_snapshot *snapshot)
-{
-    struct amd_rows fresh = {0};
-    int64_t now_ns = gt_clock_monotonic(amd->clock);
-    int status = read_rows(amd, card, &fresh);
-    compare_rows(card, &fresh, now_ns);
     gt_gpu_pids_resolve(&amd->pids, snapshot, NULL, fresh.row, fresh.count, sizeof *fresh.row);
     free(card->rows.row);
     card->rows = fresh;
@@ -488,33 +435,25 @@ static const int64_t HEALTH_NS = 60 * GT_SECOND;
 enum { PCIE = 0x20, XGMI = 0x80, LAST = 0x40000 };
 
 /* A block that a card does not count is asked for once. */
-static void read_blocks(struct amd *amd, struct amd_card *card, double *corrected, double *uncorrected, double *xgmi)
+static void read_board(struct amd *amd, struct amd_card *card)
 {
+    uint64_t replays;
+    for (int k = 0; k < AMD_HEALTH; k++)
+        card->health[k] = NAN;
     for (uint64_t block = 1; block <= LAST; block <<= 1) {
         struct amd_errors errors = {0};
         if (block == PCIE || card->uncounted & block)
             continue;
-        if (CALL(errors, card->handle, block, &errors) != AMD_SUCCESS) {
-            card->uncounted |= block;
-        } else if (block == XGMI) {
-            gt_add_known(xgmi, (double)errors.corrected);
-            gt_add_known(xgmi, (double)errors.uncorrected);
-        } else {
-            gt_add_known(corrected, (double)errors.corrected);
-            gt_add_known(uncorrected, (double)errors.uncorrected);
+        bool is_counted = CALL(errors, card->handle, block, &errors) == AMD_SUCCESS;
+        card->uncounted |= is_counted ? 0 : block;
+        if (is_counted) {
+            gt_add_known(&card->health[block == XGMI ? AMD_XGMI_ERRORS : AMD_ECC_CORRECTED], (double)errors.corrected);
+            gt_add_known(&card->health[block == XGMI ? AMD_XGMI_ERRORS : AMD_ECC_UNCORRECTED],
+                         (double)errors.uncorrected);
         }
     }
-}
-
-static void read_board(struct amd *amd, struct amd_card *card)
-{
-    uint64_t replays;
-    double corrected = NAN, uncorrected = NAN, xgmi = NAN;
-    read_blocks(amd, card, &corrected, &uncorrected, &xgmi);
-    card->health[AMD_ECC_CORRECTED] = corrected;
-    card->health[AMD_ECC_UNCORRECTED] = uncorrected;
-    card->health[AMD_XGMI_ERRORS] = xgmi;
-    card->health[AMD_PCIE_REPLAYS] = CALL(replays, card->handle, &replays) == AMD_SUCCESS ? (double)replays : NAN;
+    if (CALL(replays, card->handle, &replays) == AMD_SUCCESS)
+        card->health[AMD_PCIE_REPLAYS] = (double)replays;
 }
 
 /* Cards that sleep are not asked, and keep what they had. */
@@ -564,12 +503,6 @@ static const enum gt_metric_id metrics[] = {
     GT_GPU_XGMI_ERRORS, GT_GPU_PCIE_REPLAYS,
 };
 
-/* Returns true where the kernel runs AMD GPUs: the library fails in many ways where it does not. */
-static bool has_kernel_driver(const struct gt_root *root)
-{
-    return gt_root_access(root, "sys/module/amdgpu", F_OK) == 0;
-}
-
 static bool has_rocm_smi(void)
 {
     static const char *const old_files[] = {"librocm_smi64.so",
@@ -584,34 +517,23 @@ static bool has_rocm_smi(void)
     return has;
 }
 
-/* Returns true where the library could be loaded; else says why not. */
-static bool load(struct amd *amd, const struct gt_collect_options *options, struct gt_availability *availability)
-{
-    const char *path = gt_collect_library(options, "amdsmi");
-    struct gt_error why = {0};
-    if (!path && !has_kernel_driver(options->root)) {
-        gt_unavailable(availability, GT_ABSENT, NULL, "the kernel runs no AMD GPUs");
-        return false;
-    }
-    if (gt_library_open(&amd->library, path, files, symbols, sizeof symbols / sizeof *symbols, &amd->call, &why) == 0)
-        return true;
-    if (path)
-        gt_unavailable(availability, GT_BROKEN, NULL, "%s", why.text);
-    else if (has_rocm_smi())
-        gt_unavailable(availability, GT_ABSENT, "install the package amd-smi-lib of ROCm 6 or later",
-                       "only ROCm SMI is installed, and it is not read");
-    else
-        gt_unavailable(availability, GT_ABSENT, NULL, "AMD SMI is not installed");
-    return false;
-}
-
 /* Returns 0, ready or not: see the availability; or -ENOMEM. */
 static int begin(struct amd *amd, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                  struct gt_availability *availability)
 {
     struct amdsmi_version version = {0};
-    if (!load(amd, options, availability))
-        return 0;
+    struct gt_error why = {0};
+    const char *path = gt_collect_library(options, "amdsmi");
+    /* The library fails in many ways where the kernel runs no AMD GPUs. */
+    bool has_driver = gt_root_access(options->root, "sys/module/amdgpu", F_OK) == 0;
+    if (!path && !has_driver)
+        return gt_unavailable(availability, GT_ABSENT, NULL, "the kernel runs no AMD GPUs");
+    if (gt_library_open(&amd->library, path, files, symbols, sizeof symbols / sizeof *symbols, &amd->call, &why) < 0)
+        return path ? gt_unavailable(availability, GT_BROKEN, NULL, "%s", why.text)
+               : has_rocm_smi()
+                   ? gt_unavailable(availability, GT_ABSENT, "install the package amd-smi-lib of ROCm 6 or later",
+                                    "only ROCm SMI is installed, and it is not read")
+                   : gt_unavailable(availability, GT_ABSENT, NULL, "AMD SMI is not installed");
     const char *file = strrchr(amd->library.path, '/');
     int result = amd->call.init(AMDSMI_INIT_GPUS);
     snprintf(availability->source, sizeof availability->source, "AMD SMI (%.60s)", file ? file + 1 : amd->library.path);
@@ -620,8 +542,7 @@ static int begin(struct amd *amd, const struct gt_collect_options *options, stru
         return result == AMDSMI_NO_PERMISSION
                    ? gt_unavailable(availability, GT_DENIED, "sudo usermod -a -G render,video $USER",
                                     "AMD SMI error %d", result)
-                   : gt_unavailable(availability, has_kernel_driver(options->root) ? GT_BROKEN : GT_ABSENT, NULL,
-                                    "AMD SMI error %d", result);
+                   : gt_unavailable(availability, has_driver ? GT_BROKEN : GT_ABSENT, NULL, "AMD SMI error %d", result);
     }
     if (CALL(version, &version) == AMD_SUCCESS)
         amd->version = version.first == 23 && version.second >= 4 ? 24 : version.first;
@@ -684,7 +605,6 @@ static int amd_collect(void *state, struct gt_snapshot *snapshot, struct gt_erro
 {
     struct amd *amd = state;
     int warning = 0;
-    find_sleepers(amd, snapshot);
     bool is_new = read_values(amd, snapshot);
     read_health(amd, snapshot->is_last);
     int status = read_lists(amd, snapshot);
@@ -692,7 +612,7 @@ static int amd_collect(void *state, struct gt_snapshot *snapshot, struct gt_erro
         struct amd_card *card = &amd->card[i];
         status = publish_card(card, snapshot, is_new);
         if (!warning)
-            warning = gt_gpu_meter_report(&card->gpu.meter, &snapshot->device[card->gpu.device], error);
+            warning = gt_gpu_report(&card->gpu, snapshot, error);
     }
     return status < 0 ? gt_error_set(error, ENOMEM, "AMD SMI: no memory") : warning;
 }

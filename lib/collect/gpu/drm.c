@@ -102,19 +102,19 @@ static struct drm_engine *get_engine(struct drm_client *client, const char *name
 
 static void take_engine(struct drm_client *client, const char *key, const char *value)
 {
+    enum { CAPACITY, BUSY, CYCLES, TOTAL, KEYS };
+    static const char *const keys[KEYS] = {"drm-engine-capacity-", "drm-engine-", "drm-cycles-", "drm-total-cycles-"};
     uint64_t number = strtoull(value, NULL, 10);
-    const char *name;
-    struct drm_engine *engine;
-    if ((name = after(key, "drm-engine-capacity-"))) {
-        if ((engine = get_engine(client, name)) && number > 0)
-            engine->capacity = (unsigned)number;
-    } else if ((name = after(key, "drm-engine-")) || (name = after(key, "drm-cycles-"))) {
-        if ((engine = get_engine(client, name)))
-            engine->busy = number;
-    } else if ((name = after(key, "drm-total-cycles-"))) {
-        if ((engine = get_engine(client, name)))
-            engine->total = number;
-    }
+    int i = 0;
+    while (i < KEYS && !after(key, keys[i]))
+        i++;
+    struct drm_engine *engine = i < KEYS ? get_engine(client, after(key, keys[i])) : NULL;
+    if (engine && i == TOTAL)
+        engine->total = number;
+    else if (engine && i != CAPACITY)
+        engine->busy = number;
+    else if (engine && number > 0)
+        engine->capacity = (unsigned)number;
 }
 
 static void take_line(struct drm_client *client, struct memory *memory, const char *key, const char *value)
@@ -147,10 +147,8 @@ static double held(const struct memory *memory)
 
 bool gt_drm_parse(const char *text, struct drm_client *client)
 {
-    struct memory memory;
+    struct memory memory = {{NAN, NAN, NAN}, {NAN, NAN, NAN}};
     *client = (struct drm_client){.bytes = NAN};
-    for (int i = 0; i < MEMORY_KEYS; i++)
-        memory.local[i] = memory.system[i] = NAN;
     while (*text) {
         char key[48], value[48];
         size_t length = strcspn(text, "\n");
@@ -266,21 +264,15 @@ static double read_source(const struct drm *drm, struct drm_card *card, int i)
 
 /* Reading the sensors of a card that sleeps would wake it (xe_hwmon.c and amdgpu_pm.c resume it first), and one that is about to
  * would be held up. The status itself wakes nothing: Documentation/ABI/testing/sysfs-devices-power. */
-static bool is_asleep(const struct drm *drm, const struct drm_card *card)
-{
-    char text[32];
-    return read_text(drm, card, "device/power/runtime_status", text, sizeof text) > 0 && !strncmp(text, "suspend", 7);
-}
-
 static void drm_read_card(struct drm *drm, struct drm_card *card)
 {
+    char status[32];
     int64_t now_ns = card->gpu.meter.read_ns = gt_clock_monotonic(drm->clock);
     gt_values_clear(card->gpu.value);
-    card->gpu.is_asleep = is_asleep(drm, card);
-    if (card->gpu.is_asleep) {
-        gt_gpu_rest(&card->gpu, now_ns);
+    bool is_asleep = read_text(drm, card, "device/power/runtime_status", status, sizeof status) > 0 &&
+                     !strncmp(status, "suspend", strlen("suspend"));
+    if (gt_gpu_rest(&card->gpu, is_asleep, now_ns))
         return;
-    }
     for (int i = 0; i < SOURCES; i++)
         if (isnan(card->gpu.value[sources[i].metric]))
             card->gpu.value[sources[i].metric] = read_source(drm, card, i);
@@ -492,11 +484,7 @@ static int read_process(struct drm *drm, const struct gt_snapshot *snapshot, pid
         /* Duplicated and inherited descriptors are one client; it counts for the first process that has it. */
         if (client.card < 0 || find_client(clients, &client))
             continue;
-        struct drm_client *place = GT_GROW_LIST(clients, client);
-        if (place)
-            *place = client;
-        else
-            status = -ENOMEM;
+        status = GT_APPEND(clients, client, client);
     }
     closedir(directory);
     return status;
@@ -530,10 +518,10 @@ static int read_clients(struct drm *drm, const struct gt_snapshot *snapshot)
     return 0;
 }
 
-static void add_share(double *sum, double value, double most)
+static void add_share(double *sum, double value)
 {
     if (!isnan(value))
-        *sum = fmin(isnan(*sum) ? value : *sum + value, most);
+        *sum = fmin(isnan(*sum) ? value : *sum + value, 1);
 }
 
 extern const struct gt_collector_type gt_collector_drm;
@@ -547,10 +535,10 @@ static int publish(struct drm *drm, struct gt_snapshot *snapshot, bool is_new)
         struct gt_share *share = gt_snapshot_share(snapshot, drm->card[client->card].gpu.device, client->pid);
         if (!share)
             return -ENOMEM;
-        add_share(&share->value[GT_GPU_RAM], client->bytes, INFINITY);
-        add_share(&share->value[GT_GPU_UTILIZATION], drm->usage[i].graphics, 1);
-        add_share(&share->value[GT_GPU_ENCODER], drm->usage[i].encoder, 1);
-        add_share(&share->value[GT_GPU_DECODER], drm->usage[i].decoder, 1);
+        gt_add_known(&share->value[GT_GPU_RAM], client->bytes);
+        add_share(&share->value[GT_GPU_UTILIZATION], drm->usage[i].graphics);
+        add_share(&share->value[GT_GPU_ENCODER], drm->usage[i].encoder);
+        add_share(&share->value[GT_GPU_DECODER], drm->usage[i].decoder);
     }
     return 0;
 }

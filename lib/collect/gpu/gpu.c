@@ -49,16 +49,6 @@ uint64_t gt_row_u64(const unsigned char *row, size_t offset)
     return value;
 }
 
-static bool has_pids(const unsigned char *rows, size_t count, const struct gt_row_layout *layout)
-{
-    for (size_t i = 0; i < count; i++) {
-        uint32_t pid = gt_row_u32(rows + i * layout->size, layout->pid);
-        if (pid == 0 || pid > MAX_PID)
-            return false;
-    }
-    return true;
-}
-
 const struct gt_row_layout *gt_row_layout_find(const unsigned char *rows, size_t capacity, size_t count, size_t slack,
                                                const struct gt_row_layout *layouts, size_t layout_count)
 {
@@ -67,7 +57,12 @@ const struct gt_row_layout *gt_row_layout_find(const unsigned char *rows, size_t
         written--;
     for (size_t i = 0; i < layout_count; i++) {
         size_t whole = count * layouts[i].size;
-        if (whole <= capacity && written <= whole && written + slack > whole && has_pids(rows, count, &layouts[i]))
+        bool fits = whole <= capacity && written <= whole && written + slack > whole;
+        for (size_t k = 0; k < count && fits; k++) {
+            uint32_t pid = gt_row_u32(rows + k * layouts[i].size, layouts[i].pid);
+            fits = pid > 0 && pid <= MAX_PID;
+        }
+        if (fits)
             return &layouts[i];
     }
     return NULL;
@@ -99,23 +94,121 @@ bool gt_pci_known(const struct gt_snapshot *snapshot, const char *pci)
     return false;
 }
 
+/* ---- Energy ------------------------------------------------------------------------------------------------------- */
+
+/* A counter that is off by this factor is wrong. */
+static const double TOLERANCE = 4;
+/* Joules below which nothing is judged. */
+static const double LEAST_JOULES = 50;
+
+static bool are_alike(double counted, double expected)
+{
+    return counted < expected * TOLERANCE && counted > expected / TOLERANCE;
+}
+
+static void add_reading(struct gt_energy_window *window, double counted, double expected, double seconds)
+{
+    window->counted += counted;
+    window->expected += expected;
+    window->seconds += seconds;
+}
+
+static void compare(struct gt_gpu_meter *meter, int64_t now_ns, double joules, double watts)
+{
+    static const double shortest_window = 2;
+    if (isnan(joules) || isnan(watts))
+        return;
+    if (!isnan(meter->joules)) {
+        double seconds = (double)(now_ns - meter->compared_ns) / 1e9, expected = seconds * (watts + meter->watts) / 2;
+        add_reading(&meter->window, joules - meter->joules, expected, seconds);
+        add_reading(&meter->all, joules - meter->joules, expected, seconds);
+        if (meter->window.seconds >= shortest_window && meter->window.expected >= LEAST_JOULES) {
+            bool is_alike = are_alike(meter->window.counted, meter->window.expected);
+            meter->has_agreed |= is_alike;
+            meter->disagreements = is_alike ? 0 : meter->disagreements + 1;
+            meter->is_wrong |= meter->disagreements > 1;
+            meter->window = (struct gt_energy_window){0};
+        }
+    }
+    meter->joules = joules;
+    meter->watts = watts;
+    meter->compared_ns = now_ns;
+}
+
+static double better(const struct gt_gpu_meter *meter, double counted, double summed)
+{
+    static const double least_joules = 5;
+    if (isnan(summed))
+        return meter->is_wrong ? NAN : counted;
+    if (isnan(counted))
+        return meter->has_agreed && !meter->is_wrong ? NAN : summed;
+    bool is_odd = !meter->has_agreed && fabs(counted - summed) > least_joules && !are_alike(counted, summed);
+    return meter->is_wrong || is_odd ? summed : counted;
+}
+
+static bool has_enough(const struct gt_energy_window *all)
+{
+    static const double shortest = 4;
+    return all->seconds >= shortest && fmax(all->counted, all->expected) >= LEAST_JOULES;
+}
+
+static bool agrees(const struct gt_energy_window *all)
+{
+    static const double most_apart = 0.25;
+    return fabs(all->counted - all->expected) <= most_apart * fmax(all->counted, all->expected);
+}
+
 void gt_gpu_begin(struct gt_gpu_base *gpu, const struct gt_snapshot *snapshot)
 {
-    *gpu = (struct gt_gpu_base){.device = (int)snapshot->device_count - 1};
-    gt_gpu_meter_init(&gpu->meter);
+    *gpu = (struct gt_gpu_base){.device = (int)snapshot->device_count - 1,
+                                .meter = {.counter.last = NAN, .integral.watts = NAN, .joules = NAN}};
     gt_values_clear(gpu->value);
 }
 
-void gt_gpu_rest(struct gt_gpu_base *gpu, int64_t now_ns)
+bool gt_gpu_rest(struct gt_gpu_base *gpu, bool is_asleep, int64_t now_ns)
 {
+    gpu->is_asleep = is_asleep;
+    if (!is_asleep)
+        return false;
     gt_values_clear(gpu->value);
-    gt_gpu_meter_rest(&gpu->meter, now_ns);
+    if (!isnan(gpu->meter.integral.watts))
+        gt_power_integrate(&gpu->meter.integral, now_ns, 0);
+    gpu->meter.joules = NAN;
+    return true;
 }
 
 double gt_gpu_energy(struct gt_gpu_base *gpu, int64_t now_ns, double joules, double watts)
 {
-    double energy = gt_gpu_meter_read(&gpu->meter, now_ns, joules, watts);
-    return gpu->is_left_out ? NAN : energy;
+    struct gt_gpu_meter *meter = &gpu->meter;
+    double summed = gt_power_integrate(&meter->integral, now_ns, watts);
+    double counted = gt_energy_counter_read(&meter->counter, joules);
+    /* A counter that was set back lost what was drawn between two readings; power has it. */
+    bool was_set_back = meter->counter.resets > meter->bridged;
+    if (was_set_back && summed > meter->summed)
+        meter->counter.total += summed - meter->summed;
+    else if (was_set_back)
+        meter->doubt = INFINITY;
+    meter->bridged = meter->counter.resets;
+    meter->summed = summed;
+    counted = isnan(counted) ? NAN : meter->counter.total;
+    compare(meter, now_ns, counted, watts);
+    double chosen = better(meter, counted, summed);
+    meter->read_ns = now_ns;
+    meter->shown = fmax(meter->shown, chosen);
+    return isnan(chosen) || gpu->is_left_out ? NAN : meter->shown;
+}
+
+/* The doubt since the last call: also the joules by which counter and power have come to disagree. */
+static double take_doubt(struct gt_gpu_meter *meter)
+{
+    bool is_apart = has_enough(&meter->all) && !agrees(&meter->all);
+    double apart = is_apart ? fabs(meter->all.counted - meter->all.expected) : 0;
+    double by_power = gt_power_doubt(&meter->integral), by_counter = meter->doubt + fmax(0, apart - meter->doubted);
+    meter->doubt = 0;
+    if (meter->is_wrong || isnan(meter->counter.last))
+        return by_power;
+    meter->doubted = fmax(meter->doubted, apart);
+    return by_counter;
 }
 
 void gt_gpu_publish(struct gt_gpu_base *gpu, struct gt_snapshot *snapshot, const struct gt_collector_type *type,
@@ -127,7 +220,38 @@ void gt_gpu_publish(struct gt_gpu_base *gpu, struct gt_snapshot *snapshot, const
     device->is_resting = gpu->is_asleep;
     device->is_old = !is_new;
     device->read_ns = gpu->meter.read_ns;
-    device->doubt = gt_gpu_meter_doubt(&gpu->meter);
+    device->doubt = take_doubt(&gpu->meter);
+}
+
+int gt_gpu_report(struct gt_gpu_base *gpu, const struct gt_snapshot *snapshot, struct gt_error *error)
+{
+    const struct gt_device *device = &snapshot->device[gpu->device];
+    struct gt_gpu_meter *meter = &gpu->meter;
+    if (meter->is_wrong && !meter->is_wrong_reported) {
+        meter->is_wrong_reported = true;
+        return gt_error_set(error, EIO,
+                            "GPU %d (%s, %s): its energy counter contradicts its power; the power is added up instead",
+                            device->index, device->name, device->uuid);
+    }
+    if (meter->is_wrong || meter->is_difference_reported || !meter->has_agreed || !has_enough(&meter->all) ||
+        agrees(&meter->all))
+        return 0;
+    meter->is_difference_reported = true;
+    return gt_error_set(error, EIO,
+                        "GPU %d (%s, %s): its energy counter has %.4g J, and its power adds up to %.4g J, in %.3g s; "
+                        "the counter is used",
+                        device->index, device->name, device->uuid, meter->all.counted, meter->all.expected,
+                        meter->all.seconds);
+}
+
+void gt_gpu_describe(const struct gt_gpu_base *gpu, char *text, size_t size)
+{
+    const struct gt_energy_window *all = &gpu->meter.all;
+    *text = '\0';
+    if (has_enough(all))
+        snprintf(text, size, "counter %.4g J, power added up %.4g J in %.4g s: they %s, the %s is used", all->counted,
+                 all->expected, all->seconds, agrees(all) ? "agree" : "disagree",
+                 gpu->meter.is_wrong ? "power" : "counter");
 }
 
 /* ---- Choice of devices -------------------------------------------------------------------------------------------- */
@@ -179,25 +303,18 @@ static int find(const struct gt_snapshot *snapshot, const char *name, int *ret, 
     return 0;
 }
 
-/* Copy the next name of the list without the blanks around it; where the list goes on, or NULL at its end. */
-static const char *next_name(const char *list, char name[MAX_NAME])
-{
-    list += strspn(list, " \t");
-    size_t length = strcspn(list, ",");
-    const char *rest = list[length] ? list + length + 1 : NULL;
-    while (length && isspace((unsigned char)list[length - 1]))
-        length--;
-    snprintf(name, MAX_NAME, "%.*s", (int)length, list);
-    return rest;
-}
-
 static int choose(const struct gt_snapshot *snapshot, const char *text, bool *chosen, struct gt_error *error)
 {
     int status = 0;
-    for (const char *list = text; list && status == 0;) {
+    for (const char *list = text, *rest; list && status == 0; list = rest) {
         char name[MAX_NAME];
         int device = 0;
-        list = next_name(list, name);
+        list += strspn(list, " \t");
+        size_t length = strcspn(list, ",");
+        rest = list[length] ? list + length + 1 : NULL;
+        while (length && isspace((unsigned char)list[length - 1]))
+            length--;
+        snprintf(name, sizeof name, "%.*s", (int)length, list);
         status = *name ? find(snapshot, name, &device, error)
                        : gt_error_set(error, EINVAL, "GPU list \"%.100s\": a name is missing", text);
         for (size_t i = 0; i < snapshot->device_count && status == 0; i++)
@@ -274,19 +391,13 @@ static bool has_namespace_pid(const struct gt_root *root, pid_t pid, unsigned wa
     char text[4096];
     if (gt_root_read_process(root, pid, "status", text, sizeof text) < 0)
         return false;
-    const char *at = strstr(text, "\nNSpid:");
+    char *at = strstr(text, "\nNSpid:");
     if (!at)
         return false;
-    at += strlen("\nNSpid:");
-    at += strspn(at, " \t");
-    at += strspn(at, "0123456789");
-    at += strspn(at, " \t");
-    while (*at >= '0' && *at <= '9') {
-        char *end;
-        if (strtoul(at, &end, 10) == wanted)
+    strtoul(at + strlen("\nNSpid:"), &at, 10);
+    while (*(at += strspn(at, " \t")) >= '0' && *at <= '9')
+        if (strtoul(at, &at, 10) == wanted)
             return true;
-        at = end + strspn(end, " \t");
-    }
     return false;
 }
 
@@ -325,13 +436,6 @@ static pid_t find_only_holder(const struct gt_gpu_pids *map, const struct gt_sna
     return found;
 }
 
-static void place(struct gt_gpu_pids *map, struct gt_pid_entry *entry, pid_t pid, enum gt_pid_method method)
-{
-    entry->pid = pid;
-    if (pid)
-        map->methods |= method;
-}
-
 void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_snapshot *snapshot, const char *file, void *rows,
                          size_t count, size_t size)
 {
@@ -339,18 +443,21 @@ void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_snapshot *snap
     map->unknown = 0;
     for (size_t i = 0; i < count; i++) {
         struct gt_pid_entry *entry = entry_at(rows, size, i);
-        if (!entry->pid)
-            place(map, entry, find_same(map, file, entry->driver_pid), GT_PID_SAME);
-        if (!entry->pid)
-            place(map, entry, find_in_namespaces(map, snapshot, entry->driver_pid), GT_PID_NAMESPACE);
-        if (!entry->pid) {
+        if (entry->pid)
+            continue;
+        if ((entry->pid = find_same(map, file, entry->driver_pid)))
+            map->methods |= GT_PID_SAME;
+        else if ((entry->pid = find_in_namespaces(map, snapshot, entry->driver_pid)))
+            map->methods |= GT_PID_NAMESPACE;
+        else {
             left = entry;
             map->unknown++;
         }
     }
-    if (map->unknown == 1 && file && !map->is_initial) {
-        place(map, left, find_only_holder(map, snapshot, file, rows, count, size), GT_PID_EXCLUSIVE);
-        map->unknown = !left->pid;
+    if (map->unknown == 1 && file && !map->is_initial &&
+        (left->pid = find_only_holder(map, snapshot, file, rows, count, size))) {
+        map->methods |= GT_PID_EXCLUSIVE;
+        map->unknown = 0;
     }
 }
 

@@ -71,6 +71,33 @@ bool gt_pci_is_asleep(const struct gt_root *root, const char *pci);
 /* Returns true where the snapshot already has the device at this address. */
 bool gt_pci_known(const struct gt_snapshot *snapshot, const char *pci);
 
+/* What a counter and the power of one device come to over the same time. */
+struct gt_energy_window {
+    double counted, expected, seconds; /* joules */
+};
+
+/* The energy of a GPU. Some counters stand still, some count in a wrong unit, so a counter is held against the power. It is used, unless it
+ * is wrong: once two windows in a row were off by more than a factor of 4 it is for good, and power is added up instead. So it is
+ * while the counter is missing or off by that factor before it has ever agreed; the first seconds are right, too. A change from one to
+ * the other does not step back. */
+struct gt_gpu_meter {
+    struct gt_energy_counter counter;
+    struct gt_power_integral integral;
+    double watts, joules; /* as compared last; joules is NaN before that */
+    int64_t compared_ns;
+    struct gt_energy_window window, all;
+    int disagreements; /* windows in a row */
+    bool has_agreed;   /* in one window at least */
+    bool is_wrong;
+    bool is_difference_reported, is_wrong_reported;
+    double doubted;   /* joules of difference that were published as a doubt so far */
+    double summed;    /* the integral at the last reading */
+    uint32_t bridged; /* resets of the counter, for which power has stood in */
+    double doubt;     /* INFINITY: there was no power to stand in */
+    double shown;     /* the most that was ever returned */
+    int64_t read_ns;
+};
+
 /* What each collector knows of a GPU. */
 struct gt_gpu_base {
     int device;       /* index in the snapshot */
@@ -82,13 +109,18 @@ struct gt_gpu_base {
 
 /* Begins with the device that was added to the snapshot last. */
 void gt_gpu_begin(struct gt_gpu_base *gpu, const struct gt_snapshot *snapshot);
-/* Sets all values to NaN and the power to zero while it sleeps. */
-void gt_gpu_rest(struct gt_gpu_base *gpu, int64_t now_ns);
-/* Takes the counter, NaN where it has none, and the power. Returns joules. */
+/* Returns `is_asleep`. While it sleeps all values are NaN and the power is zero; counter and power are compared anew once it is awake. */
+bool gt_gpu_rest(struct gt_gpu_base *gpu, bool is_asleep, int64_t now_ns);
+/* Takes a reading of the counter and of power, each of which may be NaN. Returns joules since the first. */
 double gt_gpu_energy(struct gt_gpu_base *gpu, int64_t now_ns, double joules, double watts);
 /* Publishes the metrics of the collector. */
 void gt_gpu_publish(struct gt_gpu_base *gpu, struct gt_snapshot *snapshot, const struct gt_collector_type *type,
                     bool is_new);
+/* Returns -EIO with a sentence once the counter is taken as wrong, and again when it is used though it is off by more than a quarter;
+ * else 0. */
+int gt_gpu_report(struct gt_gpu_base *gpu, const struct gt_snapshot *snapshot, struct gt_error *error);
+/* Write how far counter and power agree so far, or nothing before there is enough to compare. */
+void gt_gpu_describe(const struct gt_gpu_base *gpu, char *text, size_t size);
 
 /* Select exactly the devices that `text` names, separated by commas: full UUIDs, UUID prefixes that fit one device only,
  * indices, "MIG-<uuid>" and the older "MIG-GPU-<uuid>/<gpu instance>/<compute instance>". A board that is named brings

@@ -19,26 +19,16 @@ static const struct gt_symbol symbols[] = {
 #include "collect/gpu/nvml.def"
 #undef NVML
     OPTIONAL(error_string, "nvmlErrorString"),
-    OPTIONAL(processes_v3[NVML_COMPUTE], "nvmlDeviceGetComputeRunningProcesses_v3"),
-    OPTIONAL(processes_v3[NVML_GRAPHICS], "nvmlDeviceGetGraphicsRunningProcesses_v3"),
-    OPTIONAL(processes_v3[NVML_MPS], "nvmlDeviceGetMPSComputeRunningProcesses_v3"),
-    OPTIONAL(processes_v2[NVML_COMPUTE], "nvmlDeviceGetComputeRunningProcesses_v2"),
-    OPTIONAL(processes_v2[NVML_GRAPHICS], "nvmlDeviceGetGraphicsRunningProcesses_v2"),
-    OPTIONAL(processes_v2[NVML_MPS], "nvmlDeviceGetMPSComputeRunningProcesses_v2"),
-    OPTIONAL(processes_v1[NVML_COMPUTE], "nvmlDeviceGetComputeRunningProcesses"),
-    OPTIONAL(processes_v1[NVML_GRAPHICS], "nvmlDeviceGetGraphicsRunningProcesses"),
-    OPTIONAL(processes_v1[NVML_MPS], "nvmlDeviceGetMPSComputeRunningProcesses"),
+#define PROCESSES(number, version)                                                                   \
+    OPTIONAL(processes[number][NVML_COMPUTE], "nvmlDeviceGetComputeRunningProcesses" version),       \
+        OPTIONAL(processes[number][NVML_GRAPHICS], "nvmlDeviceGetGraphicsRunningProcesses" version), \
+        OPTIONAL(processes[number][NVML_MPS], "nvmlDeviceGetMPSComputeRunningProcesses" version)
+    PROCESSES(0, "_v3"),
+    PROCESSES(1, "_v2"),
+    PROCESSES(2, ""),
 };
 
 static const char NO_DRIVER[] = "the NVIDIA driver is not loaded";
-
-/* Fill in the availability; -ENODEV. */
-static int nvml_unavailable(struct gt_availability *availability, enum gt_source_state state, const char *reason,
-                            const char *remedy)
-{
-    gt_unavailable(availability, state, remedy, "%.199s", reason);
-    return -ENODEV;
-}
 
 static int refused(const struct nvml *nvml, int result, struct gt_availability *availability)
 {
@@ -47,12 +37,13 @@ static int refused(const struct nvml *nvml, int result, struct gt_availability *
                *text = known ? known : number;
     snprintf(number, sizeof number, "NVML error %d", result);
     switch (result) {
-    case NVML_DRIVER_NOT_LOADED: return nvml_unavailable(availability, GT_ABSENT, NO_DRIVER, "");
+    case NVML_DRIVER_NOT_LOADED: return gt_unavailable(availability, GT_ABSENT, NULL, NO_DRIVER);
     case NVML_NO_PERMISSION:
-        return nvml_unavailable(availability, GT_DENIED, text, "sudo chmod a+rw /dev/nvidiactl /dev/nvidia[0-9]*");
+        return gt_unavailable(availability, GT_DENIED, "sudo chmod a+rw /dev/nvidiactl /dev/nvidia[0-9]*", "%s", text);
     case NVML_VERSION_MISMATCH:
-        return nvml_unavailable(availability, GT_BROKEN, text, "sudo rmmod nvidia_uvm nvidia && sudo modprobe nvidia");
-    default: return nvml_unavailable(availability, GT_BROKEN, text, "");
+        return gt_unavailable(availability, GT_BROKEN, "sudo rmmod nvidia_uvm nvidia && sudo modprobe nvidia", "%s",
+                              text);
+    default: return gt_unavailable(availability, GT_BROKEN, NULL, "%s", text);
     }
 }
 
@@ -61,47 +52,42 @@ static bool has_driver(const struct gt_root *root)
 {
     static const char *const traces[] = {"dev/nvidiactl", "proc/driver/nvidia/version", "sys/module/nvidia", "dev/dxg",
                                          "dev/nvmap"};
-    bool has = false;
     for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
-        has = has || gt_root_access(root, traces[i], F_OK) == 0;
-    return has;
+        if (gt_root_access(root, traces[i], F_OK) == 0)
+            return true;
+    return false;
 }
 
+/* Returns 0, ready or not: see the availability. */
 static int load(struct nvml *nvml, const struct gt_collect_options *options, struct gt_availability *availability)
 {
     static const char *const names[] = {"libnvidia-ml.so.1", "libnvidia-ml.so", NULL};
-    const char *path = gt_collect_library(options, "nvml");
+    const char *path = gt_collect_library(options, "nvml"), *file;
+    char library[80] = "", driver[80] = ""; /* NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE */
     struct gt_error why = {0};
     bool lacks_driver = !path && !has_driver(options->root);
     /* The loader searches some fifty folders, which doctor can afford. A folder of LD_LIBRARY_PATH may hold another maker's library. */
-    if (lacks_driver && options->pid && !getenv("LD_LIBRARY_PATH"))
-        return nvml_unavailable(availability, GT_ABSENT, NO_DRIVER, "");
-    int status = gt_library_open(&nvml->library, path, names, symbols, sizeof symbols / sizeof *symbols, &nvml->call,
-                                 &why);
-    if (status < 0 && lacks_driver)
-        return nvml_unavailable(availability, GT_ABSENT, NO_DRIVER, "");
-    if (status < 0)
-        return nvml_unavailable(availability, path ? GT_BROKEN : GT_ABSENT, path ? why.text : "NVML is not installed",
-                                "");
-    if (!(nvml->call.init_v2 || nvml->call.init) || !(nvml->call.count_v2 || nvml->call.count) ||
-        !(nvml->call.handle_v2 || nvml->call.handle))
-        return nvml_unavailable(availability, GT_BROKEN, "NVML lacks the functions that list the devices", "");
-    int result = nvml->call.init_v2 ? nvml->call.init_v2() : nvml->call.init();
+    bool is_open = !(lacks_driver && options->pid && !getenv("LD_LIBRARY_PATH")) &&
+                   gt_library_open(&nvml->library, path, names, symbols, sizeof symbols / sizeof *symbols, &nvml->call,
+                                   &why) >= 0;
+    if (!is_open)
+        return gt_unavailable(availability, path ? GT_BROKEN : GT_ABSENT, NULL, "%s",
+                              lacks_driver ? NO_DRIVER
+                              : path       ? why.text
+                                           : "NVML is not installed");
+    if (!nvml->call.init || !nvml->call.count || !nvml->call.handle)
+        return gt_unavailable(availability, GT_BROKEN, NULL, "NVML lacks the functions that list the devices");
+    int result = nvml->call.init();
     if (result != NVML_SUCCESS) {
         nvml->call.shutdown = NULL;
         return refused(nvml, result, availability);
     }
-    return 0;
-}
-
-static void name_source(const struct nvml *nvml, char *text, size_t size)
-{
-    char library[80] = "", driver[80] = ""; /* NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE */
-    const char *file = strrchr(nvml->library.path, '/');
     NVML_CALL(library_version, library, sizeof library);
     NVML_CALL(driver_version, driver, sizeof driver);
-    snprintf(text, size, "NVML%s%.30s%s%.30s (%.30s)", *library ? " " : "", library, *driver ? ", driver " : "", driver,
-             file ? file + 1 : nvml->library.path);
+    file = strrchr(nvml->library.path, '/');
+    snprintf(availability->source, sizeof availability->source, "NVML%s%.30s%s%.30s (%.30s)", *library ? " " : "",
+             library, *driver ? ", driver " : "", driver, file ? file + 1 : nvml->library.path);
+    return 0;
 }
 
 /* Append a device to the collector and to the snapshot; -ENOMEM or its index in nvml->gpu. */
@@ -181,74 +167,55 @@ static int add_board(struct nvml *nvml, unsigned number, struct nvml_device *han
     return add_slices(nvml, (size_t)index, snapshot);
 }
 
-/* 0, -ENODEV with the availability filled, or -ENOMEM. */
+/* Returns 0, ready or not: see the availability; or -ENOMEM. */
 static int add_devices(struct nvml *nvml, struct gt_snapshot *snapshot, struct gt_availability *availability)
 {
     unsigned count = 0;
-    int refusal = NVML_SUCCESS;
-    int result = nvml->call.count_v2 ? nvml->call.count_v2(&count) : nvml->call.count(&count);
-    if (result != NVML_SUCCESS)
-        return refused(nvml, result, availability);
-    for (unsigned i = 0; i < count && i < MOST_DEVICES; i++) {
+    int refusal = nvml->call.count(&count);
+    for (unsigned i = 0; refusal == NVML_SUCCESS && i < count && i < MOST_DEVICES; i++) {
         struct nvml_device *handle;
-        result = nvml->call.handle_v2 ? nvml->call.handle_v2(i, &handle) : nvml->call.handle(i, &handle);
+        int result = nvml->call.handle(i, &handle);
         if (result != NVML_SUCCESS)
             refusal = result;
         else if (add_board(nvml, i, handle, snapshot) < 0)
             return -ENOMEM;
     }
-    if (nvml->gpu_count == 0 && refusal != NVML_SUCCESS)
-        return refused(nvml, refusal, availability);
-    if (nvml->gpu_count == 0)
-        return nvml_unavailable(availability, GT_ABSENT, "no NVIDIA GPU", "");
-    return 0;
+    if (nvml->gpu_count)
+        return 0;
+    return refusal != NVML_SUCCESS ? refused(nvml, refusal, availability)
+                                   : gt_unavailable(availability, GT_ABSENT, NULL, "no NVIDIA GPU");
 }
 
 /* NVIDIA GPUs, one snapshot after the other. */
 
-static const enum gt_metric_id metrics[] = {
-    GT_GPU_RAM,
-    GT_GPU_UTILIZATION,
-    GT_GPU_UTILIZATION_PEAK,
-    GT_GPU_MEMORY_UTILIZATION,
-    GT_GPU_ENCODER,
-    GT_GPU_DECODER,
-    GT_GPU_TEMPERATURE,
-    GT_GPU_CLOCK,
-    GT_GPU_MEMORY_CLOCK,
-    GT_GPU_THROTTLE,
-    GT_GPU_POWER,
-    GT_GPU_POWER_PEAK,
-    GT_GPU_MEMORY_POWER,
-    GT_GPU_ENERGY,
-    GT_GPU_RAM_PEAK,
-    GT_GPU_RAM_PEAK_BOUND,
-    GT_GPU_ECC_CORRECTED,
-    GT_GPU_ECC_UNCORRECTED,
-    GT_GPU_ECC_CORRECTED_TOTAL,
-    GT_GPU_ECC_UNCORRECTED_TOTAL,
-    GT_GPU_REMAPPED_ROWS,
-    GT_GPU_REMAP_PENDING,
-    GT_GPU_REMAP_FAILED,
-    GT_GPU_PCIE_REPLAYS,
-    GT_GPU_NVLINK_ERRORS,
-    GT_GPU_XIDS,
-    GT_GPU_XID,
-    GT_GPU_LOST,
-};
-
-/* Of boards that are not cut into slices: slices have no accounts. */
-static void see_accounting(struct nvml *nvml)
-{
-    for (size_t i = 0; i < nvml->gpu_count; i++) {
-        struct nvml_gpu *gpu = &nvml->gpu[i];
-        unsigned mode = 0;
-        gpu->reports_accounting = gpu->parent < 0 && !gpu->has_slices &&
-                                  NVML_CALL(accounting_mode, gpu->handle, &mode) == NVML_SUCCESS;
-        gpu->has_accounting = gpu->reports_accounting && nvml->call.accounting && mode == NVML_ACCOUNTING_ENABLED;
-    }
-    nvml->opened_us = nvml->collected_us = (uint64_t)gt_clock_real(nvml->clock) / 1000;
-}
+static const enum gt_metric_id metrics[] = {GT_GPU_RAM,
+                                            GT_GPU_UTILIZATION,
+                                            GT_GPU_UTILIZATION_PEAK,
+                                            GT_GPU_MEMORY_UTILIZATION,
+                                            GT_GPU_ENCODER,
+                                            GT_GPU_DECODER,
+                                            GT_GPU_TEMPERATURE,
+                                            GT_GPU_CLOCK,
+                                            GT_GPU_MEMORY_CLOCK,
+                                            GT_GPU_THROTTLE,
+                                            GT_GPU_POWER,
+                                            GT_GPU_POWER_PEAK,
+                                            GT_GPU_MEMORY_POWER,
+                                            GT_GPU_ENERGY,
+                                            GT_GPU_RAM_PEAK,
+                                            GT_GPU_RAM_PEAK_BOUND,
+                                            GT_GPU_ECC_CORRECTED,
+                                            GT_GPU_ECC_UNCORRECTED,
+                                            GT_GPU_ECC_CORRECTED_TOTAL,
+                                            GT_GPU_ECC_UNCORRECTED_TOTAL,
+                                            GT_GPU_REMAPPED_ROWS,
+                                            GT_GPU_REMAP_PENDING,
+                                            GT_GPU_REMAP_FAILED,
+                                            GT_GPU_PCIE_REPLAYS,
+                                            GT_GPU_NVLINK_ERRORS,
+                                            GT_GPU_XIDS,
+                                            GT_GPU_XID,
+                                            GT_GPU_LOST};
 
 static void nvml_close(void *state)
 {
@@ -292,20 +259,21 @@ static int nvml_open(void *opaque, const struct gt_collect_options *options, str
     nvml->samples.share = 0.002;
     gt_gpu_pids_open(&nvml->pids, options->root);
     int status = load(nvml, options, availability);
-    if (status == 0) {
-        name_source(nvml, availability->source, sizeof availability->source);
+    if (availability->state == GT_READY)
         status = add_devices(nvml, snapshot, availability);
-    }
-    if (status < 0)
-        return status == -ENOMEM ? status : 0;
+    if (status < 0 || availability->state != GT_READY)
+        return status;
     availability->refresh = gt_nvml_energy_refresh(nvml);
-    see_accounting(nvml);
+    /* Slices have no accounts, nor boards that are cut into them. */
+    for (size_t i = 0; i < nvml->gpu_count; i++) {
+        struct nvml_gpu *gpu = &nvml->gpu[i];
+        unsigned mode = 0;
+        gpu->reports_accounting = gpu->parent < 0 && !gpu->has_slices &&
+                                  NVML_CALL(accounting_mode, gpu->handle, &mode) == NVML_SUCCESS;
+        gpu->has_accounting = gpu->reports_accounting && nvml->call.accounting && mode == NVML_ACCOUNTING_ENABLED;
+    }
+    nvml->opened_us = nvml->collected_us = (uint64_t)gt_clock_real(nvml->clock) / 1000;
     return 0;
-}
-
-static bool can_ask(const struct nvml_gpu *gpu)
-{
-    return !gpu->is_lost && !gpu->gpu.is_asleep;
 }
 
 /* Slices first: a board is asked for its processes where they have no lists. */
@@ -315,7 +283,7 @@ static int read_lists(struct nvml *nvml, const struct gt_snapshot *snapshot)
     for (size_t i = 0; i < 2 * nvml->gpu_count; i++) {
         bool is_board = i >= nvml->gpu_count;
         struct nvml_gpu *gpu = &nvml->gpu[i % nvml->gpu_count];
-        if ((gpu->parent < 0) != is_board || !can_ask(gpu) || (gpu->has_slices && slices_have_lists))
+        if ((gpu->parent < 0) != is_board || !gt_nvml_can_ask(gpu) || (gpu->has_slices && slices_have_lists))
             continue;
         int status = gt_nvml_read_processes(nvml, gpu, snapshot);
         if (status < 0)
@@ -329,13 +297,10 @@ static void find_sleepers(struct nvml *nvml, const struct gt_snapshot *snapshot)
 {
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
-        gpu->gpu.is_asleep = gpu->parent >= 0
-                                 ? nvml->gpu[gpu->parent].gpu.is_asleep
-                                 : gt_pci_is_asleep(nvml->pids.root, snapshot->device[gpu->gpu.device].pci);
-        if (!gpu->gpu.is_asleep)
-            continue;
-        gpu->rows.count = 0;
-        gt_gpu_rest(&gpu->gpu, gt_clock_monotonic(nvml->clock));
+        bool is_asleep = gpu->parent >= 0 ? nvml->gpu[gpu->parent].gpu.is_asleep
+                                          : gt_pci_is_asleep(nvml->pids.root, snapshot->device[gpu->gpu.device].pci);
+        if (gt_gpu_rest(&gpu->gpu, is_asleep, gt_clock_monotonic(nvml->clock)))
+            gpu->rows.count = 0;
     }
 }
 
@@ -346,7 +311,7 @@ static void read_samples(struct nvml *nvml, const struct gt_snapshot *snapshot)
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         gpu->gpu.value[GT_GPU_UTILIZATION_PEAK] = gpu->gpu.value[GT_GPU_POWER_PEAK] = NAN;
-        if (is_due && can_ask(gpu))
+        if (is_due && gt_nvml_can_ask(gpu))
             gt_nvml_read_samples(nvml, gpu);
     }
     if (is_due)
@@ -419,7 +384,7 @@ static int nvml_collect(void *state, struct gt_snapshot *snapshot, struct gt_err
     gt_nvml_read_health(nvml, snapshot->is_last, is_new);
     int warning = report_lost(nvml, snapshot, error);
     for (size_t i = 0; i < nvml->gpu_count && warning == 0; i++)
-        warning = gt_gpu_meter_report(&nvml->gpu[i].gpu.meter, &snapshot->device[nvml->gpu[i].gpu.device], error);
+        warning = gt_gpu_report(&nvml->gpu[i].gpu, snapshot, error);
     if (status == 0)
         status = publish(nvml, snapshot, is_new);
     return status < 0 ? gt_error_set(error, -status, "NVML: no memory") : warning;
@@ -428,8 +393,7 @@ static int nvml_collect(void *state, struct gt_snapshot *snapshot, struct gt_err
 static void nvml_describe(const void *state, char *text, size_t size)
 {
     const struct nvml *nvml = state;
-    char pids[200];
-    char energy[400];
+    char pids[200], energy[400];
     gt_nvml_describe_energy(nvml, energy, sizeof energy);
     gt_gpu_pids_describe(&nvml->pids, pids, sizeof pids);
     int length = snprintf(text, size, "%s%s%s", energy, pids,

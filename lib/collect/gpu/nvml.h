@@ -131,6 +131,7 @@ struct nvml_process {
 };
 
 enum nvml_process_mode { NVML_COMPUTE, NVML_GRAPHICS, NVML_MPS, NVML_PROCESS_MODES };
+enum { NVML_PROCESS_VERSIONS = 3 }; /* of the functions that list processes */
 
 #define NVML_PROCESS_LIST_V1 ((unsigned)sizeof(struct nvml_process_list) | 1u << 24)
 struct nvml_process_list {
@@ -138,15 +139,21 @@ struct nvml_process_list {
     struct nvml_process *process;
 };
 
+struct nvml_engines {
+    unsigned sm, memory, encoder, decoder; /* percent */
+};
+
 struct nvml_process_utilization {
     unsigned pid;
-    unsigned long long time;               /* microseconds since 1970 */
-    unsigned sm, memory, encoder, decoder; /* percent */
+    unsigned long long time; /* microseconds since 1970 */
+    struct nvml_engines used;
 };
 
 struct nvml_process_utilization_v1 {
     unsigned long long time;
-    unsigned pid, sm, memory, encoder, decoder, jpeg, optical_flow;
+    unsigned pid;
+    struct nvml_engines used;
+    unsigned jpeg, optical_flow;
 };
 
 #define NVML_PROCESSES_UTILIZATION_V1 ((unsigned)sizeof(struct nvml_processes_utilization) | 1u << 24)
@@ -184,9 +191,7 @@ struct nvml_functions {
 #include "collect/gpu/nvml.def"
 #undef NVML
     const char *(*error_string)(int result);
-    int (*processes_v3[NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
-    int (*processes_v2[NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
-    int (*processes_v1[NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
+    int (*processes[NVML_PROCESS_VERSIONS][NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
 };
 
 _Static_assert(sizeof(struct nvml_memory_v2) == 40, "nvmlMemory_v2_t");
@@ -206,9 +211,9 @@ _Static_assert(sizeof(struct nvml_pci) == 68, "nvmlPciInfo_t");
 struct nvml_row {
     struct gt_pid_entry id;
     unsigned gpu_instance, compute_instance;
-    double bytes;                          /* NaN: not available */
-    int64_t time_us;                       /* of the utilisation; 0: none seen yet */
-    unsigned sm, memory, encoder, decoder; /* percent */
+    double bytes;    /* NaN: not available */
+    int64_t time_us; /* of the utilisation; 0: none seen yet */
+    struct nvml_engines used;
 };
 
 struct nvml_rows {
@@ -256,7 +261,6 @@ struct nvml_gpu {
     enum nvml_power power;
     unsigned memory_field;      /* of the memory's power; 0: the board does not report it */
     bool is_integrated;         /* there is no counter, or it counts the whole module: power is added up */
-    bool has_module;            /* a superchip: its counter, and power of the scope "module", contain its CPU */
     int major, minor;           /* compute capability, 0: not known */
     char file[24];              /* "/dev/nvidia0", "" unknown */
     double health[NVML_HEALTH]; /* [metric - GT_GPU_ECC_CORRECTED] */
@@ -294,7 +298,7 @@ struct nvml {
 
 extern const struct gt_collector_type gt_collector_nvml;
 
-/* Append clauses, each ended by "; ", about how the boards' energy comes about. */
+/* Write clauses, each ended by "; ", about how the boards' energy comes about. */
 void gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
 /* Returns the refresh of the slowest board, seconds. */
 double gt_nvml_energy_refresh(const struct nvml *nvml);
@@ -330,6 +334,11 @@ void gt_nvml_survey_health(void *state, struct gt_availability *ret);
  * Returns the result, NVML_UNKNOWN for an impossible count, or -ENOMEM. */
 int gt_nvml_list(struct nvml *nvml, struct nvml_gpu *gpu, int which, size_t row, unsigned *ret_count,
                  int (*ask)(struct nvml *, struct nvml_gpu *, int which, unsigned *count));
+static inline bool gt_nvml_can_ask(const struct nvml_gpu *gpu)
+{
+    return !gpu->is_lost && !gpu->gpu.is_asleep;
+}
+
 /* Note a result which means that the device is gone. Returns true once one did. */
 bool gt_nvml_lost(struct nvml_gpu *gpu, int result);
 

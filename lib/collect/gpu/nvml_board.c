@@ -35,25 +35,21 @@ static int read_field(struct nvml *nvml, struct nvml_gpu *gpu, unsigned field, u
     return result;
 }
 
-static int read_power_usage(struct nvml *nvml, struct nvml_gpu *gpu)
+static int read_power_of(struct nvml *nvml, struct nvml_gpu *gpu, enum nvml_power source, double *ret_watts)
 {
     unsigned milliwatts;
-    int result = NVML_CALL(power, gpu->handle, &milliwatts);
+    if (source == NVML_POWER_FIELD_INSTANT || source == NVML_POWER_MODULE)
+        return read_field(nvml, gpu, NVML_FIELD_POWER_INSTANT,
+                          source == NVML_POWER_MODULE ? NVML_SCOPE_MODULE : NVML_SCOPE_GPU, ret_watts);
+    int result = source == NVML_POWER_USAGE ? NVML_CALL(power, gpu->handle, &milliwatts) : NVML_NOT_SUPPORTED;
     if (result == NVML_SUCCESS)
-        gpu->gpu.value[GT_GPU_POWER] = milliwatts / 1e3;
+        *ret_watts = milliwatts / 1e3;
     return result;
 }
 
 static int read_power(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
 {
-    switch (gpu->power) {
-    case NVML_POWER_FIELD_INSTANT:
-        return read_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &gpu->gpu.value[metric]);
-    case NVML_POWER_USAGE: return read_power_usage(nvml, gpu);
-    case NVML_POWER_MODULE:
-        return read_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE, &gpu->gpu.value[metric]);
-    default: return NVML_NOT_SUPPORTED;
-    }
+    return read_power_of(nvml, gpu, gpu->power, &gpu->gpu.value[metric]);
 }
 
 static int read_memory_power(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
@@ -63,7 +59,7 @@ static int read_memory_power(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_me
     return read_field(nvml, gpu, gpu->memory_field, NVML_SCOPE_MEMORY, &gpu->gpu.value[metric]);
 }
 
-/* Readings return the result of the driver. This is the raw counter, see settle_energy. */
+/* Readings return the result of the driver. This is the raw counter, which gt_nvml_read replaces. */
 static int read_energy(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
 {
     unsigned long long millijoules;
@@ -82,69 +78,38 @@ static bool answers(struct nvml *nvml, struct nvml_gpu *gpu, unsigned field, uns
     return read_field(nvml, gpu, field, scope, &watts) == NVML_SUCCESS && watts > 0;
 }
 
-/* The counter of a superchip is that of its module, CPU included; if the GPU alone reports its power, that is added up. */
-static void probe_energy(struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    unsigned long long millijoules;
-    bool has_counter = nvml->call.energy && nvml->call.energy(gpu->handle, &millijoules) != NVML_NOT_SUPPORTED;
-    gpu->has_module = answers(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE);
-    gpu->is_integrated = !has_counter || (gpu->has_module && gpu->power != NVML_POWER_MODULE);
-    if (NVML_CALL(capability, gpu->handle, &gpu->major, &gpu->minor) != NVML_SUCCESS)
-        gpu->major = gpu->minor = 0;
-    if (gpu->is_integrated)
-        gt_gpu_meter_read(&gpu->gpu.meter, gt_clock_monotonic(nvml->clock), NAN, gpu->gpu.value[GT_GPU_POWER]);
-}
-
-/* Work out the energy from the counter and the power that were just read. */
-static void settle_energy(const struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    gpu->gpu.value[GT_GPU_ENERGY] = gt_gpu_energy(&gpu->gpu, gt_clock_monotonic(nvml->clock),
-                                                  gpu->gpu.value[GT_GPU_ENERGY], gpu->gpu.value[GT_GPU_POWER]);
-}
-
 /* nvmlDeviceGetPowerUsage averages over 1 s on Ampere but for GA100 (8.0), and on what came after it. */
 static bool is_averaged(const struct nvml_gpu *gpu)
 {
     return gpu->power == NVML_POWER_USAGE && (gpu->major == 0 || gpu->major > 8 || (gpu->major == 8 && gpu->minor > 0));
 }
 
-/* Counters of all boards together; of several only one that contradicts its power is worth its numbers. */
-static int describe_counters(const struct nvml *nvml, char *text, size_t size)
-{
-    const struct gt_gpu_meter *shown = NULL;
-    unsigned resets = 0;
-    char comparison[160] = "";
-    for (size_t i = 0; i < nvml->gpu_count; i++) {
-        const struct nvml_gpu *gpu = &nvml->gpu[i];
-        resets += gpu->gpu.meter.counter.resets;
-        if (gpu->parent < 0 && !gpu->is_integrated &&
-            (!shown || (gpu->gpu.meter.check.is_wrong && !shown->check.is_wrong)))
-            shown = &gpu->gpu.meter;
-    }
-    if (shown)
-        gt_gpu_meter_describe(shown, comparison, sizeof comparison);
-    int length = snprintf(text, size, "%s%s", comparison, *comparison ? "; " : "");
-    if (resets)
-        length += snprintf(text + length, size - (size_t)length, "energy counters were set back %u times; ", resets);
-    return length;
-}
-
+/* Counters of all boards are described together; of several only one that contradicts its power is worth its numbers. */
 void gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size)
 {
+    const struct gt_gpu_base *shown = NULL;
+    unsigned resets = 0;
+    char comparison[160] = "", set_back[64] = "";
     bool integrated = false, averaged = false, module = false, left_out = false, part_time = false;
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         const struct nvml_gpu *gpu = &nvml->gpu[i];
+        resets += gpu->gpu.meter.counter.resets;
         if (gpu->parent >= 0)
             continue;
+        if (!gpu->is_integrated && (!shown || (gpu->gpu.meter.is_wrong && !shown->meter.is_wrong)))
+            shown = &gpu->gpu;
         integrated |= gpu->is_integrated && gpu->power != NVML_POWER_UNKNOWN;
         averaged |= is_averaged(gpu);
         module |= gpu->power == NVML_POWER_MODULE;
         left_out |= gpu->gpu.is_left_out;
         part_time |= (gpu->major == 8 && gpu->minor == 0) || gpu->major == 9;
     }
-    int length = describe_counters(nvml, text, size);
-    snprintf(text + length, size - (size_t)length, "%s%s%s%s%s", integrated ? "energy is power added up; " : "",
-             averaged ? "power may be the driver's 1 s average; " : "",
+    if (shown)
+        gt_gpu_describe(shown, comparison, sizeof comparison);
+    if (resets)
+        snprintf(set_back, sizeof set_back, "energy counters were set back %u times; ", resets);
+    snprintf(text, size, "%s%s%s%s%s%s%s%s", comparison, *comparison ? "; " : "", set_back,
+             integrated ? "energy is power added up; " : "", averaged ? "power may be the driver's 1 s average; " : "",
              module ? "power is of the module, CPU included; " : "",
              left_out ? "a module's energy is left out, for its CPU is counted already; " : "",
              part_time ? "the sensor looks at 25 of each 100 ms; " : "");
@@ -165,18 +130,23 @@ void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu)
     gpu->seen_power = gpu->seen_utilization = (unsigned long long)(gt_clock_real(nvml->clock) / 1000);
     if (gpu->parent >= 0)
         return;
-    if (read_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &gpu->gpu.value[GT_GPU_POWER]) == NVML_SUCCESS)
-        gpu->power = NVML_POWER_FIELD_INSTANT;
-    else if (read_power_usage(nvml, gpu) == NVML_SUCCESS)
-        gpu->power = NVML_POWER_USAGE;
-    else if (read_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE, &gpu->gpu.value[GT_GPU_POWER]) ==
-             NVML_SUCCESS)
-        gpu->power = NVML_POWER_MODULE;
+    double *watts = &gpu->gpu.value[GT_GPU_POWER];
+    for (enum nvml_power source = NVML_POWER_FIELD_INSTANT; source <= NVML_POWER_MODULE && !gpu->power; source++)
+        if (read_power_of(nvml, gpu, source, watts) == NVML_SUCCESS)
+            gpu->power = source;
     static const unsigned memory_fields[] = {NVML_FIELD_POWER_AVERAGE, NVML_FIELD_POWER_INSTANT};
     for (int i = 0; i < 2; i++)
         if (answers(nvml, gpu, memory_fields[i], NVML_SCOPE_MEMORY))
             gpu->memory_field = memory_fields[i];
-    probe_energy(nvml, gpu);
+    /* The counter of a superchip is that of its module, CPU included; if the GPU alone reports its power, that is added up. */
+    unsigned long long millijoules;
+    bool has_counter = nvml->call.energy && nvml->call.energy(gpu->handle, &millijoules) != NVML_NOT_SUPPORTED;
+    bool has_module = answers(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE);
+    gpu->is_integrated = !has_counter || (has_module && gpu->power != NVML_POWER_MODULE);
+    if (NVML_CALL(capability, gpu->handle, &gpu->major, &gpu->minor) != NVML_SUCCESS)
+        gpu->major = gpu->minor = 0;
+    if (gpu->is_integrated)
+        gt_gpu_energy(&gpu->gpu, gt_clock_monotonic(nvml->clock), NAN, *watts);
 }
 
 /* States and counters of one device. Each reading is a function of a table; one that a device does not support is not
@@ -205,8 +175,7 @@ int gt_nvml_memory(struct nvml *nvml, struct nvml_device *handle, double *ret_to
 
 static int read_memory(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
 {
-    double total;
-    return gt_nvml_memory(nvml, gpu->handle, &total, &gpu->gpu.value[metric]);
+    return gt_nvml_memory(nvml, gpu->handle, &(double){0}, &gpu->gpu.value[metric]);
 }
 
 static int read_utilization(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
@@ -250,23 +219,19 @@ static int read_clock(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id
 }
 
 /* The bits of GT_GPU_THROTTLE. An idle GPU lowers its clock, too, and is not throttled. */
-static double throttle_bits(unsigned long long reasons)
+static int read_throttle(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
 {
     enum { POWER = 1, HEAT = 2, HARDWARE = 4, OTHER = 8 };
     static const unsigned long long power = NVML_REASON_POWER_CAP | NVML_REASON_POWER_BRAKE,
                                     heat = NVML_REASON_HEAT_SOFTWARE | NVML_REASON_HEAT_HARDWARE,
                                     hardware = NVML_REASON_HARDWARE_SLOWDOWN, idle = NVML_REASON_IDLE;
-    return (reasons & power ? POWER : 0) + (reasons & heat ? HEAT : 0) + (reasons & hardware ? HARDWARE : 0) +
-           (reasons & ~(power | heat | hardware | idle) ? OTHER : 0);
-}
-
-static int read_throttle(struct nvml *nvml, struct nvml_gpu *gpu, enum gt_metric_id metric)
-{
     unsigned long long reasons;
     int result = nvml->call.reasons ? nvml->call.reasons(gpu->handle, &reasons)
                                     : NVML_CALL(reasons_old, gpu->handle, &reasons);
     if (result == NVML_SUCCESS)
-        gpu->gpu.value[metric] = throttle_bits(reasons);
+        gpu->gpu.value[metric] = (reasons & power ? POWER : 0) + (reasons & heat ? HEAT : 0) +
+                                 (reasons & hardware ? HARDWARE : 0) +
+                                 (reasons & ~(power | heat | hardware | idle) ? OTHER : 0);
     return result;
 }
 
@@ -287,12 +252,6 @@ static const struct reading {
     {read_throttle, GT_GPU_THROTTLE},
 };
 
-static bool can_read(const struct nvml_gpu *gpu, size_t reading)
-{
-    return !gpu->gpu.is_asleep && !gpu->is_lost && !(gpu->unsupported & 1u << reading) &&
-           (gpu->parent < 0 || readings[reading].read == read_memory); /* slices have nothing else of their own */
-}
-
 /* Each reading of all devices before the next one: their energy is then of nearly the same moment. */
 void gt_nvml_read(struct nvml *nvml)
 {
@@ -302,15 +261,21 @@ void gt_nvml_read(struct nvml *nvml)
     for (size_t i = 0; i < sizeof readings / sizeof *readings; i++)
         for (size_t k = 0; k < nvml->gpu_count; k++) {
             struct nvml_gpu *gpu = &nvml->gpu[k];
-            int result = can_read(gpu, i) ? readings[i].read(nvml, gpu, readings[i].metric) : NVML_SUCCESS;
+            bool is_its_own = gpu->parent < 0 || readings[i].read == read_memory; /* slices have nothing else */
+            if (!gt_nvml_can_ask(gpu) || gpu->unsupported & 1u << i || !is_its_own)
+                continue;
+            int result = readings[i].read(nvml, gpu, readings[i].metric);
             if (result == NVML_NOT_SUPPORTED || result == NVML_FUNCTION_NOT_FOUND)
                 gpu->unsupported |= 1u << i;
             else if (gt_nvml_lost(gpu, result))
                 gt_values_clear(gpu->gpu.value);
         }
-    for (size_t k = 0; k < nvml->gpu_count; k++)
-        if (nvml->gpu[k].parent < 0 && !nvml->gpu[k].is_lost && !nvml->gpu[k].gpu.is_asleep)
-            settle_energy(nvml, &nvml->gpu[k]);
+    for (size_t k = 0; k < nvml->gpu_count; k++) {
+        struct gt_gpu_base *gpu = &nvml->gpu[k].gpu;
+        if (nvml->gpu[k].parent < 0 && gt_nvml_can_ask(&nvml->gpu[k]))
+            gpu->value[GT_GPU_ENERGY] = gt_gpu_energy(gpu, gt_clock_monotonic(nvml->clock), gpu->value[GT_GPU_ENERGY],
+                                                      gpu->value[GT_GPU_POWER]);
+    }
 }
 
 static unsigned long long *seen_of(struct nvml_gpu *gpu, int which)
@@ -438,37 +403,23 @@ static void register_events(struct nvml *nvml, struct nvml_gpu *gpu)
         *health(gpu, GT_GPU_XIDS) = *health(gpu, GT_GPU_XID) = 0;
 }
 
-static void take_event(struct nvml *nvml, const struct nvml_event *event)
-{
-    for (size_t i = 0; i < nvml->gpu_count; i++) {
-        struct nvml_gpu *gpu = &nvml->gpu[i];
-        if (gpu->handle != event->device || event->kind != NVML_EVENT_XID)
-            continue;
-        *health(gpu, GT_GPU_XIDS) += 1;
-        double *last = health(gpu, GT_GPU_XID), number = (double)event->number;
-        if (!(*last > 0) || gt_xid_is_of_program(*last) || !gt_xid_is_of_program(number))
-            *last = number; /* the programs of a GPU that fails get errors, too */
-    }
-}
-
 /* Those that came since the last time; nothing is waited for. */
 static void read_events(struct nvml *nvml)
 {
     struct nvml_event event = {0};
-    for (int i = 0; nvml->events && i < MOST_EVENTS; i++) {
+    for (int k = 0; nvml->events && k < MOST_EVENTS; k++) {
         if (nvml->call.events_wait(nvml->events, &event, 0) != NVML_SUCCESS)
             return;
-        take_event(nvml, &event);
+        for (size_t i = 0; i < nvml->gpu_count; i++) {
+            struct nvml_gpu *gpu = &nvml->gpu[i];
+            if (gpu->handle != event.device || event.kind != NVML_EVENT_XID)
+                continue;
+            *health(gpu, GT_GPU_XIDS) += 1;
+            double *last = health(gpu, GT_GPU_XID), number = (double)event.number;
+            if (!(*last > 0) || gt_xid_is_of_program(*last) || !gt_xid_is_of_program(number))
+                *last = number; /* the programs of a GPU that fails get errors, too */
+        }
     }
-}
-
-static void read_board(struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    for (int metric = GT_GPU_ECC_CORRECTED; metric < GT_GPU_XIDS; metric++)
-        *health(gpu, metric) = NAN;
-    register_events(nvml, gpu);
-    read_fields(nvml, gpu);
-    read_functions(nvml, gpu);
 }
 
 /* Slices have no counters of their own, and boards that sleep are not asked. */
@@ -485,8 +436,13 @@ void gt_nvml_read_health(struct nvml *nvml, bool is_last, bool is_new)
         read_events(nvml);
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
-        if (is_due && !gpu->is_lost && !gpu->gpu.is_asleep && gpu->parent < 0)
-            read_board(nvml, gpu);
+        if (is_due && gt_nvml_can_ask(gpu) && gpu->parent < 0) {
+            for (int metric = GT_GPU_ECC_CORRECTED; metric < GT_GPU_XIDS; metric++)
+                *health(gpu, metric) = NAN;
+            register_events(nvml, gpu);
+            read_fields(nvml, gpu);
+            read_functions(nvml, gpu);
+        }
         for (int metric = GT_GPU_ECC_CORRECTED; metric <= GT_GPU_XID; metric++)
             gpu->gpu.value[metric] = *health(gpu, metric);
     }
@@ -514,7 +470,7 @@ void gt_nvml_survey_health(void *state, struct gt_availability *ret)
     for (size_t part = 0; part < PARTS; part++) {
         names[part] = parts[part].name;
         for (size_t i = 0; nvml && i < nvml->gpu_count; i++)
-            is_counted[part] |= !isnan(nvml->gpu[i].health[parts[part].metric - GT_GPU_ECC_CORRECTED]);
+            is_counted[part] |= !isnan(*health(&nvml->gpu[i], parts[part].metric));
     }
     gt_gpu_survey_errors(ret, "counters of errors of the NVIDIA driver", names, is_counted, PARTS);
 }

@@ -27,12 +27,10 @@ bool gt_nvml_lost(struct nvml_gpu *gpu, int result)
 
 static int ask_old(struct nvml *nvml, struct nvml_gpu *gpu, int mode, unsigned *count)
 {
-    int (*ask)(struct nvml_device *, unsigned *, void *) = nvml->call.processes_v3[mode];
-    if (!ask)
-        ask = nvml->call.processes_v2[mode];
-    if (!ask)
-        ask = nvml->call.processes_v1[mode];
-    return ask ? ask(gpu->handle, count, nvml->buffer) : NVML_FUNCTION_NOT_FOUND;
+    for (int version = 0; version < NVML_PROCESS_VERSIONS; version++)
+        if (nvml->call.processes[version][mode])
+            return nvml->call.processes[version][mode](gpu->handle, count, nvml->buffer);
+    return NVML_FUNCTION_NOT_FOUND;
 }
 
 static int ask_detail(struct nvml *nvml, struct nvml_gpu *gpu, int mode, unsigned *count)
@@ -106,11 +104,8 @@ static int add_list(struct nvml *nvml, struct nvml_gpu *gpu, enum nvml_process_m
 static int compare_rows(const void *left, const void *right)
 {
     const struct nvml_row *a = left, *b = right;
-    if (a->id.driver_pid != b->id.driver_pid)
-        return a->id.driver_pid < b->id.driver_pid ? -1 : 1;
-    if (a->gpu_instance != b->gpu_instance)
-        return a->gpu_instance < b->gpu_instance ? -1 : 1;
-    return GT_ORDER(a->compute_instance, b->compute_instance);
+    return GT_ORDER_BY(GT_ORDER(a->id.driver_pid, b->id.driver_pid), GT_ORDER(a->gpu_instance, b->gpu_instance),
+                       GT_ORDER(a->compute_instance, b->compute_instance));
 }
 
 /* A process that computes and draws is in two lists, each time with all of its memory. */
@@ -133,7 +128,7 @@ static void merge_rows(struct nvml_rows *rows)
 /* Put the rows of all lists of a device, one for each process, into nvml->fresh: 0, -ENOTSUP, -ENOMEM, -EIO. */
 static int list_rows(struct nvml *nvml, struct nvml_gpu *gpu)
 {
-    int answered = 0, unsupported = 0;
+    bool answered = false, unsupported = false;
     nvml->fresh.count = 0;
     for (int mode = NVML_COMPUTE; mode < NVML_PROCESS_MODES; mode++) {
         int result = add_list(nvml, gpu, mode);
@@ -141,13 +136,11 @@ static int list_rows(struct nvml *nvml, struct nvml_gpu *gpu)
             return -ENOMEM;
         if (gt_nvml_lost(gpu, result))
             return -EIO;
-        answered += result == NVML_SUCCESS;
-        unsupported += result == NVML_NOT_SUPPORTED || result == NVML_FUNCTION_NOT_FOUND;
+        answered |= result == NVML_SUCCESS;
+        unsupported |= result == NVML_NOT_SUPPORTED || result == NVML_FUNCTION_NOT_FOUND;
     }
     merge_rows(&nvml->fresh);
-    if (!answered)
-        return unsupported ? -ENOTSUP : -EIO;
-    return 0;
+    return answered ? 0 : unsupported ? -ENOTSUP : -EIO;
 }
 
 /* Reads what each process uses of a device: memory from the lists, shares of time from the driver's samples.
@@ -175,51 +168,22 @@ static void carry_over(const struct nvml_rows *old, struct nvml_rows *fresh)
             continue;
         row->id.pid = old->row[at].id.pid;
         row->time_us = old->row[at].time_us;
-        row->sm = old->row[at].sm;
-        row->memory = old->row[at].memory;
-        row->encoder = old->row[at].encoder;
-        row->decoder = old->row[at].decoder;
+        row->used = old->row[at].used;
     }
 }
 
 static struct nvml_row *find_row(const struct nvml_rows *rows, unsigned driver_pid)
 {
-    size_t low = 0, high = rows->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rows->row[middle].id.driver_pid < driver_pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < rows->count && rows->row[low].id.driver_pid == driver_pid ? &rows->row[low] : NULL;
+    size_t at = GT_SEARCH(0, rows->count, i, rows->row[i].id.driver_pid < driver_pid);
+    return at < rows->count && rows->row[at].id.driver_pid == driver_pid ? &rows->row[at] : NULL;
 }
 
 /* Percentages above 100, times before the one asked for and times to come are rows that the driver did not fill in. */
 static bool is_plausible(const struct nvml_process_utilization *sample, unsigned long long asked, int64_t now)
 {
-    return sample->sm <= 100 && sample->memory <= 100 && sample->encoder <= 100 && sample->decoder <= 100 &&
-           sample->time > asked && sample->time <= (unsigned long long)(now + clock_slack_us);
-}
-
-static void take_sample(struct nvml_row *row, const struct nvml_process_utilization *sample)
-{
-    if ((int64_t)sample->time <= row->time_us)
-        return;
-    row->time_us = (int64_t)sample->time;
-    row->sm = sample->sm;
-    row->memory = sample->memory;
-    row->encoder = sample->encoder;
-    row->decoder = sample->decoder;
-}
-
-/* In a container the samples may carry other numbers than the list does: one process and one unknown number are the same. */
-static struct nvml_row *find_sampled(const struct nvml *nvml, const struct nvml_rows *rows, unsigned driver_pid)
-{
-    struct nvml_row *row = find_row(rows, driver_pid);
-    if (!row && rows->count == 1 && !nvml->pids.is_initial)
-        row = rows->row;
-    return row;
+    return sample->used.sm <= 100 && sample->used.memory <= 100 && sample->used.encoder <= 100 &&
+           sample->used.decoder <= 100 && sample->time > asked &&
+           sample->time <= (unsigned long long)(now + clock_slack_us);
 }
 
 static void take_samples(struct nvml *nvml, struct nvml_gpu *gpu, const struct nvml_process_utilization *samples,
@@ -228,13 +192,18 @@ static void take_samples(struct nvml *nvml, struct nvml_gpu *gpu, const struct n
     unsigned long long newest = gpu->seen_process;
     int64_t now = now_us(nvml);
     for (unsigned i = 0; i < count; i++) {
-        if (!is_plausible(&samples[i], gpu->seen_process, now))
+        const struct nvml_process_utilization *sample = &samples[i];
+        if (!is_plausible(sample, gpu->seen_process, now))
             continue;
-        struct nvml_row *row = find_sampled(nvml, &gpu->rows, samples[i].pid);
-        if (row)
-            take_sample(row, &samples[i]);
-        if (samples[i].time > newest)
-            newest = samples[i].time;
+        struct nvml_row *row = find_row(&gpu->rows, sample->pid);
+        /* In a container samples may have other numbers than the list: one process and one unknown number are the same. */
+        if (!row && gpu->rows.count == 1 && !nvml->pids.is_initial)
+            row = gpu->rows.row;
+        if (row && (int64_t)sample->time > row->time_us) {
+            row->time_us = (int64_t)sample->time;
+            row->used = sample->used;
+        }
+        newest = sample->time > newest ? sample->time : newest;
     }
     gpu->seen_process = newest;
 }
@@ -249,8 +218,7 @@ static int ask_new(struct nvml *nvml, struct nvml_gpu *gpu, int which, unsigned 
     (void)which;
     *count = list.count;
     for (unsigned i = 0; result == NVML_SUCCESS && i < list.count && i < capacity; i++) {
-        struct nvml_process_utilization_v1 row = rows[i];
-        struct nvml_process_utilization old = {row.pid, row.time, row.sm, row.memory, row.encoder, row.decoder};
+        struct nvml_process_utilization old = {rows[i].pid, rows[i].time, rows[i].used};
         memcpy(nvml->buffer + i * sizeof old, &old, sizeof old);
     }
     return result;
@@ -310,15 +278,6 @@ static int slice_of(const struct nvml *nvml, const struct nvml_gpu *gpu, const s
     return gpu->gpu.device;
 }
 
-static void fill_utilization(const struct nvml_row *row, int64_t now, double values[GT_METRIC_COUNT])
-{
-    bool is_current = row->time_us > 0 && now - row->time_us <= sample_life_us;
-    values[GT_GPU_UTILIZATION] = is_current ? row->sm / 100.0 : 0;
-    values[GT_GPU_MEMORY_UTILIZATION] = is_current ? row->memory / 100.0 : 0;
-    values[GT_GPU_ENCODER] = is_current ? row->encoder / 100.0 : 0;
-    values[GT_GPU_DECODER] = is_current ? row->decoder / 100.0 : 0;
-}
-
 int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_snapshot *snapshot)
 {
     int64_t now = now_us(nvml);
@@ -335,8 +294,13 @@ int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gp
             return -ENOMEM;
         double bytes = share->value[GT_GPU_RAM];
         share->value[GT_GPU_RAM] = isnan(bytes) ? row->bytes : bytes + (isnan(row->bytes) ? 0 : row->bytes);
-        if (has_utilization)
-            fill_utilization(row, now, share->value);
+        if (!has_utilization)
+            continue;
+        bool is_current = row->time_us > 0 && now - row->time_us <= sample_life_us;
+        share->value[GT_GPU_UTILIZATION] = is_current ? row->used.sm / 100.0 : 0;
+        share->value[GT_GPU_MEMORY_UTILIZATION] = is_current ? row->used.memory / 100.0 : 0;
+        share->value[GT_GPU_ENCODER] = is_current ? row->used.encoder / 100.0 : 0;
+        share->value[GT_GPU_DECODER] = is_current ? row->used.decoder / 100.0 : 0;
     }
     return 0;
 }
@@ -395,12 +359,18 @@ static bool is_listed(const struct nvml_gpu *gpu, unsigned driver_pid)
     return false;
 }
 
+static int ask_account(const struct nvml *nvml, const struct nvml_gpu *gpu, unsigned pid, struct nvml_accounting *ret)
+{
+    int result = pid ? nvml->call.accounting(gpu->handle, pid, ret) : NVML_NOT_FOUND;
+    bool is_empty = !ret->most_bytes || ret->most_bytes == NVML_NOT_AVAILABLE;
+    return result == NVML_SUCCESS && is_empty ? NVML_NOT_FOUND : result;
+}
+
 static void read_account(struct nvml *nvml, struct nvml_gpu *gpu, struct nvml_hwm *hwm)
 {
     struct nvml_accounting account = {0};
-    int result = hwm->driver_pid ? nvml->call.accounting(gpu->handle, hwm->driver_pid, &account) : NVML_NOT_FOUND;
-    if (gt_nvml_lost(gpu, result) || result != NVML_SUCCESS || !account.most_bytes ||
-        account.most_bytes == NVML_NOT_AVAILABLE)
+    int result = ask_account(nvml, gpu, hwm->driver_pid, &account);
+    if (gt_nvml_lost(gpu, result) || result != NVML_SUCCESS)
         return;
     bool is_it = hwm->start_us
                      ? account.start_us == hwm->start_us
@@ -452,17 +422,11 @@ static int publish_past(const struct nvml *nvml, const struct nvml_gpu *gpu, con
                         struct gt_snapshot *snapshot)
 {
     struct nvml_accounting account = {0};
-    if (nvml->call.accounting(gpu->handle, (unsigned)past->pid, &account) != NVML_SUCCESS || !account.most_bytes ||
-        account.most_bytes == NVML_NOT_AVAILABLE || !has_lived(nvml->clock, past, account.start_us) ||
-        was_published(&gpu->hwms, past->pid, account.start_us))
+    if (ask_account(nvml, gpu, (unsigned)past->pid, &account) != NVML_SUCCESS ||
+        !has_lived(nvml->clock, past, account.start_us) || was_published(&gpu->hwms, past->pid, account.start_us))
         return 0;
-    struct gt_gpu_hwm *hwm = GT_GROW(snapshot, hwm);
-    if (!hwm)
-        return -ENOMEM;
-    double bytes = (double)account.most_bytes;
-    *hwm = (struct gt_gpu_hwm){gpu->gpu.device, past->pid, account.start_us < nvml->opened_us ? NAN : bytes, bytes,
-                               true};
-    return 0;
+    double bytes = (double)account.most_bytes, own = account.start_us < nvml->opened_us ? NAN : bytes;
+    return GT_APPEND_TO(snapshot, hwm, (struct gt_gpu_hwm){gpu->gpu.device, past->pid, own, bytes, true});
 }
 
 /* Lists the processes that the driver has accounts of. Returns 1, 0 if it does not answer, or -ENOMEM. */
@@ -497,40 +461,28 @@ static int find_past(const struct nvml *nvml, const struct nvml_gpu *gpu, struct
 }
 
 /* It has ended and is asked about no more. */
-static int note_published(struct nvml_hwms *hwms, const struct nvml_hwm *hwm)
-{
-    struct nvml_published *published = isnan(hwm->bytes) ? NULL : GT_GROW(hwms, published);
-    if (published)
-        *published = (struct nvml_published){hwm->pid, hwm->start_us};
-    return published || isnan(hwm->bytes) ? 0 : -ENOMEM;
-}
-
 int gt_nvml_publish_hwms(const struct nvml *nvml, struct nvml_gpu *gpu, struct gt_snapshot *snapshot)
 {
     struct nvml_hwms *hwms = &gpu->hwms;
     size_t kept = 0;
-    if (find_past(nvml, gpu, snapshot) < 0)
-        return -ENOMEM;
+    int status = find_past(nvml, gpu, snapshot);
     gt_map_clear(&hwms->number);
-    for (size_t i = 0; i < hwms->count; i++) {
-        struct nvml_hwm *hwm = &hwms->hwm[i];
-        struct gt_gpu_hwm *published = isnan(hwm->bytes) ? NULL : GT_GROW(snapshot, hwm);
-        if (published)
-            *published = (struct gt_gpu_hwm){gpu->gpu.device, hwm->pid, hwm->bytes > hwm->before ? hwm->bytes : NAN,
-                                             hwm->bytes, false};
-        else if (!isnan(hwm->bytes))
-            return -ENOMEM;
-        if (!hwm->is_there) {
-            if (note_published(hwms, hwm) < 0)
-                return -ENOMEM;
-            continue;
-        }
-        if (gt_map_put(&hwms->number, (uint32_t)hwm->pid, (uint32_t)kept) < 0)
-            return -ENOMEM;
-        hwms->hwm[kept++] = *hwm;
+    for (size_t i = 0; i < hwms->count && status == 0; i++) {
+        const struct nvml_hwm hwm = hwms->hwm[i];
+        bool is_known = !isnan(hwm.bytes);
+        if (is_known)
+            status = GT_APPEND_TO(snapshot, hwm,
+                                  (struct gt_gpu_hwm){gpu->gpu.device, hwm.pid,
+                                                      hwm.bytes > hwm.before ? hwm.bytes : NAN, hwm.bytes, false});
+        if (status == 0 && hwm.is_there)
+            status = gt_map_put(&hwms->number, (uint32_t)hwm.pid, (uint32_t)kept);
+        else if (status == 0 && is_known) /* it has ended and is asked about no more */
+            status = GT_APPEND_TO(hwms, published, (struct nvml_published){hwm.pid, hwm.start_us});
+        if (hwm.is_there)
+            hwms->hwm[kept++] = hwm;
     }
     hwms->count = kept;
-    return 0;
+    return status;
 }
 
 void gt_nvml_hwms_release(struct nvml_hwms *hwms)
@@ -553,11 +505,9 @@ void gt_nvml_survey_hwms(const void *state, struct gt_availability *ret)
     }
     if (!boards)
         return;
-    ret->state = on == boards ? GT_READY : GT_DENIED;
+    ret->state = GT_READY;
     ret->reason[0] = '\0';
-    if (on < boards) {
-        snprintf(ret->reason, sizeof ret->reason, "exact peaks of GPU memory are off on %zu of %zu GPUs", boards - on,
-                 boards);
-        snprintf(ret->remedy, sizeof ret->remedy, "sudo nvidia-smi -am 1");
-    }
+    if (on < boards)
+        gt_unavailable(ret, GT_DENIED, "sudo nvidia-smi -am 1", "exact peaks of GPU memory are off on %zu of %zu GPUs",
+                       boards - on, boards);
 }

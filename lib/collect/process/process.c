@@ -64,21 +64,8 @@ ssize_t gt_process_read_text(const struct gt_process *process, const char *name,
     return read_file(process, -1, name, text, size);
 }
 
-static void skip_numbers(const char **text, int count)
-{
-    while (count-- > 0)
-        gt_number_next(text);
-}
-
 /* PF_KTHREAD, PF_FORKNOEXEC and PF_EXITING of the kernel's include/linux/sched.h. */
 static const unsigned long long KERNEL_THREAD = 0x200000, FORKED = 0x40, EXITING = 0x4;
-
-static void copy_name(const char *text, const char *end, char *name, size_t size)
-{
-    const char *begin = strchr(text, '(');
-    size_t length = begin && begin < end ? (size_t)(end - begin) - 1 : 0;
-    snprintf(name, size, "%.*s", (int)length, begin ? begin + 1 : "");
-}
 
 int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
 {
@@ -87,11 +74,13 @@ int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
         return -EINVAL;
     double tick = (double)sysconf(_SC_CLK_TCK);
     ret->pid = atoi(text);
-    copy_name(text, p, ret->name, sizeof ret->name);
+    const char *begin = strchr(text, '(');
+    size_t length = begin && begin < p ? (size_t)(p - begin) - 1 : 0;
+    snprintf(ret->name, sizeof ret->name, "%.*s", (int)length, begin ? begin + 1 : "");
     ret->state = p[2];
     p += 3;
     ret->parent = (pid_t)gt_number_next(&p);
-    skip_numbers(&p, 1); /* process group */
+    gt_number_next(&p); /* process group */
     ret->session = (pid_t)gt_number_next(&p);
     p += strspn(p, " ");
     strtol(p, (char **)&p, 10); /* terminal */
@@ -111,7 +100,7 @@ int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
     strtol(p, (char **)&p, 10); /* priority */
     strtol(p, (char **)&p, 10); /* nice */
     ret->threads = (double)gt_number_next(&p);
-    skip_numbers(&p, 1);
+    gt_number_next(&p);
     if (!*p)
         return -EINVAL;
     ret->start = gt_number_next(&p);
@@ -128,19 +117,14 @@ int gt_process_stat_of(const struct gt_root *root, pid_t pid, struct gt_process_
     return length < 0 ? (int)length : !length ? -ESRCH : gt_process_parse_stat(text, ret);
 }
 
-static bool first_has_ended(const struct gt_process_stat *stat)
-{
-    return stat->state == 'Z' || stat->state == 'X';
-}
-
 bool gt_process_stat_is_zombie(const struct gt_process_stat *stat)
 {
-    return first_has_ended(stat) && !(stat->threads > 1);
+    return (stat->state == 'Z' || stat->state == 'X') && !(stat->threads > 1);
 }
 
 bool gt_process_stat_leader_exited(const struct gt_process_stat *stat)
 {
-    return first_has_ended(stat) && stat->threads > 1;
+    return (stat->state == 'Z' || stat->state == 'X') && stat->threads > 1;
 }
 
 static void apply_stat(struct gt_process *process, const struct gt_process_stat *stat)
@@ -201,28 +185,47 @@ static void read_clock(struct gt_process *process)
         process->value[GT_CPU_TIME] = seconds;
 }
 
-/* Read a file of a thread beside the first that shows memory, for processes whose first one has ended. 0: none does. */
-static ssize_t read_other_thread(const struct gt_process *process, const char *name, bool (*shows)(const char *text),
-                                 char *text, size_t size)
+/* The threads beside the first, one call of next_other_thread after the other; NULL where they cannot be listed. */
+static DIR *list_threads(const struct gt_process *process)
 {
     int fd = open_file(process, "task", O_DIRECTORY);
     DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
-    ssize_t length = 0;
-    if (!tasks) {
+    if (!tasks)
         gt_close_fd(fd);
-        return 0;
+    return tasks;
+}
+
+/* Writes the path of a file of the next thread, "task/TID/status"; false, and the list is closed, where there is none. */
+static bool next_other_thread(const struct gt_process *process, DIR *tasks, const char *folder, const char *name,
+                              char path[320])
+{
+    const struct dirent *entry = tasks ? readdir(tasks) : NULL;
+    while (entry && (entry->d_name[0] == '.' || atoi(entry->d_name) == process->pid))
+        entry = readdir(tasks);
+    if (entry)
+        snprintf(path, 320, "%s/%s/%s", folder, entry->d_name, name);
+    else if (tasks)
+        closedir(tasks);
+    return entry;
+}
+
+/* Of statm, status and io, the file of a process without memory: "0 0 0 0 0 0 0", no line VmHWM, nothing. */
+static bool shows_memory(const char *text)
+{
+    return *text && *text != '0' && (strncmp(text, "Name:", 5) != 0 || strstr(text, "\nVmHWM:"));
+}
+
+/* Read a file of a thread beside the first that shows memory, for processes whose first one has ended. 0: none does. */
+static ssize_t read_other_thread(const struct gt_process *process, const char *name, char *text, size_t size)
+{
+    char path[320];
+    ssize_t found = 0;
+    for (DIR *tasks = list_threads(process); next_other_thread(process, tasks, "..", name, path);) {
+        /* of the whole process, by the thread's number */
+        ssize_t length = found ? 0 : read_file(process, -1, path, text, size);
+        found = length > 0 && shows_memory(text) ? length : found;
     }
-    for (struct dirent *entry; length <= 0 && (entry = readdir(tasks));) {
-        char path[288];
-        if (entry->d_name[0] == '.' || atoi(entry->d_name) == process->pid)
-            continue;
-        snprintf(path, sizeof path, "../%s/%s", entry->d_name, name); /* of the whole process, by the thread's number */
-        length = read_file(process, -1, path, text, size);
-        if (length > 0 && !shows(text))
-            length = 0;
-    }
-    closedir(tasks);
-    return length > 0 ? length : 0;
+    return found;
 }
 
 /* What statm tells. */
@@ -249,26 +252,11 @@ static ssize_t read_resident(const struct gt_process *process, struct resident *
     return length;
 }
 
-static bool statm_shows_memory(const char *text)
-{
-    return *text != '0';
-}
-
 static void apply_resident(struct gt_process *process, const struct resident *resident)
 {
     process->value[GT_RSS] = resident->bytes;
     process->value[GT_RAM_PEAK] = fmax(resident->bytes, process->value[GT_RAM_PEAK]);
     process->file_bytes = resident->file_bytes;
-}
-
-static void read_resident_of_others(struct gt_process *process)
-{
-    char text[128];
-    struct resident resident;
-    if (!process->leader_exited || read_other_thread(process, "statm", statm_shows_memory, text, sizeof text) <= 0)
-        return;
-    parse_resident(text, &resident);
-    apply_resident(process, &resident);
 }
 
 /* Read only stat: parent, faults, and what waited-for children used. Returns 1 where it executes a program now: what was read of its memory
@@ -307,14 +295,6 @@ static int keep(int fd)
     return -EMFILE;
 }
 
-static void keep_files(struct gt_process *process)
-{
-    char path[64];
-    snprintf(path, sizeof path, "task/%d/children", (int)process->pid);
-    process->files->statm = keep(open_file(process, "statm", 0));
-    process->files->children = keep(open_file(process, path, 0));
-}
-
 int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t pid)
 {
     char path[64];
@@ -344,7 +324,9 @@ int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t p
         .cpu_when_slow = NAN,
         .rss_when_slow = NAN,
     };
-    keep_files(process);
+    snprintf(path, sizeof path, "task/%d/children", (int)pid);
+    files->statm = keep(open_file(process, "statm", 0));
+    files->children = keep(open_file(process, path, 0));
     files->has_clock = root->is_machine && clock_getcpuclockid(pid, &files->clock) == 0;
     read_clock(process);
     int status = read_stat(process);
@@ -409,8 +391,11 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
     bool has_new_head = resident.has_space && process->leader_exited; /* another thread has executed a program */
     if (has_no_space || has_new_head || (!process->files->has_clock && !stat_is_fresh))
         read_stat(process);
-    if (has_no_space)
-        read_resident_of_others(process);
+    char text[128];
+    if (has_no_space && process->leader_exited && read_other_thread(process, "statm", text, sizeof text) > 0) {
+        parse_resident(text, &resident);
+        apply_resident(process, &resident);
+    }
     if (root->is_machine)
         read_threads(process);
     return process->is_gone ? -ESRCH : 0;
@@ -428,30 +413,6 @@ double gt_process_number(const char *text, const char *key)
     return line ? (double)strtoull(line + strlen(key), NULL, 10) : NAN;
 }
 
-/* A mark that is older than the tracking tells nothing until it rises; one that has fallen was set back meanwhile. */
-static void note_hwm(struct gt_process *process, double hwm)
-{
-    if (hwm < process->hwm)
-        process->hwm_before = 0;
-    process->hwm = hwm;
-    if (hwm > process->hwm_before)
-        process->value[GT_RAM_PEAK] = fmax(hwm, process->value[GT_RAM_PEAK]);
-}
-
-static bool status_shows_memory(const char *text)
-{
-    return strstr(text, "\nVmHWM:");
-}
-
-static void note_memory(struct gt_process *process, const char *status)
-{
-    double hwm = gt_process_number(status, "\nVmHWM:") * 1024;
-    if (isnan(hwm))
-        return;
-    note_hwm(process, hwm);
-    process->value[GT_SWAP] = gt_process_number(status, "\nVmSwap:") * 1024;
-}
-
 static void read_status(struct gt_process *process)
 {
     char text[4096];
@@ -461,19 +422,23 @@ static void read_status(struct gt_process *process)
     process->value[GT_INVOLUNTARY_SWITCHES] = gt_process_number(text, "\nnonvoluntary_ctxt_switches:");
     if (isnan(process->value[GT_THREADS]))
         process->value[GT_THREADS] = gt_process_number(text, "\nThreads:");
-    if (!process->leader_exited || read_other_thread(process, "status", status_shows_memory, text, sizeof text) > 0)
-        note_memory(process, text);
-}
-
-static bool has_text(const char *text)
-{
-    return *text;
+    if (process->leader_exited && read_other_thread(process, "status", text, sizeof text) <= 0)
+        return;
+    double hwm = gt_process_number(text, "\nVmHWM:") * 1024;
+    if (isnan(hwm))
+        return;
+    process->value[GT_SWAP] = gt_process_number(text, "\nVmSwap:") * 1024;
+    if (hwm < process->hwm)
+        process->hwm_before = 0; /* it was set back meanwhile */
+    process->hwm = hwm;
+    if (hwm > process->hwm_before) /* one that is older than the tracking tells nothing until it rises */
+        process->value[GT_RAM_PEAK] = fmax(hwm, process->value[GT_RAM_PEAK]);
 }
 
 static void read_io(struct gt_process *process)
 {
     char text[512];
-    ssize_t length = process->leader_exited ? read_other_thread(process, "io", has_text, text, sizeof text)
+    ssize_t length = process->leader_exited ? read_other_thread(process, "io", text, sizeof text)
                                             : read_file(process, -1, "io", text, sizeof text);
     if (!process->is_zombie && (length == -EACCES || length == -EPERM)) {
         process->files->may_read_io = false;
@@ -481,7 +446,6 @@ static void read_io(struct gt_process *process)
     }
     if (length <= 0)
         return;
-    text[length] = '\0';
     process->value[GT_READ_CHARACTERS] = gt_process_number(text, "rchar:");
     process->value[GT_WRITTEN_CHARACTERS] = gt_process_number(text, "wchar:");
     process->value[GT_READ_BYTES] = gt_process_number(text, "\nread_bytes:");
@@ -496,42 +460,19 @@ static void add_thread_switches(struct gt_process *process)
     double others = process->value[GT_THREADS] - !process->leader_exited;
     if (!(others > 0) || others >= MOST_THREADS_ASKED)
         return;
-    int fd = open_file(process, "task", O_DIRECTORY);
-    DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
-    if (!tasks) {
-        gt_close_fd(fd);
-        return;
-    }
-    for (struct dirent *entry; (entry = readdir(tasks));) {
-        char path[288], text[4096];
-        if (entry->d_name[0] == '.' || atoi(entry->d_name) == process->pid)
-            continue;
-        snprintf(path, sizeof path, "task/%s/status", entry->d_name);
+    char path[320], text[4096];
+    for (DIR *tasks = list_threads(process); next_other_thread(process, tasks, "task", "status", path);) {
         if (read_file(process, -1, path, text, sizeof text) <= 0)
             continue;
         process->value[GT_VOLUNTARY_SWITCHES] += gt_process_number(text, "\nvoluntary_ctxt_switches:");
         process->value[GT_INVOLUNTARY_SWITCHES] += gt_process_number(text, "\nnonvoluntary_ctxt_switches:");
     }
-    closedir(tasks);
 }
 
 static void keep_growing(double *value, double before)
 {
     if (!isnan(before) && !(*value >= before)) /* threads that ended took their counts with them */
         *value = before;
-}
-
-static int read_rest(struct gt_process *process)
-{
-    process->version++;
-    double voluntary = process->value[GT_VOLUNTARY_SWITCHES], involuntary = process->value[GT_INVOLUNTARY_SWITCHES];
-    read_status(process);
-    add_thread_switches(process);
-    keep_growing(&process->value[GT_VOLUNTARY_SWITCHES], voluntary);
-    keep_growing(&process->value[GT_INVOLUNTARY_SWITCHES], involuntary);
-    if (process->files->may_read_io)
-        read_io(process);
-    return 0;
 }
 
 bool gt_process_has_rested(const struct gt_process *process)
@@ -544,20 +485,31 @@ bool gt_process_is_at_rest(const struct gt_process *process)
     return process->value[GT_CPU_TIME] == clock_of(process);
 }
 
-int gt_process_read_slowly(struct gt_process *process)
+static int read_all(struct gt_process *process, bool with_stat)
 {
     process->files->cpu_when_slow = process->value[GT_CPU_TIME];
     process->files->rss_when_slow = process->value[GT_RSS];
-    return read_stat(process) < 0 ? -ESRCH : read_rest(process);
+    if (with_stat && read_stat(process) < 0)
+        return -ESRCH;
+    process->version++;
+    double voluntary = process->value[GT_VOLUNTARY_SWITCHES], involuntary = process->value[GT_INVOLUNTARY_SWITCHES];
+    read_status(process);
+    add_thread_switches(process);
+    keep_growing(&process->value[GT_VOLUNTARY_SWITCHES], voluntary);
+    keep_growing(&process->value[GT_INVOLUNTARY_SWITCHES], involuntary);
+    if (process->files->may_read_io)
+        read_io(process);
+    return 0;
+}
+
+int gt_process_read_slowly(struct gt_process *process)
+{
+    return read_all(process, true);
 }
 
 int gt_process_read_first(struct gt_process *process)
 {
-    if (!gt_process_has_rested(process))
-        return gt_process_read_slowly(process);
-    process->files->cpu_when_slow = process->value[GT_CPU_TIME];
-    process->files->rss_when_slow = process->value[GT_RSS];
-    return read_rest(process);
+    return read_all(process, !gt_process_has_rested(process));
 }
 
 int gt_process_read_faults(struct gt_process *process)
@@ -614,13 +566,6 @@ bool gt_process_is_sampler(struct gt_process *process)
     return length > 0 && second < text + length && !strcmp(second, GT_SAMPLER_WORD);
 }
 
-static size_t parse_pids(const char *text, pid_t *pids, size_t count, size_t capacity)
-{
-    while (*(text += strspn(text, " \n")) && count < capacity)
-        pids[count++] = (pid_t)gt_number_next(&text);
-    return count;
-}
-
 /* A children file can be longer than any buffer on the stack: read it in pieces that end at a blank. */
 static size_t read_children(int fd, pid_t *pids, size_t count, size_t capacity)
 {
@@ -635,31 +580,10 @@ static size_t read_children(int fd, pid_t *pids, size_t count, size_t capacity)
         if (!length)
             return count;
         text[length] = '\0';
-        count = parse_pids(text, pids, count, capacity);
+        for (const char *at = text; *(at += strspn(at, " \n")) && count < capacity;)
+            pids[count++] = (pid_t)gt_number_next(&at);
         offset += length;
     }
-}
-
-static size_t children_of_other_threads(struct gt_process *process, pid_t *pids, size_t count, size_t capacity)
-{
-    int fd = open_file(process, "task", O_DIRECTORY);
-    DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
-    if (!tasks) {
-        gt_close_fd(fd);
-        return count;
-    }
-    for (struct dirent *entry; (entry = readdir(tasks));) {
-        if (entry->d_name[0] == '.' || atoi(entry->d_name) == process->pid)
-            continue;
-        char path[288];
-        snprintf(path, sizeof path, "task/%s/children", entry->d_name);
-        int children = open_file(process, path, 0);
-        if (children >= 0)
-            count = read_children(children, pids, count, capacity);
-        gt_close_fd(children);
-    }
-    closedir(tasks);
-    return count;
 }
 
 bool gt_process_may_have_forked(const struct gt_process *process)
@@ -670,7 +594,8 @@ bool gt_process_may_have_forked(const struct gt_process *process)
 int gt_process_children(struct gt_process *process, bool every_thread, pid_t *pids, size_t count, size_t capacity)
 {
     int fd = process->files->children;
-    char path[64];
+    char path[320];
+    DIR *others = NULL;
     if (every_thread && process->files->has_clock)
         process->files->cpu_at_children = process->value[GT_CPU_TIME];
     if (fd < 0) {
@@ -683,7 +608,13 @@ int gt_process_children(struct gt_process *process, bool every_thread, pid_t *pi
     if (fd != process->files->children)
         close(fd);
     if (every_thread && process->value[GT_THREADS] + process->leader_exited > 1)
-        count = children_of_other_threads(process, pids, count, capacity);
+        others = list_threads(process);
+    while (next_other_thread(process, others, "task", "children", path)) {
+        fd = open_file(process, path, 0);
+        if (fd >= 0)
+            count = read_children(fd, pids, count, capacity);
+        gt_close_fd(fd);
+    }
     return (int)count;
 }
 
@@ -737,29 +668,23 @@ static uint64_t who(const struct gt_snapshot *snapshot, bool only_known)
     return sum;
 }
 
-/* One that was there at the last slow reading has gone: then another may have a new parent. */
-static bool has_lost_one(struct state *state, const struct gt_snapshot *snapshot)
-{
-    bool is_lost = who(snapshot, true) != state->members;
-    state->members = who(snapshot, false);
-    for (size_t i = 0; i < snapshot->process_count; i++)
-        snapshot->process[i]->is_counted = true;
-    return is_lost;
-}
-
-/* All files are read of those that have run, and of every process when one went. */
+/* All files are read of those that have run, and of every process when one went that was there at the last slow reading: then another may
+ * have a new parent. */
 static int proc_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
 {
     struct state *state = opaque;
     (void)error;
     bool slowly = snapshot->is_last || !state->slow_ns ||
                   snapshot->monotonic_ns - state->slow_ns >= SLOW_PERIOD_MS * (GT_SECOND / 1000);
-    bool every = slowly && has_lost_one(state, snapshot);
-    if (slowly)
+    bool every = slowly && who(snapshot, true) != state->members;
+    if (slowly) {
+        state->members = who(snapshot, false);
         state->slow_ns = snapshot->monotonic_ns;
+    }
     for (size_t i = 0; i < snapshot->process_count; i++) {
         struct gt_process *process = snapshot->process[i];
         bool is_new = isnan(process->value[GT_RSS]);
+        process->is_counted |= slowly;
         if (gt_process_read(process, state->root) == 0 && (slowly || is_new) &&
             (every || !gt_process_was_idle(process)))
             gt_process_read_slowly(process);
