@@ -192,12 +192,12 @@ int gt_past_runs_table(struct gt_report **ret, const struct gt_past_runs *runs, 
     int status = gt_report_new(&report, "runs", error);
     if (status < 0)
         return status;
-    struct gt_table *table = gt_report_table(gt_report_root(report), "runs", "Runs");
+    struct gt_table *table = gt_report_table(&report->root, "runs", "Runs");
     add_columns(table);
     gt_table_flags(table, GT_FEWER_COLUMNS);
     if (!runs->count) {
         gt_table_flags(table, GT_ONLY_DATA);
-        struct gt_node *none = gt_report_text(gt_report_root(report), "none", "Runs", "none is listed");
+        struct gt_node *none = gt_report_text(&report->root, "none", "Runs", "none is listed");
         gt_node_flags(none, GT_ONLY_PEOPLE);
     }
     for (size_t i = 0; i < runs->count; i++)

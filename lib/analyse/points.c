@@ -463,7 +463,7 @@ static int build(struct gt_report **ret, const struct points *points, const stru
     int status = gt_report_new(&report, "points", error);
     if (status < 0)
         return status;
-    struct gt_table *table = gt_report_table(gt_report_root(report), "points", "Points");
+    struct gt_table *table = gt_report_table(&report->root, "points", "Points");
     add_columns(table, points, base, figures);
     for (size_t row = 0; row < points->rows; row++)
         add_row(table, points, base, figures, row);

@@ -303,9 +303,9 @@ int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report 
     status = doctor.source ? gt_report_new(&report, "doctor", error) : gt_error_system(error, ENOMEM, "doctor");
     if (status >= 0) {
         gather(&doctor, &sampler, options);
-        add_sentence(gt_report_root(report), &doctor, &sampler.snapshot);
-        add_metrics(gt_report_root(report), &doctor, &sampler.snapshot);
-        add_sources(gt_report_root(report), &doctor);
+        add_sentence(&report->root, &doctor, &sampler.snapshot);
+        add_metrics(&report->root, &doctor, &sampler.snapshot);
+        add_sources(&report->root, &doctor);
         *ret = report;
     }
     free(doctor.source);

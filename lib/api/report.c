@@ -79,20 +79,15 @@ char *gt_text_show(const char *text)
 
 int gt_report_note(struct gt_report *report, const char *title, const char *text)
 {
-    struct gt_node *brief = (struct gt_node *)gt_brief_of(gt_report_root(report));
-    if (!brief)
+    if (!report->root.brief)
         return 0;
-    gt_brief_line(brief, &(struct gt_brief_line){.title = title, .words = text});
+    gt_brief_line(report->root.brief, title, NULL, NULL, "%s", text);
     return gt_report_failed(report) ? gt_error_system(NULL, ENOMEM, "summary") : 1;
 }
 
 void gt_report_broken_rule(void *report, const char *sentence)
 {
-    struct gt_node *brief = (struct gt_node *)gt_brief_of_report(report);
-    char text[320];
-    snprintf(text, sizeof text, "breaks a rule: %s", sentence);
-    if (brief)
-        gt_brief_warning(brief, text, NULL);
+    gt_brief_warning(gt_brief_of_report(report), NULL, NULL, "breaks a rule: %s", sentence);
 }
 
 int gt_format_info(size_t index, const char **name, const char **suffix, const char **help)

@@ -103,8 +103,8 @@ int gt_schema_report(struct gt_report **ret, struct gt_error *error)
     int status = gt_report_new(&report, "schema", error);
     if (status < 0)
         return status;
-    add_metrics(gt_report_root(report));
-    if (add_columns(gt_report_root(report)) < 0 || gt_report_failed(report)) {
+    add_metrics(&report->root);
+    if (add_columns(&report->root) < 0 || gt_report_failed(report)) {
         gt_report_free(report);
         return gt_error_system(error, ENOMEM, "schema");
     }

@@ -1,152 +1,113 @@
 #include "report/brief.h"
 
 #include <math.h>
+#include <stdarg.h>
 
-/* ---- Building ---------------------------------------------------------------------------------------------------- */
-
-struct gt_node *gt_brief_add(struct gt_node *root, const char *title, const char *outcome, bool is_alarm)
+struct gt_brief *gt_brief_add(struct gt_node *node, const char *title, const char *outcome, bool is_alarm)
 {
-    struct gt_node *brief = gt_report_section(root, GT_BRIEF_KEY, "Summary");
-    gt_node_flags(brief, GT_ONLY_PEOPLE | GT_NOT_IN_TEXT | GT_NOT_ON_PAGE);
-    gt_report_text(brief, "title", "Title", title);
-    gt_report_text(brief, "outcome", "Outcome", outcome);
-    gt_report_bool(brief, "alarm", "Alarm", is_alarm);
-    gt_report_section(brief, "lines", "Figures");
-    gt_report_section(brief, "text_lines", "Figures");
-    gt_report_section(brief, "warnings", "Warnings");
-    gt_report_section(brief, "requests", "Next time");
-    return brief;
+    struct gt_report *report = node->report;
+    node->brief = gt_report_memory(report, sizeof *node->brief);
+    if (node->brief)
+        *node->brief = (struct gt_brief){.report = report,
+                                         .title = gt_report_keep(report, title),
+                                         .outcome = gt_report_keep(report, outcome),
+                                         .more = "",
+                                         .is_alarm = is_alarm};
+    return node->brief;
 }
 
-/* A node that is being built is found like one that is read. */
-static struct gt_node *part(struct gt_node *brief, const char *key)
+static struct gt_brief_item *new_item(struct gt_brief *brief, const char *title, const char *value, const char *words)
 {
-    return brief ? (struct gt_node *)gt_node_find(brief, key) : NULL;
-}
-
-static void add_curve(struct gt_node *item, const struct gt_brief_curve *curve)
-{
-    struct gt_node *series = gt_report_series(item, "curve", "Course", "", "");
-    int line = gt_series_line(series, "curve", "Course");
-    for (int i = 0; i < GT_BRIEF_CELLS; i++)
-        if (!isnan(curve->cell[i]))
-            gt_series_point(series, line, i, curve->cell[i]);
-}
-
-static void add_line(struct gt_node *lines, const struct gt_brief_line *line)
-{
-    struct gt_node *item = gt_report_section(lines, "line", line->title);
-    gt_report_text(item, "value", "Value", line->value);
-    gt_report_text(item, "words", "Words", line->words);
-    if (line->curve)
-        add_curve(item, line->curve);
-}
-
-void gt_brief_line(struct gt_node *brief, const struct gt_brief_line *line)
-{
-    add_line(part(brief, "lines"), line);
-}
-
-void gt_brief_first(struct gt_node *brief, const struct gt_brief_line *line)
-{
-    struct gt_node *lines = part(brief, "lines"), *before = lines ? lines->first : NULL;
-    add_line(lines, line);
-    while (before && before->next && before->next != lines->last)
-        before = before->next;
-    if (!before || before == lines->last)
-        return;
-    lines->last->next = lines->first;
-    lines->first = lines->last;
-    lines->last = before;
-    before->next = NULL;
-}
-
-void gt_brief_text_line(struct gt_node *brief, const struct gt_brief_line *line)
-{
-    add_line(part(brief, "text_lines"), line);
-}
-
-static struct gt_node *add_pair(struct gt_node *list, const char *words, const char *detail)
-{
-    struct gt_node *item = gt_report_section(list, "item", "");
-    gt_report_text(item, "words", "Words", words);
-    gt_report_text(item, "detail", "Detail", detail);
+    struct gt_brief_item *item = brief ? gt_report_memory(brief->report, sizeof *item) : NULL;
+    if (item)
+        *item = (struct gt_brief_item){.title = gt_report_keep(brief->report, title),
+                                       .value = gt_report_keep(brief->report, value),
+                                       .words = words,
+                                       .detail = "",
+                                       .part = ""};
     return item;
 }
 
-void gt_brief_warning(struct gt_node *brief, const char *sentence, const char *detail)
+static struct gt_brief_item *append(struct gt_brief_list *list, struct gt_brief_item *item)
 {
-    add_pair(part(brief, "warnings"), sentence, detail);
+    if (item) {
+        *(list->last ? &list->last->next : &list->first) = item;
+        list->last = item;
+    }
+    return item;
 }
 
-void gt_brief_remark(struct gt_node *brief, const char *sentence, const char *detail)
+void gt_brief_line(struct gt_brief *brief, const char *title, const char *value, const struct gt_brief_curve *curve,
+                   const char *words, ...)
 {
-    gt_report_bool(add_pair(part(brief, "warnings"), sentence, detail), "remark", "Remark", true);
+    va_list arguments;
+    if (!brief)
+        return;
+    va_start(arguments, words);
+    const char *text = gt_report_keep_format(brief->report, words, arguments);
+    va_end(arguments);
+    struct gt_brief_item *item = append(&brief->lines, new_item(brief, title, value, text));
+    struct gt_brief_curve *copy = item && curve ? gt_report_memory(brief->report, sizeof *copy) : NULL;
+    if (copy) {
+        *copy = *curve;
+        item->curve = copy;
+    }
 }
 
-void gt_brief_finding(struct gt_node *brief, const char *sentence, const char *detail, const char *shown)
+void gt_brief_text_line(struct gt_brief *brief, const char *title, const char *value, const char *words, ...)
 {
-    struct gt_node *item = add_pair(part(brief, "warnings"), sentence, detail);
-    if (shown)
-        gt_report_text(item, "part", "Part", shown);
+    va_list arguments;
+    if (!brief)
+        return;
+    va_start(arguments, words);
+    append(&brief->text_lines, new_item(brief, title, value, gt_report_keep_format(brief->report, words, arguments)));
+    va_end(arguments);
 }
 
-void gt_brief_request(struct gt_node *brief, const char *heading, const char *request)
+void gt_brief_first(struct gt_brief *brief, const char *title, const char *words)
 {
-    add_pair(part(brief, "requests"), heading, request);
+    struct gt_brief_item *item = brief ? new_item(brief, title, NULL, gt_report_keep(brief->report, words)) : NULL;
+    if (!item)
+        return;
+    item->next = brief->lines.first;
+    brief->lines.first = item;
+    brief->lines.last = brief->lines.last ? brief->lines.last : item;
 }
 
-void gt_brief_more(struct gt_node *brief, const char *more)
+struct gt_brief_item *gt_brief_warning(struct gt_brief *brief, const char *detail, const char *part, const char *words,
+                                       ...)
 {
-    gt_report_text(brief, "more", "More", more);
+    va_list arguments;
+    if (!brief)
+        return NULL;
+    va_start(arguments, words);
+    const char *text = gt_report_keep_format(brief->report, words, arguments);
+    va_end(arguments);
+    struct gt_brief_item *item = append(&brief->warnings, new_item(brief, NULL, NULL, text));
+    if (item) {
+        item->detail = gt_report_keep(brief->report, detail);
+        item->part = gt_report_keep(brief->report, part);
+    }
+    return item;
 }
 
-/* ---- Reading ----------------------------------------------------------------------------------------------------- */
-
-const struct gt_node *gt_brief_of(const struct gt_node *root)
+void gt_brief_request(struct gt_brief *brief, const char *heading, const char *request)
 {
-    const struct gt_node *brief = gt_node_find(root, GT_BRIEF_KEY);
-    return brief && brief->kind == GT_NODE_SECTION && gt_node_find(brief, "outcome") ? brief : NULL;
+    struct gt_brief_item *item = brief ? new_item(brief, NULL, NULL, gt_report_keep(brief->report, heading)) : NULL;
+    if (append(&brief->requests, item))
+        item->detail = gt_report_keep(brief->report, request);
 }
 
-const struct gt_node *gt_brief_of_report(const struct gt_report *report)
+void gt_brief_more(struct gt_brief *brief, const char *more)
 {
-    const struct gt_node *brief = gt_brief_of(&report->root);
-    return brief ? brief : gt_brief_of(&report->page);
+    if (brief)
+        brief->more = gt_report_keep(brief->report, more);
 }
 
-const struct gt_node *gt_brief_first_of(const struct gt_node *brief, const char *key)
+struct gt_brief *gt_brief_of_report(const struct gt_report *report)
 {
-    const struct gt_node *list = gt_node_find(brief, key);
-    return list ? list->first : NULL;
+    return report->root.brief ? report->root.brief : report->page.brief;
 }
-
-const char *gt_brief_text(const struct gt_node *node, const char *key)
-{
-    const struct gt_node *found = gt_node_find(node, key);
-    const char *text = found ? gt_node_text(found) : NULL;
-    return text ? text : "";
-}
-
-bool gt_brief_is(const struct gt_node *node, const char *key)
-{
-    const struct gt_node *member = gt_node_find(node, key);
-    return member && member->kind == GT_NODE_BOOL && member->boolean;
-}
-
-bool gt_brief_curve(const struct gt_node *item, struct gt_brief_curve *ret)
-{
-    const struct gt_node *series = gt_node_find(item, "curve");
-    const struct gt_series_line *of = series ? series->series.line : NULL;
-    for (int i = 0; i < GT_BRIEF_CELLS; i++)
-        ret->cell[i] = NAN;
-    for (size_t i = 0; of && i < of->points; i++)
-        if (of->point[i].x >= 0 && of->point[i].x < GT_BRIEF_CELLS)
-            ret->cell[(int)of->point[i].x] = of->point[i].y;
-    return of && of->points > 0;
-}
-
-/* ---- Drawing ----------------------------------------------------------------------------------------------------- */
 
 void gt_brief_draw(struct gt_buffer *out, const struct gt_brief_curve *curve, bool is_ascii)
 {

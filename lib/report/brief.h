@@ -1,59 +1,61 @@
-/* The brief is a section of a report that says the most important in a few lines: what ran and how it ended, a line for each resource
- * with its course, what is remarkable, what to ask for next time. The format "summary" shows nothing else, and Markdown begins
- * with it; data formats, text and pages have the same figures elsewhere. Texts are whole: whoever shows them escapes them. */
+/* The brief of a report says the most important in a few lines: what ran and how it ended, a line for each resource
+ * with its course, what is remarkable, what to ask for next time. The format "summary" shows nothing else, Markdown and
+ * pages begin with it, and data formats have the same values elsewhere. Texts are whole: formats escape them. */
 #ifndef GT_REPORT_BRIEF_H
 #define GT_REPORT_BRIEF_H
 
 #include "report/report.h"
 
-#define GT_BRIEF_KEY "summary"
-
 enum { GT_BRIEF_CELLS = 20, GT_BRIEF_WARNINGS = 3 };
 
-/* The course of a figure: each cell from 0 to 1, NaN where nothing is known. */
+/* The course of a value: each cell from 0 to 1, NaN where nothing is known. */
 struct gt_brief_curve {
     double cell[GT_BRIEF_CELLS];
 };
 
-/* A line: "memory    13.9 GB   <curve>   peak". Words in brackets go first where it is too long. */
-struct gt_brief_line {
-    const char *title;
-    const char *value;                  /* NULL: the words stand in its place */
-    const struct gt_brief_curve *curve; /* NULL: there is none */
-    const char *words;
+/* A line, "memory    13.9 GB   <curve>   peak", a warning or a request. If a line is too long, words in brackets go
+ * first. Texts that are missing are "". */
+struct gt_brief_item {
+    struct gt_brief_item *next;
+    const char *title, *value, *words; /* of lines: without a value the words stand in its place */
+    const char *detail;                /* of warnings a further sentence; of requests the text to paste */
+    const char *part;                  /* of warnings: the key of the part of the report that shows it */
+    const struct gt_brief_curve *curve;
+    bool is_remark; /* about other programs than the job: GT_STYLE_ONLY_WARNINGS leaves it out */
 };
 
-/* `is_alarm`: how it ended is to be seen before anything else. */
-struct gt_node *gt_brief_add(struct gt_node *root, const char *title, const char *outcome, bool is_alarm);
-void gt_brief_line(struct gt_node *brief, const struct gt_brief_line *line);
-/* Adds a line before all others: the last lines go first where there is no room. */
-void gt_brief_first(struct gt_node *brief, const struct gt_brief_line *line);
-/* Adds a line after all others for the format "summary". Pages and Markdown have a table with the same values. */
-void gt_brief_text_line(struct gt_node *brief, const struct gt_brief_line *line);
-/* A sentence, and a further one or NULL. */
-void gt_brief_warning(struct gt_node *brief, const char *sentence, const char *detail);
-/* The same about other programs than the job: GT_STYLE_ONLY_WARNINGS leaves it out. */
-void gt_brief_remark(struct gt_node *brief, const char *sentence, const char *detail);
-/* It does the same, and pages show the part with this key; NULL: none. */
-void gt_brief_finding(struct gt_node *brief, const char *sentence, const char *detail, const char *part);
-/* A request says what to ask for next time: a heading and what is to be pasted, or NULL. */
-void gt_brief_request(struct gt_node *brief, const char *heading, const char *request);
-/* Where the rest is. */
-void gt_brief_more(struct gt_node *brief, const char *more);
+struct gt_brief_list {
+    struct gt_brief_item *first, *last;
+};
 
-/* Reading. The brief of a report may lie in its page. Lines, warnings and requests are the children of sections. */
-const struct gt_node *gt_brief_of(const struct gt_node *root); /* NULL: there is none */
-const struct gt_node *gt_brief_of_report(const struct gt_report *report);
-/* Returns the first item of a list ("lines", "text_lines", "warnings" or "requests"); NULL: it is empty. */
-const struct gt_node *gt_brief_first_of(const struct gt_node *brief, const char *list);
-/* Returns a text of the brief ("title", "outcome", "more": where the rest is), or of an item: "value" of a line; "words" of a line, a
- * sentence or a request; "detail", a further sentence or what is to be pasted; "part", key of the part that shows it. "": none. */
-const char *gt_brief_text(const struct gt_node *node, const char *key);
-/* Returns true if a brief is an "alarm", or a warning a "remark". */
-bool gt_brief_is(const struct gt_node *node, const char *key);
-bool gt_brief_curve(const struct gt_node *item, struct gt_brief_curve *ret);
+/* It belongs to a node: of a report, of its page, or of a part of joined reports. */
+struct gt_brief {
+    struct gt_report *report;
+    const char *title, *outcome, *more; /* more: how to see the rest */
+    bool is_alarm;                      /* the outcome is to be seen before anything else */
+    bool is_verdict;                    /* Markdown begins with it, although it is of the page alone */
+    struct gt_brief_list lines, warnings, requests;
+    struct gt_brief_list text_lines; /* for the format "summary": others have a table with the same values */
+};
 
-/* One character for each cell: bars in UTF-8, or their like in ASCII. */
+/* Building. Texts are copied and may be NULL, and so may the brief. */
+struct gt_brief *gt_brief_add(struct gt_node *node, const char *title, const char *outcome, bool is_alarm);
+__attribute__((format(printf, 5, 6))) void gt_brief_line(struct gt_brief *brief, const char *title, const char *value,
+                                                         const struct gt_brief_curve *curve, const char *words, ...);
+__attribute__((format(printf, 4, 5))) void gt_brief_text_line(struct gt_brief *brief, const char *title,
+                                                              const char *value, const char *words, ...);
+/* Adds a line before the others: if there is no room, the last lines are left out. */
+void gt_brief_first(struct gt_brief *brief, const char *title, const char *words);
+/* Returns the warning, or NULL without memory. */
+__attribute__((format(printf, 4, 5))) struct gt_brief_item *gt_brief_warning(struct gt_brief *brief, const char *detail,
+                                                                             const char *part, const char *words, ...);
+void gt_brief_request(struct gt_brief *brief, const char *heading, const char *request);
+void gt_brief_more(struct gt_brief *brief, const char *more);
+
+/* Returns the brief of a report, which may lie in its page; NULL: none. */
+struct gt_brief *gt_brief_of_report(const struct gt_report *report);
+
+/* One character for each cell: bars in UTF-8, or similar ones in ASCII. */
 void gt_brief_draw(struct gt_buffer *out, const struct gt_brief_curve *curve, bool is_ascii);
 
 #endif

@@ -32,23 +32,17 @@ static void put_element(struct gt_buffer *out, const char *element, const char *
 
 static void put_page_title(struct gt_buffer *out, const struct gt_report *report)
 {
-    const struct gt_node *brief = gt_brief_of_report(report);
-    const struct gt_node *first = brief ? gt_brief_first_of(brief, "lines") : NULL;
+    const struct gt_brief *brief = gt_brief_of_report(report);
+    const struct gt_brief_item *first = brief ? brief->lines.first : NULL;
     if (!brief) {
         put_type(out, report->type);
         return;
     }
-    if (gt_brief_is(brief, "alarm") || !first || !*gt_brief_text(first, "value"))
-        gt_html_escape(out, gt_brief_text(brief, "outcome"));
-    else
-        gt_html_escape(out, gt_brief_text(first, "value"));
+    gt_html_escape(out, brief->is_alarm || !first || !*first->value ? brief->outcome : first->value);
     gt_buffer_text(out, " \xc2\xb7 ");
-    gt_chart_cut(out, gt_brief_text(brief, "title"), TITLE_LETTERS);
+    gt_chart_cut(out, brief->title, TITLE_LETTERS);
 }
 
-/* ---- cards ---- */
-
-/* Lines without a value, like that of blocks, are words. */
 static void put_curve(struct gt_buffer *out, const struct gt_brief_curve *curve)
 {
     gt_buffer_printf(out, "<svg viewBox=\"0 0 %d %d\" aria-hidden=\"true\">", CURVE_WIDTH, CURVE_HEIGHT);
@@ -63,73 +57,46 @@ static void put_curve(struct gt_buffer *out, const struct gt_brief_curve *curve)
     gt_buffer_text(out, "</svg>");
 }
 
-static void put_card(struct gt_buffer *out, const struct gt_node *line)
+/* Lines without a value, like that of blocks, are words. */
+static void put_cards(struct gt_buffer *out, const struct gt_brief_item *line)
 {
-    struct gt_brief_curve curve;
-    const char *value = gt_brief_text(line, "value");
-    gt_buffer_text(out, *value ? "<li>" : "<li class=\"wide\">");
-    put_element(out, "span", "name", line->title);
-    put_element(out, "b", "", value);
-    put_element(out, "span", "", gt_brief_text(line, "words"));
-    if (gt_brief_curve(line, &curve))
-        put_curve(out, &curve);
-    gt_buffer_text(out, "</li>\n");
-}
-
-static void put_cards(struct gt_buffer *out, const struct gt_node *brief)
-{
-    const struct gt_node *line = gt_brief_first_of(brief, "lines");
-    gt_buffer_text(out, line ? "<ul class=\"cards\">\n" : "");
-    for (const struct gt_node *card = line; card; card = card->next)
-        put_card(out, card);
-    gt_buffer_text(out, line ? "</ul>\n" : "");
-}
-
-/* ---- sentences ---- */
-
-/* Leads to the part of the page with a key. */
-static void put_link(struct gt_buffer *out, const struct gt_report *report, const char *part)
-{
-    const struct gt_node *node = *part ? gt_node_find(&report->root, part) : NULL;
-    if (node)
-        gt_html(out, "; see <a href=\"#part-%s\">%s</a>", part, node->title);
-}
-
-static void put_warnings(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *brief)
-{
-    const struct gt_node *warning = gt_brief_first_of(brief, "warnings");
-    if (!warning)
+    if (!line)
         return;
-    gt_buffer_text(out, "<ul class=\"warnings\" aria-label=\"Warnings\">\n");
-    for (; warning; warning = warning->next) {
-        const char *detail = gt_brief_text(warning, "detail");
-        gt_html(out, "<li>%s", gt_brief_text(warning, "words"));
-        if (*detail) {
-            gt_html(out, "<span>%s", detail);
-            put_link(out, report, gt_brief_text(warning, "part"));
-            gt_buffer_text(out, "</span>");
-        }
+    gt_buffer_text(out, "<ul class=\"cards\">\n");
+    for (; line; line = line->next) {
+        gt_buffer_text(out, *line->value ? "<li>" : "<li class=\"wide\">");
+        put_element(out, "span", "name", line->title);
+        put_element(out, "b", "", line->value);
+        put_element(out, "span", "", line->words);
+        if (line->curve)
+            put_curve(out, line->curve);
         gt_buffer_text(out, "</li>\n");
     }
     gt_buffer_text(out, "</ul>\n");
 }
 
-static void put_requests(struct gt_buffer *out, const struct gt_node *brief)
+/* A warning leads to the part of the page that shows it. */
+static void put_warnings(struct gt_buffer *out, const struct gt_report *report, const struct gt_brief_item *warning)
 {
-    const struct gt_node *request = gt_brief_first_of(brief, "requests");
-    for (; request; request = request->next) {
-        gt_html(out, "<p class=\"next\">%s ", gt_brief_text(request, "words"));
-        put_element(out, "code", "request", gt_brief_text(request, "detail"));
-        gt_buffer_text(out, "</p>\n");
+    if (!warning)
+        return;
+    gt_buffer_text(out, "<ul class=\"warnings\" aria-label=\"Warnings\">\n");
+    for (; warning; warning = warning->next) {
+        const struct gt_node *part = *warning->part ? gt_node_find(&report->root, warning->part) : NULL;
+        gt_html(out, *warning->detail ? "<li>%s<span>%s" : "<li>%s", warning->words, warning->detail);
+        if (*warning->detail && part)
+            gt_html(out, "; see <a href=\"#part-%s\">%s</a>", warning->part, part->title);
+        gt_buffer_text(out, *warning->detail ? "</span></li>\n" : "</li>\n");
     }
+    gt_buffer_text(out, "</ul>\n");
 }
 
 /* How it ended, where and when. */
-static void put_outcome(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *brief)
+static void put_outcome(struct gt_buffer *out, const struct gt_report *report, const struct gt_brief *brief)
 {
     static const char *const keys[] = {"host", "start"};
     const struct gt_node *run = gt_node_find(&report->root, "run");
-    gt_html(out, "<p>%s", gt_brief_text(brief, "outcome"));
+    gt_html(out, "<p>%s", brief->outcome);
     for (int i = 0; run && i < 2; i++) {
         const struct gt_node *field = gt_node_find(run, keys[i]);
         if (field && gt_node_text(field))
@@ -140,20 +107,24 @@ static void put_outcome(struct gt_buffer *out, const struct gt_report *report, c
 
 static void put_page_head(struct gt_buffer *out, const struct gt_report *report)
 {
-    const struct gt_node *brief = gt_brief_of_report(report);
+    const struct gt_brief *brief = gt_brief_of_report(report);
     if (!brief) {
         gt_buffer_text(out, "<h1>");
         put_type(out, report->type);
         gt_buffer_text(out, "</h1>\n");
         return;
     }
-    gt_buffer_text(out, gt_brief_is(brief, "alarm") ? "<header class=\"alarm\">" : "<header>");
-    put_element(out, "h1", "", gt_brief_text(brief, "title"));
+    gt_buffer_text(out, brief->is_alarm ? "<header class=\"alarm\">" : "<header>");
+    put_element(out, "h1", "", brief->title);
     put_outcome(out, report, brief);
     gt_buffer_text(out, "</header>\n");
-    put_warnings(out, report, brief);
-    put_cards(out, brief);
-    put_requests(out, brief);
+    put_warnings(out, report, brief->warnings.first);
+    put_cards(out, brief->lines.first);
+    for (const struct gt_brief_item *request = brief->requests.first; request; request = request->next) {
+        gt_html(out, "<p class=\"next\">%s ", request->words);
+        put_element(out, "code", "request", request->detail);
+        gt_buffer_text(out, "</p>\n");
+    }
 }
 
 /* ---- its parts ---- */
@@ -446,7 +417,7 @@ static struct page page_of(const struct gt_report *report, struct gt_buffer *out
     return (struct page){.report = report,
                          .out = out,
                          .is_analysis = !strncmp(report->type, traces, strlen(traces)),
-                         .has_brief = gt_brief_of(&report->root)};
+                         .has_brief = report->root.brief};
 }
 
 static int write_html(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)

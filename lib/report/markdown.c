@@ -139,37 +139,36 @@ enum { BRIEF_ROWS = 12 };
 
 #define FOLDED "<details>\n<summary>All figures</summary>\n\n"
 
-static void put_brief_items(struct gt_buffer *out, const struct gt_node *item)
+static void put_brief_items(struct gt_buffer *out, const struct gt_brief_item *item)
 {
     if (item)
         gt_buffer_char(out, '\n');
     for (; item; item = item->next) {
         gt_buffer_text(out, "- ");
-        put_escaped(out, gt_brief_text(item, "words"));
-        if (*gt_brief_text(item, "detail")) {
+        put_escaped(out, item->words);
+        if (*item->detail) {
             gt_buffer_text(out, " ");
-            put_escaped(out, gt_brief_text(item, "detail"));
+            put_escaped(out, item->detail);
         }
         gt_buffer_char(out, '\n');
     }
 }
 
-static void put_brief(struct gt_buffer *out, const struct gt_node *brief)
+static void put_brief(struct gt_buffer *out, const struct gt_brief *brief)
 {
     int rows = BRIEF_ROWS - 1;
     gt_buffer_text(out, "| | | |\n| --- | ---: | --- |\n");
-    put_cells(out, (const char *const[]){gt_brief_text(brief, "title"), NULL, gt_brief_text(brief, "outcome")}, 3);
-    for (const struct gt_node *line = gt_brief_first_of(brief, "lines"); line && rows; line = line->next, rows--)
-        put_cells(out, (const char *const[]){line->title, gt_brief_text(line, "value"), gt_brief_text(line, "words")},
-                  3);
-    put_brief_items(out, gt_brief_first_of(brief, "warnings"));
-    put_brief_items(out, gt_brief_first_of(brief, "requests"));
+    put_cells(out, (const char *const[]){brief->title, NULL, brief->outcome}, 3);
+    for (const struct gt_brief_item *line = brief->lines.first; line && rows; line = line->next, rows--)
+        put_cells(out, (const char *const[]){line->title, line->value, line->words}, 3);
+    put_brief_items(out, brief->warnings.first);
+    put_brief_items(out, brief->requests.first);
     gt_buffer_text(out, "\n" FOLDED);
 }
 
 static int put_nodes(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *section, int level)
 {
-    const struct gt_node *brief = gt_brief_of(section);
+    const struct gt_brief *brief = section->brief;
     if (brief)
         put_brief(out, brief);
     put_fields(out, report, section);
@@ -182,15 +181,15 @@ static int put_nodes(struct gt_buffer *out, const struct gt_report *report, cons
 }
 
 /* What pages alone begin with: a verdict, and what bears it. The rest is folded. */
-static int put_verdict(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *brief)
+static int put_verdict(struct gt_buffer *out, const struct gt_report *report, const struct gt_brief *brief)
 {
     const struct gt_node *top = &report->root;
     gt_buffer_text(out, "**");
-    put_escaped(out, gt_brief_text(brief, "title"));
+    put_escaped(out, brief->title);
     gt_buffer_text(out, "**: ");
-    put_escaped(out, gt_brief_text(brief, "outcome"));
+    put_escaped(out, brief->outcome);
     gt_buffer_char(out, '\n');
-    put_brief_items(out, gt_brief_first_of(brief, "warnings"));
+    put_brief_items(out, brief->warnings.first);
     gt_buffer_char(out, '\n');
     put_fields(out, report, top);
     int status = put_parts(out, report, top, 2, true);
@@ -203,9 +202,9 @@ static int put_verdict(struct gt_buffer *out, const struct gt_report *report, co
 
 static int write_markdown(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
-    const struct gt_node *top = &report->root, *verdict = gt_brief_of(&report->page);
-    bool has_verdict = verdict && !gt_brief_of(top) && !(gt_node_flag_bits(verdict) & GT_NOT_IN_TEXT);
-    int status = has_verdict ? put_verdict(out, report, verdict) : put_nodes(out, report, top, 2);
+    const struct gt_brief *brief = gt_brief_of_report(report);
+    int status = brief && brief->is_verdict ? put_verdict(out, report, brief)
+                                            : put_nodes(out, report, &report->root, 2);
     return status < 0 ? gt_error_system(error, -status, "markdown") : 0;
 }
 

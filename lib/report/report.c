@@ -2,22 +2,58 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
 
+/* ---- memory ---- */
+
+/* All texts of a report, and what does not grow, are freed with it. */
+struct gt_report_block {
+    struct gt_report_block *next;
+    max_align_t memory[];
+};
+
+void *gt_report_memory(struct gt_report *report, size_t size)
+{
+    struct gt_report_block *block = calloc(1, sizeof *block + size);
+    if (!block) {
+        report->failed = true;
+        return NULL;
+    }
+    block->next = report->block;
+    report->block = block;
+    return block->memory;
+}
+
+const char *gt_report_keep(struct gt_report *report, const char *text)
+{
+    char *copy = text && *text ? gt_report_memory(report, strlen(text) + 1) : NULL;
+    return copy ? strcpy(copy, text) : "";
+}
+
+const char *gt_report_keep_format(struct gt_report *report, const char *format, va_list arguments)
+{
+    char *text = NULL;
+    if (vasprintf(&text, format, arguments) < 0) {
+        report->failed = true;
+        return "";
+    }
+    const char *ret = gt_report_keep(report, text);
+    free(text);
+    return ret;
+}
+
 int gt_report_new(struct gt_report **ret, const char *type, struct gt_error *error)
 {
     struct gt_report *report = calloc(1, sizeof *report);
-    if (report)
-        report->type = strdup(type);
-    if (!report || !report->type) {
-        free(report);
+    if (!report)
         return gt_error_system(error, ENOMEM, "report %s", type);
-    }
     report->root.kind = report->page.kind = GT_NODE_SECTION;
     report->root.report = report->page.report = report;
+    report->type = gt_report_keep(report, type);
     *ret = report;
     return 0;
 }
@@ -25,38 +61,21 @@ int gt_report_new(struct gt_report **ret, const char *type, struct gt_error *err
 static void release_series(struct gt_series *series)
 {
     for (size_t i = 0; i < series->lines; i++) {
-        free(series->line[i].key);
-        free(series->line[i].title);
         free(series->line[i].point);
         gt_course_release(series->line[i].course);
     }
-    for (size_t i = 0; i < series->bands; i++)
-        free((char *)series->band[i].title);
     free(series->line);
     free(series->band);
-    free((char *)series->limit.title);
-    free(series->x_unit);
-    free(series->note);
 }
 
 static void release_node(struct gt_node *node)
 {
-    for (struct gt_node *child = node->first, *next; child; child = next) {
-        next = child->next;
+    for (struct gt_node *child = node->first; child; child = child->next)
         release_node(child);
-        free(child);
-    }
-    if (node->kind == GT_NODE_TEXT)
-        free(node->text);
     if (node->kind == GT_NODE_TABLE)
         gt_table_free(node->table);
     if (node->kind == GT_NODE_SERIES)
         release_series(&node->series);
-    free(node->key);
-    free(node->title);
-    free(node->unit);
-    free(node->display_unit);
-    free(node->measure);
 }
 
 void gt_report_free(struct gt_report *report)
@@ -65,15 +84,11 @@ void gt_report_free(struct gt_report *report)
         return;
     release_node(&report->root);
     release_node(&report->page);
-    free(report->type);
-    free(report->feed);
-    free(report->picture_font);
+    for (struct gt_report_block *block = report->block, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
     free(report);
-}
-
-void gt_report_layout(struct gt_report *report, enum gt_layout layout)
-{
-    report->layout = layout;
 }
 
 void gt_report_set_width(struct gt_report *report, size_t columns)
@@ -93,27 +108,15 @@ void gt_report_set_page_size(struct gt_report *report, size_t bytes)
 
 int gt_report_set_picture(struct gt_report *report, double centimetres, const char *font)
 {
-    free(report->picture_font);
     report->picture_width = centimetres;
-    report->picture_font = font ? strdup(font) : NULL;
-    return font && !report->picture_font ? -ENOMEM : 0;
+    report->picture_font = font ? gt_report_keep(report, font) : NULL;
+    return report->failed ? -ENOMEM : 0;
 }
 
 int gt_report_feed(struct gt_report *report, const char *address)
 {
-    free(report->feed);
-    report->feed = strdup(address);
-    return report->feed ? 0 : -ENOMEM;
-}
-
-struct gt_node *gt_report_root(struct gt_report *report)
-{
-    return &report->root;
-}
-
-struct gt_node *gt_report_page(struct gt_report *report)
-{
-    return &report->page;
+    report->feed = gt_report_keep(report, address);
+    return report->failed ? -ENOMEM : 0;
 }
 
 static bool has_failed_table(const struct gt_node *node)
@@ -141,27 +144,15 @@ static int fail(struct gt_node *node)
 static struct gt_node *add_node(struct gt_node *parent, enum gt_node_kind kind, const char *key, const char *title,
                                 const char *unit)
 {
-    if (!parent)
+    struct gt_node *node = parent ? gt_report_memory(parent->report, sizeof *node) : NULL;
+    if (!node)
         return NULL;
-    struct gt_node *node = calloc(1, sizeof *node);
-    if (node) {
-        node->report = parent->report;
-        node->kind = kind;
-        node->key = strdup(key);
-        node->title = strdup(title);
-        node->unit = strdup(unit ? unit : "");
-    }
-    if (!node || !node->key || !node->title || !node->unit) {
-        fail(parent);
-        if (node)
-            release_node(node);
-        free(node);
-        return NULL;
-    }
-    if (parent->last)
-        parent->last->next = node;
-    else
-        parent->first = node;
+    node->report = parent->report;
+    node->kind = kind;
+    node->key = gt_report_keep(node->report, key);
+    node->title = gt_report_keep(node->report, title);
+    node->unit = gt_report_keep(node->report, unit);
+    *(parent->last ? &parent->last->next : &parent->first) = node;
     parent->last = node;
     return node;
 }
@@ -200,20 +191,18 @@ struct gt_node *gt_report_count(struct gt_node *parent, const char *key, const c
 struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const char *title, const char *value)
 {
     struct gt_node *node = add_node(parent, GT_NODE_TEXT, key, title, NULL);
-    if (node && value && !(node->text = strdup(value)))
-        fail(node);
+    if (node && value)
+        node->text = gt_report_keep(node->report, value);
     return node;
 }
 
 void gt_report_tell_alone(struct gt_node *root, const char *sentence)
 {
     struct gt_node **at = &root->first, *node;
+    root->brief = NULL;
     for (root->last = NULL; (node = *at);) {
-        bool is_brief = node->kind == GT_NODE_SECTION && node->flags & GT_ONLY_PEOPLE;
-        if (node->kind == GT_NODE_TEXT || is_brief) {
+        if (node->kind == GT_NODE_TEXT) {
             *at = node->next;
-            release_node(node);
-            free(node);
             continue;
         }
         *(node->kind == GT_NODE_TABLE && node->table ? &node->table->flags : &node->flags) |= GT_ONLY_DATA;
@@ -283,20 +272,13 @@ void gt_node_display(struct gt_node *node, double factor, const char *unit)
     if (!node)
         return;
     node->display_factor = factor;
-    free(node->display_unit);
-    node->display_unit = unit ? strdup(unit) : NULL;
-    if (unit && !node->display_unit)
-        fail(node);
+    node->display_unit = unit ? gt_report_keep(node->report, unit) : NULL;
 }
 
 void gt_node_measure(struct gt_node *node, const char *unit)
 {
-    if (!node || !unit)
-        return;
-    free(node->measure);
-    node->measure = strdup(unit);
-    if (!node->measure)
-        fail(node);
+    if (node && unit)
+        node->measure = gt_report_keep(node->report, unit);
 }
 
 const char *gt_node_measure_of(const struct gt_node *node)
@@ -467,25 +449,25 @@ int gt_report_table_data(const struct gt_report *report, size_t index, const cha
 /* ---- series ---- */
 
 struct gt_node *gt_report_series(struct gt_node *parent, const char *key, const char *title, const char *x_unit,
-                                 const char *unit)
+                                 const char *unit, unsigned flags)
 {
     struct gt_node *node = add_node(parent, GT_NODE_SERIES, key, title, unit);
-    if (node && !(node->series.x_unit = strdup(x_unit)))
-        fail(node);
+    if (node) {
+        node->series.x_unit = gt_report_keep(node->report, x_unit);
+        node->flags = flags;
+    }
     return node;
 }
 
 int gt_series_line(struct gt_node *node, const char *key, const char *title)
 {
-    if (!node)
-        return -ENOMEM;
-    struct gt_series *series = &node->series;
-    struct gt_series_line *line = GT_GROW_BY_ONE(series->line, series->lines);
+    struct gt_series *series = node ? &node->series : NULL;
+    struct gt_series_line *line = series ? GT_GROW_BY_ONE(series->line, series->lines) : NULL;
     if (!line)
         return fail(node);
-    series->lines++;
-    *line = (struct gt_series_line){.key = strdup(key), .title = strdup(title)};
-    return line->key && line->title ? (int)series->lines - 1 : fail(node);
+    *line = (struct gt_series_line){.key = gt_report_keep(node->report, key),
+                                    .title = gt_report_keep(node->report, title)};
+    return (int)series->lines++;
 }
 
 int gt_series_point(struct gt_node *node, int number, double x, double y)
@@ -501,57 +483,38 @@ int gt_series_point(struct gt_node *node, int number, double x, double y)
     return 0;
 }
 
-int gt_series_course(struct gt_node *node, int number, struct gt_course *course, int of, double unit)
+void gt_series_course(struct gt_node *node, int number, struct gt_course *course, int of, double unit)
 {
-    if (!node)
-        return -ENOMEM;
-    if (number < 0 || (size_t)number >= node->series.lines || node->series.line[number].course)
-        return -EINVAL;
+    if (!node || number < 0)
+        return;
     struct gt_series_line *line = &node->series.line[number];
     line->course = gt_course_keep(course);
     line->course_line = (size_t)of;
     line->course_unit = unit;
+}
+
+int gt_series_band(struct gt_node *node, int lane, const char *title, double from, double to)
+{
+    struct gt_series *series = node ? &node->series : NULL;
+    if (!series || GT_GROW_TO(series->band, series->band_capacity, series->bands + 1) < 0)
+        return fail(node);
+    series->band[series->bands++] = (struct gt_band){gt_report_keep(node->report, title), from, to, lane};
     return 0;
 }
 
-int gt_series_band(struct gt_node *node, const char *title, double from, double to)
+void gt_series_limit(struct gt_node *node, const char *title, double value)
 {
-    return gt_series_lane_band(node, 0, title, from, to);
+    if (node && isfinite(value))
+        node->series.limit = (struct gt_mark){gt_report_keep(node->report, title), value};
 }
 
-int gt_series_lane_band(struct gt_node *node, int lane, const char *title, double from, double to)
+void gt_series_note(struct gt_node *node, const char *format, ...)
 {
-    if (!node)
-        return -ENOMEM;
-    struct gt_series *series = &node->series;
-    if (GT_GROW_TO(series->band, series->band_capacity, series->bands + 1) < 0)
-        return fail(node);
-    struct gt_band *band = &series->band[series->bands];
-    *band = (struct gt_band){strdup(title), from, to, lane};
-    if (!band->title)
-        return fail(node);
-    series->bands++;
-    return 0;
-}
-
-int gt_series_limit(struct gt_node *node, const char *title, double value)
-{
-    if (!node)
-        return -ENOMEM;
-    if (!isfinite(value))
-        return 0;
-    free((char *)node->series.limit.title);
-    node->series.limit = (struct gt_mark){strdup(title), value};
-    return node->series.limit.title ? 0 : fail(node);
-}
-
-int gt_series_note(struct gt_node *node, const char *note)
-{
-    if (!node)
-        return -ENOMEM;
-    free(node->series.note);
-    node->series.note = strdup(note);
-    return node->series.note ? 0 : fail(node);
+    va_list arguments;
+    va_start(arguments, format);
+    if (node)
+        node->series.note = gt_report_keep_format(node->report, format, arguments);
+    va_end(arguments);
 }
 
 void gt_series_peak(struct gt_node *node, double value)
@@ -570,25 +533,25 @@ static void give(struct gt_node *node, struct gt_report *report)
         give(child, report);
 }
 
-static void append(struct gt_node *parent, struct gt_node *node)
+static void move_children(struct gt_node *from, struct gt_node *to)
 {
-    if (parent->last)
-        parent->last->next = node;
-    else
-        parent->first = node;
-    parent->last = node;
-    node->next = NULL;
-    give(node, parent->report);
+    if (!from->first)
+        return;
+    *(to->last ? &to->last->next : &to->first) = from->first;
+    to->last = from->last;
+    from->first = from->last = NULL;
+    give(to, to->report);
 }
 
-static void move_children(struct gt_node *from, struct gt_node *charts, struct gt_node *others)
+/* The memory of all that it holds is that of `to`, too. */
+static void move_memory(struct gt_report *from, struct gt_report *to)
 {
-    struct gt_node *node = from->first, *next;
-    from->first = from->last = NULL;
-    for (; node; node = next) {
-        next = node->next;
-        append(node->kind == GT_NODE_SERIES ? charts : others, node);
-    }
+    struct gt_report_block **last = &from->block;
+    while (*last)
+        last = &(*last)->next;
+    *last = to->block;
+    to->block = from->block;
+    from->block = NULL;
 }
 
 int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], const char *const names[], size_t count,
@@ -608,8 +571,10 @@ int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], co
         if (gt_report_failed(reports[i]))
             fail(part);
         if (part) { /* which has the charts of what its page began with */
-            move_children(&reports[i]->page, part, &reports[i]->page);
-            move_children(&reports[i]->root, part, part);
+            part->brief = reports[i]->root.brief;
+            move_children(&reports[i]->page, part);
+            move_children(&reports[i]->root, part);
+            move_memory(reports[i], joined);
         }
     }
     if (gt_report_failed(joined)) {

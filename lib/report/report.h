@@ -5,6 +5,7 @@
 #ifndef GT_REPORT_REPORT_H
 #define GT_REPORT_REPORT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -91,7 +92,7 @@ struct gt_band {
 };
 
 struct gt_series_line {
-    char *key, *title;
+    const char *key, *title;
     struct gt_point *point;
     size_t points, capacity;
     struct gt_course *course; /* NULL: there is none */
@@ -100,7 +101,7 @@ struct gt_series_line {
 };
 
 struct gt_series {
-    char *x_unit, *note; /* note: NULL: there is none */
+    const char *x_unit, *note; /* note: NULL: there is none */
     struct gt_series_line *line;
     size_t lines;
     struct gt_band *band;
@@ -116,40 +117,44 @@ struct gt_series {
 struct gt_node {
     struct gt_report *report;
     enum gt_node_kind kind;
-    unsigned flags;                                    /* but see gt_node_flag_bits */
-    char *key, *title, *unit, *display_unit, *measure; /* unit may be "" */
-    double display_factor;                             /* 0: none */
-    struct gt_node *first, *last, *next;               /* children, and the next sibling */
+    unsigned flags;                                          /* but see gt_node_flag_bits */
+    const char *key, *title, *unit, *display_unit, *measure; /* unit may be "" */
+    double display_factor;                                   /* 0: none */
+    struct gt_node *first, *last, *next;                     /* children, and the next sibling */
+    struct gt_brief *brief;                                  /* of sections; NULL: none */
     union {
         double number;
         int64_t integer;
         bool boolean;
-        char *text; /* NULL: missing */
+        const char *text; /* NULL: missing */
         struct gt_table *table;
         struct gt_series series;
     };
 };
 
 struct gt_report {
-    char *type;
-    enum gt_layout layout;
+    const char *type;
+    enum gt_layout layout;   /* GT_LAYOUT_TRACKING unless set */
     size_t width, page_size; /* see gt_report_set_width and gt_report_set_page_size; 0: any, not told */
-    char *feed;              /* NULL: there is none */
+    const char *feed;        /* NULL: there is none */
     unsigned style;          /* see gt_report_set_style */
     double picture_width;    /* see gt_report_set_picture; 0 and NULL: as usual */
-    char *picture_font;
+    const char *picture_font;
     bool failed;
-    struct gt_node root, page;
+    struct gt_report_block *block;
+    struct gt_node root;
+    struct gt_node page; /* what pages alone show, above all else: a brief and charts */
 };
 
 /* `type` names the kind of result for readers of our files: "resource_usage", "sub_tracking_results",
  * "comparison_results", ... */
 int gt_report_new(struct gt_report **ret, const char *type, struct gt_error *error);
 void gt_report_free(struct gt_report *report);
-void gt_report_layout(struct gt_report *report, enum gt_layout layout); /* GT_LAYOUT_TRACKING unless set */
-struct gt_node *gt_report_root(struct gt_report *report);
-/* Returns the section that pages alone show, above all else: its fields "title" and "subtitle" (what the page is called), and charts. */
-struct gt_node *gt_report_page(struct gt_report *report);
+/* Returns memory that is zero and lives as long as the report, which fails without; then NULL. */
+void *gt_report_memory(struct gt_report *report, size_t size);
+/* Returns a copy of a text, which may be NULL, that lives as long as the report; "" without memory. */
+const char *gt_report_keep(struct gt_report *report, const char *text);
+const char *gt_report_keep_format(struct gt_report *report, const char *format, va_list arguments);
 
 /* Building. All return the new node, or NULL without memory (and then accept a NULL parent, so that a builder may check
  * once, with gt_report_failed). Strings are copied. */
@@ -183,18 +188,17 @@ bool gt_report_failed(const struct gt_report *report);
 
 /* Series have x and named ys, for pictures (HTML) and data formats. */
 struct gt_node *gt_report_series(struct gt_node *parent, const char *key, const char *title, const char *x_unit,
-                                 const char *unit);
+                                 const char *unit, unsigned flags);
 int gt_series_line(struct gt_node *series, const char *key, const char *title); /* index of the new line, from 0 */
 int gt_series_point(struct gt_node *series, int line, double x, double y);
 /* Pages draw the line of the course instead of the points, which are for pictures that stay still. Values are divided by `unit`. */
-int gt_series_course(struct gt_node *series, int line, struct gt_course *course, int of, double unit);
-/* Adds a named stretch of x: a block. */
-int gt_series_band(struct gt_node *series, const char *title, double from, double to);
-int gt_series_lane_band(struct gt_node *series, int lane, const char *title, double from, double to);
+void gt_series_course(struct gt_node *series, int line, struct gt_course *course, int of, double unit);
+/* Adds a named range of x: a block, or with GT_LANES a bar on the lane of a line. */
+int gt_series_band(struct gt_node *series, int lane, const char *title, double from, double to);
 /* Marks a value that is not to be exceeded. NaN and infinities are none. */
-int gt_series_limit(struct gt_node *series, const char *title, double value);
+void gt_series_limit(struct gt_node *series, const char *title, double value);
 /* Says below the title how the picture is to be read. */
-int gt_series_note(struct gt_node *series, const char *note);
+__attribute__((format(printf, 2, 3))) void gt_series_note(struct gt_node *series, const char *format, ...);
 /* The greatest value that the first line is known to have had, perhaps between two samples; 0: it is not known. */
 void gt_series_peak(struct gt_node *series, double value);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/utf8.h"
 #include "report/brief.h"
 #include "report/format.h"
@@ -103,9 +104,9 @@ static void put_outcome(struct page *page, const char *outcome, bool is_alarm)
 }
 
 /* How it ended stands at the right, or below where the terminal is narrow. */
-static void put_heading(struct page *page, const struct gt_node *brief, bool is_alone)
+static void put_heading(struct page *page, const struct gt_brief *brief, bool is_alone)
 {
-    char *title = shown(page, gt_brief_text(brief, "title")), *outcome = shown(page, gt_brief_text(brief, "outcome"));
+    char *title = shown(page, brief->title), *outcome = shown(page, brief->outcome);
     size_t taken = strlen(NAME) + GAP + (outcome ? gt_text_columns(outcome) : 0);
     size_t needed = title ? gt_text_columns(title) : 0, least = needed < SHORTEST_NAME ? needed : SHORTEST_NAME;
     bool is_one_line = taken + least <= page->width;
@@ -121,7 +122,7 @@ static void put_heading(struct page *page, const struct gt_node *brief, bool is_
     if (outcome && gt_text_columns(outcome) + 2 > page->width)
         put_text(page, outcome, 2);
     else
-        put_outcome(page, outcome ? outcome : "", gt_brief_is(brief, "alarm"));
+        put_outcome(page, outcome ? outcome : "", brief->is_alarm);
     free(title);
     free(outcome);
 }
@@ -152,56 +153,45 @@ static void put_padded(struct page *page, const char *text, size_t columns, bool
     free(own);
 }
 
-static void put_line(struct page *page, const struct gt_node *line)
+static void put_line(struct page *page, const struct gt_brief_item *line)
 {
-    const char *value = gt_brief_text(line, "value");
-    struct gt_brief_curve curve;
-    size_t indent = 2 + page->title + (*value ? VALUE : 0);
-    bool has_curve = gt_brief_curve(line, &curve) && page->width > NARROW;
+    size_t indent = 2 + page->title + (*line->value ? VALUE : 0);
+    bool has_curve = line->curve && page->width > NARROW;
     gt_put_spaces(page->out, 2);
     put_padded(page, line->title, page->title, true);
-    bool is_bare = *value && !has_curve && !*gt_brief_text(line, "words");
-    if (is_bare)
-        gt_buffer_text(page->out, value);
-    else if (*value)
-        put_padded(page, value, VALUE, false);
+    if (*line->value && !has_curve && !*line->words)
+        gt_buffer_text(page->out, line->value);
+    else if (*line->value)
+        put_padded(page, line->value, VALUE, false);
     if (has_curve) {
-        gt_brief_draw(page->out, &curve, page->is_ascii);
+        gt_brief_draw(page->out, line->curve, page->is_ascii);
         gt_put_spaces(page->out, GAP);
         indent += GT_BRIEF_CELLS + GAP;
     }
-    put_text(page, gt_brief_text(line, "words"), indent);
+    put_text(page, line->words, indent);
 }
 
-static size_t count_of(const struct gt_node *first)
+static void put_lines(struct page *page, const struct gt_brief *brief, size_t most)
 {
-    size_t count = 0;
-    for (; first; first = first->next)
-        count++;
-    return count;
-}
-
-static void put_lines(struct page *page, const struct gt_node *brief, size_t most)
-{
-    const struct gt_node *line = gt_brief_first_of(brief, "lines"), *more = gt_brief_first_of(brief, "text_lines");
-    if (line || more)
+    const struct gt_brief_item *lists[] = {brief->lines.first, brief->text_lines.first};
+    if (lists[0] || lists[1])
         gt_buffer_char(page->out, '\n');
-    for (; line && most; line = line->next, most--)
-        put_line(page, line);
-    for (; more && most; more = more->next, most--)
-        put_line(page, more);
+    for (size_t i = 0; i < 2; i++)
+        for (const struct gt_brief_item *line = lists[i]; line && most; line = line->next, most--)
+            put_line(page, line);
 }
 
-/* As wide as the widest title needs, within limits. */
-static size_t title_columns(const struct page *page, const struct gt_node *brief)
+/* Gets the number of lines, and how wide their titles are: as the widest needs, within limits. */
+static size_t measure_lines(struct page *page, const struct gt_brief *brief)
 {
-    size_t widest = TITLE, limit = page->width / 3;
-    const struct gt_node *lists[] = {gt_brief_first_of(brief, "lines"), gt_brief_first_of(brief, "text_lines")};
+    size_t count = 0, widest = TITLE, limit = page->width / 3;
+    const struct gt_brief_item *lists[] = {brief->lines.first, brief->text_lines.first};
     for (size_t i = 0; i < 2; i++)
-        for (const struct gt_node *line = lists[i]; line; line = line->next)
+        for (const struct gt_brief_item *line = lists[i]; line; line = line->next, count++)
             widest = gt_text_columns(line->title) + 1 > widest ? gt_text_columns(line->title) + 1 : widest;
     limit = limit > WIDEST_TITLE ? WIDEST_TITLE : limit < TITLE ? TITLE : limit;
-    return widest < limit ? widest : limit;
+    page->title = widest < limit ? widest : limit;
+    return count;
 }
 
 /* ---- Remarks ----------------------------------------------------------------------------------------------------- */
@@ -215,19 +205,19 @@ static void put_mark(struct page *page)
     gt_buffer_char(page->out, ' ');
 }
 
-static void put_warnings(struct page *page, const struct gt_node *brief)
+static void put_warnings(struct page *page, const struct gt_brief *brief)
 {
-    const struct gt_node *warning = gt_brief_first_of(brief, "warnings");
+    const struct gt_brief_item *warning = brief->warnings.first;
     if (warning && !page->has_only_warnings)
         gt_buffer_char(page->out, '\n');
     for (size_t left = GT_BRIEF_WARNINGS; warning && left; warning = warning->next, left--) {
-        if (page->has_only_warnings && gt_brief_is(warning, "remark"))
+        if (page->has_only_warnings && warning->is_remark)
             continue;
         put_mark(page);
-        put_text(page, gt_brief_text(warning, "words"), 4);
-        if (*gt_brief_text(warning, "detail")) {
+        put_text(page, warning->words, 4);
+        if (*warning->detail) {
             gt_put_spaces(page->out, 4);
-            put_text(page, gt_brief_text(warning, "detail"), 4);
+            put_text(page, warning->detail, 4);
         }
     }
 }
@@ -255,35 +245,32 @@ static void put_pasted(struct page *page, const char *text)
     free(copy);
 }
 
-static void put_requests(struct page *page, const struct gt_node *brief)
+static void put_requests(struct page *page, const struct gt_brief *brief)
 {
-    const struct gt_node *request = gt_brief_first_of(brief, "requests");
-    const char *more = gt_brief_text(brief, "more");
-    if (request || *more)
+    const struct gt_brief_item *request = brief->requests.first;
+    if (request || *brief->more)
         gt_buffer_char(page->out, '\n');
     for (; request; request = request->next) {
         gt_put_spaces(page->out, 2);
-        put_text(page, gt_brief_text(request, "words"), 2);
-        if (*gt_brief_text(request, "detail"))
-            put_pasted(page, gt_brief_text(request, "detail"));
+        put_text(page, request->words, 2);
+        if (*request->detail)
+            put_pasted(page, request->detail);
     }
-    if (*more) {
+    if (*brief->more) {
         gt_put_spaces(page->out, 2);
-        put_text(page, more, 4);
+        put_text(page, brief->more, 4);
     }
 }
 
 /* ---- The page ---------------------------------------------------------------------------------------------------- */
 
-static void put_all(struct page *page, const struct gt_node *brief, size_t most)
+static void put_all(struct page *page, const struct gt_brief *brief, size_t most)
 {
+    bool is_alone = !brief->lines.first && !brief->text_lines.first && !brief->warnings.first && !brief->requests.first;
     if (page->has_only_warnings) {
         put_warnings(page, brief);
         return;
     }
-    page->title = title_columns(page, brief);
-    bool is_alone = !gt_brief_first_of(brief, "lines") && !gt_brief_first_of(brief, "text_lines") &&
-                    !gt_brief_first_of(brief, "warnings") && !gt_brief_first_of(brief, "requests");
     put_heading(page, brief, is_alone);
     put_lines(page, brief, most);
     put_warnings(page, brief);
@@ -300,14 +287,12 @@ static size_t lines_in(const char *text)
 }
 
 /* Where lines have to be broken to fit, the last figures give way. */
-static void put_brief(const struct page *page, const struct gt_node *brief)
+static void put_brief(const struct page *page, const struct gt_brief *brief)
 {
     struct gt_buffer own = {0};
     struct page trial = *page;
     trial.out = &own;
-    for (size_t most =
-             count_of(gt_brief_first_of(brief, "lines")) + count_of(gt_brief_first_of(brief, "text_lines")) + 1;
-         most--;) {
+    for (size_t most = measure_lines(&trial, brief) + 1; most--;) {
         gt_buffer_clear(&own);
         put_all(&trial, brief, most);
         if (own.failed || !own.length || lines_in(own.data) <= MOST_LINES)
@@ -327,12 +312,13 @@ struct columns {
     size_t width[MOST_COLUMNS], count, name, outcome;
 };
 
-static const struct gt_node *line_titled(const struct gt_node *brief, const char *title)
+/* Returns the value of the line with this title; "": there is none. */
+static const char *value_of(const struct gt_brief *brief, const char *title)
 {
-    const struct gt_node *line = gt_brief_first_of(brief, "lines");
-    while (line && (strcmp(line->title, title) != 0 || !*gt_brief_text(line, "value")))
+    const struct gt_brief_item *line = brief->lines.first;
+    while (line && (strcmp(line->title, title) != 0 || !*line->value))
         line = line->next;
-    return line;
+    return line ? line->value : "";
 }
 
 static void widen(size_t *width, const char *text)
@@ -341,31 +327,31 @@ static void widen(size_t *width, const char *text)
     *width = columns > *width ? columns : *width;
 }
 
-static void add_columns(struct columns *columns, const struct gt_node *brief)
+static void add_columns(struct columns *columns, const struct gt_brief *brief)
 {
-    for (const struct gt_node *line = gt_brief_first_of(brief, "lines"); line; line = line->next) {
+    for (const struct gt_brief_item *line = brief->lines.first; line; line = line->next) {
         size_t i = 0;
         while (i < columns->count && strcmp(columns->title[i], line->title) != 0)
             i++;
-        if (!*gt_brief_text(line, "value") || i == MOST_COLUMNS)
+        if (!*line->value || i == MOST_COLUMNS)
             continue;
         if (i == columns->count)
             columns->title[columns->count++] = line->title;
         widen(&columns->width[i], line->title);
-        widen(&columns->width[i], gt_brief_text(line, "value"));
+        widen(&columns->width[i], line->value);
     }
 }
 
 /* Returns the first part from `part` on, itself included, that has a brief; NULL at the end. */
 static const struct gt_node *with_brief(const struct gt_node *part)
 {
-    while (part && (part->kind != GT_NODE_SECTION || !gt_brief_of(part)))
+    while (part && !part->brief)
         part = part->next;
     return part;
 }
 
 static void put_row(struct page *page, const struct columns *columns, const char *name, const char *outcome,
-                    const struct gt_node *brief)
+                    const struct gt_brief *brief)
 {
     char *own = shown(page, name);
     size_t taken = own ? gt_text_columns(own) : 0;
@@ -374,8 +360,7 @@ static void put_row(struct page *page, const struct columns *columns, const char
     gt_put_spaces(page->out, (taken < columns->name ? columns->name - taken : 0) + 2);
     put_padded(page, outcome, columns->outcome, false);
     for (size_t i = 0; i < columns->count; i++) {
-        const char *title = columns->title[i];
-        const char *text = brief ? gt_brief_text(line_titled(brief, title), "value") : title;
+        const char *text = brief ? value_of(brief, columns->title[i]) : columns->title[i];
         gt_put_spaces(page->out, 2);
         if (i + 1 < columns->count)
             put_padded(page, text, columns->width[i], false);
@@ -401,26 +386,15 @@ static void fit(struct columns *columns, size_t width)
     }
 }
 
-static void put_first_warning(struct page *page, const char *name, const struct gt_node *brief)
-{
-    const struct gt_node *warning = gt_brief_first_of(brief, "warnings");
-    char text[600];
-    if (!warning)
-        return;
-    snprintf(text, sizeof text, "%s: %s", name, gt_brief_text(warning, "words"));
-    put_mark(page);
-    put_text(page, text, 4);
-}
-
 static bool put_several(struct page *page, const struct gt_node *root)
 {
     struct columns columns = {0};
     size_t rows = 0, row = 0, warnings = 0;
     const struct gt_node *first = with_brief(root->first), *part;
     for (part = first; part; part = with_brief(part->next), rows++) {
-        add_columns(&columns, gt_brief_of(part));
+        add_columns(&columns, part->brief);
         widen(&columns.name, part->title);
-        widen(&columns.outcome, gt_brief_text(gt_brief_of(part), "outcome"));
+        widen(&columns.outcome, part->brief->outcome);
     }
     if (!rows)
         return false;
@@ -428,36 +402,38 @@ static bool put_several(struct page *page, const struct gt_node *root)
     gt_buffer_printf(page->out, "%s%zu recordings\n\n", NAME, rows);
     put_row(page, &columns, "", "", NULL);
     for (part = first; part && row < MOST_ROWS; part = with_brief(part->next), row++)
-        put_row(page, &columns, part->title, gt_brief_text(gt_brief_of(part), "outcome"), gt_brief_of(part));
+        put_row(page, &columns, part->title, part->brief->outcome, part->brief);
     if (rows > MOST_ROWS)
         gt_buffer_printf(page->out, "  and %zu more\n", rows - MOST_ROWS);
     for (part = first; part && warnings < GT_BRIEF_WARNINGS; part = with_brief(part->next)) {
-        if (!gt_brief_first_of(gt_brief_of(part), "warnings"))
+        char text[600];
+        if (!part->brief->warnings.first)
             continue;
         gt_buffer_text(page->out, warnings++ ? "" : "\n");
-        put_first_warning(page, part->title, gt_brief_of(part));
+        snprintf(text, sizeof text, "%s: %s", part->title, part->brief->warnings.first->words);
+        put_mark(page);
+        put_text(page, text, 4);
     }
     gt_buffer_text(page->out, "\n  all values: --format text, or -o runs.html\n");
     return true;
-}
-
-/* What pages begin with, and text can show. */
-static bool is_first(const struct gt_node *node)
-{
-    return gt_node_flag_bits(node) & GT_PAGE_FIRST && node->kind != GT_NODE_SERIES;
 }
 
 /* Text of those parts alone that pages begin with; of a report without such a part, of all. */
 static int write_first_parts(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     struct gt_report shown = *report;
+    struct gt_node *part = NULL;
     size_t count = 0;
-    struct gt_node *part = calloc(count_of(report->root.first) + 1, sizeof *part);
-    if (!part)
-        return gt_error_system(error, ENOMEM, "summary");
-    for (const struct gt_node *node = gt_node_seen(report->root.first); node; node = gt_node_seen(node->next))
-        if (is_first(node))
-            part[count++] = *node;
+    for (const struct gt_node *node = gt_node_seen(report->root.first); node; node = gt_node_seen(node->next)) {
+        /* What pages begin with, and text can show. */
+        if (!(gt_node_flag_bits(node) & GT_PAGE_FIRST) || node->kind == GT_NODE_SERIES)
+            continue;
+        if (!GT_GROW_BY_ONE(part, count)) {
+            free(part);
+            return gt_error_system(error, ENOMEM, "summary");
+        }
+        part[count++] = *node;
+    }
     for (size_t i = 0; i < count; i++)
         part[i].next = i + 1 < count ? &part[i + 1] : NULL;
     if (count)
@@ -469,10 +445,10 @@ static int write_first_parts(const struct gt_report *report, struct gt_buffer *o
 
 static int write_summary(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
-    const struct gt_node *root = &report->root, *brief = gt_brief_of(root);
-    const struct gt_node *of_page = gt_brief_of(&report->page);
-    if (!brief && of_page && gt_brief_first_of(of_page, "text_lines"))
-        brief = of_page;
+    const struct gt_node *root = &report->root;
+    const struct gt_brief *brief = gt_brief_of_report(report);
+    if (brief && !root->brief && !brief->text_lines.first)
+        brief = NULL;
     size_t width = report->width;
     unsigned style = report->style;
     struct page page = {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "report/brief.h"
 #include "report/format.h"
 #include "report/human_text.h"
 
@@ -696,7 +695,7 @@ static int write_text(const struct gt_report *report, struct gt_buffer *out, str
     bool pandas = analysis && !is_on_screen;
     struct text text = {report, out, pandas ? "\t" : "   ", pandas, is_on_screen};
     bool is_list = gt_node_flag_bits(&report->root) & GT_LIST;
-    if (report->style & GT_STYLE_SUMMARY_FIRST && (is_list || gt_brief_of(&report->page))) {
+    if (report->style & GT_STYLE_SUMMARY_FIRST && (is_list || report->page.brief)) {
         gt_format_find("summary")->write(report, out, error);
         gt_buffer_char(out, '\n');
     }

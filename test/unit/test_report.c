@@ -7,7 +7,7 @@
 static struct gt_report *sample_report(void)
 {
     struct gt_report *report = report_of("sample");
-    struct gt_node *root = gt_report_root(report);
+    struct gt_node *root = &report->root;
     struct gt_node *ram = gt_report_section(root, "max_ram", "Max RAM");
     gt_report_text(ram, "unit", "Unit", "gigabytes");
     gt_report_number(ram, "system_capacity", "System capacity", 67.254165504, "");
@@ -36,7 +36,7 @@ static struct gt_report *sample_report(void)
 TEST(test_markdown_escapes)
 {
     struct gt_report *report = report_of("sample");
-    gt_report_text(gt_report_root(report), "name", "Na|me", "<b>*x*</b>\n`y`");
+    gt_report_text(&report->root, "name", "Na|me", "<b>*x*</b>\n`y`");
     assert_writes(report, "markdown", "| | |\n| --- | ---: |\n| Na\\|me | &lt;b>\\*x\\*&lt;/b>\\\\n\\`y\\` |\n\n");
     gt_report_free(report);
 }
@@ -52,7 +52,7 @@ static struct gt_buffer html_of(const struct gt_report *report)
 TEST(test_pickle)
 {
     struct gt_report *report = report_of("sample");
-    struct gt_node *root = gt_report_root(report);
+    struct gt_node *root = &report->root;
     gt_report_integer(root, "a", "A", -2, "");
     gt_report_integer(root, "b", "B", INT64_C(1) << 40, "");
     gt_report_number(root, "c", "C", 1.5, "");
@@ -76,15 +76,15 @@ TEST(test_pickle)
 TEST(test_html_charts)
 {
     struct gt_report *report = report_of("timeline");
-    struct gt_node *series = gt_report_series(gt_report_root(report), "ram", "RAM <b>", "seconds", "bytes");
+    struct gt_node *series = gt_report_series(&report->root, "ram", "RAM <b>", "seconds", "bytes", 0);
     gt_series_line(series, "main", "Main");
     gt_series_line(series, "none", "None");
     /* A long line, so that points are left out, with one spike that must stay, and a gap. */
     for (int i = 0; i <= 100000; i++)
         gt_series_point(series, 0, i, i == 33333 ? 1000 : i > 50000 && i < 60000 ? NAN : 10);
-    gt_series_band(series, "load\"", 0, 50000);
-    gt_series_band(series, "step", 60000, 70000);
-    gt_series_band(series, "load\"", 70000, 80000);
+    gt_series_band(series, 0, "load\"", 0, 50000);
+    gt_series_band(series, 0, "step", 60000, 70000);
+    gt_series_band(series, 0, "load\"", 70000, 80000);
     struct gt_buffer page = html_of(report);
     char *data = strstr(page.data, "<script type=\"application/json\"");
     if (data) {
@@ -113,9 +113,8 @@ TEST(test_html_charts)
 TEST(test_residues_of_sums_are_no_parts_of_a_bar)
 {
     struct gt_report *report = report_of("timeline");
-    struct gt_node *series = gt_report_series(gt_report_root(report), "time", "Time", "", "%");
-    gt_node_flags(series, GT_STACKS);
-    gt_series_band(series, "", 0, 100);
+    struct gt_node *series = gt_report_series(&report->root, "time", "Time", "", "%", GT_STACKS);
+    gt_series_band(series, 0, "", 0, 100);
     for (int part = 0; part < 3; part++) {
         gt_series_line(series, "rank 0", (const char *[]){"compute", "other", "host"}[part]);
         gt_series_point(series, part, 0, (const double[]){99.5, 8.4e-5, 0.5}[part]);
@@ -130,7 +129,7 @@ TEST(test_residues_of_sums_are_no_parts_of_a_bar)
 TEST(test_a_picture_is_described_by_its_data)
 {
     struct gt_report *report = report_of("timeline");
-    struct gt_node *series = gt_report_series(gt_report_root(report), "cpu", "CPU", "seconds", "cores");
+    struct gt_node *series = gt_report_series(&report->root, "cpu", "CPU", "seconds", "cores", 0);
     struct gt_course *course = gt_course_new(1000000000, 16, 1, false);
     assert_non_null(course);
     for (int i = 0; i < 8; i++)
@@ -138,7 +137,7 @@ TEST(test_a_picture_is_described_by_its_data)
     gt_series_line(series, "main", "Main");
     gt_series_point(series, 0, 2, 12.5);
     gt_series_point(series, 0, 6, 8);
-    assert_int_equal(gt_series_course(series, 0, course, 0, 2), 0);
+    gt_series_course(series, 0, course, 0, 2);
     struct gt_buffer page = html_of(report);
     assert_non_null(strstr(page.data, "Main: from 2 to 20 "));
     gt_buffer_release(&page);
@@ -149,12 +148,12 @@ TEST(test_a_picture_is_described_by_its_data)
 TEST(test_series)
 {
     struct gt_report *report = report_of("timeline");
-    struct gt_node *series = gt_report_series(gt_report_root(report), "ram", "RAM", "seconds", "bytes");
+    struct gt_node *series = gt_report_series(&report->root, "ram", "RAM", "seconds", "bytes", 0);
     assert_int_equal(gt_series_line(series, "main", "Main"), 0);
     assert_int_equal(gt_series_line(series, "combined", "Combined"), 1);
     assert_int_equal(gt_series_point(series, 1, 0.5, 2.0), 0);
     assert_int_equal(gt_series_point(series, 2, 0.5, 2.0), -EINVAL);
-    assert_int_equal(gt_series_band(series, "load", 0.25, 0.75), 0);
+    assert_int_equal(gt_series_band(series, 0, "load", 0.25, 0.75), 0);
     assert_writes(report, "json",
                   "{\n \"ram\": {\n  \"x_unit\": \"seconds\",\n  \"unit\": \"bytes\",\n  \"lines\": {\n"
                   "   \"main\": [],\n   \"combined\": [\n    [\n     0.5,\n     2.0\n    ]\n   ]\n  },\n"
@@ -177,7 +176,7 @@ TEST(test_unknown_format)
 static struct gt_report *one_fact(const char *title, int64_t value)
 {
     struct gt_report *report = report_of("sample");
-    gt_report_integer(gt_report_root(report), "fact", title, value, "");
+    gt_report_integer(&report->root, "fact", title, value, "");
     return report;
 }
 
@@ -198,7 +197,7 @@ TEST(test_join)
     assert_int_equal(gt_report_join(&joined, &alone, names, 1, NULL), 0);
     assert_writes(joined, "json", "[\n {\n  \"recording\": \"a.csv\"\n }\n]\n");
     gt_report_free(joined);
-    gt_report_table(gt_report_root(alone), "table", "Table")->failed = -ENOMEM;
+    gt_report_table(&alone->root, "table", "Table")->failed = -ENOMEM;
     assert_int_equal(gt_report_join(&joined, &alone, names, 1, NULL), -ENOMEM);
     gt_report_free(alone);
     assert_int_equal(gt_report_join(&joined, NULL, NULL, 0, NULL), -EINVAL);

@@ -18,22 +18,19 @@ static struct gt_brief_curve rising(double top)
 static struct gt_report *training(void)
 {
     struct gt_report *report = report_of("resource_usage");
-    struct gt_node *brief = gt_brief_add(gt_report_root(report), "python train.py --epochs 20", "exit 0, 1 h 12 min",
-                                         false);
+    struct gt_brief *brief = gt_brief_add(&report->root, "python train.py --epochs 20", "exit 0, 1 h 12 min", false);
     struct gt_brief_curve memory = rising(1), gpu = rising(0.9), idle = rising(0.02);
-    gt_brief_line(brief, &(struct gt_brief_line){"memory", "13.9 GB", &memory, "peak; 22 % of 64 GB asked for"});
-    gt_brief_line(brief, &(struct gt_brief_line){"cpu", "1.52", &memory, "cores busy of 16: 9 % efficient"});
-    gt_brief_line(brief, &(struct gt_brief_line){"gpu 0", "81 %", &gpu, "busy; 31.2 of 80 GB; 306 W"});
-    gt_brief_line(brief, &(struct gt_brief_line){"gpu 1", "2 %", &idle, "busy; 0.60 of 80 GB; 71 W"});
-    gt_brief_line(brief, &(struct gt_brief_line){"disk", NULL, NULL,
-                                                 "41 GB read, 1.2 GB written; 3 % of the time waiting for it"});
-    gt_brief_line(brief, &(struct gt_brief_line){"energy", NULL, NULL,
-                                                 "0.52 kWh ± 0.03 (cpu 0.11, gpu 0.41)   29 g CO2e   0.16 EUR"});
-    gt_brief_warning(brief, "gpu 1 was idle: below 5 % for 98 % of the time", NULL);
-    gt_brief_warning(brief, "the kernel killed python (pid 4711, 15.7 GB) at the limit of 16.0 GB",
-                     "it grew by 0.4 GB a second at the end, in block \"load\"");
-    gt_brief_warning(brief, "64 GB asked for, 13.9 GB used", NULL);
-    gt_brief_warning(brief, "a fourth is one too many", NULL);
+    gt_brief_line(brief, "memory", "13.9 GB", &memory, "%s", "peak; 22 % of 64 GB asked for");
+    gt_brief_line(brief, "cpu", "1.52", &memory, "%s", "cores busy of 16: 9 % efficient");
+    gt_brief_line(brief, "gpu 0", "81 %", &gpu, "%s", "busy; 31.2 of 80 GB; 306 W");
+    gt_brief_line(brief, "gpu 1", "2 %", &idle, "%s", "busy; 0.60 of 80 GB; 71 W");
+    gt_brief_line(brief, "disk", NULL, NULL, "%s", "41 GB read, 1.2 GB written; 3 % of the time waiting for it");
+    gt_brief_line(brief, "energy", NULL, NULL, "%s", "0.52 kWh ± 0.03 (cpu 0.11, gpu 0.41)   29 g CO2e   0.16 EUR");
+    gt_brief_warning(brief, NULL, NULL, "%s", "gpu 1 was idle: below 5 % for 98 % of the time");
+    gt_brief_warning(brief, "it grew by 0.4 GB a second at the end, in block \"load\"", NULL, "%s",
+                     "the kernel killed python (pid 4711, 15.7 GB) at the limit of 16.0 GB");
+    gt_brief_warning(brief, NULL, NULL, "%s", "64 GB asked for, 13.9 GB used");
+    gt_brief_warning(brief, NULL, NULL, "%s", "a fourth is one too many");
     gt_brief_request(brief, "next time, from this one run:", "--mem=16G --cpus-per-task=2 --gpus=1 --time=1:30:00");
     gt_brief_more(brief, "all values: gpu-tracker report run.sqlite -o run.html");
     return report;
@@ -95,8 +92,8 @@ TEST(test_widths)
 TEST(test_colour)
 {
     struct gt_report *report = report_of("resource_usage");
-    struct gt_node *brief = gt_brief_add(gt_report_root(report), "prep.py", "OUT OF MEMORY, killed at 41 s", true);
-    gt_brief_warning(brief, "it was killed", NULL);
+    struct gt_brief *brief = gt_brief_add(&report->root, "prep.py", "OUT OF MEMORY, killed at 41 s", true);
+    gt_brief_warning(brief, NULL, NULL, "%s", "it was killed");
     gt_report_set_width(report, 50);
     assert_writes(report, "summary", "gpu-tracker  prep.py\n  OUT OF MEMORY, killed at 41 s\n\n  ! it was killed\n");
     gt_report_set_style(report, GT_STYLE_COLOUR);
@@ -110,9 +107,9 @@ TEST(test_colour)
 TEST(test_hostile_names)
 {
     struct gt_report *report = report_of("resource_usage");
-    struct gt_node *brief = gt_brief_add(gt_report_root(report), "a\nexit 0\033[2J", "exit 1, 2 s", false);
-    gt_brief_line(brief, &(struct gt_brief_line){.title = "biggest", .words = "x\n\033[31m 1 GB"});
-    gt_brief_warning(brief, "killed evil\r\n  ! nothing", NULL);
+    struct gt_brief *brief = gt_brief_add(&report->root, "a\nexit 0\033[2J", "exit 1, 2 s", false);
+    gt_brief_line(brief, "biggest", NULL, NULL, "x\n\033[31m 1 GB");
+    gt_brief_warning(brief, NULL, NULL, "%s", "killed evil\r\n  ! nothing");
     assert_writes(report, "summary",
                   "gpu-tracker  a\\nexit 0\\x1b[2J                                      exit 1, 2 s\n\n"
                   "  biggest   x\\n\\x1b[31m 1 GB\n\n"

@@ -66,7 +66,7 @@ static const struct gt_node *node_at(struct gt_report *report, const char *path)
 {
     char copy[128], *rest = copy;
     strcpy(copy, path);
-    const struct gt_node *node = gt_report_root(report);
+    const struct gt_node *node = &report->root;
     for (char *key; (key = strsep(&rest, "."));)
         node = gt_node_find(node, key);
     if (!node)
@@ -241,11 +241,11 @@ TEST(wrong_units_are_named)
 
 static const char *words_of_memory(struct gt_report *report)
 {
-    const struct gt_node *line = gt_brief_first_of(gt_brief_of(gt_report_root(report)), "lines");
+    const struct gt_brief_item *line = report->root.brief->lines.first;
     while (line && strcmp(line->title, "memory") != 0)
         line = line->next;
     assert_non_null(line);
-    return gt_brief_text(line, "words");
+    return line->words;
 }
 
 TEST(a_peak_above_the_limit_that_it_met_is_explained)

@@ -117,8 +117,8 @@ TEST(spreadsheets_compute_no_text)
         gt_buffer_release(&out);
     }
     struct gt_report *report = report_of("sample");
-    gt_report_text(gt_report_root(report), "name", "Name", "=cmd|' /C calc'!A0");
-    gt_report_number(gt_report_root(report), "less", "Less", -1, "");
+    gt_report_text(&report->root, "name", "Name", "=cmd|' /C calc'!A0");
+    gt_report_number(&report->root, "less", "Less", -1, "");
     assert_writes(report, "csv", "key,value,unit\nname,'=cmd|' /C calc'!A0,\nless,-1.0,\n");
     gt_report_free(report);
 }
@@ -127,7 +127,7 @@ TEST(spreadsheets_compute_no_text)
 static struct gt_report *evil_report(void)
 {
     struct gt_report *report = report_of("evil");
-    struct gt_node *root = gt_report_root(report);
+    struct gt_node *root = &report->root;
     gt_report_text(root, "fact", "F\nF", "x\ny");
     gt_report_number(gt_report_section(root, "section", "S\x1bS"), "price", "Price", 1, "E\nR");
     struct gt_table *table = gt_report_table(root, "table", "T\nT");

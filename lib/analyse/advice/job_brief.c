@@ -37,7 +37,7 @@ void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_saving cost,
                  job->input->trace->shown_node ? "" : " of the job", gt_time_words(cost.us * 1e3, time));
     snprintf(detail + strlen(detail), sizeof detail - strlen(detail), "more: gpu-tracker profile %.*s PATH...",
              (int)strcspn(see, ","), see);
-    gt_brief_finding(job->node, sentence, detail, part_of(job, see));
+    gt_brief_warning(job->brief, detail, part_of(job, see), "%s", sentence);
 }
 
 /* The mean over the ranks that have the figure, in percent of the time of their GPUs; *most is the rank with the most
@@ -63,16 +63,14 @@ static void brief_share(const struct gt_job_brief *job, const char *title, enum 
 {
     size_t most = 0;
     double share = mean_share(job, figure, &most);
-    char value[32], text[200];
+    char value[32], text[120] = "";
     if (isnan(share))
         return;
     snprintf(value, sizeof value, "%.1f %%", share);
-    snprintf(text, sizeof text, "%s", words);
     if (job->ranks > 1)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "; the most on %.80s: %.1f %%",
-                 gt_analysis_text(job->input, job->rank[most].node),
+        snprintf(text, sizeof text, "; the most on %.80s: %.1f %%", gt_analysis_text(job->input, job->rank[most].node),
                  gt_percent(job->rank[most].figure[figure], job->rank[most].whole));
-    gt_brief_line(job->node, &(struct gt_brief_line){.title = title, .value = value, .words = text});
+    gt_brief_line(job->brief, title, value, NULL, "%s%s", words, text);
 }
 
 struct gt_step_lengths gt_step_lengths(const struct gt_rows *rows, size_t from, size_t to)
@@ -101,7 +99,7 @@ struct gt_step_lengths gt_step_lengths(const struct gt_rows *rows, size_t from, 
 void gt_job_brief_step(const struct gt_job_brief *job, const char *mode, const struct gt_step_lengths *lengths,
                        size_t outliers)
 {
-    char value[32], text[200], words[32];
+    char value[32], words[32];
     struct gt_brief_curve curve;
     for (int i = 0; i < GT_BRIEF_CELLS; i++)
         curve.cell[i] = NAN;
@@ -109,12 +107,10 @@ void gt_job_brief_step(const struct gt_job_brief *job, const char *mode, const s
         double *cell = &curve.cell[i * GT_BRIEF_CELLS / lengths->count];
         *cell = fmax(isnan(*cell) ? 0 : *cell, lengths->longest[i] / lengths->max);
     }
-    snprintf(text, sizeof text, "%.60s: the median of %zu, 95 %% within %s, %zu outlier%s", mode ? mode : "",
-             lengths->count, gt_time_words(lengths->p95, words), outliers, outliers == 1 ? "" : "s");
-    gt_brief_line(job->node, &(struct gt_brief_line){.title = "step",
-                                                     .value = gt_time_words(lengths->median, value),
-                                                     .curve = lengths->count >= GT_BRIEF_CELLS ? &curve : NULL,
-                                                     .words = text});
+    gt_brief_line(job->brief, "step", gt_time_words(lengths->median, value),
+                  lengths->count >= GT_BRIEF_CELLS ? &curve : NULL,
+                  "%.60s: the median of %zu, 95 %% within %s, %zu outlier%s", mode ? mode : "", lengths->count,
+                  gt_time_words(lengths->p95, words), outliers, outliers == 1 ? "" : "s");
 }
 
 static void brief_idle(const struct gt_job_brief *job)
@@ -136,7 +132,7 @@ static void brief_traces(const struct gt_job_brief *job)
     const struct gt_collectives *all;
     int status = gt_collectives_find(job->input, GT_RULE_COLLECTIVES, &all);
     uint64_t events = 0;
-    char value[32], text[120];
+    char value[32];
     for (size_t i = 0; i < trace->file_count; i++) {
         const struct gt_trace_file *file = &trace->file[i];
         const struct gt_rank_clock *clock = status < 0 ? NULL : gt_collectives_rank(all, job->input->node[i]);
@@ -147,12 +143,10 @@ static void brief_traces(const struct gt_job_brief *job)
         first = file->first - ahead < first ? file->first - ahead : first;
         last = file->last - ahead > last ? file->last - ahead : last;
     }
-    snprintf(text, sizeof text, "from the first to the last of %" PRIu64 " events in %zu %s", events,
-             (size_t)trace->file_count, trace->file_count == 1 ? "file" : "files");
     if (first <= last)
-        gt_brief_line(job->node, &(struct gt_brief_line){.title = "traces",
-                                                         .value = gt_time_words((double)(last - first), value),
-                                                         .words = text});
+        gt_brief_line(job->brief, "traces", gt_time_words((double)(last - first), value), NULL,
+                      "from the first to the last of %" PRIu64 " events in %zu %s", events, (size_t)trace->file_count,
+                      trace->file_count == 1 ? "file" : "files");
 }
 
 /* The folder of several files, or the file. */
@@ -187,7 +181,7 @@ void gt_job_brief_begin(struct gt_job_brief *job, const struct gt_analysis_input
                  !job->ranks && input->trace->profile_count ? "a profile of functions" : "what GPUs did is not known");
     else
         snprintf(outcome, sizeof outcome, "GPUs compute %.1f %% of their time", compute);
-    job->node = gt_brief_add(job->root, title, outcome, false);
+    job->brief = gt_brief_add(job->root, title, outcome, false);
 }
 
 void gt_job_brief_end(const struct gt_job_brief *job)
@@ -196,23 +190,20 @@ void gt_job_brief_end(const struct gt_job_brief *job)
     brief_share(job, "comm.", GT_RANK_COMMUNICATION, "exposed communication: no computation hides it");
     brief_idle(job);
     brief_traces(job);
-    gt_brief_more(job->node, "all values: gpu-tracker profile PATH... -o job.html");
+    gt_brief_more(job->brief, "all values: gpu-tracker profile PATH... -o job.html");
 }
 
 void gt_job_brief_left_out(const struct gt_job_brief *job, const char *what)
 {
-    char sentence[200];
-    snprintf(sentence, sizeof sentence, "Left out: %s", what);
-    gt_brief_warning(job->node, sentence, NULL);
+    gt_brief_warning(job->brief, NULL, NULL, "Left out: %s", what);
 }
 
 void gt_job_brief_limits(const struct gt_job_brief *job, const char *limits, size_t findings)
 {
     if (limits)
-        gt_brief_line(job->node, &(struct gt_brief_line){.title = "not known", .words = limits});
+        gt_brief_line(job->brief, "not known", NULL, NULL, "%s", limits);
     else if (!findings)
-        gt_brief_line(job->node, &(struct gt_brief_line){.title = "findings",
-                                                         .words = "nothing that costs 5 % or more was found"});
+        gt_brief_line(job->brief, "findings", NULL, NULL, "nothing that costs 5 %% or more was found");
 }
 
 enum { SHOWN = 5 };
@@ -334,11 +325,11 @@ static const char *name_of(const struct gt_analysis_input *input, const struct i
 static void brief(const struct gt_job_brief *job, const struct source *source, const struct items *items)
 {
     const char *see = see_of(job->input->trace, source);
-    char value[32], words[400];
+    char value[32];
     snprintf(value, sizeof value, "%.1f %%", items->share[0]);
-    snprintf(words, sizeof words, "of %s: %.200s itself; more: gpu-tracker profile %.*s PATH...", source->of,
-             name_of(job->input, items, 0), (int)strcspn(see, ","), see);
-    gt_brief_line(job->node, &(struct gt_brief_line){.title = source->title, .value = value, .words = words});
+    gt_brief_line(job->brief, source->title, value, NULL,
+                  "of %s: %.200s itself; more: gpu-tracker profile %.*s PATH...", source->of,
+                  name_of(job->input, items, 0), (int)strcspn(see, ","), see);
 }
 
 static void add_table(const struct gt_job_brief *job, const struct source *source, const struct items *items)

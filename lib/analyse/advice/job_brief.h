@@ -12,7 +12,7 @@ struct gt_job_brief {
     struct gt_node *root;
     const struct gt_rank_figures *rank;
     size_t ranks;
-    struct gt_node *node;
+    struct gt_brief *brief;
 };
 
 /* Lengths of the steps of a mode on the slowest rank, in ns. */

@@ -163,9 +163,7 @@ static double (*new_cells(const struct job *job))[COLUMNS]
 static struct gt_node *picture(const struct job *job, const char *key, const char *title, const char *x_unit,
                                const char *unit, unsigned flags)
 {
-    struct gt_node *series = gt_report_series(job->root, key, title, x_unit, unit);
-    gt_node_flags(series, GT_ONLY_PEOPLE | GT_PAGE_FIRST | flags);
-    return series;
+    return gt_report_series(job->root, key, title, x_unit, unit, GT_ONLY_PEOPLE | GT_PAGE_FIRST | flags);
 }
 
 /* ---- ranks and steps ---- */
@@ -210,7 +208,7 @@ static void add_step_columns(const struct steps *steps, struct gt_node *series)
         char title[48];
         snprintf(title, sizeof title, first == last ? "step %" PRIu32 : "steps %" PRIu32 " to %" PRIu32, first, last);
         double begin = steps->is_dense ? first : (double)from, next = to < count ? steps->number[to] : last + 1.0;
-        gt_series_band(series, title, begin, steps->is_dense ? next : begin + (double)steps->per);
+        gt_series_band(series, 0, title, begin, steps->is_dense ? next : begin + (double)steps->per);
     }
 }
 
@@ -237,7 +235,7 @@ static void add_step_cells(const struct job *job, const struct steps *steps, str
 
 static void add_ranks_and_steps(struct job *job, const struct steps *steps)
 {
-    char note[300], which[120], bins[60] = "one step of a rank", others[60] = "";
+    char which[120], bins[60] = "one step of a rank", others[60] = "";
     struct gt_time_unit unit = gt_time_unit_of(steps->lengths.outlier);
     choose_rows(job, step_of);
     write_rows(job, "with the longest steps", which, sizeof which);
@@ -246,11 +244,10 @@ static void add_ranks_and_steps(struct job *job, const struct steps *steps)
     if (steps->others)
         snprintf(others, sizeof others, "; %zu steps of other modes are not in it", steps->others);
     bool any_worst = is_any_worst(job, GT_RANK_STEP, GT_RANK_STEP);
-    snprintf(note, sizeof note, "Each cell is %s, the stronger the colour the longer%s%s%s.", bins,
-             any_worst ? "; * has the longest in the median" : "", which, others);
     struct gt_node *series = picture(job, GT_JOB_STEPS, "Ranks and steps", steps->is_dense ? "step" : "th step",
                                      unit.name, GT_HEAT);
-    gt_series_note(series, note);
+    gt_series_note(series, "Each cell is %s, the stronger the colour the longer%s%s%s.", bins,
+                   any_worst ? "; * has the longest in the median" : "", which, others);
     gt_series_limit(series, "outlier", steps->lengths.outlier / unit.ns);
     add_step_columns(steps, series);
     add_step_cells(job, steps, series, unit.ns);
@@ -267,24 +264,22 @@ static void add_lengths(const struct job *job, const struct steps *steps)
     double end = of->p95 > of->median ? fmin(of->max, of->median + 4 * (of->p95 - of->median)) : of->max;
     double missing = fmax(NARROWEST * of->median - (end - of->min), 0), min = of->min - missing / 2;
     double width = (end + missing / 2 - min) / (LENGTHS - 1);
-    char note[200], words[3][32], title[80];
+    char words[3][32], title[80];
     struct gt_time_unit unit = gt_time_unit_of(of->median);
     if (!(width > 0))
         return;
     for (size_t i = 0; i < of->count; i++)
         count[(size_t)fmin((of->longest[i] - min) / width, LENGTHS - 1)]++;
     struct gt_node *series = picture(job, GT_JOB_LENGTHS, "Lengths of steps", unit.name, "steps", GT_STACKS);
-    snprintf(note, sizeof note,
-             "Steps by their duration on the slowest rank: median %s, 95 %% within %s, the longest %s%s.",
-             gt_time_words(of->median, words[0]), gt_time_words(of->p95, words[1]), gt_time_words(of->max, words[2]),
-             of->max > end ? "; the last column has all that are longer" : "");
-    gt_series_note(series, note);
+    gt_series_note(series, "Steps by their duration on the slowest rank: median %s, 95 %% within %s, the longest %s%s.",
+                   gt_time_words(of->median, words[0]), gt_time_words(of->p95, words[1]),
+                   gt_time_words(of->max, words[2]), of->max > end ? "; the last column has all that are longer" : "");
     int line = gt_series_line(series, "", "by the slowest rank");
     for (size_t i = 0; i < LENGTHS; i++) {
         double from = min + (double)i * width;
         snprintf(title, sizeof title, i + 1 < LENGTHS ? "%s to %s" : "%s and more", gt_time_words(from, words[0]),
                  gt_time_words(from + width, words[1]));
-        gt_series_band(series, title, from / unit.ns, (from + width) / unit.ns);
+        gt_series_band(series, 0, title, from / unit.ns, (from + width) / unit.ns);
         gt_series_point(series, line, (double)i, (double)count[i]);
     }
 }
@@ -324,7 +319,7 @@ static bool has_time(const struct job *job, bool has_gpu)
 
 static void add_time_of_ranks(struct job *job)
 {
-    char note[400], which[120], name[NAME];
+    char which[120], name[NAME];
     bool has_gpu = false, all_have = true;
     choose_rows(job, lost_of);
     for (size_t i = 0; i < job->rows; i++) {
@@ -334,14 +329,13 @@ static void add_time_of_ranks(struct job *job)
     if (!has_time(job, has_gpu))
         return;
     write_rows(job, has_gpu ? "that compute least" : "that wait longest for data", which, sizeof which);
-    snprintf(note, sizeof note, "%s, in percent%s%s%s.",
-             has_gpu ? "Time between the first and the last work of a rank's GPUs"
-                     : "All time of a rank; what its GPU did is not in the traces",
-             has_gpu && !all_have ? "; of a rank without such work waiting for data alone is known" : "",
-             is_any_worst(job, GT_RANK_COMPUTE, GT_RANK_HOST) ? "; * is the worst in one of them" : "", which);
     struct gt_node *series = picture(job, GT_JOB_TIME, "Where the time of each rank goes", "", "%", GT_STACKS);
-    gt_series_note(series, note);
-    gt_series_band(series, "", 0, 100);
+    gt_series_note(series, "%s, in percent%s%s%s.",
+                   has_gpu ? "Time between the first and the last work of a rank's GPUs"
+                           : "All time of a rank; what its GPU did is not in the traces",
+                   has_gpu && !all_have ? "; of a rank without such work waiting for data alone is known" : "",
+                   is_any_worst(job, GT_RANK_COMPUTE, GT_RANK_HOST) ? "; * is the worst in one of them" : "", which);
+    gt_series_band(series, 0, "", 0, 100);
     for (size_t row = 0; row < job->rows; row++)
         (has_gpu ? put_shares : put_waiting)(
             series, marked_name(job, row, GT_RANK_COMPUTE, GT_RANK_HOST, name, sizeof name), &job->rank[job->row[row]]);
@@ -371,19 +365,18 @@ static void put_held(struct gt_node *series, const char *name, const struct gt_h
 static void add_held_steps(struct job *job)
 {
     const struct gt_findings *findings = job->findings;
-    char note[300], which[120];
+    char which[120];
     choose_rows(job, step_of);
     if (!job->rows || !findings->held_count)
         return;
     write_rows(job, "with the longest steps", which, sizeof which);
-    snprintf(
-        note, sizeof note,
+    struct gt_node *series = picture(job, GT_JOB_PATH, "What holds the steps", "", "%", GT_STACKS);
+    gt_series_note(
+        series,
         "The critical path: what each moment of a step waited for in the end, in percent of the steps of a rank; of "
         "all ranks it leads through collectives to the rank that came last%s.",
         which);
-    struct gt_node *series = picture(job, GT_JOB_PATH, "What holds the steps", "", "%", GT_STACKS);
-    gt_series_note(series, note);
-    gt_series_band(series, "", 0, 100);
+    gt_series_band(series, 0, "", 0, 100);
     for (size_t i = findings->held_count; i-- > 0;)
         if (findings->held[i].node == GT_TRACE_NONE)
             put_held(series, "all ranks", &findings->held[i]);
@@ -458,7 +451,7 @@ static void add_time_columns(const struct job *job, struct gt_node *series, int6
         char title[80], words[2][32];
         double from = begin + (double)i * width;
         snprintf(title, sizeof title, "%s to %s", gt_time_words(from, words[0]), gt_time_words(from + width, words[1]));
-        gt_series_band(series, title, from / unit.ns, (from + width) / unit.ns);
+        gt_series_band(series, 0, title, from / unit.ns, (from + width) / unit.ns);
     }
 }
 
@@ -467,12 +460,11 @@ static void draw_course(const struct course *course)
     const struct job *job = course->job;
     struct gt_time_unit unit = gt_time_unit_of((double)(course->last - job->input->origin));
     double width = (double)(course->last - course->first) / COLUMNS;
-    char note[200], which[120], words[32];
+    char which[120], words[32];
     struct gt_node *series = picture(job, GT_JOB_COURSE, "What GPUs do over time", unit.name, "%", GT_STACKS);
     write_rows(job, "that compute least", which, sizeof which);
-    snprintf(note, sizeof note, "What the GPUs of each rank do, from the begin of the traces; a column is %s%s.",
-             gt_time_words(width, words), which);
-    gt_series_note(series, note);
+    gt_series_note(series, "What the GPUs of each rank do, from the begin of the traces; a column is %s%s.",
+                   gt_time_words(width, words), which);
     add_time_columns(job, series, course->first, course->last, unit);
     for (size_t row = 0; row < job->rows; row++)
         for (int part = 0; part < PARTS; part++) {
@@ -556,18 +548,17 @@ static void add_skew(struct arrivals *arrivals)
     struct gt_time_unit x_unit = gt_time_unit_of((double)(arrivals->last - job->input->origin));
     struct gt_time_unit unit = gt_time_unit_of(arrivals->most);
     double most[COLUMNS] = {0};
-    char note[200], words[32];
+    char words[32];
     for (size_t i = 0; i < arrivals->all->count; i++) {
         const struct gt_collective *collective = &arrivals->all->collective[i];
         double *column = &most[column_of(arrivals, collective->last)];
         *column = fmax(*column, (double)(collective->last - collective->first));
     }
     struct gt_node *series = picture(job, GT_JOB_SKEW, "Skew of collectives", x_unit.name, unit.name, GT_STACKS);
-    snprintf(
-        note, sizeof note,
+    gt_series_note(
+        series,
         "How long after the first rank the last one comes; a column is %s, the greatest skew in it, of %zu collectives.",
         gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), arrivals->all->count);
-    gt_series_note(series, note);
     add_time_columns(job, series, arrivals->first, arrivals->last, x_unit);
     int line = gt_series_line(series, "", "skew");
     for (size_t i = 0; i < COLUMNS; i++)
@@ -591,13 +582,13 @@ static void add_last(struct arrivals *arrivals)
         return;
     struct gt_time_unit x_unit = gt_time_unit_of((double)(arrivals->last - job->input->origin)),
                         unit = gt_time_unit_of(most);
-    char note[240], words[32];
+    char words[32];
     struct gt_node *series = picture(job, GT_JOB_LAST, "Who comes last to collectives", x_unit.name, unit.name,
                                      GT_HEAT | GT_WHOLE_SCALE);
-    snprintf(note, sizeof note,
-             "How long all others wait for a rank after the last of them has come; a column is %s, %zu of %zu ranks.",
-             gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), job->rows, job->ranks);
-    gt_series_note(series, note);
+    gt_series_note(
+        series,
+        "How long all others wait for a rank after the last of them has come; a column is %s, %zu of %zu ranks.",
+        gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), job->rows, job->ranks);
     add_time_columns(job, series, arrivals->first, arrivals->last, x_unit);
     for (size_t row = 0; row < job->rows; row++) {
         int line = gt_series_line(series, "", row_name(job, row));

@@ -550,7 +550,7 @@ static void draw_call(struct lanes *lanes, struct thread *thread, const struct g
         thread->depth--;
     int lane = thread->depth < DEPTHS && to - from >= lanes->shortest ? lane_of(lanes, thread, call) : -1;
     if (lane >= 0)
-        gt_series_lane_band(lanes->series, lane, gt_strings_text(&lanes->analysis->events.names, call->name), from, to);
+        gt_series_band(lanes->series, lane, gt_strings_text(&lanes->analysis->events.names, call->name), from, to);
     if (thread->depth < DEPTHS)
         thread->stop[thread->depth++] = to;
 }
@@ -614,8 +614,8 @@ static void add_lanes(struct gt_node *page, const struct gt_block_analysis *anal
         for (size_t i = 0; i < count; i++)
             call[i] = &analysis->intervals.interval[i];
         qsort(call, count, sizeof *call, by_thread);
-        lanes.series = gt_report_series(page, "blocks_over_time", "Code blocks", "seconds", "");
-        gt_node_flags(lanes.series, GT_ONLY_PEOPLE | GT_LANES | GT_PAGE_FIRST);
+        lanes.series = gt_report_series(page, "blocks_over_time", "Code blocks", "seconds", "",
+                                        GT_ONLY_PEOPLE | GT_LANES | GT_PAGE_FIRST);
         choose_tracks(&lanes, call, count, track);
         draw_calls(&lanes, call, count, track);
     }
@@ -627,7 +627,7 @@ static void add_lanes(struct gt_node *page, const struct gt_block_analysis *anal
 /* ---- the report ---- */
 
 /* The first blocks for the summary of text: "sort  590 ms  54 % of the time, 142 MB, 1.64 cores (1 call)". */
-static void add_text_lines(struct gt_node *brief, struct gt_block_analysis *analysis, double elapsed)
+static void add_text_lines(struct gt_brief *brief, struct gt_block_analysis *analysis, double elapsed)
 {
     enum { ROWS = 14 };
     struct rank *rank = rank_blocks(analysis);
@@ -647,17 +647,12 @@ static void add_text_lines(struct gt_node *brief, struct gt_block_analysis *anal
             gt_buffer_printf(&words, "%s%s cores", words.length ? ", " : "", gt_human_number(text, cpu / 100));
         gt_buffer_printf(&words, "%s(%llu call%s)", words.length ? " " : "", (unsigned long long)calls->calls,
                          calls->calls == 1 ? "" : "s");
-        gt_brief_text_line(brief,
-                           &(struct gt_brief_line){.title = gt_strings_text(&analysis->events.names, rank[i].number),
-                                                   .value = gt_human_seconds(time, rank[i].total),
-                                                   .words = words.data});
+        gt_brief_text_line(brief, gt_strings_text(&analysis->events.names, rank[i].number),
+                           gt_human_seconds(time, rank[i].total), "%s", words.data ? words.data : "");
         gt_buffer_release(&words);
     }
-    if (count > ROWS) {
-        char words[60];
-        snprintf(words, sizeof words, "%zu more code blocks", count - ROWS);
-        gt_brief_text_line(brief, &(struct gt_brief_line){.title = "and", .words = words});
-    }
+    if (count > ROWS)
+        gt_brief_text_line(brief, "and", NULL, "%zu more code blocks", count - ROWS);
     free(rank);
 }
 
@@ -669,16 +664,16 @@ static void add_head(struct gt_node *page, struct gt_block_analysis *analysis)
     const struct gt_outcome *end = gt_recording_outcome(analysis->recording);
     const char *file = gt_file_name(analysis->options->tracking_file);
     snprintf(outcome, sizeof outcome, "code blocks of %s", file);
-    struct gt_node *brief = gt_brief_add(page, *machine->command ? machine->command : file, outcome, false);
+    struct gt_brief *brief = gt_brief_add(page, *machine->command ? machine->command : file, outcome, false);
     add_text_lines(brief, analysis, end ? end->elapsed : NAN);
     gt_brief_more(brief, "all values: --format text, or -o blocks.html");
     if (!end)
         return;
     double peak = end->value[GT_SCOPE_COMBINED][GT_RAM_PEAK];
     if (isfinite(end->elapsed))
-        gt_brief_line(brief, &(struct gt_brief_line){.title = "time", .value = gt_human_seconds(text, end->elapsed)});
+        gt_brief_line(brief, "time", gt_human_seconds(text, end->elapsed), NULL, "%s", "");
     if (isfinite(peak))
-        gt_brief_line(brief, &(struct gt_brief_line){.title = "memory", .value = gt_human_bytes(text, peak)});
+        gt_brief_line(brief, "memory", gt_human_bytes(text, peak), NULL, "%s", "");
 }
 
 static int build(struct gt_report **ret, struct gt_block_analysis *analysis, struct gt_error *error)
@@ -687,14 +682,14 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
     int status = gt_report_new(&report, "sub_tracking_results", error);
     if (status < 0)
         return status;
-    struct gt_node *root = gt_report_root(report);
+    struct gt_node *root = &report->root;
     struct gt_block_total overall = gt_block_join_overall(analysis->join);
-    gt_report_layout(report, GT_LAYOUT_ANALYSIS);
-    add_head(gt_report_page(report), analysis);
-    add_lanes(gt_report_page(report), analysis);
+    report->layout = GT_LAYOUT_ANALYSIS;
+    add_head(&report->page, analysis);
+    add_lanes(&report->page, analysis);
     gt_over_time_add(
         &(struct gt_over_time){.course = &analysis->course, .machine = gt_recording_machine(analysis->recording)},
-        gt_report_page(report));
+        &report->page);
     add_gauges(root, "overall", "Overall", analysis, &overall);
     add_static_data(root, gt_recording_machine(analysis->recording));
     status = add_blocks(root, analysis);
@@ -724,8 +719,8 @@ int gt_blocks_page_add(struct gt_report *report, struct gt_block_analysis *analy
     if (gt_block_cpu_count(analysis) < 0)
         return gt_error_system(error, ENOMEM, "%s", analysis->options->tracking_file);
     if (analysis->intervals.count) {
-        add_lanes(gt_report_page(report), analysis);
-        add_summary(gt_report_root(report), analysis, "Code blocks");
+        add_lanes(&report->page, analysis);
+        add_summary(&report->root, analysis, "Code blocks");
     }
     return 0;
 }

@@ -441,8 +441,8 @@ int gt_results_report(struct gt_report **ret, const char *type, const char *json
         return gt_error_set(error, EBADMSG, "the results are not JSON: %s", problem.text);
     int status = gt_report_new(&report, type, error);
     if (status >= 0)
-        gt_report_layout(report, GT_LAYOUT_ANALYSIS);
-    bool is_known = status >= 0 && add_parts(gt_report_root(report), type, tree);
+        report->layout = GT_LAYOUT_ANALYSIS;
+    bool is_known = status >= 0 && add_parts(&report->root, type, tree);
     gt_json_free(tree);
     if (is_known)
         return gt_display_end(ret, report, 0, "results", error);

@@ -411,7 +411,7 @@ static int build_memory(const struct gt_analysis_input *input, struct gt_node *r
                           "number:peak_reserved_bytes number:last_allocated_bytes text:totals"),
         gt_analysis_table(root, "holders", "Holders at the peak",
                           "text:node text:device text:operator integer:blocks number:held_bytes"),
-        gt_report_series(root, "memory_over_time", "Memory over time", "us", "bytes"),
+        gt_report_series(root, "memory_over_time", "Memory over time", "us", "bytes", 0),
     };
     for (size_t from = 0, to; from < count; from = to) {
         to = gt_memory_run(change, from, count);

@@ -551,8 +551,8 @@ static int add_forest(struct gt_node *page, const struct gt_comparison *comparis
     if (count) {
         const char *title = has_interval ? "Change against the baseline, with its 95 % interval"
                                          : "Change against the baseline";
-        struct gt_node *series = gt_report_series(page, "changes", title, "percent", "");
-        gt_node_flags(series, GT_ONLY_PEOPLE | GT_FOREST | GT_PAGE_FIRST);
+        struct gt_node *series = gt_report_series(page, "changes", title, "percent", "",
+                                                  GT_ONLY_PEOPLE | GT_FOREST | GT_PAGE_FIRST);
         qsort(change, count, sizeof *change, by_weight);
         for (size_t i = 0; i < count && i < ROWS; i++)
             add_change(series, comparison, &change[i]);
@@ -627,10 +627,9 @@ static int add_curves(struct gt_node *page, const struct gt_comparison *comparis
         if (!course.course)
             continue;
         if (!memory) {
-            memory = gt_report_series(page, "memory_over_time", "Memory", "seconds", "gigabytes");
-            gt_node_flags(memory, GT_ONLY_PEOPLE | GT_PEAKS | GT_ALIKE);
-            cpu = gt_report_series(page, "cpu_over_time", "CPU in use", "seconds", "cores");
-            gt_node_flags(cpu, GT_ONLY_PEOPLE | GT_ALIKE);
+            memory = gt_report_series(page, "memory_over_time", "Memory", "seconds", "gigabytes",
+                                      GT_ONLY_PEOPLE | GT_PEAKS | GT_ALIKE);
+            cpu = gt_report_series(page, "cpu_over_time", "CPU in use", "seconds", "cores", GT_ONLY_PEOPLE | GT_ALIKE);
         }
         write_curve_name(&comparison->session[i], path, name, sizeof name);
         add_curve(memory, name, &course, GT_RAM, 1e9);
@@ -642,17 +641,15 @@ static int add_curves(struct gt_node *page, const struct gt_comparison *comparis
 
 /* ---- the verdict ---- */
 
-static void add_broken_rules(struct gt_node *brief, const struct gt_node *rules, size_t *ret_broken)
+static void add_broken_rules(struct gt_brief *brief, const struct gt_node *rules, size_t *ret_broken)
 {
     struct gt_table *table = rules ? gt_node_table(rules) : NULL;
     struct gt_buffer rule = {0}, reason = {0};
     for (size_t row = 0; table && row < gt_table_rows(table); row++) {
-        char sentence[400];
         const char *why = gt_table_cell_text(table, row, table->columns - 1, &reason);
         if (!why || !*why)
             continue;
-        snprintf(sentence, sizeof sentence, "breaks the rule %s: %s", gt_table_cell_text(table, row, 0, &rule), why);
-        gt_brief_warning(brief, sentence, NULL);
+        gt_brief_warning(brief, NULL, NULL, "breaks the rule %s: %s", gt_table_cell_text(table, row, 0, &rule), why);
         ++*ret_broken;
     }
     gt_buffer_release(&rule);
@@ -680,7 +677,7 @@ static void put_change(struct gt_buffer *out, const struct gt_compare_line *line
 }
 
 /* With two sessions the value is that of the second; with more the words list all. */
-static void add_text_line(struct gt_node *brief, const char *title, const struct gt_comparison *comparison,
+static void add_text_line(struct gt_brief *brief, const char *title, const struct gt_comparison *comparison,
                           const struct gt_compare_line *line)
 {
     struct gt_buffer value = {0}, words = {0};
@@ -700,13 +697,13 @@ static void add_text_line(struct gt_node *brief, const char *title, const struct
             gt_buffer_text(&words, ")");
         }
     }
-    gt_brief_text_line(brief, &(struct gt_brief_line){.title = title, .value = value.data, .words = words.data});
+    gt_brief_text_line(brief, title, value.data, "%s", words.data ? words.data : "");
     gt_buffer_release(&value);
     gt_buffer_release(&words);
 }
 
 /* The whole job by all its lines, the longest blocks by time and memory. */
-static void add_text_lines(struct gt_node *brief, const struct gt_comparison *comparison,
+static void add_text_lines(struct gt_brief *brief, const struct gt_comparison *comparison,
                            const struct gt_compare_lines *lines)
 {
     enum { BLOCKS = 6 };
@@ -728,11 +725,8 @@ static void add_text_lines(struct gt_node *brief, const struct gt_comparison *co
                            : "memory");
         add_text_line(brief, title, comparison, line);
     }
-    if (blocks > BLOCKS) {
-        char words[60];
-        snprintf(words, sizeof words, "%zu more code blocks", blocks - BLOCKS);
-        gt_brief_text_line(brief, &(struct gt_brief_line){.title = "and", .words = words});
-    }
+    if (blocks > BLOCKS)
+        gt_brief_text_line(brief, "and", NULL, "%zu more code blocks", blocks - BLOCKS);
 }
 
 /* The rules are those of the report's table. */
@@ -755,8 +749,9 @@ static void add_verdict(struct gt_report *report, const struct gt_comparison *co
                  broken == 1 ? "" : "s");
     else if (rules)
         snprintf(outcome + length, sizeof outcome - (size_t)length, "; all rules pass");
-    struct gt_node *brief = gt_brief_add(gt_report_page(report), title, outcome, broken > 0);
-    gt_node_flags(brief, 0);
+    struct gt_brief *brief = gt_brief_add(&report->page, title, outcome, broken > 0);
+    if (brief)
+        brief->is_verdict = true;
     add_broken_rules(brief, rules, &broken);
     add_text_lines(brief, comparison, lines);
     gt_brief_more(brief, "all values: --format text, or -o compare.html");
@@ -767,12 +762,12 @@ static void add_verdict(struct gt_report *report, const struct gt_comparison *co
 static int build(struct gt_report *report, const struct gt_comparison *comparison, const struct gt_compare_lines *lines,
                  int *ret_certain)
 {
-    struct gt_node *root = gt_report_root(report), *page = gt_report_page(report);
+    struct gt_node *root = &report->root, *page = &report->page;
     struct units *units = calloc(1, sizeof *units);
     if (!units)
         return -ENOMEM;
     read_units(units, comparison);
-    gt_report_layout(report, GT_LAYOUT_ANALYSIS);
+    report->layout = GT_LAYOUT_ANALYSIS;
     add_original(root, comparison, units);
     add_unmatched(root, "added_blocks", "Added Blocks", comparison, false);
     add_unmatched(root, "removed_blocks", "Removed Blocks", comparison, true);
@@ -803,7 +798,7 @@ int gt_compare_report(struct gt_report **ret, const struct gt_compare_options *o
                         gt_report_failed(report)))
         status = gt_error_system(error, ENOMEM, "comparison");
     if (status >= 0)
-        status = gt_compare_judge(&comparison, gt_report_root(report), error);
+        status = gt_compare_judge(&comparison, &report->root, error);
     if (status >= 0)
         add_verdict(report, &comparison, &lines, certain);
     gt_compare_lines_release(&lines);

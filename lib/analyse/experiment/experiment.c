@@ -631,7 +631,7 @@ int gt_experiment_summary(const struct gt_experiment *experiment, double start, 
     if (status < 0)
         return status;
     gt_experiment_span(experiment, start, end, &span);
-    struct gt_node *root = gt_report_section(gt_report_root(report), "experiment", "Experiment");
+    struct gt_node *root = gt_report_section(&report->root, "experiment", "Experiment");
     gt_report_number(root, "duration", "Duration", span.duration, "seconds");
     add_date(root, "start", "Start", span.start);
     add_date(root, "end", "End", span.end);

@@ -97,7 +97,7 @@ static int report(struct gt_report **ret, const struct gt_trace *trace, const ch
     int status = gt_report_new(ret, "export", error);
     if (status < 0)
         return status;
-    struct gt_node *root = gt_report_root(*ret);
+    struct gt_node *root = &(*ret)->root;
     uint64_t lost = 0;
     for (size_t i = 0; i < trace->file_count; i++)
         lost += trace->file[i].damage.bad_events + trace->file[i].damage.bad_samples + trace->file[i].damage.unopened;

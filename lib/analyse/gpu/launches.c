@@ -95,7 +95,7 @@ static void put_queues(const struct gt_analysis_input *input, struct gt_node *ro
     struct gt_table *table = gt_analysis_table(root, "queues", "Queues",
                                                "text:node text:device text:stream integer:launches integer:longest "
                                                "number:mean_length number:blocked_us");
-    struct gt_node *series = gt_report_series(root, "queue_length", "Queue length", "us", "launches");
+    struct gt_node *series = gt_report_series(root, "queue_length", "Queue length", "us", "launches", 0);
     const uint32_t *node = gt_rows_keys(&streams, "node"), *device = gt_rows_keys(&streams, "device");
     const uint32_t *stream = gt_rows_keys(&streams, "stream"), *of = gt_rows_keys(&changes, "node");
     const uint32_t *on = gt_rows_keys(&changes, "device"), *in = gt_rows_keys(&changes, "stream");

@@ -78,9 +78,9 @@ int gt_job_analyse(struct gt_report **ret, const struct gt_job_analysis *analysi
         status = gt_report_new(&report, analysis->type, error);
     if (status < 0)
         return status;
-    gt_report_layout(report, GT_LAYOUT_AMOUNTS);
-    add_job(gt_report_root(report), job);
-    status = analysis->build(gt_report_root(report), job, options, error);
+    report->layout = GT_LAYOUT_AMOUNTS;
+    add_job(&report->root, job);
+    status = analysis->build(&report->root, job, options, error);
     return gt_job_report_end(ret, report, job, status, error);
 }
 

@@ -389,7 +389,7 @@ static void add_bands(struct gt_node *series, const struct gt_job_course *course
     double begin = course->begin - course->job->begin;
     for (size_t i = 0; i < course->columns; i++) {
         double from = begin + (double)i * course->width;
-        gt_series_band(series, GT_HUMAN(seconds, fmax(from, 0)), from, from + course->width);
+        gt_series_band(series, 0, GT_HUMAN(seconds, fmax(from, 0)), from, from + course->width);
     }
 }
 
@@ -400,16 +400,14 @@ static void add_picture(struct gt_node *root, const struct gt_job_course *course
     struct gt_rows rows = choose_rows(course, each);
     const uint32_t *member = gt_rows_keys(&rows, "member"), *of = gt_rows_keys(&rows, "line");
     struct gt_buffer text = {0};
-    char words[GT_JOB_WORDS];
-    gt_buffer_printf(&text, "%s: each cell is the mean of a %s in %.3g s, the stronger the colour the greater",
-                     gt_job_metric_words(words, course->subject.metric), is_of_nodes ? "node" : "rank", course->width);
+    char words[GT_JOB_WORDS], few[100] = "";
     if (each > 1)
-        gt_buffer_printf(&text, "; of %zu that follow each other the one that is furthest from the median", each);
-    gt_buffer_text(&text, ".");
+        snprintf(few, sizeof few, "; of %zu that follow each other the one that is furthest from the median", each);
     struct gt_node *series = gt_report_series(root, "heat_map", is_of_nodes ? "Nodes over time" : "Ranks over time",
-                                              "seconds", course->unit);
-    gt_node_flags(series, GT_ONLY_PEOPLE | GT_HEAT | GT_PAGE_FIRST);
-    gt_series_note(series, text.failed ? "" : text.data);
+                                              "seconds", course->unit, GT_ONLY_PEOPLE | GT_HEAT | GT_PAGE_FIRST);
+    gt_series_note(series, "%s: each cell is the mean of a %s in %.3g s, the stronger the colour the greater%s.",
+                   gt_job_metric_words(words, course->subject.metric), is_of_nodes ? "node" : "rank", course->width,
+                   few);
     add_bands(series, course);
     for (size_t i = 0; i < rows.count; i++) {
         const double *column = course->column + of[i] * course->columns;

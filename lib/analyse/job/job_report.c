@@ -469,17 +469,13 @@ static void put_count(struct gt_buffer *out, size_t count, const char *one, cons
 }
 
 /* "4 ranks on 2 nodes, 1 failed, 41 s" */
-static void add_brief_head(struct gt_node **ret, struct gt_node *root, const struct gt_job *job)
+static struct gt_brief *add_brief_head(struct gt_node *root, const struct gt_job *job)
 {
-    struct gt_buffer outcome = {0};
-    char title[2 * TEXT];
+    struct gt_buffer outcome = {0}, title = {0};
     size_t failed = count_failed(job, false), unfinished = count_failed(job, true);
-    struct gt_buffer names = {0};
     size_t steps = job->steps, ranks = (size_t)job->ranks;
-    gt_job_names(&names, job);
-    snprintf(title, sizeof title, "%.200s%s%.200s", names.length ? names.data : "", names.length ? "  " : "",
-             job->rank[0].machine.command);
-    gt_buffer_release(&names);
+    gt_job_names(&title, job);
+    gt_buffer_printf(&title, "%s%.200s", title.length ? "  " : "", job->rank[0].machine.command);
     put_count(&outcome, ranks, "rank", "ranks");
     if (steps > 1)
         gt_buffer_printf(&outcome, " of %zu steps", steps);
@@ -491,99 +487,74 @@ static void add_brief_head(struct gt_node **ret, struct gt_node *root, const str
     if (unfinished)
         put_count(&outcome, unfinished, "not finished", "not finished");
     gt_buffer_printf(&outcome, ", %s", GT_HUMAN(seconds, job->end - job->begin));
-    *ret = gt_brief_add(root, title, outcome.data, failed > 0);
+    struct gt_brief *brief = gt_brief_add(root, title.data, outcome.data, failed > 0);
+    gt_buffer_release(&title);
     gt_buffer_release(&outcome);
+    return brief;
 }
 
-static void add_bounds_line(struct gt_node *brief, const char *title, const struct gt_job_bounds *bounds)
+static void add_bounds_line(struct gt_brief *brief, const char *title, const struct gt_job_bounds *bounds)
 {
-    char words[TEXT];
-    if (isnan(bounds->least) || !(bounds->most > 0))
-        return;
-    snprintf(words, sizeof words, "peak of all ranks, at least; at most %s", GT_HUMAN(bytes, bounds->most));
-    gt_brief_line(brief, &(struct gt_brief_line){title, GT_HUMAN(bytes, bounds->least), NULL, words});
+    if (!isnan(bounds->least) && bounds->most > 0)
+        gt_brief_line(brief, title, GT_HUMAN(bytes, bounds->least), NULL, "peak of all ranks, at least; at most %s",
+                      GT_HUMAN(bytes, bounds->most));
 }
 
-static void add_cpu(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
+static void add_cpu(struct gt_brief *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
-    struct gt_buffer words = {0};
+    struct gt_buffer step = {0};
     double cpu_time = gt_job_sum(job, GT_CPU_TIME);
     if (isnan(cpu_time))
         return;
-    gt_buffer_printf(&words, "cores busy, %s of CPU time; %s to %s of a rank", GT_HUMAN(seconds, cpu_time),
-                     GT_HUMAN(number, cores_of_ranks(outliers, "least")),
-                     GT_HUMAN(number, cores_of_ranks(outliers, "most")));
+    gt_buffer_text(&step, "");
     if (outliers->uneven != GT_NO_KEY && job->launches > 1) {
-        gt_job_put_launch(&words, job, outliers->uneven);
-        gt_buffer_text(&words, ", the most uneven step");
+        gt_job_put_launch(&step, job, outliers->uneven);
+        gt_buffer_text(&step, ", the most uneven step");
     }
-    gt_brief_line(brief, &(struct gt_brief_line){"cpu", GT_HUMAN(number, cpu_time / (job->end - job->begin)), NULL,
-                                                 words.failed ? "" : words.data});
-    gt_buffer_release(&words);
+    gt_brief_line(brief, "cpu", GT_HUMAN(number, cpu_time / (job->end - job->begin)), NULL,
+                  "cores busy, %s of CPU time; %s to %s of a rank%s", GT_HUMAN(seconds, cpu_time),
+                  GT_HUMAN(number, cores_of_ranks(outliers, "least")),
+                  GT_HUMAN(number, cores_of_ranks(outliers, "most")), step.data ? step.data : "");
+    gt_buffer_release(&step);
 }
 
-static void add_gpus(struct gt_node *brief, const struct gt_job *job)
+static void add_gpus(struct gt_brief *brief, const struct gt_job *job)
 {
-    char words[TEXT];
     double busy = NAN;
     for (size_t i = 0; i < job->count; i++)
         gt_add_known(&busy, job->rank[i].gpu_use);
     if (!job->gpus)
         return;
-    snprintf(words, sizeof words, "busy of %zu, each counted once", job->gpus);
-    gt_brief_line(brief, &(struct gt_brief_line){"gpus", isnan(busy) ? "n/a" : GT_HUMAN(number, busy), NULL, words});
+    gt_brief_line(brief, "gpus", isnan(busy) ? "n/a" : GT_HUMAN(number, busy), NULL, "busy of %zu, each counted once",
+                  job->gpus);
     add_bounds_line(brief, "gpu memory", &job->gpu_ram);
 }
 
-static void add_energy_line(struct gt_node *brief, const struct gt_job *job)
+static void add_energy_line(struct gt_brief *brief, const struct gt_job *job)
 {
-    char words[TEXT];
-    double most_sum = 0, least_sum = 0, drawn_sum = 0;
+    double most = NAN, least = NAN, drawn = NAN;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
         struct gt_job_energy energy;
         gt_job_energy(&energy, job, device);
-        most_sum += isnan(energy.job) ? 0 : energy.job;
-        least_sum += isnan(energy.job_least) ? 0 : energy.job_least;
-        drawn_sum += isnan(energy.drawn) ? 0 : energy.drawn;
+        gt_add_known(&most, energy.job);
+        gt_add_known(&least, energy.job_least);
+        gt_add_known(&drawn, energy.drawn);
     }
-    if (!(most_sum > 0))
-        return;
-    if (most_sum > 1.01 * least_sum)
-        snprintf(words, sizeof words, "at most, and at least %s, of %s drawn", GT_HUMAN(energy, least_sum),
-                 GT_HUMAN(energy, drawn_sum));
-    else
-        snprintf(words, sizeof words, "of %s drawn, each node counted once", GT_HUMAN(energy, drawn_sum));
-    gt_brief_line(brief, &(struct gt_brief_line){"energy", GT_HUMAN(energy, most_sum), NULL, words});
+    drawn = isnan(drawn) ? 0 : drawn;
+    if (most > 0 && most > 1.01 * least)
+        gt_brief_line(brief, "energy", GT_HUMAN(energy, most), NULL, "at most, and at least %s, of %s drawn",
+                      GT_HUMAN(energy, least), GT_HUMAN(energy, drawn));
+    else if (most > 0)
+        gt_brief_line(brief, "energy", GT_HUMAN(energy, most), NULL, "of %s drawn, each node counted once",
+                      GT_HUMAN(energy, drawn));
 }
 
 /* ---- What is remarkable ---- */
 
-static void warn_of_missing(struct gt_node *brief, const struct gt_job *job)
-{
-    char sentence[TEXT];
-    if (!job->missing_count)
-        return;
-    snprintf(sentence, sizeof sentence, "no recording of %zu %s: %.200s%s", job->missing_count,
-             job->missing_count == 1 ? "rank" : "ranks", job->missing.data, job->missing.length > 200 ? "..." : "");
-    gt_brief_warning(brief, sentence, "totals are those of the others");
-}
-
-static void warn_of_dropped(struct gt_node *brief, const struct gt_job *job)
-{
-    char sentence[TEXT];
-    double samples;
-    size_t ranks = gt_job_dropped(&samples, job);
-    if (!ranks)
-        return;
-    snprintf(sentence, sizeof sentence, "%zu %s lost %.0f samples: the disk was too slow, or the spool full", ranks,
-             ranks == 1 ? "recording" : "recordings", samples);
-    gt_brief_warning(brief, sentence, "values over time do not include them");
-}
-
 /* Name the node with the largest clock offset. */
-static void warn_of_clocks(struct gt_node *brief, const struct gt_job *job)
+static void warn_of_clocks(struct gt_brief *brief, const struct gt_job *job)
 {
-    char sentence[TEXT];
+    char others[40] = "";
     const struct gt_job_node *worst = NULL;
     double shift = 0;
     size_t count = 0;
@@ -595,64 +566,76 @@ static void warn_of_clocks(struct gt_node *brief, const struct gt_job *job)
             shift = own;
         }
     }
-    if (!worst)
-        return;
-    int length = snprintf(sentence, sizeof sentence, "the clock of %.128s is %s %s that of the server", worst->name,
-                          GT_HUMAN(seconds, fabs(shift)), shift > 0 ? "behind" : "ahead of");
     if (count > 1)
-        snprintf(sentence + length, sizeof sentence - (size_t)length, ", and %zu more are off", count - 1);
-    gt_brief_warning(brief, sentence, "its times are corrected by that here");
+        snprintf(others, sizeof others, ", and %zu more are off", count - 1);
+    if (worst)
+        gt_brief_warning(brief, "its times are corrected by that here", NULL,
+                         "the clock of %.128s is %s %s that of the server%s", worst->name,
+                         GT_HUMAN(seconds, fabs(shift)), shift > 0 ? "behind" : "ahead of", others);
+}
+
+static void warn_of_recordings(struct gt_brief *brief, const struct gt_job *job)
+{
+    double samples;
+    size_t ranks = gt_job_dropped(&samples, job);
+    if (job->missing_count)
+        gt_brief_warning(brief, "totals are those of the others", NULL, "no recording of %zu %s: %.200s%s",
+                         job->missing_count, job->missing_count == 1 ? "rank" : "ranks", job->missing.data,
+                         job->missing.length > 200 ? "..." : "");
+    if (ranks)
+        gt_brief_warning(brief, "values over time do not include them", NULL,
+                         "%zu %s lost %.0f samples: the disk was too slow, or the spool full", ranks,
+                         ranks == 1 ? "recording" : "recordings", samples);
+    warn_of_clocks(brief, job);
 }
 
 /* With several ranks below one tracker, the rank that failed is unknown. */
-static void warn_of_trackers(struct gt_node *brief, const struct gt_job *job)
+static void warn_of_trackers(struct gt_brief *brief, const struct gt_job *job)
 {
     size_t named = 0;
     for (size_t i = 0; i < job->count && named < NAMED; i++) {
         const struct gt_job_rank *rank = &job->rank[i];
-        struct gt_buffer remark = {0}, sentence = {0};
+        struct gt_buffer remark = {0}, step = {0};
+        gt_buffer_text(&step, "");
+        gt_job_put_launch(&step, job, rank->launch);
         if (rank->below_count && (rank->complete || gt_job_is_silent(job, rank)) && gt_job_remark_end(&remark, rank)) {
-            gt_buffer_printf(&sentence, "the command of %zu ranks", rank->below_count);
-            gt_job_put_launch(&sentence, job, rank->launch);
-            gt_buffer_printf(&sentence, " on %s: %s", job->node[rank->node].name, remark.data);
-            gt_brief_finding(brief, sentence.data, NULL, "ranks");
+            gt_brief_warning(brief, NULL, "ranks", "the command of %zu ranks%s on %s: %s", rank->below_count,
+                             step.data ? step.data : "", job->node[rank->node].name, remark.data);
             named++;
         }
         gt_buffer_release(&remark);
-        gt_buffer_release(&sentence);
+        gt_buffer_release(&step);
     }
 }
 
 /* `more` is the number of outliers without a line. */
-static void name_odd(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers,
+static void name_odd(struct gt_brief *brief, const struct gt_job *job, const struct gt_job_outliers *outliers,
                      size_t member, size_t more)
 {
-    struct gt_buffer sentence = {0};
-    char detail[TEXT];
-    int number = gt_job_member_number(job, member);
-    if (number >= 0)
-        gt_job_put_rank(&sentence, job, member);
+    struct gt_buffer name = {0}, remark = {0};
+    char detail[TEXT] = "";
+    if (gt_job_member_number(job, member) >= 0)
+        gt_job_put_rank(&name, job, member);
     else
-        gt_buffer_text(&sentence, job->rank[job->member[member].rank].path);
-    gt_buffer_text(&sentence, ": ");
-    size_t begin = sentence.length;
-    snprintf(detail, sizeof detail, "%zu more %s in the whole report (-f text)", more, more == 1 ? "is" : "are");
-    gt_job_remark(&sentence, outliers, job, member);
-    if (sentence.length > begin)
-        gt_brief_finding(brief, sentence.data, more ? detail : NULL, "ranks");
-    gt_buffer_release(&sentence);
+        gt_buffer_text(&name, job->rank[job->member[member].rank].path);
+    if (more)
+        snprintf(detail, sizeof detail, "%zu more %s in the whole report (-f text)", more, more == 1 ? "is" : "are");
+    gt_job_remark(&remark, outliers, job, member);
+    if (remark.length && name.data)
+        gt_brief_warning(brief, detail, "ranks", "%s: %s", name.data, remark.data);
+    gt_buffer_release(&name);
+    gt_buffer_release(&remark);
 }
 
 /* Warn of failed ranks first, then of the largest outliers. */
-static void warn_of_ranks(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
+static void warn_of_ranks(struct gt_brief *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
     struct gt_rows rows = job->rows;
-    size_t named = NAMED, told = 0;
+    size_t named = NAMED;
     rows.count = rows.count ? job->members : 0;
     double *severity = gt_rows_add_reals(&rows, "severity");
-    for (const struct gt_node *item = gt_brief_first_of(brief, "warnings"); item; item = item->next)
-        told++;
-    named = told < named ? named - told : 1; /* the limit of a summary */
+    for (const struct gt_brief_item *item = brief ? brief->warnings.first : NULL; item; item = item->next)
+        named -= named > 1; /* the limit of a summary */
     for (size_t i = 0; i < rows.count; i++) {
         struct gt_buffer remark = {0};
         severity[i] = gt_job_remark(&remark, outliers, job, i);
@@ -665,55 +648,38 @@ static void warn_of_ranks(struct gt_node *brief, const struct gt_job *job, const
         name_odd(brief, job, outliers, member[i], i + 1 == named ? rows.count - named : 0);
 }
 
-static void warn_of_energy(struct gt_node *brief, const struct gt_job *job)
+/* Appends why the energy of the first node with a reason does not add up. */
+static void put_energy_reason(struct gt_buffer *out, const struct gt_job *job)
 {
-    struct gt_buffer reason = {0};
-    for (size_t i = 0; i < job->nodes && !reason.length; i++)
-        gt_job_energy_reason(&reason, &job->node[i]);
-    if (reason.length)
-        gt_brief_warning(brief, reason.data, NULL);
-    gt_buffer_release(&reason);
-}
-
-static void warn_of_left_out(struct gt_node *brief, const struct gt_job *job)
-{
-    char sentence[TEXT];
-    if (!job->left_out_count)
-        return;
-    snprintf(sentence, sizeof sentence, "%zu %s%s left out", job->left_out_count, job->source->keeps,
-             job->left_out_count == 1 ? " was" : "s were");
-    gt_brief_finding(brief, sentence, job->left_out[0].why, "left_out");
-}
-
-static void add_brief_request(struct gt_node *brief, const struct gt_job *job)
-{
-    struct gt_buffer line = {0}, heading = {0};
-    const char *kind = job->rank[0].machine.scheduler;
-    if (*kind && gt_job_request(&line, job, kind) >= 0 && line.length) {
-        gt_buffer_text(&heading, "next time: ");
-        gt_job_request_reasons(&heading, job);
-        gt_brief_request(brief, heading.failed ? "next time:" : heading.data, line.data);
-    }
-    gt_buffer_release(&heading);
-    gt_buffer_release(&line);
+    for (size_t i = 0; i < job->nodes && !out->length; i++)
+        gt_job_energy_reason(out, &job->node[i]);
 }
 
 static void add_brief(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
-    struct gt_node *brief;
-    add_brief_head(&brief, root, job);
+    struct gt_brief *brief = add_brief_head(root, job);
+    struct gt_buffer line = {0}, reason = {0}, heading = {0};
+    const char *kind = job->rank[0].machine.scheduler;
     add_bounds_line(brief, "memory", &job->ram);
     add_cpu(brief, job, outliers);
     add_gpus(brief, job);
     add_energy_line(brief, job);
-    warn_of_missing(brief, job);
-    warn_of_dropped(brief, job);
-    warn_of_clocks(brief, job);
+    warn_of_recordings(brief, job);
     warn_of_trackers(brief, job);
     warn_of_ranks(brief, job, outliers);
-    warn_of_energy(brief, job);
-    warn_of_left_out(brief, job);
-    add_brief_request(brief, job);
+    put_energy_reason(&reason, job);
+    if (reason.length)
+        gt_brief_warning(brief, NULL, NULL, "%s", reason.data);
+    if (job->left_out_count)
+        gt_brief_warning(brief, job->left_out[0].why, "left_out", "%zu %s%s left out", job->left_out_count,
+                         job->source->keeps, job->left_out_count == 1 ? " was" : "s were");
+    gt_buffer_text(&heading, "next time: ");
+    gt_job_request_reasons(&heading, job);
+    if (*kind && gt_job_request(&line, job, kind) >= 0 && line.length)
+        gt_brief_request(brief, heading.data, line.data);
+    gt_buffer_release(&heading);
+    gt_buffer_release(&reason);
+    gt_buffer_release(&line);
 }
 
 /* ---- The report ---- */
@@ -727,9 +693,9 @@ int gt_job_report(struct gt_report **ret, const struct gt_job *job, const struct
     int status = gt_report_new(&report, "job", error);
     if (status < 0)
         return status;
-    struct gt_node *root = gt_report_root(report);
+    struct gt_node *root = &report->root;
     const struct gt_job_outliers outliers = gt_job_outliers_find(job);
-    gt_report_layout(report, GT_LAYOUT_AMOUNTS);
+    report->layout = GT_LAYOUT_AMOUNTS;
     add_brief(root, job, &outliers);
     add_job(root, job);
     if (heat || (options && options->page))

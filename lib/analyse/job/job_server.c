@@ -771,7 +771,7 @@ static int list(struct gt_report *report, struct gt_server *server, size_t most,
     struct gt_buffer sql = {0};
     struct gt_answer answer;
     char *field[6];
-    struct gt_table *table = gt_report_table(gt_report_root(report), "jobs", "Jobs");
+    struct gt_table *table = gt_report_table(&report->root, "jobs", "Jobs");
     gt_table_flags(table, GT_KEYED);
     for (int i = 0; i < 6; i++)
         gt_table_column(table, columns[i].name, columns[i].title, columns[i].kind, NULL);

@@ -417,7 +417,7 @@ static int report_merge(struct gt_report **ret, const struct merge *merge, struc
     int status = gt_report_new(ret, "merged_timeline", error);
     if (status < 0)
         return status;
-    struct gt_node *root = gt_report_root(*ret);
+    struct gt_node *root = &(*ret)->root;
     bool any = merge->merged.first <= merge->merged.last;
     gt_report_text(root, "file", "File", merge->output);
     gt_report_integer(root, "events", "Events", (int64_t)merge->merged.events, "");

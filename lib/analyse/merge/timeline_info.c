@@ -218,7 +218,7 @@ int gt_trace_info(struct gt_report **ret, const char *const paths[], size_t coun
         status = gt_report_new(&report, "timeline_info", error);
     if (status >= 0) {
         const struct gt_trace *trace = gt_trace_source_trace(source);
-        struct gt_node *root = gt_report_root(report);
+        struct gt_node *root = &report->root;
         add_totals(root, trace);
         add_range(root, trace);
         add_files(root, trace);

@@ -250,11 +250,11 @@ int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *t
     if (status >= 0)
         status = gt_report_new(&report, type, error);
     if (status >= 0)
-        status = analysis->build(&input, gt_report_root(report));
+        status = analysis->build(&input, &report->root);
     if (status >= 0)
-        status = gt_shown_nodes_cut(trace, input.hidden, gt_report_root(report));
+        status = gt_shown_nodes_cut(trace, input.hidden, &report->root);
     if (status >= 0)
-        status = gt_top_cut(gt_report_root(report), input.options->top);
+        status = gt_top_cut(&report->root, input.options->top);
     if (status >= 0 && gt_report_failed(report))
         status = -ENOMEM;
     if (status < 0 && input.query && gt_query_problem(input.query))
@@ -682,10 +682,10 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
         status = gt_analysis_run(analysis, trace, other, options, &report, error);
     if (status >= 0 && (gt_inputs_matched(trace, reading, judged, &nothing) < 0 ||
                         (other && gt_inputs_matched(other, reading, judged, &nothing) < 0)))
-        gt_report_tell_alone(gt_report_root(report), nothing.text);
+        gt_report_tell_alone(&report->root, nothing.text);
     else if (status >= 0)
-        tell_selected(analysis, reading, gt_report_root(report));
-    is_empty = status >= 0 && is_without_result(analysis, gt_report_root(report));
+        tell_selected(analysis, reading, &report->root);
+    is_empty = status >= 0 && is_without_result(analysis, &report->root);
     if (status >= 0)
         status = gt_inputs_tell(report, trace, paths, analysis->inputs > 1 ? 1 : count, false);
     if (status >= 0 && other)

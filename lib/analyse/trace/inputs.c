@@ -195,9 +195,8 @@ static int by_rank_and_begin(const void *a, const void *b)
 /* Pages and Markdown begin with the brief, and the format "summary" has nothing else. Other parts may have no brief. */
 static void tell_in_brief(struct gt_node *root, const char *title, const char *words)
 {
-    struct gt_node *brief = (struct gt_node *)(uintptr_t)gt_brief_of(root);
-    if (brief && words)
-        gt_brief_first(brief, &(struct gt_brief_line){.title = title, .words = words});
+    if (root->brief && words)
+        gt_brief_first(root->brief, title, words);
 }
 
 static int tell_twice(struct gt_node *root, const struct gt_trace *trace, const char *key)
@@ -334,7 +333,7 @@ int gt_inputs_tell(struct gt_report *report, const struct gt_trace *trace, const
     static const char *const keys[][5] = {{"beside", "damaged", "unreadable", "doubtful", "twice"},
                                           {"beside_b", "damaged_b", "unreadable_b", "doubtful_b", "twice_b"}};
     const char *const *key = keys[is_second];
-    struct gt_node *root = gt_report_root(report);
+    struct gt_node *root = &report->root;
     struct gt_buffer beside = {0}, damaged = {0};
     for (size_t i = 0; i < trace->file_count; i++) {
         if (trace->file[i].part_of == GT_TRACE_NONE && is_beside(trace->file[i].path, paths, count))

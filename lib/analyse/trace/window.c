@@ -98,7 +98,7 @@ static void add_bands(const struct window *window, struct gt_node *picture)
 {
     for (size_t i = 0; i < window->bands.count; i++) {
         const struct gt_keyed_span *band = &window->bands.span[i];
-        gt_series_band(picture, gt_trace_text(window->trace, band->key[0]), seconds(window, band->start),
+        gt_series_band(picture, 0, gt_trace_text(window->trace, band->key[0]), seconds(window, band->start),
                        seconds(window, band->end));
     }
 }
@@ -118,7 +118,7 @@ static struct gt_node *picture_of(struct window *window, struct pictures *pictur
     struct gt_node **picture = &pictures->of_string[about->dimension];
     const char *dimension = gt_trace_text(trace, about->dimension);
     if (!*picture) {
-        *picture = gt_report_series(window->root, dimension, dimension, "seconds", "");
+        *picture = gt_report_series(window->root, dimension, dimension, "seconds", "", 0);
         add_bands(window, *picture);
     }
     if (!pictures->line[series]) {
@@ -186,7 +186,7 @@ int gt_trace_window(const struct gt_trace *trace, int64_t start, int64_t end, co
         return gt_error_set(error, EINVAL, "the window ends before it starts");
     int status = gt_report_new(&report, "profile_window", error);
     if (status >= 0) {
-        window.root = gt_report_root(report);
+        window.root = &report->root;
         status = take_events(&window, events, error);
     }
     if (status >= 0 && make_bands(&window) < 0)

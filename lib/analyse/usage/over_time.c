@@ -105,9 +105,9 @@ static struct gt_node *new_series(const struct gt_over_time *recording, struct g
                                   const struct picture *picture, double unit, const char *unit_name)
 {
     enum gt_metric_id metric = picture->of[0].metric;
-    struct gt_node *series = gt_report_series(page, picture->key, picture->title, "seconds", unit_name);
     bool is_size = gt_metrics[metric].unit == GT_BYTES && gt_metrics[metric].kind == GT_GAUGE;
-    gt_node_flags(series, GT_ONLY_PEOPLE | (is_size ? GT_PEAKS : 0));
+    struct gt_node *series = gt_report_series(page, picture->key, picture->title, "seconds", unit_name,
+                                              GT_ONLY_PEOPLE | (is_size ? GT_PEAKS : 0));
     gt_series_limit(series, metric == GT_CPU_UTILIZATION ? "cores" : "limit", limit_of(recording, metric) / unit);
     if (metric == GT_RAM)
         gt_series_peak(series, recording->memory_peak / unit);
@@ -153,10 +153,9 @@ static bool add_strips(const struct gt_over_time *recording, struct gt_node *pag
         char key[32], title[40];
         if (line < 0)
             continue;
-        if (!series) {
-            series = gt_report_series(page, "gpu_over_time", "GPUs in use", "seconds", "percent");
-            gt_node_flags(series, GT_ONLY_PEOPLE | GT_STRIPS);
-        }
+        if (!series)
+            series = gt_report_series(page, "gpu_over_time", "GPUs in use", "seconds", "percent",
+                                      GT_ONLY_PEOPLE | GT_STRIPS);
         snprintf(key, sizeof key, "gpu_%zu", gpu);
         snprintf(title, sizeof title, "GPU %zu", gpu);
         int index = gt_series_line(series, key, title);
@@ -217,15 +216,15 @@ static size_t find_bars(const struct gt_usage *usage, struct bar *bars)
 
 static void add_bars(struct gt_node *page, const struct bar *bars, size_t count, bool is_all)
 {
-    struct gt_node *series = gt_report_series(
-        page, "processes_over_time", is_all ? "Processes" : "Processes, the 40 that lived longest", "seconds", "");
-    gt_node_flags(series, GT_ONLY_PEOPLE | GT_LANES);
+    struct gt_node *series = gt_report_series(page, "processes_over_time",
+                                              is_all ? "Processes" : "Processes, the 40 that lived longest", "seconds",
+                                              "", GT_ONLY_PEOPLE | GT_LANES);
     for (size_t i = 0; i < count; i++) {
         char key[24], name[80];
         snprintf(key, sizeof key, "%lld", (long long)bars[i].record->pid);
         snprintf(name, sizeof name, "%s", *bars[i].record->name ? bars[i].record->name : key);
         int lane = gt_series_line(series, key, name);
-        gt_series_lane_band(series, lane, name, bars[i].begin, bars[i].end);
+        gt_series_band(series, lane, name, bars[i].begin, bars[i].end);
     }
 }
 

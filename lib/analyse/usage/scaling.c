@@ -298,7 +298,7 @@ int gt_scaling_report_open(struct gt_scaling_report **ret, const char *variable,
     runs->memory = calloc(count + 1, sizeof *runs->memory);
     runs->time = calloc(count + 1, sizeof *runs->time);
     gt_next_time_init(&runs->next);
-    runs->table = gt_report_table(gt_report_root(runs->report), "runs", "Runs");
+    runs->table = gt_report_table(&runs->report->root, "runs", "Runs");
     gt_table_column(runs->table, "recording", "Recording", GT_CELL_TEXT, NULL);
     gt_table_column(runs->table, "size", "Size", GT_CELL_NUMBER, NULL);
     gt_table_column(runs->table, "memory", "Memory, at most", GT_CELL_NUMBER, "bytes");
@@ -318,7 +318,7 @@ int gt_scaling_report_finish(struct gt_scaling_report *runs, double size, struct
     static const struct figure memory = {"memory", "Memory, at most", gt_human_bytes, "bytes"};
     static const struct figure time = {"time", "Time", gt_human_seconds, "seconds"};
     struct gt_scaling scaling[2];
-    struct gt_node *root = gt_report_root(runs->report);
+    struct gt_node *root = &runs->report->root;
     int status = add_figure(root, &memory, runs->memory, runs->memories, size, &scaling[0], error);
     if (status >= 0)
         status = add_figure(root, &time, runs->time, runs->times, size, &scaling[1], error);

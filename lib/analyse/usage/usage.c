@@ -490,13 +490,13 @@ static int add_process_list(const struct gt_usage *usage, struct gt_node *root)
 /* All that is behind the summary. */
 static int add_all(const struct gt_usage *usage, struct gt_report *report)
 {
-    struct gt_node *root = gt_report_root(report);
+    struct gt_node *root = &report->root;
     gt_over_time_add(&(struct gt_over_time){.course = &usage->summary->course,
                                             .machine = usage->machine,
                                             .memory_limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY),
                                             .memory_peak = gt_usage_peak(usage)},
-                     gt_report_page(report));
-    gt_process_lanes_add(usage, gt_report_page(report));
+                     &report->page);
+    gt_process_lanes_add(usage, &report->page);
     add_max_ram(usage, root);
     add_max_gpu_ram(usage, root);
     add_cpu(usage, root);
@@ -532,7 +532,7 @@ static int build(struct gt_report **ret, const struct gt_usage *sources, bool is
         status = gt_report_new(&report, "resource_usage", error);
     if (status < 0)
         return status;
-    gt_usage_brief(&usage, gt_report_root(report));
+    gt_usage_brief(&usage, &report->root);
     if (!is_summary)
         status = add_all(&usage, report);
     return gt_display_end(ret, report, status, "tracking report", error);

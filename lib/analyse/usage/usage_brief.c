@@ -67,14 +67,14 @@ static void describe_outcome(const struct gt_usage *usage, char *text, size_t si
 /* ---- Courses ----------------------------------------------------------------------------------------------------- */
 
 /* Where no sample tells of it, a value stays as it was before. `device` is that of a GPU or -1. `scale` is the top; NaN: the largest cell
- * is. False: too little is known. */
-static bool draw(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric, int device, double scale,
-                 struct gt_brief_curve *ret)
+ * is. Returns the curve; NULL: too little is known. */
+static const struct gt_brief_curve *draw(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric,
+                                         int device, double scale, struct gt_brief_curve *curve)
 {
     const struct gt_sample_course *course = &usage->summary->course;
     int line = gt_sample_course_find(course, scope, metric, device);
     size_t known = 0, spans = line < 0 ? 0 : course->course->spans;
-    double top = scale, *cell = ret->cell;
+    double top = scale, *cell = curve->cell;
     for (size_t i = 0; i < GT_BRIEF_CELLS; i++) {
         size_t from = (i * spans + GT_BRIEF_CELLS - 1) / GT_BRIEF_CELLS,
                to = ((i + 1) * spans + GT_BRIEF_CELLS - 1) / GT_BRIEF_CELLS;
@@ -86,7 +86,7 @@ static bool draw(const struct gt_usage *usage, enum gt_scope scope, enum gt_metr
         cell[i] = isnan(cell[i]) ? i ? cell[i - 1] : NAN : fmin(top > 0 ? cell[i] / top : cell[i], 1);
     for (int i = GT_BRIEF_CELLS - 1; i > 0; i--)
         cell[i - 1] = isnan(cell[i - 1]) ? cell[i] : cell[i - 1];
-    return known >= LEAST_SPANS;
+    return known >= LEAST_SPANS ? curve : NULL;
 }
 
 /* ---- Lines ------------------------------------------------------------------------------------------------------- */
@@ -94,92 +94,79 @@ static bool draw(const struct gt_usage *usage, enum gt_scope scope, enum gt_metr
 /* More above the limit than exactness and rounding explain. */
 static const double FILES_BESIDE = 1.01;
 
-/* The words end with what the peak was not above. Where they are too long, what stands in brackets goes: a bound stays, and the size of the
- * machine goes before it. */
-static void add_bound(char *words, size_t size, const char *most, double capacity)
-{
-    if (capacity > 0)
-        snprintf(words, size, "peak, at most %s (of %s here)", most, GT_HUMAN(round_bytes, capacity));
-    else
-        append(words, size, " (at most %s)", most);
-}
-
-/* Says of what the peak is a share: of the limit that it met, of what was asked for, or of what there is. Returns true for the last. */
-static bool describe_memory(const struct gt_usage *usage, double peak, char *words, size_t size)
+/* Says of what the peak is a share: of the limit that it met, of what was asked for, or of what there is; then the upper
+ * bound, if it is far above. If the words are too long, those in brackets go: a bound stays, and the size of the machine
+ * goes before it. */
+static void describe_memory(const struct gt_usage *usage, double peak, char *words, size_t size)
 {
     double limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY), asked = gt_usage_given(usage, GT_LIMIT_MEMORY);
     double capacity = usage->machine->ram_capacity, met = gt_usage_memory_limit_met(usage);
+    double bound = gt_usage_peak_bound(usage);
     bool is_at_limit = met > 0 && peak < LITTLE_ABOVE * met; /* a part of the job may have one of its own */
+    bool is_bounded = bound > 1.25 * peak, is_of_machine = false;
+    snprintf(words, size, "peak");
     if (gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED && is_at_limit)
-        snprintf(words, size, "peak, at the limit of %s%s", GT_HUMAN(round_bytes, met),
-                 peak > FILES_BESIDE * met ? " (pages of shared files do not count)" : "");
+        append(words, size, ", at the limit of %s%s", GT_HUMAN(round_bytes, met),
+               peak > FILES_BESIDE * met ? " (pages of shared files do not count)" : "");
     else if (asked > 0)
-        snprintf(words, size, "peak; %s of %s %s", GT_HUMAN(percent, peak / asked), GT_HUMAN(round_bytes, asked),
-                 asked == limit ? "limit" : "asked for");
-    else if (capacity > 0)
-        return snprintf(words, size, "peak, of %s here", GT_HUMAN(round_bytes, capacity)) > 0;
+        append(words, size, "; %s of %s %s", GT_HUMAN(percent, peak / asked), GT_HUMAN(round_bytes, asked),
+               asked == limit ? "limit" : "asked for");
     else
-        snprintf(words, size, "peak");
-    return false;
-}
-
-static void add_memory(const struct gt_usage *usage, struct gt_node *brief)
-{
-    char words[TEXT];
-    struct gt_brief_curve curve = {0};
-    double peak = gt_usage_peak(usage), bound = gt_usage_peak_bound(usage);
-    if (isnan(peak))
-        return;
-    bool has_curve = draw(usage, GT_SCOPE_COMBINED, GT_RAM, -1, peak, &curve);
-    bool is_of_machine = describe_memory(usage, peak, words, sizeof words);
-    if (bound > 1.25 * peak)
-        add_bound(words, sizeof words, GT_HUMAN(bytes, bound), is_of_machine ? usage->machine->ram_capacity : 0);
-    gt_brief_line(brief, &(struct gt_brief_line){"memory", GT_HUMAN(bytes, peak), has_curve ? &curve : NULL, words});
-}
-
-static void add_swap(const struct gt_usage *usage, struct gt_node *brief)
-{
-    double swap = usage->summary->of[GT_SCOPE_COMBINED][GT_SWAP].max;
-    if (swap > 0)
-        gt_brief_line(brief, &(struct gt_brief_line){"swap", GT_HUMAN(bytes, swap), NULL, "swapped out at most"});
+        is_of_machine = capacity > 0;
+    if (is_of_machine && is_bounded)
+        append(words, size, ", at most %s (of %s here)", GT_HUMAN(bytes, bound), GT_HUMAN(round_bytes, capacity));
+    else if (is_of_machine)
+        append(words, size, ", of %s here", GT_HUMAN(round_bytes, capacity));
+    else if (is_bounded)
+        append(words, size, " (at most %s)", GT_HUMAN(bytes, bound));
 }
 
 /* Shared memory that no process maps is in no process's memory, and still counts towards a limit. */
-static void add_unmapped(const struct gt_usage *usage, struct gt_node *brief)
+static void add_memory(const struct gt_usage *usage, struct gt_brief *brief)
 {
     static const double MUCH = 64e6;
-    double bytes = gt_usage_unmapped(usage);
-    if (bytes > MUCH)
-        gt_brief_line(brief, &(struct gt_brief_line){"tmpfs", GT_HUMAN(bytes, bytes), NULL,
-                                                     "unmapped shared memory, which also counts towards limits"});
+    char words[TEXT];
+    struct gt_brief_curve curve;
+    double peak = gt_usage_peak(usage), unmapped = gt_usage_unmapped(usage);
+    double swap = usage->summary->of[GT_SCOPE_COMBINED][GT_SWAP].max;
+    if (!isnan(peak)) {
+        describe_memory(usage, peak, words, sizeof words);
+        gt_brief_line(brief, "memory", GT_HUMAN(bytes, peak), draw(usage, GT_SCOPE_COMBINED, GT_RAM, -1, peak, &curve),
+                      "%s", words);
+    }
+    if (swap > 0)
+        gt_brief_line(brief, "swap", GT_HUMAN(bytes, swap), NULL, "swapped out at most");
+    if (unmapped > MUCH)
+        gt_brief_line(brief, "tmpfs", GT_HUMAN(bytes, unmapped), NULL,
+                      "unmapped shared memory, which also counts towards limits");
 }
 
 static const double MORE_THAN_GIVEN = 1.05; /* of which less is exactness */
 
-static void add_cores(const struct gt_usage *usage, struct gt_node *brief)
+static void add_cores(const struct gt_usage *usage, struct gt_brief *brief)
 {
     char words[TEXT];
-    struct gt_brief_curve curve = {0};
-    double cores = gt_usage_cores(usage, GT_SCOPE_COMBINED);
+    struct gt_brief_curve curve;
+    double cores = gt_usage_cores(usage, GT_SCOPE_COMBINED), given = gt_usage_given(usage, GT_LIMIT_CORES);
+    int count = usage->machine->core_count;
+    bool is_more_than_there_is = given > count && count > 0;
+    double usable = is_more_than_there_is ? count : given;
     if (isnan(cores))
         return;
-    bool has_curve = draw(usage, GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, -1, NAN, &curve);
-    double given = gt_usage_given(usage, GT_LIMIT_CORES);
-    bool is_more_than_there_is = given > usage->machine->core_count && usage->machine->core_count > 0;
-    double usable = is_more_than_there_is ? usage->machine->core_count : given;
     if (usable > 0 && cores > MORE_THAN_GIVEN * usable)
         snprintf(words, sizeof words, "cores busy, more than the %s asked for", GT_HUMAN(round_number, usable));
     else if (is_more_than_there_is)
         snprintf(words, sizeof words, "cores busy: %s of the %d here (%s asked for)",
-                 GT_HUMAN(percent, fmin(cores / usable, 1)), usage->machine->core_count, GT_HUMAN(round_number, given));
+                 GT_HUMAN(percent, fmin(cores / usable, 1)), count, GT_HUMAN(round_number, given));
     else if (given > 0)
         snprintf(words, sizeof words, "cores busy of %s: %s efficient", GT_HUMAN(round_number, given),
                  GT_HUMAN(percent, fmin(cores / given, 1)));
     else
-        snprintf(words, sizeof words, "cores busy of %d", usage->machine->core_count);
-    if (gt_usage_exactness(usage, GT_SCOPE_COMBINED, GT_CPU_TIME) == GT_AT_LEAST)
-        strcat(words, ", at least");
-    gt_brief_line(brief, &(struct gt_brief_line){"cpu", GT_HUMAN(number, cores), has_curve ? &curve : NULL, words});
+        snprintf(words, sizeof words, "cores busy of %d", count);
+    bool is_bound = gt_usage_exactness(usage, GT_SCOPE_COMBINED, GT_CPU_TIME) == GT_AT_LEAST;
+    gt_brief_line(brief, "cpu", GT_HUMAN(number, cores),
+                  draw(usage, GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, -1, NAN, &curve), "%s%s", words,
+                  is_bound ? ", at least" : "");
 }
 
 /* ---- GPUs -------------------------------------------------------------------------------------------------------- */
@@ -189,55 +176,39 @@ static double mean(const struct gt_statistic *statistic)
     return statistic->count ? statistic->sum / (double)statistic->count : NAN;
 }
 
-static void describe_gpu(const struct gt_usage *usage, const struct gt_statistic *of, double capacity, char *words,
-                         size_t size)
+/* `use`: of the time in which they were busy. */
+static void add_gpu_line(const struct gt_usage *usage, struct gt_brief *brief, const char *title, double use,
+                         const struct gt_brief_curve *curve, const struct gt_statistic *of, double capacity)
 {
-    char memory[2 * GT_HUMAN_SIZE];
+    char memory[2 * GT_HUMAN_SIZE], words[TEXT] = "busy";
     double ram = of[GT_GPU_RAM].max, watts = mean(&of[GT_GPU_POWER]);
     const struct gt_gap *gap = &usage->outcome->counter[GT_ENERGY_GPU].gap;
-    snprintf(words, size, "busy");
     if (!isnan(ram))
-        append(words, size, "; %s", gt_human_part(memory, ram, capacity));
+        append(words, sizeof words, "; %s", gt_human_part(memory, ram, capacity));
     if (!isnan(watts))
-        append(words, size, "; %s", GT_HUMAN(power, watts));
+        append(words, sizeof words, "; %s", GT_HUMAN(power, watts));
     if (gt_gap_is_silence(gap))
-        append(words, size, "; until %.3g s", gap->began);
+        append(words, sizeof words, "; until %.3g s", gap->began);
+    gt_brief_line(brief, title, GT_HUMAN(percent, use), curve, "%s", words);
 }
 
-static void add_gpu(const struct gt_usage *usage, struct gt_node *brief, size_t index)
+static void add_gpus_together(const struct gt_usage *usage, struct gt_brief *brief)
 {
-    const struct gt_statistic *of = usage->summary->gpu[index];
-    const struct gt_gpu *gpu = &usage->machine->gpu[index];
-    char title[32], words[TEXT];
-    struct gt_brief_curve curve = {0};
-    bool has_curve = draw(usage, GT_SCOPE_GPU, GT_GPU_UTILIZATION, (int)index, 1, &curve);
-    double use = mean(&of[GT_GPU_UTILIZATION]);
-    if (isnan(use) && isnan(of[GT_GPU_RAM].max))
-        return;
-    snprintf(title, sizeof title, "gpu %zu", index);
-    describe_gpu(usage, of, gpu->memory, words, sizeof words);
-    gt_brief_line(brief, &(struct gt_brief_line){title, GT_HUMAN(percent, use), has_curve ? &curve : NULL, words});
-}
-
-static void add_gpus_together(const struct gt_usage *usage, struct gt_node *brief)
-{
-    const struct gt_statistic *of = usage->summary->of[GT_SCOPE_SYSTEM];
     const struct gt_machine *machine = usage->machine;
-    char title[24] = "gpu", words[TEXT];
-    struct gt_brief_curve curve = {0};
+    char title[24] = "gpu";
+    struct gt_brief_curve curve;
     int count = machine->expected_gpus > 0 ? machine->expected_gpus : 1;
-    bool has_curve = draw(usage, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, -1, count, &curve);
     double use = gt_summary_mean(usage->summary, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION) / count;
     if (isnan(use))
         return;
     if (count > 1)
         snprintf(title, sizeof title, "%d gpus", count);
-    describe_gpu(usage, of, machine->gpu_ram_capacity > 0 ? machine->gpu_ram_capacity : NAN, words, sizeof words);
-    gt_brief_line(brief, &(struct gt_brief_line){title, GT_HUMAN(percent, use), has_curve ? &curve : NULL, words});
+    add_gpu_line(usage, brief, title, use, draw(usage, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, -1, count, &curve),
+                 usage->summary->of[GT_SCOPE_SYSTEM], machine->gpu_ram_capacity > 0 ? machine->gpu_ram_capacity : NAN);
 }
 
 /* Recordings without detail tell of all GPUs together. */
-static void add_gpus(const struct gt_usage *usage, struct gt_node *brief)
+static void add_gpus(const struct gt_usage *usage, struct gt_brief *brief)
 {
     const struct gt_machine *machine = usage->machine;
     size_t selected = 0, known = usage->summary->gpu_count;
@@ -249,14 +220,21 @@ static void add_gpus(const struct gt_usage *usage, struct gt_node *brief)
         add_gpus_together(usage, brief);
         return;
     }
-    for (size_t i = 0; i < machine->gpu_length; i++)
-        if (machine->gpu[i].selected)
-            add_gpu(usage, brief, i);
+    for (size_t i = 0; i < machine->gpu_length; i++) {
+        const struct gt_statistic *of = usage->summary->gpu[i];
+        struct gt_brief_curve curve;
+        double use = mean(&of[GT_GPU_UTILIZATION]);
+        char title[32];
+        snprintf(title, sizeof title, "gpu %zu", i);
+        if (machine->gpu[i].selected && !(isnan(use) && isnan(of[GT_GPU_RAM].max)))
+            add_gpu_line(usage, brief, title, use, draw(usage, GT_SCOPE_GPU, GT_GPU_UTILIZATION, (int)i, 1, &curve), of,
+                         machine->gpu[i].memory);
+    }
 }
 
 /* ---- The rest ---------------------------------------------------------------------------------------------------- */
 
-static void add_storage(const struct gt_usage *usage, struct gt_node *brief)
+static void add_storage(const struct gt_usage *usage, struct gt_brief *brief)
 {
     char words[TEXT] = "";
     double read = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_READ_BYTES);
@@ -266,11 +244,10 @@ static void add_storage(const struct gt_usage *usage, struct gt_node *brief)
         append(words, sizeof words, "%s read", GT_HUMAN(bytes, read));
     if (written >= LITTLE)
         append(words, sizeof words, "%s%s written", *words ? ", " : "", GT_HUMAN(bytes, written));
-    if (!*words)
-        return;
-    if (waited >= 0.01)
+    if (*words && waited >= 0.01)
         append(words, sizeof words, "; %s of the time waiting for it", GT_HUMAN(percent, waited));
-    gt_brief_line(brief, &(struct gt_brief_line){.title = "disk", .words = words});
+    if (*words)
+        gt_brief_line(brief, "disk", NULL, NULL, "%s", words);
 }
 
 /* " ± 1.2" as the reports have it, or " for 48 % of the time", which has no error. */
@@ -316,7 +293,7 @@ static void add_energy_cost(const struct gt_machine *machine, double joules, cha
         append(words, size, "   under 0.01 %s", machine->currency);
 }
 
-static void add_energy(const struct gt_usage *usage, struct gt_node *brief)
+static void add_energy(const struct gt_usage *usage, struct gt_brief *brief)
 {
     char words[TEXT] = "";
     double joules = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_ENERGY);
@@ -327,9 +304,7 @@ static void add_energy(const struct gt_usage *usage, struct gt_node *brief)
         append(words, sizeof words, ", estimated");
     add_energy_parts(usage, joules, words, sizeof words);
     add_energy_cost(usage->machine, joules, words, sizeof words);
-    gt_brief_line(brief, &(struct gt_brief_line){.title = "energy",
-                                                 .value = GT_HUMAN(energy, joules),
-                                                 .words = words + strspn(words, " ,")});
+    gt_brief_line(brief, "energy", GT_HUMAN(energy, joules), NULL, "%s", words + strspn(words, " ,"));
 }
 
 /* The largest process but those that are named already; NULL: there is none. */
@@ -370,7 +345,7 @@ static void name_largest(const struct gt_usage *usage, char *words, size_t size)
         append(words, size, ", partly shared");
 }
 
-static void add_processes(const struct gt_usage *usage, struct gt_node *brief)
+static void add_processes(const struct gt_usage *usage, struct gt_brief *brief)
 {
     enum { ROOM = 66 };
     char words[TEXT] = "", count[TEXT];
@@ -379,16 +354,12 @@ static void add_processes(const struct gt_usage *usage, struct gt_node *brief)
     if (!(all > 1) || !(most >= 1))
         return;
     name_largest(usage, words, sizeof words);
-    size_t length = strlen(words);
-    snprintf(count, sizeof count, "%.0f processes, %.0f at one time", all, most);
-    bool fits = length && length + strlen(count) + 3 <= ROOM;
-    if (fits)
-        append(words, sizeof words, "   %s", count);
-    if (length)
-        gt_brief_line(brief, &(struct gt_brief_line){.title = "biggest", .words = words});
-    snprintf(count, sizeof count, "%.0f, %.0f at one time", all, most);
+    snprintf(count, sizeof count, "   %.0f processes, %.0f at one time", all, most);
+    bool fits = *words && strlen(words) + strlen(count) <= ROOM;
+    if (*words)
+        gt_brief_line(brief, "biggest", NULL, NULL, "%s%s", words, fits ? count : "");
     if (!fits)
-        gt_brief_line(brief, &(struct gt_brief_line){.title = "processes", .words = count});
+        gt_brief_line(brief, "processes", NULL, NULL, "%.0f, %.0f at one time", all, most);
 }
 
 /* As a shell has to be given it. */
@@ -418,7 +389,7 @@ static bool folder_of_ranks(const struct gt_usage *usage, char *ret, size_t size
 }
 
 /* If a scheduler is asked, or a limit hid the need. One rank of several has no request of its own: the job has one. */
-static void add_request(const struct gt_usage *usage, struct gt_node *brief)
+static void add_request(const struct gt_usage *usage, struct gt_brief *brief)
 {
     struct gt_next_time next;
     char folder[4096], path[4096 + 2], whole[sizeof path + 80];
@@ -448,67 +419,58 @@ static void add_request(const struct gt_usage *usage, struct gt_node *brief)
     gt_buffer_release(&request);
 }
 
-/* It may have been removed, with its folder, while it was written. */
-static bool is_there(const struct gt_usage *usage)
-{
-    return usage->address || (usage->recording && *usage->recording && access(usage->recording, F_OK) == 0);
-}
-
-static void add_more(const struct gt_usage *usage, struct gt_node *brief)
+/* The recording may have been removed, with its folder, while it was written. */
+static void add_more(const struct gt_usage *usage, struct gt_brief *brief)
 {
     char path[4096], folder[4096], more[sizeof path + TEXT];
     bool is_of_ranks = folder_of_ranks(usage, folder, sizeof folder);
     const char *place = is_of_ranks ? folder : usage->address ? usage->address : usage->recording;
-    if (place && *place)
+    bool is_there = place && *place && (is_of_ranks || usage->address || access(place, F_OK) == 0);
+    if (is_there)
         quote(path, sizeof path, place);
     if (is_of_ranks)
         snprintf(more, sizeof more, "all ranks: gpu-tracker report %s", path);
-    else if (place && *place && is_there(usage))
+    else if (is_there)
         snprintf(more, sizeof more, "all values: gpu-tracker report %s -o run.html", path);
     else
         snprintf(more, sizeof more, "all values: with -o run.html or --tracking-file run.sqlite");
     gt_brief_more(brief, more);
 }
 
-static void add_blocks(const struct gt_usage *usage, struct gt_node *brief)
-{
-    struct gt_block_brief blocks;
-    gt_block_brief(&blocks, usage);
-    if (*blocks.shares)
-        gt_brief_line(brief, &(struct gt_brief_line){.title = "blocks", .words = blocks.shares});
-}
-
-static void add_warnings(const struct gt_usage *usage, struct gt_node *brief)
+static void add_warnings(const struct gt_usage *usage, struct gt_brief *brief)
 {
     struct gt_warning warning[GT_WARNINGS];
     size_t count = gt_warnings(usage, warning);
-    for (size_t i = 0; i < count; i++)
-        (warning[i].is_of_others ? gt_brief_remark : gt_brief_warning)(brief, warning[i].sentence,
-                                                                       *warning[i].detail ? warning[i].detail : NULL);
+    for (size_t i = 0; i < count; i++) {
+        struct gt_brief_item *item = gt_brief_warning(brief, warning[i].detail, NULL, "%s", warning[i].sentence);
+        if (item)
+            item->is_remark = warning[i].is_of_others;
+    }
 }
 
 void gt_usage_brief(const struct gt_usage *usage, struct gt_node *root)
 {
     char outcome[200];
+    struct gt_block_brief blocks;
     const char *command = *usage->machine->command ? usage->machine->command : "(command not known)";
     bool is_short = usage->outcome->elapsed < GT_BRIEF_SHORTEST;
     describe_outcome(usage, outcome, sizeof outcome);
     if (is_short && !isnan(gt_usage_peak(usage)))
         append(outcome, sizeof outcome, ", %s", GT_HUMAN(bytes, gt_usage_peak(usage)));
     bool is_alarm = gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED;
-    struct gt_node *brief = gt_brief_add(root, command, outcome, is_alarm);
+    struct gt_brief *brief = gt_brief_add(root, command, outcome, is_alarm);
     add_warnings(usage, brief);
     if (is_short)
         return;
     add_memory(usage, brief);
-    add_swap(usage, brief);
-    add_unmapped(usage, brief);
     add_cores(usage, brief);
     add_gpus(usage, brief);
     add_storage(usage, brief);
     add_energy(usage, brief);
     add_processes(usage, brief);
-    add_blocks(usage, brief);
+    gt_block_brief(&blocks, usage);
+    if (*blocks.shares)
+        gt_brief_line(brief, "blocks", NULL, NULL, "%s", blocks.shares);
     add_request(usage, brief);
     add_more(usage, brief);
 }

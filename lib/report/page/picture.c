@@ -315,7 +315,7 @@ static int put_charts(struct gt_buffer *out, const struct layout *layout, const 
 
 static void put_picture(struct gt_buffer *out, const struct gt_report *report, const struct chosen *chosen)
 {
-    const struct gt_node *brief = gt_brief_of(&report->root);
+    const struct gt_brief *brief = report->root.brief;
     struct layout layout = layout_of(report, chosen->x);
     int top = brief ? TITLE : 0, height = put_charts(NULL, &layout, chosen, top),
         width = layout.frame.width + 2 * MARGIN;
@@ -326,7 +326,7 @@ static void put_picture(struct gt_buffer *out, const struct gt_report *report, c
     gt_buffer_printf(out, "<rect x=\"-%d\" width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", MARGIN, width, height);
     if (brief) {
         gt_buffer_printf(out, "<text class=\"head\" x=\"0\" y=\"%d\">", TITLE - 10);
-        gt_chart_cut(out, gt_brief_text(brief, "title"), (size_t)(layout.frame.width / HEAD_LETTER));
+        gt_chart_cut(out, brief->title, (size_t)(layout.frame.width / HEAD_LETTER));
         gt_buffer_text(out, "</text>\n");
     }
     put_charts(out, &layout, chosen, top);
