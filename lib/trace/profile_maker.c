@@ -377,6 +377,19 @@ int gt_profile_finish(struct gt_profile_maker *maker, struct gt_trace_profile *p
     return status;
 }
 
+int gt_profile_of_stacks(struct gt_reading *reading, struct gt_profile_maker *maker, enum gt_trace_profiler profiler,
+                         enum gt_profile_unit unit, int64_t thread, bool counted)
+{
+    int status = thread < 0 ? (int)thread : gt_profile_sum(maker, counted);
+    struct gt_trace_profile *profile = status < 0 ? NULL : gt_reading_profile(reading, profiler, unit);
+    if (profile) {
+        profile->thread = (uint32_t)thread;
+        return gt_profile_finish(maker, profile);
+    }
+    gt_profile_maker_release(maker);
+    return status < 0 ? status : -ENOMEM;
+}
+
 /* ---- lines of several profiles ---- */
 
 struct same {

@@ -71,6 +71,10 @@ int gt_profile_sum(struct gt_profile_maker *maker, bool counted);
 int gt_profile_callers(struct gt_profile_maker *maker);
 /* Sorts the functions by file, line and name, and gives everything to the profile. Also releases the maker. */
 int gt_profile_finish(struct gt_profile_maker *maker, struct gt_trace_profile *profile);
+/* Sums up the stacks, and adds their profile of a thread (a string, GT_TRACE_NONE: all; negative: an error to hand on). Releases the
+ * maker. */
+int gt_profile_of_stacks(struct gt_reading *reading, struct gt_profile_maker *maker, enum gt_trace_profiler profiler,
+                         enum gt_profile_unit unit, int64_t thread, bool counted);
 void gt_profile_maker_release(struct gt_profile_maker *maker);
 /* A function of several profiles whose lines ran gets the first of its lines in all of them. Returns 0 or -ENOMEM. */
 int gt_profiles_settle_lines(struct gt_trace *trace);
