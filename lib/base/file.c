@@ -51,6 +51,21 @@ int gt_file_read_all(int fd, struct gt_buffer *text)
     return status;
 }
 
+int gt_file_line(FILE *file, struct gt_buffer *line, size_t most)
+{
+    int c;
+    gt_buffer_clear(line);
+    while ((c = getc_unlocked(file)) != EOF) {
+        if (line->length == most)
+            return -EFBIG;
+        if (gt_buffer_char(line, (char)c) < 0)
+            return line->failed;
+        if (c == '\n')
+            return 1;
+    }
+    return ferror(file) ? -EIO : line->length > 0;
+}
+
 int gt_file_write_all_at(int fd, const void *bytes, size_t length, off_t offset)
 {
     const char *at = bytes;
@@ -182,6 +197,13 @@ int gt_given_file_open(const char *path, struct stat *facts, struct gt_error *er
     facts = facts ? facts : &own;
     int fd = open_named(path, facts, error);
     return fd >= 0 && S_ISFIFO(facts->st_mode) ? take_pipe(fd, path, error) : fd;
+}
+
+int gt_given_file_open_optional(const char *path, struct gt_error *error)
+{
+    struct gt_error problem = {0};
+    int fd = gt_given_file_open(path, NULL, &problem);
+    return fd >= 0 || fd == -ENOENT ? fd : gt_error_copy(error, &problem);
 }
 
 int gt_given_file_read(const char *path, struct gt_buffer *text, struct gt_error *error)

@@ -14,6 +14,9 @@
 
 /* Append all that is left of `fd` to `text`. Returns 0, -EFBIG beyond the ceiling of `text`, or the error of a read. */
 int gt_file_read_all(int fd, struct gt_buffer *text);
+/* Append the rest of a line, with its end, to the emptied `line`. Returns 1, 0 at the end of the file, -EFBIG for a line
+ * that is longer than `most` bytes, -EIO or -ENOMEM. */
+int gt_file_line(FILE *file, struct gt_buffer *line, size_t most);
 
 /* Write all of it, in as many calls as it takes. Returns 0 or the error of a write, after which a part may be written. A negative offset:
  * where the descriptor is. */
@@ -30,6 +33,8 @@ int gt_access(int folder, const char *path, int mode);
  * errno with a sentence that begins with the path: -EINVAL for anything else, and for a pipe through which nothing or too much comes.
  * `facts`, unless NULL, is about what has the name. */
 int gt_given_file_open(const char *path, struct stat *facts, struct gt_error *error);
+/* Do the same where there may be no such file: -ENOENT comes without a sentence. */
+int gt_given_file_open_optional(const char *path, struct gt_error *error);
 /* Append all of it to `text`. Returns 0, -EFBIG beyond the ceiling of `text`, or another error. */
 int gt_given_file_read(const char *path, struct gt_buffer *text, struct gt_error *error);
 /* Where `path` names a descriptor of this process by its number and that is a pipe, put a copy of all that comes through in its place:

@@ -181,7 +181,8 @@ static json_t *json_of(const struct gt_json_value *value)
 static size_t flags_of(unsigned flags)
 {
     return (flags & GT_JSON_UNIQUE_NAMES ? JSON_REJECT_DUPLICATES : 0U) |
-           (flags & GT_JSON_ANY_VALUE ? JSON_DECODE_ANY : 0U);
+           (flags & GT_JSON_ANY_VALUE ? JSON_DECODE_ANY : 0U) | (flags & GT_JSON_NULS ? JSON_ALLOW_NUL : 0U) |
+           (flags & GT_JSON_MORE_FOLLOWS ? JSON_DISABLE_EOF_CHECK : 0U);
 }
 
 static struct gt_json_value *finish(json_t *json, const json_error_t *problem, struct gt_json_trouble *trouble)

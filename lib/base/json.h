@@ -42,7 +42,9 @@ struct gt_json_value;
 
 enum gt_json_flag {
     GT_JSON_UNIQUE_NAMES = 1, /* an object with two members of one name is an error */
-    GT_JSON_ANY_VALUE = 2     /* the text may be a number, a text, a bool or null; else only an array or an object */
+    GT_JSON_ANY_VALUE = 2,    /* the text may be a number, a text, a bool or null; else only an array or an object */
+    GT_JSON_NULS = 4,         /* texts may hold \u0000 */
+    GT_JSON_MORE_FOLLOWS = 8  /* reading ends behind the value; else only blanks may follow */
 };
 
 /* The reason why a text is not JSON, and its line. */

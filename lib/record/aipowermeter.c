@@ -630,8 +630,7 @@ static void write_metrics(struct gt_json *json, const struct gt_experiment_windo
 
 #define SEGMENT_END "\"END OF RECORDING SEGMENT\"\n"
 
-/* "2026-03-04 05:06:07.123456+01:00": local time, and its zone. */
-static void date_text(char *text, size_t size, int64_t real_ns, bool has_zone)
+void gt_experiment_date_text(char *text, size_t size, int64_t real_ns, bool has_zone)
 {
     time_t seconds = (time_t)(real_ns / GT_SECOND);
     struct tm local;
@@ -652,7 +651,7 @@ static int write_metadata(const char *folder, const char *description, struct gt
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return errno == EEXIST ? 0 : gt_error_system(error, errno, "%s", path);
-    date_text(date, sizeof date, gt_clock_real(&gt_clock_system), false);
+    gt_experiment_date_text(date, sizeof date, gt_clock_real(&gt_clock_system), false);
     gt_json_init(&json, &text, 0);
     gt_json_object_begin(&json);
     gt_json_key(&json, "description");
@@ -735,7 +734,7 @@ static int write_record(struct gt_power_log *log, struct gt_error *error)
         gt_buffer_release(&text);
         return status < 0 ? gt_error_system(error, -status, "a record was not taken") : 0;
     }
-    date_text(date, sizeof date, log->window.end_real_ns, true);
+    gt_experiment_date_text(date, sizeof date, log->window.end_real_ns, true);
     gt_json_object_begin(&json);
     gt_json_key(&json, "date");
     gt_json_text(&json, date);

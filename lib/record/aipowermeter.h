@@ -124,4 +124,7 @@ int gt_power_log_read(struct gt_power_log *log, bool is_end, struct gt_error *er
 /* End the segment, and close. */
 int gt_power_log_end(struct gt_power_log *log, struct gt_error *error);
 
+/* "2026-03-04 05:06:07.123456+01:00": local time, and its zone. */
+void gt_experiment_date_text(char *text, size_t size, int64_t real_ns, bool has_zone);
+
 #endif

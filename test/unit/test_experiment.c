@@ -1,6 +1,7 @@
 /* An experiment on a stored machine with two sockets: what is recorded, read back, is what the counters say. */
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "record/aipowermeter.h"
 #include "store/store.h"
@@ -31,13 +32,14 @@ static void energy(const char *folder, long package)
 /* Add up watts of a name over the windows of the records. */
 static double total(const char *folder, const char *name)
 {
-    char path[120], line[4096];
+    char path[120];
+    struct gt_buffer line = {0};
     double sum = 0;
     snprintf(path, sizeof path, "%s/power_metrics.json", folder);
     FILE *file = fopen(path, "re");
     assert_non_null(file);
-    while (fgets(line, sizeof line, file)) {
-        struct gt_json_value *record = gt_json_parse(line, strlen(line), GT_JSON_ANY_VALUE, NULL);
+    while (gt_file_line(file, &line, 1 << 20) > 0) {
+        struct gt_json_value *record = gt_json_parse(line.data, line.length, GT_JSON_ANY_VALUE, NULL);
         const struct gt_json_value *cpu = gt_json_member(gt_json_member(record, "metrics"), "cpu");
         double joules = gt_json_number_or_nan(gt_json_member(cpu, name)) *
                         gt_json_number_or_nan(gt_json_member(record, "window"));
@@ -45,6 +47,7 @@ static double total(const char *folder, const char *name)
         gt_json_free(record);
     }
     fclose(file);
+    gt_buffer_release(&line);
     return sum;
 }
 

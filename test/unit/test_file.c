@@ -96,6 +96,24 @@ TEST(a_pipe_takes_it_in_pieces)
     assert_int_equal(gt_file_write_all(-1, NULL, 0), 0);
 }
 
+TEST(lines_have_a_ceiling)
+{
+    char text[] = "one\n\nlonger\nlast";
+    FILE *file = fmemopen(text, strlen(text), "r");
+    struct gt_buffer line = {0};
+    assert_int_equal(gt_file_line(file, &line, 5), 1);
+    assert_string_equal(line.data, "one\n");
+    assert_int_equal(gt_file_line(file, &line, 5), 1);
+    assert_string_equal(line.data, "\n");
+    assert_int_equal(gt_file_line(file, &line, 5), -EFBIG);
+    assert_int_equal(gt_file_line(file, &line, 5), 1);
+    assert_int_equal(gt_file_line(file, &line, 5), 1);
+    assert_string_equal(line.data, "last");
+    assert_int_equal(gt_file_line(file, &line, 5), 0);
+    fclose(file);
+    gt_buffer_release(&line);
+}
+
 struct owner {
     uint32_t *number;
     size_t number_count, number_capacity;
@@ -156,14 +174,20 @@ TEST(trees_are_read_and_changed)
     assert_null(gt_json_parse_text("1", 0, &trouble));
 }
 
-TEST(a_stream_has_a_ceiling)
+TEST(a_stream_is_read_value_by_value)
 {
-    char text[] = "[\"a text that is too long\"]";
+    char text[] = "[1] {\"a\": 2}[\"a text that is too long\"]";
     struct gt_json_trouble trouble;
     FILE *file = fmemopen(text, strlen(text), "r");
-    assert_null(gt_json_read(file, 20, 0, &trouble));
+    struct gt_json_value *first = gt_json_read(file, 20, GT_JSON_MORE_FOLLOWS, &trouble),
+                         *second = gt_json_read(file, 20, GT_JSON_MORE_FOLLOWS, &trouble);
+    assert_int_equal(gt_json_integer_of(gt_json_item(first, 0)), 1);
+    assert_int_equal(gt_json_integer_of(gt_json_member(second, "a")), 2);
+    assert_null(gt_json_read(file, 20, GT_JSON_MORE_FOLLOWS, &trouble));
     assert_string_equal(trouble.text, "it is longer than 20 bytes");
     fclose(file);
+    gt_json_free(first);
+    gt_json_free(second);
 }
 
 /* As a kernel before 5.9 answers. */

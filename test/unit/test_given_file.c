@@ -50,6 +50,15 @@ TEST_WITH(a_file_is_read_and_what_is_none_is_refused, folder_make, folder_remove
     close(listening);
 }
 
+TEST_WITH(one_that_need_not_be_there_leaves_no_error, folder_make, folder_remove)
+{
+    struct gt_error error = {0};
+    assert_int_equal(gt_given_file_open_optional(folder_path("none"), &error), -ENOENT);
+    assert_int_equal(error.code, 0);
+    assert_int_equal(gt_given_file_open_optional("/dev/zero", &error), -EINVAL);
+    assert_int_equal(error.code, EINVAL);
+}
+
 TEST_WITH(only_files_are_for_who_opens_by_name, folder_make, folder_remove)
 {
     struct gt_error error = {0};
