@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/python.h"
+#include "analyse/experiment/experiment.h"
 #include "base/table.h"
 #include "trace/tables.h"
 
@@ -155,6 +156,7 @@ static int store_all(struct core_call *call, char letter, PyObject *keywords)
 static const char *const handle_names[CORE_HANDLES] = {[CORE_REPORT] = "gpu_tracker.Report",
                                                        [CORE_TABLE] = "gpu_tracker.Table",
                                                        [CORE_TRACE] = "gpu_tracker.Trace",
+                                                       [CORE_EXPERIMENT] = "gpu_tracker.Experiment",
                                                        [CORE_ENERGY] = "gpu_tracker.EnergySample"};
 
 static void handle_free(enum core_handle kind, void *held)
@@ -163,6 +165,7 @@ static void handle_free(enum core_handle kind, void *held)
     case CORE_REPORT: gt_report_free(held); break;
     case CORE_TABLE: gt_table_free(held); break;
     case CORE_TRACE: gt_trace_close(held); break;
+    case CORE_EXPERIMENT: gt_experiment_free(held); break;
     case CORE_ENERGY: gt_energy_sample_free(held); break;
     case CORE_HANDLES: break;
     }
@@ -235,6 +238,12 @@ static void *bytes_of(PyObject *value, size_t *ret_length)
     return bytes;
 }
 
+static int number_or_nan(PyObject *value, double *ret)
+{
+    *ret = value == Py_None ? Py_NAN : PyFloat_AsDouble(value);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 static int handle_in(PyObject *value, char letter, void **ret)
 {
     *ret = PyCapsule_GetPointer(value, handle_names[letter - '0']);
@@ -250,6 +259,7 @@ static int read_argument(struct core_call *call, char letter, int i, PyObject *v
     case 'b': return (call->flag[i] = PyObject_IsTrue(value)) < 0 ? -1 : 0;
     case 'i': call->integer[i] = integer = PyLong_AsLongLong(value); return integer == -1 && PyErr_Occurred() ? -1 : 0;
     case 'd': return PyArg_Parse(value, "d", &call->number[i]) ? 0 : -1;
+    case 'n': return number_or_nan(value, &call->number[i]);
     case 's': return PyArg_Parse(value, "s", &call->text[i]) ? 0 : -1;
     case 'z': return PyArg_Parse(value, "z", &call->text[i]) ? 0 : -1;
     case 'p': return (call->text[i] = text_in(call->keep, value)) ? 0 : -1;

@@ -44,7 +44,7 @@ int core_option_store(const struct core_option *option, PyObject *value, void *o
 /* ---- functions of the module ---- */
 
 /* The library's objects are capsules of these kinds. */
-enum core_handle { CORE_REPORT, CORE_TABLE, CORE_TRACE, CORE_ENERGY, CORE_HANDLES };
+enum core_handle { CORE_REPORT, CORE_TABLE, CORE_TRACE, CORE_EXPERIMENT, CORE_ENERGY, CORE_HANDLES };
 
 PyObject *core_handle_object(enum core_handle kind, void *held);
 
@@ -72,6 +72,7 @@ struct core_call {
         struct gt_report *report;
         struct gt_table *table;
         struct gt_trace *trace;
+        struct gt_experiment *experiment;
         struct gt_energy_sample *energy;
     };
     char *data;
@@ -84,10 +85,10 @@ struct core_call {
 struct core_function {
     const char *name;
     /* A letter for each argument:
-     *   o any object   b truth   i integer   d number   s text   z text or None   p path   y bytes
+     *   o any object   b truth   i integer   d number   n number, None is NaN   s text   z text or None   p path   y bytes
      *   P list of paths   N list of texts or None   D list of (start, stop) in seconds or None   L the same in
      *   nanoseconds, not None   Q list of queries   R A M E dict of the options of a request, an analysis, a merge, an
-     *   export   0 1 2 3 handle of this kind of enum core_handle */
+     *   export   0 1 2 3 4 handle of this kind of enum core_handle */
     const char *arguments;
     int (*run)(struct core_call *call, struct gt_error *error); /* works without the interpreter's lock; may be NULL */
     PyObject *(*give)(struct core_call *call);                  /* the result; NULL with an exception */

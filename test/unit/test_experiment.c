@@ -1,8 +1,8 @@
 /* An experiment on a stored machine with two sockets: what is recorded, read back, is what the counters say. */
+#include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "analyse/experiment/experiment.h"
 #include "record/aipowermeter.h"
 #include "store/store.h"
 #include "support/fake_proc.h"
@@ -29,26 +29,14 @@ static void energy(const char *folder, long package)
     zone(folder, "intel-rapl:1", "package-1\n", 7000000 + package);
 }
 
-/* Add up watts of a name over the windows of the records. */
-static double total(const char *folder, const char *name)
+static double total(const struct gt_experiment *experiment, const char *name)
 {
-    char path[120];
-    struct gt_buffer line = {0};
-    double sum = 0;
-    snprintf(path, sizeof path, "%s/power_metrics.json", folder);
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    while (gt_file_line(file, &line, 1 << 20) > 0) {
-        struct gt_json_value *record = gt_json_parse(line.data, line.length, GT_JSON_ANY_VALUE, NULL);
-        const struct gt_json_value *cpu = gt_json_member(gt_json_member(record, "metrics"), "cpu");
-        double joules = gt_json_number_or_nan(gt_json_member(cpu, name)) *
-                        gt_json_number_or_nan(gt_json_member(record, "window"));
-        sum += isnan(joules) ? 0 : joules;
-        gt_json_free(record);
-    }
-    fclose(file);
-    gt_buffer_release(&line);
-    return sum;
+    struct gt_experiment_figures figures;
+    const struct gt_experiment_line *line = gt_experiment_find(experiment, name, NULL);
+    if (!line)
+        return -1;
+    gt_experiment_figures(experiment, (size_t)(line - experiment->line), (double)NAN, (double)NAN, &figures);
+    return figures.total;
 }
 
 TEST(joules_are_what_the_counters_say)
@@ -57,6 +45,7 @@ TEST(joules_are_what_the_counters_say)
     struct gt_root root;
     struct gt_error error = {0};
     struct gt_tracker *tracker = NULL;
+    struct gt_experiment *experiment = NULL;
     struct gt_recording *recording = NULL;
     pid_t pid = 700;
     SKIP_UNDER_VALGRIND(); /* too slow: counters that stand still for 50 ms are taken as dead */
@@ -84,12 +73,55 @@ TEST(joules_are_what_the_counters_say)
     assert_int_equal(gt_tracker_finish(tracker, &error), 0);
     gt_tracker_close(tracker);
     assert_int_equal(gt_recording_open(&recording, folder, &error), -EINVAL); /* no samples */
-    assert_close(total(folder, "intel_power"), 2 * 15, 1e-6);
-    assert_close(total(folder, "total_cpu_power"), 7.5, 1e-6);
-    assert_true(total(folder, "psys_power") <= 0); /* -1: there is none */
+    error = (struct gt_error){0};
+    assert_int_equal(gt_experiment_open(&experiment, folder, &error), 0);
+    assert_close(total(experiment, "intel_power"), 2 * 15, 1e-6);
+    assert_close(total(experiment, "total_cpu_power"), 7.5, 1e-6);
+    assert_close(total(experiment, "psys_power"), -1, 0); /* there is none */
+    gt_experiment_free(experiment);
     snprintf(command, sizeof command, "rm -rf %s/out %s/sys", machine, machine);
     assert_int_equal(system(command), 0);
     fake_proc_destroy(machine, &root);
+}
+
+enum { LONG = 100 << 20, PIECE = 64 << 10 };
+
+static long long bytes_read(void)
+{
+    long long bytes = 0;
+    FILE *file = fopen("/proc/self/io", "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "rchar: %lld", &bytes), 1);
+    fclose(file);
+    return bytes;
+}
+
+/* How much of a long text is read before it is refused. */
+static void check_long(const char *begin, int (*read)(struct gt_experiment *, const char *, struct gt_error *),
+                       int status)
+{
+    static char piece[PIECE];
+    struct gt_experiment experiment = {0};
+    struct gt_error error = {0};
+    char path[64];
+    int fd = memfd_create("long", MFD_CLOEXEC);
+    assert_true(fd >= 0 && write(fd, begin, strlen(begin)) > 0);
+    memset(piece, 'x', sizeof piece);
+    for (int i = 0; i < LONG / PIECE; i++)
+        assert_int_equal(write(fd, piece, sizeof piece), sizeof piece);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    long long before = bytes_read();
+    assert_int_equal(read(&experiment, path, &error), status);
+    assert_in_range(bytes_read() - before, 60 << 20, 70 << 20);
+    assert_non_null(strstr(error.text, status == -EFBIG ? "too large" : "longer than"));
+    close(fd);
+}
+
+TEST_WITH(a_line_without_end_is_not_read_whole, folder_make, folder_remove)
+{
+    SKIP_UNDER_VALGRIND();
+    check_long("{\"date\": \"", gt_experiment_read_power, -EFBIG);
+    check_long("{\"date\": \"", gt_experiment_read_results, -EBADMSG);
 }
 
 static int count_records(void *context, const char *metrics)

@@ -1,8 +1,9 @@
-/* Sensors, and samples of counters. */
+/* Curves from elsewhere, sensors, and samples of counters. */
 #include <sys/stat.h>
 
 #include "collect/host/host.h"
 #include "api/python.h"
+#include "analyse/experiment/experiment.h"
 #include "gpu_tracker.h"
 #include "support/fake_proc.h"
 #include "support/folder.h"
@@ -13,6 +14,29 @@ static void remove_tree(const char *folder)
     char command[200];
     snprintf(command, sizeof command, "rm -r '%s'", folder);
     assert_int_equal(system(command), 0);
+}
+
+TEST(curves_are_put_together)
+{
+    struct gt_experiment *experiment = NULL;
+    struct gt_error error = {0};
+    const struct gt_experiment_curve power = {"CPU", "intel_power", NULL, 0}, wrong = {"DSP", "x", NULL, 0};
+    assert_int_equal(gt_experiment_new(&experiment, &error), 0);
+    assert_int_equal(gt_experiment_complete(experiment, "it", &error), -ENODATA);
+    assert_string_equal(error.text, "it has no recording of power");
+    for (size_t segment = 0; segment < 2; segment++)
+        for (int i = 0; i < 2; i++) {
+            struct gt_experiment_point point = {(double)segment * 100 + i, 10};
+            assert_int_equal(gt_experiment_put(experiment, &power, segment, &point, (double)NAN, NULL), 0);
+        }
+    error = (struct gt_error){0};
+    assert_int_equal(gt_experiment_put(experiment, &wrong, 0, &(struct gt_experiment_point){0, 0}, 1, &error), -EINVAL);
+    assert_non_null(strstr(error.text, "\"DSP\""));
+    assert_int_equal(gt_experiment_complete(experiment, "it", NULL), 0);
+    assert_true(gt_experiment_total_power(experiment, (double)NAN, (double)NAN) == 20);
+    assert_true(gt_experiment_total_power(experiment, 100.5, (double)NAN) == 5);
+    assert_int_equal(gt_experiment_set_model(experiment, "[1]", NULL), -EINVAL);
+    gt_experiment_free(experiment);
 }
 
 TEST(sensors_are_read_in_order)

@@ -1,4 +1,4 @@
-"""Values and arithmetic of AIPowerMeter's drivers and curves.
+"""Curves: conversion between the library and AIPowerMeter's drivers, and arithmetic.
 
 Points of a curve are ``{"date": seconds, "value": number or None}``, linear between them.
 """
@@ -6,6 +6,7 @@ import bisect
 import datetime
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
@@ -13,6 +14,7 @@ from .. import _core
 GROUPS = ("CPU", "GPU", "Experiment", "wattmeter")
 
 Points = list[dict[str, Any]]
+Segments = list[list[dict[str, float]]]
 
 
 class Cards(dict[Any, Any]):
@@ -66,9 +68,61 @@ def sources_of(metric: str, root: str | None) -> tuple[bool, str]:
         for row in rows)
 
 
+def as_metrics(recording: _core.Handle, wanted: str) -> dict[str, Any] | None:
+    """Return the curves of a group as ``{name: {"dates": [...], "values": [...]}}``, GPU curves by GPU; None if empty."""
+    metrics: dict[str, Any] = {}
+    for index, (group, name, device) in enumerate(_core.experiment_curves(recording)):
+        if group != wanted:
+            continue
+        points = [point for segment in _core.experiment_points(recording, index) for point in segment]
+        dates: list[Any] = [point["date"] for point in points]
+        if group != "wattmeter":
+            dates = [datetime.datetime.fromtimestamp(date) for date in dates]
+        curve = {"dates": dates, "values": [point["value"] for point in points]}
+        if device is None:
+            metrics[name] = curve
+        else:
+            metrics.setdefault(name, Cards())[card(device)] = curve
+    return metrics or None
+
+
+def segment_ends(recording: _core.Handle) -> list[datetime.datetime]:
+    """Return the last dates of all segments except the last segment."""
+    groups = [group for group, _, _ in _core.experiment_curves(recording)]
+    curves = (_core.experiment_points(recording, i) for i, group in enumerate(groups) if group in GROUPS[:2])
+    longest: Segments = max(curves, key=len, default=[])
+    return [datetime.datetime.fromtimestamp(points[-1]["date"]) for points in longest[:-1]]
+
+
 def seconds_of(date: Any) -> float:
     """Convert a datetime to seconds since the epoch. A number is returned as it is."""
     return float(date.timestamp() if hasattr(date, "timestamp") else date)
+
+
+def of_driver(driver: Any) -> _core.Handle:
+    """Return the curves of a user's driver as a recording."""
+    ends = [seconds_of(date) for date in driver.get_segments()] if hasattr(driver, "get_segments") else []
+    curves: list[tuple[str, str, str | None, Segments]] = []
+
+    def take(group: str, name: str, device: str | None, metric: dict[str, Sequence[Any]]) -> None:
+        dates = [seconds_of(date) for date in metric["dates"]]
+        curves.append((group, name, device, split(dates, list(metric["values"]), ends)))
+
+    for group, metrics in zip(GROUPS, driver.load_metrics()):
+        for name, metric in (metrics or {}).items():
+            if "dates" in metric:
+                take(group, name, None, metric)
+            else:
+                for device, of_device in metric.items():
+                    take(group, name, str(device), of_device)
+    return of_curves(curves)
+
+
+def of_curves(curves: list[tuple[str, str, str | None, Segments]]) -> _core.Handle:
+    """Return curves (group, name, device, segments) as a recording."""
+    return _core.experiment_of_points([
+        (group, name, device, number, date, value) for group, name, device, segments in curves
+        for number, points in enumerate(segments) for date, value in pairs_of(points)])
 
 
 # ---- arithmetic ----
@@ -101,6 +155,18 @@ def value_at(pairs: list[tuple[float, float]], dates: list[float], moment: float
         return pairs[min(after, len(dates) - 1)][1]
     (begin, before), (end, value) = pairs[after - 1 : after + 1]
     return before + (value - before) * (moment - begin) / (end - begin)
+
+
+def split(dates: list[float], values: list[Any], ends: list[float]) -> list[Points]:
+    """Split a curve into segments: a date after ``ends[i]`` is in segment i + 1 or later. Values of None are left out."""
+    segments: dict[int, Points] = {}
+    number = 0
+    for date, value in zip(dates, values):
+        while number < len(ends) and date > ends[number]:
+            number += 1
+        if value is not None:
+            segments.setdefault(number, []).append({"date": date, "value": value})
+    return list(segments.values())
 
 
 def scaled(values: Any, factor: float, divisor: float) -> Any:

@@ -1,7 +1,7 @@
 """Classes that record and read experiments."""
+import array
 import datetime
 import itertools
-import json
 import logging
 import os
 import time
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import _arguments, _core
-from . import _curves, _experiment, gpu_power, model_complexity, parsers, prometheus_client, rapl_power
+from . import _curves, gpu_power, model_complexity, parsers, prometheus_client, rapl_power
 from ._recording import STOP_MESSAGE, Recording, Server
 
 __all__ = ["STOP_MESSAGE", "EXP_DONE", "Experiment", "ExpResults", "integrate", "total", "interpolate", "cumsum",
@@ -49,11 +49,7 @@ def total(metric: Any, start: float | None = None, end: float | None = None) -> 
         return _curves.Cards((device, total(segments, start, end)) for device, segments in metric.items())
     if not metric or not any(metric):
         return None
-    curve = _experiment.Curve("CPU", "")
-    for number, points in enumerate(metric):
-        for date, value in _curves.pairs_of(points):
-            curve.add(number, date, value)
-    return _curves.known(curve.figures(start, end).total)
+    return _curves.known(_core.experiment_figures(_curves.of_curves([("CPU", "", None, metric)]), 0, start, end)[3])
 
 
 def interpolate(metric1: Points, metric2: Points) -> tuple[Points, Points]:
@@ -230,81 +226,87 @@ class ExpResults:
         self.db_driver = db_driver
         is_ours = isinstance(db_driver, parsers.TrackingFile) or (
             isinstance(db_driver, parsers.JsonParser) and not _is_overridden(db_driver, "load_metrics"))
-        self._experiment: _experiment.Experiment = db_driver.load() if is_ours else _experiment.Experiment.of_driver(db_driver)
+        self._experiment = db_driver.load() if is_ours else _curves.of_driver(db_driver)
+        self._curves = _core.experiment_curves(self._experiment)
         self.model_card = db_driver.get_model_card() if hasattr(db_driver, "get_model_card") else None
         if self.model_card is not None:
-            self._experiment.model = json.loads(_curves.text_of(self.model_card))
+            _core.experiment_set_model(self._experiment, _curves.text_of(self.model_card))
 
     @property
     def cpu_metrics(self) -> dict[str, Any] | None:
         """Return the curves of the processors, as drivers load them; None if empty."""
-        return self._experiment.metrics("CPU")
+        return _curves.as_metrics(self._experiment, "CPU")
 
     @property
     def gpu_metrics(self) -> dict[str, Any] | None:
         """Return the curves of the GPUs."""
-        return self._experiment.metrics("GPU")
+        return _curves.as_metrics(self._experiment, "GPU")
 
     @property
     def exp_metrics(self) -> dict[str, Any] | None:
         """Return the curves that the program saved."""
-        return self._experiment.metrics("Experiment")
+        return _curves.as_metrics(self._experiment, "Experiment")
 
     @property
     def wattmeter_metrics(self) -> dict[str, Any] | None:
         """Return the curves of an external power meter."""
-        return self._experiment.metrics("wattmeter")
+        return _curves.as_metrics(self._experiment, "wattmeter")
 
     def _by_device(self, name: str, figure: Any) -> Any:
         """Return figure(curve), or {device: figure(curve)}; None if the curve is missing."""
-        found = _curves.Cards((_curves.card(curve.device), figure(curve)) for curve in self._experiment.curves if curve.name == name)
+        found = _curves.Cards((_curves.card(device), figure(i)) for i, (_, curve, device) in enumerate(self._curves)
+                              if curve == name)
         if not found:
             return None
         return found[None] if None in found else found
 
-    def _figure(self, name: str, figure: str, start: float | None, end: float | None) -> Any:
-        return self._by_device(name, lambda curve: _curves.known(getattr(curve.figures(start, end), figure)))
+    def _figure(self, name: str, number: int, start: float | None, end: float | None) -> Any:
+        return self._by_device(name, lambda curve: _curves.known(_core.experiment_figures(self._experiment, curve, start, end)[number]))
 
     def list_metrics(self) -> dict[str, list[str]]:
         """Return the names of the curves by group: CPU, GPU, Experiment, wattmeter."""
-        return self._experiment.names()
+        groups: dict[str, list[str]] = {"CPU": [], "GPU": [], "Experiment": [], "wattmeter": []}
+        for group, name, _ in self._curves:
+            if name not in groups[group]:
+                groups[group].append(name)
+        return groups
 
     def print_metrics(self) -> None:
         """Print the names of the curves."""
-        print(self._experiment.listing(), end="")
+        print(_core.experiment_listing(self._experiment), end="")
 
     def get_curve(self, name: str) -> Any:
         """Return segments, each a list of ``{"date": s, "value": v}``, for GPU curves by GPU; None if the curve is missing."""
-        return self._by_device(name, _experiment.Curve.segments)
+        return self._by_device(name, lambda curve: _core.experiment_points(self._experiment, curve))
 
     def total_(self, metric_name: str, start: float | None = None, end: float | None = None) -> Any:
         """Return the integral over time: joules of a power. Bounds are in seconds since the epoch."""
-        return self._figure(metric_name, "total", start, end)
+        return self._figure(metric_name, 3, start, end)
 
     def average_(self, metric_name: str, start: float | None = None, end: float | None = None) -> Any:
         """Return the mean over time."""
-        return self._figure(metric_name, "average", start, end)
+        return self._figure(metric_name, 4, start, end)
 
     def max_(self, metric_name: str, start: float | None = None, end: float | None = None) -> Any:
         """Return the largest value."""
-        return self._figure(metric_name, "maximum", start, end)
+        return self._figure(metric_name, 5, start, end)
 
     def total_power_draw(self, start: float | None = None, end: float | None = None) -> float | None:
         """Return the joules of all measured processors and GPUs of the machine; None if missing."""
-        return _curves.known(self._experiment.total_power(start, end))
+        return _curves.known(_core.experiment_total_power(self._experiment, start, end))
 
     def get_duration_metric(self, metric_name: str, start: float | None = None, end: float | None = None) -> Any:
         """Return (seconds, start, end) of a curve, for GPU curves by GPU."""
-        return self._by_device(metric_name, lambda curve: curve.figures(start, end)[:3])
+        return self._by_device(metric_name, lambda curve: _core.experiment_figures(self._experiment, curve, start, end)[:3])
 
     def get_exp_duration(self, start: float | None = None, end: float | None = None) -> tuple[float, float, float]:
         """Return (seconds, start, end) of the recording. The seconds exclude pauses between segments."""
-        return self._experiment.span(start, end)
+        return _core.experiment_span(self._experiment, start, end)[:3]
 
     @property
     def segments(self) -> list[tuple[float, float]]:
         """Return the first and last date of each segment."""
-        longest = max((curve.segments() for curve in self._experiment.curves), key=len)
+        longest = max((_core.experiment_points(self._experiment, i) for i in range(len(self._curves))), key=len)
         return [(points[0]["date"], points[-1]["date"]) for points in longest]
 
     def interpolate(self, metric_name: str, times: list[float] | str, cumulative: bool = False) -> Any:
@@ -322,8 +324,9 @@ class ExpResults:
             if not isinstance(curve, list):
                 raise ValueError(f"{times} was not recorded" if curve is None else f"{times} has several curves")
             times = [point["date"] for segment in curve for point in segment]
-        moments = times
-        return self._by_device(metric_name, lambda curve: curve.interpolate(moments, cumulative))
+        moments = array.array("d", times).tobytes()
+        return self._by_device(metric_name, lambda curve: memoryview(
+            _core.experiment_interpolate(self._experiment, curve, moments, cumulative)).cast("d").tolist())
 
     def get_summary(self, start: float | None = None, end: float | None = None) -> dict[str, Any]:
         """Return totals, averages and maxima under AIPowerMeter's names. Missing values are None. Start and end are dates as text."""
@@ -331,10 +334,10 @@ class ExpResults:
         return summary
 
     def _summary(self, format: str, start: float | None = None, end: float | None = None) -> str:
-        return _core.report_text(self._experiment.summary(start, end), format)
+        return _core.report_text(_core.experiment_summary(self._experiment, start, end), format)
 
     def __str__(self) -> str:
-        return f"Available metrics:\n{self._experiment.listing()}\nprint() prints the consumption."
+        return f"Available metrics:\n{_core.experiment_listing(self._experiment)}\nprint() prints the consumption."
 
     def print(self) -> None:
         """Print the summary."""

@@ -5,10 +5,12 @@ import os
 import subprocess
 from typing import Any
 
+from .. import _core
 from . import _curves
-from ._experiment import SEGMENT_END, Experiment
 
 __all__ = ["SEGMENT_END", "JsonParser", "TrackingFile"]
+
+SEGMENT_END = "END OF RECORDING SEGMENT"
 
 _METADATA = "metadata.json"
 _FILES = ("power_metrics.json", "results_exp.json", "model_summary.json", _METADATA, "omegawatt.csv")
@@ -21,15 +23,15 @@ class _Recorded:
 
     folder: str
 
-    def load(self) -> Experiment:
+    def load(self) -> _core.Handle:
         """Return the recording as curves."""
-        return Experiment.of_path(self.folder)
+        return _core.experiment(self.folder)
 
     def _exists(self) -> bool:
         return os.path.exists(self.folder)
 
     def _load(self, group: str) -> Metrics:
-        return self.load().metrics(group) if self._exists() else None
+        return _curves.as_metrics(self.load(), group) if self._exists() else None
 
     def load_cpu_metrics(self) -> Metrics:
         """Return curves of the processors: ``{name: {"dates": [...], "values": [...]}}``, summed over processes."""
@@ -51,12 +53,13 @@ class _Recorded:
         """Return the curves of the processors, the GPUs, the program and the power meter."""
         if not self._exists():
             return None, None, None, None
-        cpu, gpu, results, meter = map(self.load().metrics, _curves.GROUPS)
+        cpu, gpu, results, meter = (_curves.as_metrics(recording, group)
+                                    for recording in [self.load()] for group in _curves.GROUPS)
         return cpu, gpu, results, meter
 
     def get_segments(self) -> list[datetime.datetime]:
         """Return the ends of recordings that were continued later."""
-        return self.load().segment_ends() if self._exists() else []
+        return _curves.segment_ends(self.load()) if self._exists() else []
 
 
 class JsonParser(_Recorded):
