@@ -146,248 +146,184 @@ int gt_recording_interpolate(const char *path, const char *column, const double 
 
 /* ---- a file of moments, joined with them ---- */
 
-/* The file of moments: its cells row by row. */
-struct points {
-    const char *path;
-    char **name;
-    size_t columns;
-    char **cell;
-    size_t cells, cell_capacity, line_capacity;
-    uint64_t *line; /* of each row */
-    double *time;   /* seconds since the epoch */
-    size_t rows;
+enum { MOST_FIGURES = 32 };
+
+struct figure {
+    char name[200];
+    int device;    /* whose energy of the job it is; GT_ENERGY_DEVICES: of all; -1: another column */
+    double *value; /* of each row */
 };
 
-/* The recording's time, and how sure its energy is. */
-struct base {
-    struct gt_columns columns;
-    struct gt_machine machine;
+struct join {
+    const char *path;
+    struct gt_recording *recording;
     struct gt_energy_curve curve;
     double begin; /* of the run, seconds since the epoch */
+    const char *points_path;
+    struct gt_table *cells; /* of the file of moments, as texts */
+    double *time;           /* of each row, seconds since the epoch */
+    size_t rows, capacity;
+    struct figure figure[MOST_FIGURES];
+    size_t figures;
 };
+
+static int read_recording(struct join *join, struct gt_error *error)
+{
+    const struct gt_sample *sample;
+    int status = gt_recording_energy(&join->curve, join->path, false, error);
+    if (status >= 0)
+        status = gt_recording_open(&join->recording, join->path, error);
+    if (status < 0)
+        return status;
+    join->begin = gt_seconds(gt_recording_machine(join->recording)->start_real_ns);
+    if (join->begin > 0)
+        return 0;
+    status = gt_recording_next(join->recording, &sample, error);
+    join->begin = status > 0 ? gt_seconds(sample->real_ns) : NAN;
+    return status;
+}
 
 /* ---- the file of moments ---- */
 
-static void release(struct points *points)
+static size_t time_column(char *const *names, size_t count)
 {
-    for (size_t i = 0; i < points->columns; i++)
-        free(points->name[i]);
-    for (size_t i = 0; i < points->cells; i++)
-        free(points->cell[i]);
-    free(points->name);
-    free(points->cell);
-    free(points->line);
-    free(points->time);
-}
-
-static int take_header(struct points *points, char **fields, size_t count)
-{
-    points->name = calloc(count + 1, sizeof *points->name);
-    for (size_t i = 0; points->name && i < count; i++)
-        if ((points->name[points->columns] = strdup(fields[i])))
-            points->columns++;
-    return points->name && points->columns == count ? 0 : -ENOMEM;
-}
-
-static int take_row(struct points *points, char **fields, uint64_t line)
-{
-    if (GT_GROW_TO(points->cell, points->cell_capacity, points->cells + points->columns) < 0 ||
-        GT_GROW_TO(points->line, points->line_capacity, points->rows + 1) < 0)
-        return -ENOMEM;
-    for (size_t i = 0; i < points->columns; i++)
-        if (!(points->cell[points->cells] = strdup(fields[i])))
-            return -ENOMEM;
-        else
-            points->cells++;
-    points->line[points->rows++] = line;
+    static const char *const known[] = {"timestamp", "time", "wall time", "wall_time", "seconds"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        for (size_t column = 0; column < count; column++)
+            if (!strcasecmp(names[column], known[i]))
+                return column;
     return 0;
 }
 
-static int read_rows(struct points *points, struct gt_csv_reader *csv, struct gt_error *error)
+static int add_row(struct join *join, char *const *fields, size_t time_at, uint64_t line, struct gt_error *error)
+{
+    const char *text = fields[time_at];
+    int64_t at_ns;
+    double seconds;
+    if (GT_GROW_TO(join->time, join->capacity, join->rows + 1) < 0)
+        return gt_error_system(error, ENOMEM, "%s", join->points_path);
+    if (gt_time_read(text, &at_ns))
+        join->time[join->rows++] = gt_seconds(at_ns);
+    else if (gt_number_double(text, &seconds) == 0)
+        join->time[join->rows++] = join->begin + seconds;
+    else
+        return gt_error_set(error, EINVAL, "%s: line %llu: \"%s\" in column \"%s\" is not a time", join->points_path,
+                            (unsigned long long)line, text, join->cells->column[time_at].key);
+    for (size_t i = 0; i < join->cells->columns; i++)
+        gt_table_text(join->cells, fields[i]);
+    return 0;
+}
+
+static int read_rows(struct join *join, struct gt_csv_reader *csv, struct gt_error *error)
 {
     char **fields;
     size_t count;
     int status = gt_csv_next(csv, &fields, &count, error);
     if (status == 0)
-        return gt_error_set(error, EINVAL, "%s is empty", points->path);
-    if (status < 0)
-        return status;
-    int taken = status > 0 ? take_header(points, fields, count) : 0;
-    while (taken == 0 && (status = gt_csv_next(csv, &fields, &count, error)) > 0) {
+        return gt_error_set(error, EINVAL, "%s is empty", join->points_path);
+    size_t time_at = status > 0 ? time_column(fields, count) : 0, columns = count;
+    for (size_t i = 0; status > 0 && i < columns; i++)
+        gt_table_column(join->cells, fields[i], fields[i], GT_CELL_PLAIN_TEXT, NULL);
+    while (status >= 0 && (status = gt_csv_next(csv, &fields, &count, error)) > 0) {
         if (count == 1 && !*fields[0])
             continue;
-        if (count != points->columns)
-            return gt_error_set(error, EINVAL, "%s: line %llu has %zu fields instead of %zu", points->path,
-                                (unsigned long long)gt_csv_line(csv), count, points->columns);
-        taken = take_row(points, fields, gt_csv_line(csv));
+        if (count != columns)
+            return gt_error_set(error, EINVAL, "%s: line %llu has %zu fields instead of %zu", join->points_path,
+                                (unsigned long long)gt_csv_line(csv), count, columns);
+        status = add_row(join, fields, time_at, gt_csv_line(csv), error);
     }
-    return taken < 0 ? gt_error_system(error, -taken, "%s", points->path) : status;
+    return status;
 }
 
-static int read_points(struct points *points, struct gt_error *error)
+static int read_points(struct join *join, struct gt_error *error)
 {
     struct gt_csv_reader *csv = NULL;
-    int fd = gt_given_file_open(points->path, NULL, error);
+    int fd = gt_given_file_open(join->points_path, NULL, error);
     if (fd < 0)
         return fd;
-    int status = gt_csv_open(&csv, fd, points->path, error);
+    join->cells = gt_table_new();
+    int status = join->cells ? gt_csv_open(&csv, fd, join->points_path, error)
+                             : gt_error_system(error, ENOMEM, "%s", join->points_path);
     if (status >= 0)
-        status = read_rows(points, csv, error);
+        status = read_rows(join, csv, error);
     gt_csv_close(csv);
     close(fd);
     return status;
 }
 
-static size_t time_column(const struct points *points)
-{
-    static const char *const names[] = {"timestamp", "time", "wall time", "wall_time", "seconds"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        for (size_t column = 0; column < points->columns; column++)
-            if (!strcasecmp(points->name[column], names[i]))
-                return column;
-    return 0;
-}
+/* ---- the figures at them ---- */
 
-static int read_times(struct points *points, double begin, struct gt_error *error)
+static int device_of(const struct join *join, const char *name)
 {
-    size_t column = time_column(points);
-    points->time = calloc(points->rows + 1, sizeof *points->time);
-    if (!points->time)
-        return gt_error_system(error, ENOMEM, "%s", points->path);
-    for (size_t row = 0; row < points->rows; row++) {
-        const char *text = points->cell[row * points->columns + column];
-        int64_t at_ns;
-        double seconds;
-        if (gt_time_read(text, &at_ns))
-            points->time[row] = gt_seconds(at_ns);
-        else if (gt_number_double(text, &seconds) == 0)
-            points->time[row] = begin + seconds;
-        else
-            return gt_error_set(error, EINVAL, "%s: line %llu: \"%s\" in column \"%s\" is not a time", points->path,
-                                (unsigned long long)points->line[row], text, points->name[column]);
-    }
-    return 0;
-}
-
-/* ---- the recording ---- */
-
-static int read_base(struct base *base, const char *path, struct gt_error *error)
-{
-    struct gt_recording *recording = NULL;
-    const struct gt_sample *sample;
-    int status = gt_recording_energy(&base->curve, path, false, error);
-    if (status >= 0)
-        status = gt_recording_open(&recording, path, error);
-    if (status < 0)
-        return status;
-    base->machine = *gt_recording_machine(recording);
-    base->machine.gpu = NULL;
-    base->begin = (double)base->machine.start_real_ns / 1e9;
-    gt_store_columns(&base->columns, &base->machine);
-    if (!(base->begin > 0)) {
-        status = gt_recording_next(recording, &sample, error);
-        base->begin = status > 0 ? (double)sample->real_ns / 1e9 : NAN;
-    }
-    gt_recording_close(recording);
-    return status < 0 ? status : 0;
-}
-
-/* The device whose energy a column has, for the job; GT_ENERGY_DEVICES: of all; -1: another column. */
-static int device_of(const struct base *base, const char *name)
-{
-    int index = gt_store_column_find(&base->columns, name);
-    const struct gt_column *column = index < 0 ? NULL : &base->columns.column[index];
+    const struct gt_columns *columns = gt_recording_list(join->recording);
+    int index = gt_store_column_find(columns, name);
+    const struct gt_column *column = index < 0 ? NULL : &columns->column[index];
     enum gt_energy_device device;
     enum gt_energy_part part;
     bool is_job = column && column->scope == GT_SCOPE_COMBINED;
     return is_job && gt_energy_column(GT_SCOPE_COMBINED, column->metric, &device, &part) ? (int)device : -1;
 }
 
-static double error_at(const struct base *base, int device, double time)
+static int add_figure(struct join *join, const char *name, size_t length, struct gt_error *error)
+{
+    if (join->figures == MOST_FIGURES)
+        return gt_error_set(error, E2BIG, "at most %d columns", MOST_FIGURES);
+    struct figure *figure = &join->figure[join->figures++];
+    snprintf(figure->name, sizeof figure->name, "%.*s", (int)length, name);
+    figure->device = device_of(join, figure->name);
+    figure->value = calloc(join->rows + 1, sizeof *figure->value);
+    if (!figure->value)
+        return gt_error_system(error, ENOMEM, "%s", join->path);
+    return gt_recording_interpolate(join->path, figure->name, join->time, join->rows, figure->value, error);
+}
+
+/* What most want to see, as far as it was recorded. */
+static int add_usual_figures(struct join *join, struct gt_error *error)
+{
+    static const char *const usual[] = {"combined_energy",     "combined_cpu_energy", "combined_dram_energy",
+                                        "combined_gpu_energy", "combined_cpu_time",   "combined_ram",
+                                        "combined_gpu_ram"};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+        bool is_known = false;
+        int status = add_figure(join, usual[i], strlen(usual[i]), NULL);
+        double *value = join->figure[join->figures - 1].value;
+        for (size_t row = 0; row < join->rows && status >= 0; row++)
+            is_known |= !isnan(value[row]);
+        if (status < 0 && status != -ENOENT)
+            return gt_error_system(error, -status, "%s", join->path);
+        if (is_known)
+            continue;
+        free(value);
+        join->figures--;
+    }
+    return 0;
+}
+
+/* ---- the table ---- */
+
+static double error_at(const struct join *join, int device, double time)
 {
     struct gt_spent sum = {.joules = NAN, .error = NAN};
     struct gt_time_stretch stretch = {-INFINITY, time};
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         if (device == GT_ENERGY_DEVICES || device == i)
-            gt_spent_add(&sum, gt_energy_curve_over(&base->curve, i, GT_ENERGY_JOB, &stretch, 1));
+            gt_spent_add(&sum, gt_energy_curve_over(&join->curve, i, GT_ENERGY_JOB, &stretch, 1));
     return sum.error;
 }
 
-/* ---- the table ---- */
-
-struct figure {
-    char name[200];
-    int device;
-    double *value; /* of each row */
-};
-
-enum { MOST_FIGURES = 32 };
-
-struct figures {
-    struct figure figure[MOST_FIGURES];
-    size_t count;
-};
-
-static int add_figure(struct figures *figures, const struct base *base, const struct points *points, const char *path,
-                      const char *name, struct gt_error *error)
+static bool is_estimated(const struct join *join, const struct figure *figure)
 {
-    if (figures->count == MOST_FIGURES)
-        return gt_error_set(error, E2BIG, "at most %d columns", MOST_FIGURES);
-    struct figure *figure = &figures->figure[figures->count++];
-    snprintf(figure->name, sizeof figure->name, "%s", name);
-    figure->device = device_of(base, name);
-    figure->value = calloc(points->rows + 1, sizeof *figure->value);
-    if (!figure->value)
-        return gt_error_system(error, ENOMEM, "%s", path);
-    return gt_recording_interpolate(path, name, points->time, points->rows, figure->value, error);
+    if (figure->device == GT_ENERGY_DEVICES)
+        return gt_energy_curve_marks(&join->curve) & GT_ENERGY_IS_ESTIMATED;
+    return figure->device >= 0 && join->curve.device[figure->device].is_estimated;
 }
 
-static bool any_known(const struct figures *figures, size_t rows)
-{
-    const double *value = figures->figure[figures->count - 1].value;
-    bool any = false;
-    for (size_t row = 0; row < rows; row++)
-        any |= !isnan(value[row]);
-    return any;
-}
-
-static int add_figures(struct figures *figures, const struct base *base, const struct points *points, const char *path,
-                       const char *columns, struct gt_error *error)
-{
-    static const char *const usual[] = {"combined_energy",     "combined_cpu_energy", "combined_dram_energy",
-                                        "combined_gpu_energy", "combined_cpu_time",   "combined_ram",
-                                        "combined_gpu_ram"};
-    int status = 0;
-    for (size_t i = 0; !columns && i < sizeof usual / sizeof *usual && status >= 0; i++) {
-        status = add_figure(figures, base, points, path, usual[i], NULL);
-        bool is_empty = status == -ENOENT || (status >= 0 && !any_known(figures, points->rows));
-        if (is_empty)
-            free(figures->figure[--figures->count].value);
-        status = is_empty ? 0 : status;
-    }
-    if (status < 0)
-        return gt_error_system(error, -status, "%s", path);
-    for (const char *name = columns; name && status >= 0; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
-        char one[sizeof figures->figure->name];
-        snprintf(one, sizeof one, "%.*s", (int)strcspn(name, ","), name);
-        status = add_figure(figures, base, points, path, one, error);
-    }
-    return status;
-}
-
-static const char *unit_of(const struct base *base, const char *name)
-{
-    char first[64];
-    snprintf(first, sizeof first, "%.*s", (int)strcspn(name, "+"), name);
-    int index = gt_store_column_find(&base->columns, first);
-    return index < 0 ? NULL : gt_store_column_unit(&base->columns.column[index], &base->machine);
-}
-
-static enum gt_cell_kind kind_of(const struct points *points, size_t column)
+/* Integers, other numbers, or texts. */
+static enum gt_cell_kind kind_of(const struct join *join, size_t column, struct gt_buffer *scratch)
 {
     enum gt_cell_kind kind = GT_CELL_INTEGER;
-    for (size_t row = 0; row < points->rows; row++) {
-        const char *text = points->cell[row * points->columns + column];
+    for (size_t row = 0; row < join->rows; row++) {
+        const char *text = gt_table_cell_text(join->cells, row, column, scratch);
         double number;
         int64_t integer;
         if (gt_number_i64(text, &integer) == 0)
@@ -399,44 +335,43 @@ static enum gt_cell_kind kind_of(const struct points *points, size_t column)
     return kind;
 }
 
-static bool is_estimated(const struct base *base, const struct figure *figure)
+static const char *unit_of(const struct join *join, const char *name)
 {
-    if (figure->device == GT_ENERGY_DEVICES)
-        return gt_energy_curve_marks(&base->curve) & GT_ENERGY_IS_ESTIMATED;
-    return figure->device >= 0 && base->curve.device[figure->device].is_estimated;
+    const struct gt_columns *columns = gt_recording_list(join->recording);
+    char first[64];
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(name, "+"), name);
+    int index = gt_store_column_find(columns, first);
+    return index < 0 ? NULL : gt_store_column_unit(&columns->column[index], gt_recording_machine(join->recording));
 }
 
-static bool any_estimated(const struct base *base, const struct figures *figures)
+/* Returns whether energy of a figure is estimated. */
+static bool add_columns(struct gt_table *table, const struct join *join, struct gt_buffer *scratch)
 {
-    bool any = false;
-    for (size_t i = 0; i < figures->count; i++)
-        any |= is_estimated(base, &figures->figure[i]);
-    return any;
-}
-
-static void add_columns(struct gt_table *table, const struct points *points, const struct base *base,
-                        const struct figures *figures)
-{
-    for (size_t i = 0; i < points->columns; i++)
-        gt_table_column(table, points->name[i], points->name[i], kind_of(points, i), NULL);
-    for (size_t i = 0; i < figures->count; i++) {
-        const struct figure *figure = &figures->figure[i];
+    bool any_estimated = false;
+    for (size_t i = 0; i < join->cells->columns; i++) {
+        const char *name = join->cells->column[i].key;
+        gt_table_column(table, name, name, kind_of(join, i, scratch), NULL);
+    }
+    for (size_t i = 0; i < join->figures; i++) {
+        const struct figure *figure = &join->figure[i];
         char title[sizeof figure->name + 20], error[sizeof figure->name + 20];
-        snprintf(title, sizeof title, "%s%s", figure->name, is_estimated(base, figure) ? " (estimated)" : "");
+        bool is_estimate = is_estimated(join, figure);
+        any_estimated |= is_estimate;
+        snprintf(title, sizeof title, "%s%s", figure->name, is_estimate ? " (estimated)" : "");
         snprintf(error, sizeof error, "%s_error", figure->name);
-        gt_table_column(table, figure->name, title, GT_CELL_NUMBER, unit_of(base, figure->name));
+        gt_table_column(table, figure->name, title, GT_CELL_NUMBER, unit_of(join, figure->name));
         if (figure->device >= 0)
             gt_table_column(table, error, error, GT_CELL_NUMBER, "joules");
     }
-    if (any_estimated(base, figures))
+    if (any_estimated)
         gt_table_column(table, "energy_certainty", "Energy is", GT_CELL_TEXT, NULL);
+    return any_estimated;
 }
 
-static void add_row(struct gt_table *table, const struct points *points, const struct base *base,
-                    const struct figures *figures, size_t row)
+static void put_row(struct gt_table *table, const struct join *join, size_t row, struct gt_buffer *scratch)
 {
-    for (size_t i = 0; i < points->columns; i++) {
-        const char *text = points->cell[row * points->columns + i];
+    for (size_t i = 0; i < join->cells->columns; i++) {
+        const char *text = gt_table_cell_text(join->cells, row, i, scratch);
         double number = NAN;
         int64_t integer;
         if (table->column[i].kind == GT_CELL_TEXT)
@@ -446,50 +381,50 @@ static void add_row(struct gt_table *table, const struct points *points, const s
         else
             gt_table_number(table, gt_number_double(text, &number) < 0 ? NAN : number);
     }
-    for (size_t i = 0; i < figures->count; i++) {
-        const struct figure *figure = &figures->figure[i];
+    for (size_t i = 0; i < join->figures; i++) {
+        const struct figure *figure = &join->figure[i];
         gt_table_number(table, figure->value[row]);
         if (figure->device >= 0)
-            gt_table_number(table, isnan(figure->value[row]) ? NAN : error_at(base, figure->device, points->time[row]));
+            gt_table_number(table, isnan(figure->value[row]) ? NAN : error_at(join, figure->device, join->time[row]));
     }
-    if (any_estimated(base, figures))
-        gt_table_text(table, "estimated");
 }
 
-static int build(struct gt_report **ret, const struct points *points, const struct base *base,
-                 const struct figures *figures, struct gt_error *error)
+static int build(struct gt_report **ret, const struct join *join, struct gt_error *error)
 {
     struct gt_report *report;
+    struct gt_buffer scratch = {0};
     int status = gt_report_new(&report, "points", error);
     if (status < 0)
         return status;
     struct gt_table *table = gt_report_table(&report->root, "points", "Points");
-    add_columns(table, points, base, figures);
-    for (size_t row = 0; row < points->rows; row++)
-        add_row(table, points, base, figures, row);
-    return gt_display_end(ret, report, 0, points->path, error);
+    bool any_estimated = add_columns(table, join, &scratch);
+    for (size_t row = 0; row < join->rows; row++) {
+        put_row(table, join, row, &scratch);
+        if (any_estimated)
+            gt_table_text(table, "estimated");
+    }
+    gt_buffer_release(&scratch);
+    return gt_display_end(ret, report, 0, join->points_path, error);
 }
 
 int gt_recording_points(const char *path, const char *points_path, const char *columns, struct gt_report **ret,
                         struct gt_error *error)
 {
-    struct points points = {.path = points_path};
-    struct figures figures = {.count = 0};
-    struct base *base = calloc(1, sizeof *base);
-    int status = base ? read_base(base, path, error) : gt_error_system(error, ENOMEM, "%s", path);
+    struct join join = {.path = path, .points_path = points_path};
+    int status = read_recording(&join, error);
     if (status >= 0)
-        status = read_points(&points, error);
+        status = read_points(&join, error);
+    if (status >= 0 && !columns)
+        status = add_usual_figures(&join, error);
+    for (const char *name = columns; name && status >= 0; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL)
+        status = add_figure(&join, name, strcspn(name, ","), error);
     if (status >= 0)
-        status = read_times(&points, base->begin, error);
-    if (status >= 0)
-        status = add_figures(&figures, base, &points, path, columns, error);
-    if (status >= 0)
-        status = build(ret, &points, base, &figures, error);
-    for (size_t i = 0; i < figures.count; i++)
-        free(figures.figure[i].value);
-    if (base)
-        gt_energy_curve_release(&base->curve);
-    free(base);
-    release(&points);
+        status = build(ret, &join, error);
+    for (size_t i = 0; i < join.figures; i++)
+        free(join.figure[i].value);
+    gt_recording_close(join.recording);
+    gt_energy_curve_release(&join.curve);
+    gt_table_free(join.cells);
+    free(join.time);
     return status < 0 ? status : 0;
 }

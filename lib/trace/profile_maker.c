@@ -163,20 +163,34 @@ enum gt_profile_unit gt_profile_unit_of(struct gt_span unit, double *factor)
 
 /* ---- the tree of stacks ---- */
 
-int64_t gt_profile_frame(struct gt_profile_maker *maker, uint32_t parent, uint32_t function)
+static int64_t add_frame(struct gt_profile_maker *maker, uint32_t parent, uint32_t function)
 {
-    struct gt_key key = {{parent, function, 0, 0}};
-    if (maker->frame_count >= GT_TRACE_NONE - 1)
-        return -EOVERFLOW;
-    int64_t number = gt_keys_add(&maker->children, key, (uint32_t)maker->frame_count);
-    if (number != (int64_t)maker->frame_count)
-        return number;
     struct gt_trace_frame *frame = GT_GROW(maker, frame);
     struct gt_profile_own *own = frame ? GT_GROW(maker, own) : NULL;
     if (!own)
         return -ENOMEM;
     *frame = (struct gt_trace_frame){parent, function, 0};
     *own = (struct gt_profile_own){0};
+    return (int64_t)maker->frame_count - 1;
+}
+
+int64_t gt_profile_frame(struct gt_profile_maker *maker, uint32_t parent, uint32_t function)
+{
+    struct gt_key key = {{parent, function, 0, 0}};
+    if (maker->frame_count >= GT_TRACE_NONE - 1)
+        return -EOVERFLOW;
+    int64_t number = gt_keys_add(&maker->children, key, (uint32_t)maker->frame_count);
+    return number == (int64_t)maker->frame_count ? add_frame(maker, parent, function) : number;
+}
+
+int64_t gt_profile_timed_frame(struct gt_profile_maker *maker, uint32_t parent, uint32_t function, double time,
+                               double own)
+{
+    int64_t number = add_frame(maker, parent, function);
+    if (number >= 0) {
+        maker->frame[number].time = time;
+        maker->own[number].weight = own;
+    }
     return number;
 }
 
@@ -256,20 +270,6 @@ static int sum_frame(struct gt_profile_maker *maker, size_t at, bool counted)
     return 0;
 }
 
-int gt_profile_sum(struct gt_profile_maker *maker, bool counted)
-{
-    int status = 0;
-    for (size_t i = maker->frame_count; i-- > 0;) {
-        struct gt_trace_frame *frame = &maker->frame[i];
-        frame->time += maker->own[i].weight;
-        if (frame->parent != GT_TRACE_NONE)
-            maker->frame[frame->parent].time += frame->time;
-    }
-    for (size_t i = 0; i < maker->frame_count && status >= 0; i++)
-        status = sum_frame(maker, i, counted);
-    return status < 0 ? status : gt_profile_callers(maker);
-}
-
 /* ---- callers ---- */
 
 static int by_function(const void *a, const void *b)
@@ -278,7 +278,7 @@ static int by_function(const void *a, const void *b)
     return GT_ORDER_BY(GT_ORDER(x->function, y->function), GT_ORDER(x->caller, y->caller));
 }
 
-int gt_profile_callers(struct gt_profile_maker *maker)
+static int make_callers(struct gt_profile_maker *maker)
 {
     if (maker->edge_count)
         qsort(maker->edge, maker->edge_count, sizeof *maker->edge, by_function);
@@ -300,6 +300,25 @@ int gt_profile_callers(struct gt_profile_maker *maker)
         caller->cumulative_time += edge->cumulative_time;
     }
     return 0;
+}
+
+int gt_profile_sum_timed(struct gt_profile_maker *maker, bool counted)
+{
+    int status = 0;
+    for (size_t i = 0; i < maker->frame_count && status >= 0; i++)
+        status = sum_frame(maker, i, counted);
+    return status < 0 ? status : make_callers(maker);
+}
+
+int gt_profile_sum(struct gt_profile_maker *maker, bool counted)
+{
+    for (size_t i = maker->frame_count; i-- > 0;) {
+        struct gt_trace_frame *frame = &maker->frame[i];
+        frame->time += maker->own[i].weight;
+        if (frame->parent != GT_TRACE_NONE)
+            maker->frame[frame->parent].time += frame->time;
+    }
+    return gt_profile_sum_timed(maker, counted);
 }
 
 /* ---- the profile ---- */
@@ -375,6 +394,19 @@ int gt_profile_finish(struct gt_profile_maker *maker, struct gt_trace_profile *p
     free(place_of);
     gt_profile_maker_release(maker);
     return status;
+}
+
+int gt_profile_of_stacks(struct gt_reading *reading, struct gt_profile_maker *maker, enum gt_trace_profiler profiler,
+                         enum gt_profile_unit unit, int64_t thread, bool counted)
+{
+    int status = thread < 0 ? (int)thread : gt_profile_sum(maker, counted);
+    struct gt_trace_profile *profile = status < 0 ? NULL : gt_reading_profile(reading, profiler, unit);
+    if (profile) {
+        profile->thread = (uint32_t)thread;
+        return gt_profile_finish(maker, profile);
+    }
+    gt_profile_maker_release(maker);
+    return status < 0 ? status : -ENOMEM;
 }
 
 /* ---- lines of several profiles ---- */

@@ -67,10 +67,16 @@ int gt_profile_enter(struct gt_profile_maker *maker, uint32_t function, double t
 void gt_profile_leave(struct gt_profile_maker *maker, double time);
 /* Sums up frames to functions and their callers; without `counted` calls are not known. Returns 0 or -ENOMEM. */
 int gt_profile_sum(struct gt_profile_maker *maker, bool counted);
-/* Makes callers of the edges. */
-int gt_profile_callers(struct gt_profile_maker *maker);
+/* Do the same for a tree whose frames have their times: a new frame, with the time in it and in itself; and the sums. */
+int64_t gt_profile_timed_frame(struct gt_profile_maker *maker, uint32_t parent, uint32_t function, double time,
+                               double own);
+int gt_profile_sum_timed(struct gt_profile_maker *maker, bool counted);
 /* Sorts the functions by file, line and name, and gives everything to the profile. Also releases the maker. */
 int gt_profile_finish(struct gt_profile_maker *maker, struct gt_trace_profile *profile);
+/* Sums up the stacks, and adds their profile of a thread (a string, GT_TRACE_NONE: all; negative: an error to hand on). Releases the
+ * maker. */
+int gt_profile_of_stacks(struct gt_reading *reading, struct gt_profile_maker *maker, enum gt_trace_profiler profiler,
+                         enum gt_profile_unit unit, int64_t thread, bool counted);
 void gt_profile_maker_release(struct gt_profile_maker *maker);
 /* A function of several profiles whose lines ran gets the first of its lines in all of them. Returns 0 or -ENOMEM. */
 int gt_profiles_settle_lines(struct gt_trace *trace);

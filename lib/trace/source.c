@@ -35,76 +35,71 @@ static const struct gt_trace_format *const formats[] = {
 enum { NAME_SIZE = 32 };
 
 struct found_file {
-    char *path; /* as people know it */
-    const struct gt_trace_format *format;
+    char *path;                           /* as people know it */
+    const struct gt_trace_format *format; /* NULL: none knows it */
+    const char *about;                    /* what it is then, where something tells */
+    bool is_broken;
     char *copy;  /* what is read instead, of what came through a pipe; else NULL */
     int copy_fd; /* or -1 */
 };
 
-/* Files of folders that no format knows: a rank of the job may be among them. */
-struct passed_file {
-    char *path;
-    const char *about; /* what it is, where something tells */
-    bool is_broken;
-};
-
-struct passed_files {
-    struct passed_file *file;
+struct found_files {
+    struct found_file *file;
     size_t count, capacity;
-    uint64_t more; /* only so many are kept, the others are counted */
 };
 
 /* The files below the paths asked for, sorted, each once. */
 struct found_paths {
-    struct found_file *file;
-    size_t count, capacity;
-    struct passed_files passed;
+    struct found_files traces;
+    struct found_files passed; /* files of folders that no format knows: a rank of the job may be among them */
     uint64_t ignored;
     struct gt_trace_unreadable unreadable, doubtful;
 };
 
-/* ---- files that are passed over ---- */
-
-enum { MOST_PASSED = 10000 };
-
-static int add_passed(struct passed_files *passed, const char *path, const char *about, bool is_broken,
-                      struct gt_error *error)
+/* Takes the path of a new file; NULL without memory. */
+static struct found_file *add_file(struct found_files *files, const char *path, const struct found_file *about)
 {
-    bool is_full = passed->count >= MOST_PASSED;
-    struct passed_file *file = is_full ? NULL : GT_GROW_LIST(passed, file);
-    passed->more += is_full;
-    if (is_full)
-        return 0;
+    struct found_file *file = GT_GROW_LIST(files, file);
     if (!file)
-        return gt_error_system(error, ENOMEM, "%s", path);
-    *file = (struct passed_file){strdup(path), about, is_broken};
-    return file->path ? 0 : gt_error_system(error, ENOMEM, "%s", path);
+        return NULL;
+    *file = *about;
+    file->path = strdup(path);
+    return file->path ? file : NULL;
 }
 
-static int by_passed_path(const void *a, const void *b)
+static void release_file(struct found_file *file)
 {
-    return strcmp(((const struct passed_file *)a)->path, ((const struct passed_file *)b)->path);
+    if (file->copy_fd >= 0)
+        close(file->copy_fd);
+    free(file->copy);
+    free(file->path);
 }
 
-static void sort_passed(struct passed_files *passed)
+static void release_files(struct found_files *files)
+{
+    for (size_t i = 0; i < files->count; i++)
+        release_file(&files->file[i]);
+    free(files->file);
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct found_file *)a)->path, ((const struct found_file *)b)->path);
+}
+
+/* Sorted, each file once. */
+static void sort(struct found_files *files)
 {
     size_t count = 0;
-    if (passed->count)
-        qsort(passed->file, passed->count, sizeof *passed->file, by_passed_path);
-    for (size_t i = 0; i < passed->count; i++) {
-        if (count && strcmp(passed->file[count - 1].path, passed->file[i].path) == 0)
-            free(passed->file[i].path);
+    if (files->count)
+        qsort(files->file, files->count, sizeof *files->file, by_path);
+    for (size_t i = 0; i < files->count; i++) {
+        if (count && by_path(&files->file[count - 1], &files->file[i]) == 0)
+            release_file(&files->file[i]);
         else
-            passed->file[count++] = passed->file[i];
+            files->file[count++] = files->file[i];
     }
-    passed->count = count;
-}
-
-static void release_passed(struct passed_files *passed)
-{
-    for (size_t i = 0; i < passed->count; i++)
-        free(passed->file[i].path);
-    free(passed->file);
+    files->count = count;
 }
 
 void gt_name_doubtful(struct gt_trace_unreadable *doubtful, const char *path, const char *about)
@@ -140,7 +135,7 @@ bool gt_paths_alike(const char *a, const char *b)
 
 /* ---- search ---- */
 
-enum { HEAD = 64 * 1024, DEEPEST = 32, MOST_FILES = 10 * 1000 * 1000 };
+enum { HEAD = 64 * 1024, DEEPEST = 32, MOST_FILES = 10 * 1000 * 1000, MOST_PASSED = 10000 };
 
 struct search {
     struct found_paths *found;
@@ -204,31 +199,30 @@ static void name_copy(int copy, char name[NAME_SIZE])
     snprintf(name, NAME_SIZE, "/proc/self/fd/%d", copy);
 }
 
-/* `member`: of an archive that came through the pipe, or NULL. */
-static int keep_copy(struct found_file *file, const char *member)
-{
-    char name[NAME_SIZE];
-    if (file->copy_fd < 0)
-        return 0;
-    name_copy(file->copy_fd, name);
-    return asprintf(&file->copy, "%s%s%s", name, member ? "/" : "", member ? member : "") < 0 ? -ENOMEM : 0;
-}
-
-/* `copy` is a descriptor of what came through a pipe, which the list closes, or -1. */
+/* `copy` is a descriptor of what came through a pipe, which the list closes, or -1; `member` the part of an archive that it is. */
 static int add_path(struct search *search, const char *path, const struct gt_trace_format *format, int copy,
                     const char *member)
 {
-    struct found_paths *found = search->found;
-    bool is_full = found->count >= MOST_FILES;
-    struct found_file *file = is_full ? NULL : GT_GROW_LIST(found, file);
-    if (!file && copy >= 0)
-        close(copy);
-    if (is_full)
+    char name[NAME_SIZE];
+    if (search->found->traces.count >= MOST_FILES)
         return gt_error_set(search->error, E2BIG, "%s: more than %d files", path, MOST_FILES);
-    if (!file)
+    struct found_file *file = add_file(&search->found->traces, path,
+                                       &(struct found_file){.format = format, .copy_fd = copy});
+    name_copy(copy, name);
+    if (!file || (copy >= 0 && asprintf(&file->copy, "%s%s%s", name, member ? "/" : "", member ? member : "") < 0))
         return gt_error_system(search->error, ENOMEM, "%s", path);
-    *file = (struct found_file){.path = strdup(path), .format = format, .copy_fd = copy};
-    return file->path && keep_copy(file, member) == 0 ? 0 : gt_error_system(search->error, ENOMEM, "%s", path);
+    return 0;
+}
+
+static int pass_over(struct search *search, const char *path, const char *about, bool is_broken)
+{
+    struct found_files *passed = &search->found->passed;
+    const struct found_file file = {.about = about, .is_broken = is_broken, .copy_fd = -1};
+    if (passed->count >= MOST_PASSED)
+        search->found->ignored++;
+    else if (!add_file(passed, path, &file))
+        return gt_error_system(search->error, ENOMEM, "%s", path);
+    return 0;
 }
 
 /* ---- archives: each member is a file of its own, archive.zip/member ---- */
@@ -258,7 +252,7 @@ static int add_member(struct search *search, const char *path, const char *from,
     } else {
         status = status == -ENOMEM ? gt_error_system(search->error, ENOMEM, "%s", path)
                  : format          ? 0
-                          : add_passed(&search->found->passed, shown, search->about, status < 0, search->error);
+                                   : pass_over(search, shown, search->about, status < 0);
     }
     free(shown);
     free(read);
@@ -343,9 +337,7 @@ static int add_found_archive(struct search *search, const char *path)
     search->error = error;
     if (status == -ENOMEM)
         return gt_error_system(error, ENOMEM, "%s", path);
-    return status < 0 ? add_passed(&search->found->passed, path, "a zip archive that is cut off, or empty", true,
-                                   search->error)
-                      : 0;
+    return status < 0 ? pass_over(search, path, "a zip archive that is cut off, or empty", true) : 0;
 }
 
 static int add_found(struct search *search, const char *path)
@@ -360,8 +352,7 @@ static int add_found(struct search *search, const char *path)
     }
     if (!format && is_archive(search, path))
         return add_found_archive(search, path);
-    return format ? add_path(search, path, format, -1, NULL)
-                  : add_passed(&search->found->passed, path, search->about, status < 0, search->error);
+    return format ? add_path(search, path, format, -1, NULL) : pass_over(search, path, search->about, status < 0);
 }
 
 static int walk_folder(struct search *search, const char *path, int depth)
@@ -448,8 +439,9 @@ static bool is_found(const struct found_paths *found, const char *path)
     struct stat wanted, about;
     if (stat(path, &wanted) < 0)
         return true;
-    for (size_t i = 0; i < found->count; i++)
-        if (stat(found->file[i].path, &about) == 0 && about.st_dev == wanted.st_dev && about.st_ino == wanted.st_ino)
+    for (size_t i = 0; i < found->traces.count; i++)
+        if (stat(found->traces.file[i].path, &about) == 0 && about.st_dev == wanted.st_dev &&
+            about.st_ino == wanted.st_ino)
             return true;
     return false;
 }
@@ -459,8 +451,8 @@ static int add_companions(struct search *search)
 {
     char path[PATH_MAX];
     int status = 0;
-    for (size_t i = 0, count = search->found->count; i < count && status >= 0; i++) {
-        const struct found_file *file = &search->found->file[i];
+    for (size_t i = 0, count = search->found->traces.count; i < count && status >= 0; i++) {
+        const struct found_file *file = &search->found->traces.file[i];
         if (file->format->companion && file->format->companion(path, sizeof path, file->path) >= 0 &&
             !is_found(search->found, path))
             status = add_named(search, path);
@@ -468,43 +460,15 @@ static int add_companions(struct search *search)
     return status;
 }
 
-static int by_found_path(const void *a, const void *b)
-{
-    return strcmp(((const struct found_file *)a)->path, ((const struct found_file *)b)->path);
-}
-
-static void release(struct found_file *file)
-{
-    if (file->copy_fd >= 0)
-        close(file->copy_fd);
-    free(file->copy);
-    free(file->path);
-}
-
-/* Sorted, each file once. */
-static void sort(struct found_paths *paths)
-{
-    size_t count = 0;
-    if (paths->count)
-        qsort(paths->file, paths->count, sizeof *paths->file, by_found_path);
-    for (size_t i = 0; i < paths->count; i++) {
-        if (count && strcmp(paths->file[count - 1].path, paths->file[i].path) == 0)
-            release(&paths->file[i]);
-        else
-            paths->file[count++] = paths->file[i];
-    }
-    paths->count = count;
-}
-
 /* ---- files that were passed over, and are no traces by mistake ---- */
 
 /* In sorted paths, those that are alike stand together. */
-static bool is_like_traces(const struct found_paths *paths, const char *path)
+static bool is_like_traces(const struct found_files *traces, const char *path)
 {
     enum { AROUND = 16 };
-    size_t low = GT_SEARCH(0, paths->count, middle, strcmp(paths->file[middle].path, path) < 0);
-    for (size_t i = low < AROUND ? 0 : low - AROUND; i < paths->count && i < low + AROUND; i++)
-        if (gt_paths_alike(paths->file[i].path, path))
+    size_t low = GT_SEARCH(0, traces->count, middle, strcmp(traces->file[middle].path, path) < 0);
+    for (size_t i = low < AROUND ? 0 : low - AROUND; i < traces->count && i < low + AROUND; i++)
+        if (gt_paths_alike(traces->file[i].path, path))
             return true;
     return false;
 }
@@ -512,12 +476,10 @@ static bool is_like_traces(const struct found_paths *paths, const char *path)
 /* A rank may be missing where a file is broken, or called like those that are traces: these are named, others counted. */
 static void judge_passed(struct found_paths *paths)
 {
-    struct passed_files *passed = &paths->passed;
-    sort_passed(passed);
-    paths->ignored += passed->more;
-    for (size_t i = 0; i < passed->count; i++) {
-        const struct passed_file *file = &passed->file[i];
-        if (file->is_broken || is_like_traces(paths, file->path))
+    sort(&paths->passed);
+    for (size_t i = 0; i < paths->passed.count; i++) {
+        const struct found_file *file = &paths->passed.file[i];
+        if (file->is_broken || is_like_traces(&paths->traces, file->path))
             gt_name_doubtful(&paths->doubtful, file->path,
                              file->about       ? file->about
                              : file->is_broken ? "damaged"
@@ -529,10 +491,8 @@ static void judge_passed(struct found_paths *paths)
 
 static void release_paths(struct found_paths *paths)
 {
-    release_passed(&paths->passed);
-    for (size_t i = 0; i < paths->count; i++)
-        release(&paths->file[i]);
-    free(paths->file);
+    release_files(&paths->traces);
+    release_files(&paths->passed);
     *paths = (struct found_paths){0};
 }
 
@@ -547,7 +507,7 @@ static int find_paths(struct found_paths *ret, const char *const paths[], size_t
     if (status >= 0)
         status = add_companions(&search);
     if (status >= 0) {
-        sort(ret);
+        sort(&ret->traces);
         judge_passed(ret);
     } else {
         release_paths(ret);
@@ -580,8 +540,8 @@ static bool reads_below(const char *path, const char *const *suffixes, const str
     bool is_read = about.st_dev == wanted->st_dev && about.st_ino == wanted->st_ino;
     if (is_read || find_paths(&found, &path, 1, suffixes, NULL) < 0)
         return is_read;
-    for (size_t i = 0; i < found.count && !is_read; i++)
-        is_read = stat_found(found.file[i].path, &about) && about.st_dev == wanted->st_dev &&
+    for (size_t i = 0; i < found.traces.count && !is_read; i++)
+        is_read = stat_found(found.traces.file[i].path, &about) && about.st_dev == wanted->st_dev &&
                   about.st_ino == wanted->st_ino;
     release_paths(&found);
     return is_read;
@@ -605,7 +565,7 @@ bool gt_trace_is_at(const char *path)
     struct stat about;
     if (stat(path, &about) < 0 || !S_ISREG(about.st_mode) || find_paths(&found, &path, 1, NULL, NULL) < 0)
         return false;
-    bool is_trace = found.count > 0;
+    bool is_trace = found.traces.count > 0;
     release_paths(&found);
     return is_trace;
 }
@@ -636,8 +596,8 @@ int gt_trace_source_open(struct gt_trace_source **ret, const char *const paths[]
     source->options = *options;
     source->reading = (struct gt_reading){.trace = trace, .options = &source->options};
     int status = find_paths(&source->paths, paths, count, options->suffixes, error);
-    for (size_t i = 0; i < source->paths.count && status >= 0; i++) {
-        const struct found_file *file = &source->paths.file[i];
+    for (size_t i = 0; i < source->paths.traces.count && status >= 0; i++) {
+        const struct found_file *file = &source->paths.traces.file[i];
         if (!gt_trace_add_file(trace, file->path, file->format->name) ||
             gt_strings_add(&trace->strings, file->path, strlen(file->path)) < 0)
             status = gt_error_system(error, ENOMEM, "%s", file->path);
@@ -758,9 +718,9 @@ int gt_trace_source_read(struct gt_trace_source *source, const struct gt_trace_s
     while (trace->profile_count)
         gt_trace_profile_release(&trace->profile[--trace->profile_count]);
     gt_keys_clear(&reading->steps);
-    for (size_t i = 0; i < source->paths.count && status >= 0; i++) {
+    for (size_t i = 0; i < source->paths.traces.count && status >= 0; i++) {
         reading->file = (uint32_t)i;
-        status = read_path(reading, &source->paths.file[i], error);
+        status = read_path(reading, &source->paths.traces.file[i], error);
     }
     if (status >= 0 && gt_steps_combine(trace) < 0)
         status = gt_error_system(error, ENOMEM, "reading traces");

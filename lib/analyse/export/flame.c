@@ -7,37 +7,23 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/grow.h"
 #include "base/json.h"
 #include "base/number.h"
-#include "trace/format.h"
+#include "trace/profile_maker.h"
 
 /* ---- the tree in the order of arrival ---- */
 
-struct branch {
-    uint32_t parent, name;
-    double total;
-};
-
 struct tree {
     struct gt_flame *flame;
-    struct gt_keys keys; /* by parent and name */
-    struct branch *branch;
-    size_t count, capacity;
+    struct gt_profile_maker maker; /* its frames, whose functions are names of the flame */
+    uint32_t *order;               /* of the frames: by the frame that they grow from, then by name */
+    size_t *first;                 /* of each frame, the first in that order that grows from it */
 };
 
-static int64_t add_branch(struct tree *tree, uint32_t parent, const char *name)
+static int64_t add_frame(struct tree *tree, uint32_t parent, const char *name)
 {
     int64_t number = gt_strings_add(&tree->flame->names, name, strlen(name));
-    if (number < 0)
-        return number;
-    struct gt_key key = {{parent, (uint32_t)number, 0, 0}};
-    int64_t at = gt_keys_add(&tree->keys, key, (uint32_t)tree->count);
-    if (at != (int64_t)tree->count)
-        return at;
-    if (GT_APPEND(tree, branch, (struct branch){parent, (uint32_t)number, 0}) < 0)
-        return -ENOMEM;
-    return at;
+    return number < 0 ? number : gt_profile_frame(&tree->maker, parent, (uint32_t)number);
 }
 
 /* "fib (prog.py:3)"; functions of no file have their name alone. */
@@ -59,7 +45,7 @@ static int64_t add_root(struct tree *tree, const struct gt_trace *trace, const s
 {
     struct gt_buffer name = {0};
     const char *path = trace->file[profile->file].path, *slash = strrchr(path, '/');
-    int64_t root = add_branch(tree, GT_TRACE_NONE, "all");
+    int64_t root = add_frame(tree, GT_TRACE_NONE, "all");
     if (root < 0 || !several)
         return root;
     gt_buffer_text(&name, trace->file_count > 1 ? slash ? slash + 1 : path : "");
@@ -67,7 +53,7 @@ static int64_t add_root(struct tree *tree, const struct gt_trace *trace, const s
         gt_buffer_printf(&name, "%s%s", name.length ? ", " : "", gt_trace_text(trace, profile->thread));
     if (!name.length)
         gt_buffer_printf(&name, "%s", slash ? slash + 1 : path);
-    int64_t branch = name.failed ? name.failed : add_branch(tree, (uint32_t)root, name.data);
+    int64_t branch = name.failed ? name.failed : add_frame(tree, (uint32_t)root, name.data);
     gt_buffer_release(&name);
     return branch;
 }
@@ -82,15 +68,15 @@ static int add_profile(struct tree *tree, const struct gt_trace *trace, const st
         const struct gt_trace_frame *frame = &profile->frame[i];
         write_name(trace, &profile->function[frame->function], &name);
         uint32_t parent = frame->parent == GT_TRACE_NONE ? (uint32_t)root : place[frame->parent];
-        branch = name.failed ? name.failed : add_branch(tree, parent, name.data);
+        branch = name.failed ? name.failed : add_frame(tree, parent, name.data);
         if (branch < 0)
             break;
         place[i] = (uint32_t)branch;
-        tree->branch[branch].total += frame->time;
+        tree->maker.frame[branch].time += frame->time;
         if (frame->parent != GT_TRACE_NONE)
             continue;
-        for (uint32_t above = parent; above != GT_TRACE_NONE; above = tree->branch[above].parent)
-            tree->branch[above].total += frame->time;
+        for (uint32_t above = parent; above != GT_TRACE_NONE; above = tree->maker.frame[above].parent)
+            tree->maker.frame[above].time += frame->time;
     }
     gt_buffer_release(&name);
     free(place);
@@ -99,66 +85,44 @@ static int add_profile(struct tree *tree, const struct gt_trace *trace, const st
 
 /* ---- the tree in order ---- */
 
-/* The last name comes first. */
-static int by_name(const void *a, const void *b, void *context)
+static int by_parent(const void *a, const void *b, void *context)
 {
     const struct tree *tree = context;
-    const struct branch *x = &tree->branch[*(const uint32_t *)a], *y = &tree->branch[*(const uint32_t *)b];
-    return strcmp(gt_strings_text(&tree->flame->names, y->name), gt_strings_text(&tree->flame->names, x->name));
+    const struct gt_trace_frame *x = &tree->maker.frame[*(const uint32_t *)a];
+    const struct gt_trace_frame *y = &tree->maker.frame[*(const uint32_t *)b];
+    return GT_ORDER_BY(GT_ORDER(x->parent, y->parent), strcmp(gt_strings_text(&tree->flame->names, x->function),
+                                                              gt_strings_text(&tree->flame->names, y->function)));
 }
 
-/* A branch and its place in the flame, the first that grows from it, and the next beside it. */
-struct link {
-    uint32_t place, first, next;
-};
-
-static void lay_out(const struct tree *tree, struct link *link)
+/* Adds a frame and what it calls. Trees are no deeper than GT_PROFILE_DEEPEST and the root above. */
+static void lay_out(const struct tree *tree, uint32_t at, uint32_t parent, uint32_t depth)
 {
-    struct gt_flame *flame = tree->flame;
-    for (uint32_t at = 0; at != GT_TRACE_NONE;) {
-        const struct branch *branch = &tree->branch[at];
-        struct gt_flame_node node = {GT_TRACE_NONE, branch->name, 0, branch->total};
-        if (branch->parent != GT_TRACE_NONE) {
-            node.parent = link[branch->parent].place;
-            node.depth = flame->node[node.parent].depth + 1;
-        }
-        link[at].place = (uint32_t)flame->count;
-        flame->node[flame->count++] = node;
-        if (link[at].first != GT_TRACE_NONE) {
-            at = link[at].first;
-            continue;
-        }
-        while (at != GT_TRACE_NONE && link[at].next == GT_TRACE_NONE)
-            at = tree->branch[at].parent;
-        at = at == GT_TRACE_NONE ? at : link[at].next;
-    }
+    const struct gt_trace_frame *frame = tree->maker.frame;
+    uint32_t place = (uint32_t)tree->flame->count++;
+    tree->flame->node[place] = (struct gt_flame_node){parent, frame[at].function, depth, frame[at].time};
+    for (size_t i = tree->first[at]; i < tree->maker.frame_count && frame[tree->order[i]].parent == at; i++)
+        lay_out(tree, tree->order[i], place, depth + 1);
 }
 
 static int order_tree(struct tree *tree)
 {
-    size_t count = tree->count;
-    uint32_t *order = calloc(count + 1, sizeof *order);
-    struct link *link = calloc(count + 1, sizeof *link);
+    size_t count = tree->maker.frame_count;
+    tree->order = calloc(count + 1, sizeof *tree->order);
+    tree->first = calloc(count + 1, sizeof *tree->first);
     tree->flame->node = calloc(count + 1, sizeof *tree->flame->node);
-    bool has_memory = order && link && tree->flame->node;
-    for (uint32_t i = 0; has_memory && i < count; i++) {
-        order[i] = i;
-        link[i] = (struct link){0, GT_TRACE_NONE, GT_TRACE_NONE};
+    if (!tree->order || !tree->first || !tree->flame->node)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        tree->order[i] = i;
+        tree->first[i] = count;
     }
-    if (has_memory && count) {
-        qsort_r(order, count, sizeof *order, by_name, tree);
-        for (size_t i = 0; i < count; i++) {
-            uint32_t parent = tree->branch[order[i]].parent;
-            if (parent == GT_TRACE_NONE)
-                continue;
-            link[order[i]].next = link[parent].first;
-            link[parent].first = order[i];
-        }
-        lay_out(tree, link);
-    }
-    free(order);
-    free(link);
-    return has_memory ? 0 : -ENOMEM;
+    if (!count)
+        return 0;
+    qsort_r(tree->order, count, sizeof *tree->order, by_parent, tree);
+    for (size_t i = count - 1; i-- > 0;) /* the root comes last */
+        tree->first[tree->maker.frame[tree->order[i]].parent] = i;
+    lay_out(tree, 0, GT_TRACE_NONE, 0);
+    return 0;
 }
 
 static enum gt_profile_unit choose_unit(const struct gt_trace *trace)
@@ -185,8 +149,9 @@ int gt_flame_make(struct gt_flame *ret, const struct gt_trace *trace)
             status = add_profile(&tree, trace, &trace->profile[i], ret->profiles > 1);
     if (status >= 0)
         status = order_tree(&tree);
-    gt_keys_release(&tree.keys);
-    free(tree.branch);
+    gt_profile_maker_release(&tree.maker);
+    free(tree.order);
+    free(tree.first);
     if (status < 0)
         gt_flame_release(ret);
     return status;

@@ -147,64 +147,42 @@ static int take_sample(void *context, uint32_t series, int64_t time, double valu
 
 /* ---- what is known at the end ---- */
 
-static int write_file(struct writer *writer, uint32_t i, struct gt_error *error)
-{
-    static const char *const clocks[] = {"unknown", "in the file", "in its name"};
-    const struct gt_trace_file *file = &writer->trace->file[i];
-    bool has_range = file->first <= file->last;
-    return PUT_ROW(writer, OF_FILE, error, number(i), text(file->path), text(file->format),
-                   string(writer, gt_trace_node_of(writer->trace, i)), number_if(file->rank >= 0, file->rank),
-                   text(clocks[file->clock]), number_if(has_range, file->first), number_if(has_range, file->last),
-                   number((int64_t)file->kept),
-                   number((int64_t)(file->damage.bad_events + file->damage.bad_samples + file->damage.unopened)));
-}
-
-static int write_process(struct writer *writer, uint32_t i, struct gt_error *error)
-{
-    const struct gt_trace_process *process = &writer->trace->process[i];
-    return PUT_ROW(writer, OF_PROCESS, error, number(i), number(process->file), string(writer, process->pid),
-                   string(writer, process->name), string(writer, process->label));
-}
-
-static int write_track(struct writer *writer, uint32_t i, struct gt_error *error)
-{
-    const struct gt_trace_track *track = &writer->trace->track[i];
-    return PUT_ROW(writer, OF_TRACK, error, number(i), number(track->process), string(writer, track->tid),
-                   string(writer, track->name));
-}
-
-static int write_series(struct writer *writer, uint32_t i, struct gt_error *error)
-{
-    const struct gt_trace_series *series = &writer->trace->series[i];
-    return PUT_ROW(writer, OF_SERIES, error, number(i), string(writer, series->type), string(writer, series->name),
-                   string(writer, series->dimension), string(writer, series->node));
-}
-
-static int write_step(struct writer *writer, uint32_t i, struct gt_error *error)
-{
-    const struct gt_trace_step *step = &writer->trace->step[i];
-    return PUT_ROW(writer, OF_STEP, error, string(writer, step->node), string(writer, step->mode), number(step->step),
-                   number(step->start), number(step->end));
-}
-
-static int write_string(struct writer *writer, uint32_t i, struct gt_error *error)
-{
-    return PUT_ROW(writer, OF_STRING, error, number(i), string(writer, i));
-}
-
 static int write_rest(struct writer *writer, struct gt_error *error)
 {
+    static const char *const clocks[] = {"unknown", "in the file", "in its name"};
     const struct gt_trace *trace = writer->trace;
-    const struct {
-        size_t count;
-        int (*write)(struct writer *writer, uint32_t number, struct gt_error *error);
-    } parts[] = {{trace->strings.count, write_string},  {trace->file_count, write_file},
-                 {trace->process_count, write_process}, {trace->track_count, write_track},
-                 {trace->series_count, write_series},   {trace->step_count, write_step}};
     int status = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        for (size_t j = 0; j < parts[i].count && status >= 0; j++)
-            status = parts[i].write(writer, (uint32_t)j, error);
+    for (uint32_t i = 0; i < trace->strings.count && status >= 0; i++)
+        status = PUT_ROW(writer, OF_STRING, error, number(i), string(writer, i));
+    for (uint32_t i = 0; i < trace->file_count && status >= 0; i++) {
+        const struct gt_trace_file *file = &trace->file[i];
+        bool has_range = file->first <= file->last;
+        uint64_t lost = file->damage.bad_events + file->damage.bad_samples + file->damage.unopened;
+        status = PUT_ROW(writer, OF_FILE, error, number(i), text(file->path), text(file->format),
+                         string(writer, gt_trace_node_of(trace, i)), number_if(file->rank >= 0, file->rank),
+                         text(clocks[file->clock]), number_if(has_range, file->first), number_if(has_range, file->last),
+                         number((int64_t)file->kept), number((int64_t)lost));
+    }
+    for (uint32_t i = 0; i < trace->process_count && status >= 0; i++) {
+        const struct gt_trace_process *process = &trace->process[i];
+        status = PUT_ROW(writer, OF_PROCESS, error, number(i), number(process->file), string(writer, process->pid),
+                         string(writer, process->name), string(writer, process->label));
+    }
+    for (uint32_t i = 0; i < trace->track_count && status >= 0; i++) {
+        const struct gt_trace_track *track = &trace->track[i];
+        status = PUT_ROW(writer, OF_TRACK, error, number(i), number(track->process), string(writer, track->tid),
+                         string(writer, track->name));
+    }
+    for (uint32_t i = 0; i < trace->series_count && status >= 0; i++) {
+        const struct gt_trace_series *series = &trace->series[i];
+        status = PUT_ROW(writer, OF_SERIES, error, number(i), string(writer, series->type),
+                         string(writer, series->name), string(writer, series->dimension), string(writer, series->node));
+    }
+    for (size_t i = 0; i < trace->step_count && status >= 0; i++) {
+        const struct gt_trace_step *step = &trace->step[i];
+        status = PUT_ROW(writer, OF_STEP, error, string(writer, step->node), string(writer, step->mode),
+                         number(step->step), number(step->start), number(step->end));
+    }
     return status;
 }
 

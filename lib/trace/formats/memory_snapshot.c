@@ -484,20 +484,8 @@ static int put_profile(struct device *device, const struct gt_pickle_value *segm
     char name[32];
     snprintf(name, sizeof name, "gpu%d", device->number);
     int status = find_peak(device, segments, &maker);
-    if (status >= 0)
-        status = gt_profile_sum(&maker, true);
     int64_t thread = status < 0 ? status : gt_strings_add(&device->reading->trace->strings, name, strlen(name));
-    struct gt_trace_profile *profile = thread < 0
-                                           ? NULL
-                                           : gt_reading_profile(device->reading, GT_PROFILER_SNAPSHOT, GT_PROFILE_HELD);
-    if (profile) {
-        profile->thread = (uint32_t)thread;
-        status = gt_profile_finish(&maker, profile);
-    } else {
-        status = thread < 0 ? (int)thread : -ENOMEM;
-    }
-    gt_profile_maker_release(&maker);
-    return status;
+    return gt_profile_of_stacks(device->reading, &maker, GT_PROFILER_SNAPSHOT, GT_PROFILE_HELD, thread, true);
 }
 
 /* ---- the file ---- */

@@ -83,6 +83,36 @@ static double proto_double(const struct proto_field *field)
     return value;
 }
 
+/* A member of a structure that a field is kept in: a number (uint64_t) or bytes. Of several fields of one number the last counts. */
+struct proto_member {
+    uint32_t number; /* 0 behind the last */
+    bool is_bytes;
+    size_t offset;
+};
+#define NUMBER(number, type, member)          \
+    {                                         \
+        number, false, offsetof(type, member) \
+    }
+#define BYTES(number, type, member)          \
+    {                                        \
+        number, true, offsetof(type, member) \
+    }
+
+/* Returns 0, or -EBADMSG where the message is damaged. */
+static int proto_read(struct gt_span message, void *to, const struct proto_member *members)
+{
+    struct proto proto = proto_of(message);
+    struct proto_field field;
+    int more;
+    while ((more = proto_next(&proto, &field)) > 0)
+        for (const struct proto_member *member = members; member->number; member++)
+            if (member->number == field.number && member->is_bytes == (field.bytes.text != NULL))
+                memcpy((char *)to + member->offset,
+                       member->is_bytes ? (const void *)&field.bytes : (const void *)&field.value,
+                       member->is_bytes ? sizeof field.bytes : sizeof field.value);
+    return more;
+}
+
 /* A file is a message whose fields are read one at a time, in memory for the longest. */
 struct proto_file {
     struct gt_input *input;
@@ -159,38 +189,9 @@ static int proto_file_next(struct proto_file *file, struct proto_field *field, s
 
 /* ---- the format ---- */
 
-/* Numbers of fields. */
-enum {
-    TRACE_PACKET = 1,
-    PACKET_CLOCKS = 6,
-    PACKET_TIME = 8,
-    PACKET_SEQUENCE = 10,
-    PACKET_EVENT = 11,
-    PACKET_INTERNED = 12,
-    PACKET_FLAGS = 13,
-    PACKET_CLEARED = 41,
-    PACKET_CLOCK = 58,
-    PACKET_DEFAULTS = 59,
-    PACKET_TRACK = 60,
-    EVENT_CATEGORY_IDS = 3,
-    EVENT_ANNOTATIONS = 4,
-    EVENT_TYPE = 9,
-    EVENT_NAME_ID = 10,
-    EVENT_TRACK = 11,
-    EVENT_CATEGORIES = 22,
-    EVENT_NAME = 23,
-    EVENT_COUNTER = 30,
-    EVENT_DOUBLE = 44,
-    BEGIN = 1,
-    END = 2,
-    INSTANT = 3,
-    COUNTER = 4,
-    REALTIME = 1,
-    MONOTONIC = 3,
-    BOOTTIME = 6,
-    OWN_CLOCKS = 64,
-    MOST_CLOCKS = 128
-};
+enum { TRACE_PACKET = 1 };                                                              /* a field */
+enum { BEGIN = 1, END = 2, INSTANT = 3, COUNTER = 4 };                                  /* types of events */
+enum { REALTIME = 1, MONOTONIC = 3, BOOTTIME = 6, OWN_CLOCKS = 64, MOST_CLOCKS = 128 }; /* clocks */
 enum { INTERNED_CATEGORIES = 1, INTERNED_NAMES = 2, INTERNED_ANNOTATIONS = 3, INTERNED = 4 };
 
 struct interned {
@@ -228,11 +229,24 @@ struct perfetto {
     struct gt_buffer args, name, category;
 };
 
+#define NONE UINT64_MAX /* it does not tell */
+
 struct packet {
     struct gt_span event, interned, track, clocks, defaults;
-    uint64_t time, clock, flags;
-    uint32_t sequence;
-    bool has_time, has_clock, is_cleared;
+    uint64_t time, clock, flags, sequence, is_cleared;
+};
+static const struct proto_member packet_members[] = {
+    BYTES(6, struct packet, clocks),
+    NUMBER(8, struct packet, time),
+    NUMBER(10, struct packet, sequence),
+    BYTES(11, struct packet, event),
+    BYTES(12, struct packet, interned),
+    NUMBER(13, struct packet, flags),
+    NUMBER(41, struct packet, is_cleared),
+    NUMBER(58, struct packet, clock),
+    BYTES(59, struct packet, defaults),
+    BYTES(60, struct packet, track),
+    {0, false, 0},
 };
 
 static int probe_perfetto(const struct gt_trace_probe *probe)
@@ -259,6 +273,11 @@ static int probe_perfetto(const struct gt_trace_probe *probe)
 
 /* ---- strings ---- */
 
+static int64_t add_string(struct perfetto *perfetto, struct gt_span text)
+{
+    return gt_strings_add(&perfetto->reading->trace->strings, text.text, text.length);
+}
+
 static struct gt_key key_of(uint32_t sequence, uint32_t kind, uint64_t id)
 {
     return (struct gt_key){{sequence, kind, (uint32_t)id, (uint32_t)(id >> 32)}};
@@ -266,19 +285,17 @@ static struct gt_key key_of(uint32_t sequence, uint32_t kind, uint64_t id)
 
 static int intern(struct perfetto *perfetto, uint32_t sequence, uint32_t kind, struct gt_span entry)
 {
-    struct proto proto = proto_of(entry);
-    struct proto_field field;
-    struct gt_span text = {"", 0};
-    uint64_t id = 0;
-    while (proto_next(&proto, &field) > 0)
-        if (field.number == 1)
-            id = field.value;
-        else if (field.number == 2 && field.bytes.text)
-            text = field.bytes;
-    int64_t string = gt_strings_add(&perfetto->reading->trace->strings, text.text, text.length);
-    int64_t at = string < 0
-                     ? string
-                     : gt_keys_add(&perfetto->places, key_of(sequence, kind, id), (uint32_t)perfetto->interned_count);
+    struct text {
+        uint64_t id;
+        struct gt_span text;
+    } interned = {.text = {"", 0}};
+    static const struct proto_member members[] = {
+        NUMBER(1, struct text, id), BYTES(2, struct text, text), {0, false, 0}};
+    proto_read(entry, &interned, members);
+    int64_t string = add_string(perfetto, interned.text);
+    int64_t at = string < 0 ? string
+                            : gt_keys_add(&perfetto->places, key_of(sequence, kind, interned.id),
+                                          (uint32_t)perfetto->interned_count);
     if (at < 0)
         return (int)at;
     if (at == (int64_t)perfetto->interned_count && !GT_GROW(perfetto, interned))
@@ -320,23 +337,15 @@ static struct sequence *sequence_of(struct perfetto *perfetto, uint32_t id)
 }
 
 struct reading_of_clock {
-    uint64_t id, time, multiplier;
-    bool is_incremental;
+    uint64_t id, time, is_incremental, multiplier;
 };
-
-static struct reading_of_clock read_clock(struct gt_span bytes)
-{
-    struct proto proto = proto_of(bytes);
-    struct proto_field field;
-    struct reading_of_clock ret = {.multiplier = 1};
-    while (proto_next(&proto, &field) > 0) {
-        ret.id = field.number == 1 ? field.value : ret.id;
-        ret.time = field.number == 2 ? field.value : ret.time;
-        ret.is_incremental = field.number == 3 ? field.value : ret.is_incremental;
-        ret.multiplier = field.number == 4 && field.value ? field.value : ret.multiplier;
-    }
-    return ret;
-}
+static const struct proto_member clock_members[] = {
+    NUMBER(1, struct reading_of_clock, id),
+    NUMBER(2, struct reading_of_clock, time),
+    NUMBER(3, struct reading_of_clock, is_incremental),
+    NUMBER(4, struct reading_of_clock, multiplier),
+    {0, false, 0},
+};
 
 /* The trace's clock is the time since boot; the time of day gives the base. */
 static int take_clocks(struct perfetto *perfetto, struct sequence *sequence, struct gt_span snapshot)
@@ -349,7 +358,9 @@ static int take_clocks(struct perfetto *perfetto, struct sequence *sequence, str
     while (proto_next(&proto, &field) > 0) {
         if (field.number != 1 || !field.bytes.text)
             continue;
-        struct reading_of_clock clock = read_clock(field.bytes);
+        struct reading_of_clock clock = {0};
+        proto_read(field.bytes, &clock, clock_members);
+        clock.multiplier += !clock.multiplier;
         boot = clock.id == BOOTTIME || (clock.id == MONOTONIC && boot < 0) ? (int64_t)clock.time : boot;
         real = clock.id == REALTIME ? (int64_t)clock.time : real;
         if (clock.id >= OWN_CLOCKS && clock.id < MOST_CLOCKS && count < sizeof own / sizeof *own)
@@ -365,7 +376,7 @@ static int take_clocks(struct perfetto *perfetto, struct sequence *sequence, str
 
 static int64_t time_of(struct sequence *sequence, const struct packet *packet)
 {
-    uint64_t id = packet->has_clock ? packet->clock : sequence->clock;
+    uint64_t id = packet->clock == NONE ? sequence->clock : packet->clock;
     struct clock *clock = id >= OWN_CLOCKS && id < MOST_CLOCKS ? &sequence->own[id - OWN_CLOCKS] : NULL;
     if (!clock || !clock->is_known)
         return (int64_t)packet->time;
@@ -393,45 +404,54 @@ static struct track *track_of(struct perfetto *perfetto, uint64_t uuid)
     return track;
 }
 
-/* A process has its pid and name in the fields 1 and 6, a thread pid, tid and name in 1, 2 and 5. */
-static int take_owner(struct perfetto *perfetto, struct track *track, struct gt_span owner, bool is_thread)
+/* Takes a name where there is one. Returns 0 or a negative errno. */
+static int take_name(struct perfetto *perfetto, struct gt_span name, uint32_t *ret)
 {
-    struct proto proto = proto_of(owner);
-    struct proto_field field;
-    while (proto_next(&proto, &field) > 0) {
-        track->pid = field.number == 1 ? (int32_t)field.value : track->pid;
-        track->tid = field.number == 2 && is_thread ? (int64_t)field.value : track->tid;
-        if (field.number != (is_thread ? 5U : 6U) || !field.bytes.text)
-            continue;
-        int64_t name = gt_strings_add(&perfetto->reading->trace->strings, field.bytes.text, field.bytes.length);
-        if (name < 0)
-            return (int)name;
-        track->name = (uint32_t)name;
-    }
-    return 0;
+    int64_t string = name.text ? add_string(perfetto, name) : 0;
+    if (name.text && string >= 0)
+        *ret = (uint32_t)string;
+    return string < 0 ? (int)string : 0;
 }
 
 static int take_track(struct perfetto *perfetto, struct gt_span descriptor)
 {
-    struct proto proto = proto_of(descriptor), again = proto;
-    struct proto_field field;
-    uint64_t uuid = 0;
-    int status = 0;
-    while (proto_next(&proto, &field) > 0)
-        uuid = field.number == 1 ? field.value : uuid;
-    struct track *track = track_of(perfetto, uuid);
+    struct about {
+        uint64_t uuid, parent;
+        struct gt_span name, static_name, process, thread;
+    } about = {0};
+    struct owner {
+        uint64_t pid, tid;
+        struct gt_span process_name, thread_name;
+    } owner = {0};
+    static const struct proto_member members[] = {NUMBER(1, struct about, uuid),
+                                                  BYTES(2, struct about, name),
+                                                  BYTES(3, struct about, process),
+                                                  BYTES(4, struct about, thread),
+                                                  NUMBER(5, struct about, parent),
+                                                  BYTES(10, struct about, static_name),
+                                                  {0, false, 0}};
+    static const struct proto_member owner_members[] = {NUMBER(1, struct owner, pid),
+                                                        NUMBER(2, struct owner, tid),
+                                                        BYTES(5, struct owner, thread_name),
+                                                        BYTES(6, struct owner, process_name),
+                                                        {0, false, 0}};
+    proto_read(descriptor, &about, members);
+    struct track *track = track_of(perfetto, about.uuid);
     if (!track)
         return -ENOMEM;
-    while (status >= 0 && proto_next(&again, &field) > 0) {
-        if (field.number == 5)
-            track->parent = field.value;
-        else if ((field.number == 3 || field.number == 4) && field.bytes.text)
-            status = take_owner(perfetto, track, field.bytes, field.number == 4);
-        else if ((field.number == 2 || field.number == 10) && field.bytes.text && track->name == GT_TRACE_NONE) {
-            int64_t name = gt_strings_add(&perfetto->reading->trace->strings, field.bytes.text, field.bytes.length);
-            status = name < 0 ? (int)name : 0;
-            track->name = name < 0 ? track->name : (uint32_t)name;
-        }
+    track->parent = about.parent ? about.parent : track->parent;
+    int status = 0;
+    if (track->name == GT_TRACE_NONE)
+        status = take_name(perfetto, about.name.text ? about.name : about.static_name, &track->name);
+    for (int is_thread = 0; is_thread < 2 && status >= 0; is_thread++) {
+        struct gt_span of = is_thread ? about.thread : about.process;
+        if (!of.text)
+            continue;
+        owner = (struct owner){NONE, NONE, {0}, {0}};
+        proto_read(of, &owner, owner_members);
+        track->pid = owner.pid == NONE ? track->pid : (int32_t)owner.pid;
+        track->tid = owner.tid == NONE || !is_thread ? track->tid : (int64_t)owner.tid;
+        status = take_name(perfetto, is_thread ? owner.thread_name : owner.process_name, &track->name);
     }
     return status;
 }
@@ -541,7 +561,7 @@ struct event {
 static uint32_t string_of(struct perfetto *perfetto, uint32_t sequence, uint32_t kind, uint64_t id, struct gt_span text)
 {
     if (text.text) {
-        int64_t number = gt_strings_add(&perfetto->reading->trace->strings, text.text, text.length);
+        int64_t number = add_string(perfetto, text);
         return number < 0 ? GT_TRACE_NONE : (uint32_t)number;
     }
     uint32_t at = id ? gt_keys_find(&perfetto->places, key_of(sequence, kind, id)) : GT_TRACE_NONE;
@@ -586,24 +606,24 @@ static struct event read_event(struct perfetto *perfetto, uint32_t sequence, str
     gt_buffer_char(&perfetto->args, '{');
     while (proto_next(&proto, &field) > 0) { /* a plain switch */
         switch (field.number) {
-        case EVENT_TYPE: event.type = field.value; break;
-        case EVENT_NAME_ID: event.name_id = field.value; break;
-        case EVENT_NAME: event.name = field.bytes; break;
-        case EVENT_CATEGORY_IDS: event.category_id = event.category_id ? event.category_id : field.value; break;
-        case EVENT_CATEGORIES: event.category = event.category.text ? event.category : field.bytes; break;
-        case EVENT_TRACK:
+        case 9: event.type = field.value; break;
+        case 10: event.name_id = field.value; break;
+        case 23: event.name = field.bytes; break;
+        case 3: event.category_id = event.category_id ? event.category_id : field.value; break;
+        case 22: event.category = event.category.text ? event.category : field.bytes; break;
+        case 11:
             event.track = field.value;
             event.has_track = true;
             break;
-        case EVENT_COUNTER:
+        case 30:
             event.value = (double)(int64_t)field.value;
             event.has_value = true;
             break;
-        case EVENT_DOUBLE:
+        case 44:
             event.value = proto_double(&field);
             event.has_value = true;
             break;
-        case EVENT_ANNOTATIONS: write_annotation(perfetto, sequence, field.bytes); break;
+        case 4: write_annotation(perfetto, sequence, field.bytes); break;
         default: break;
         }
     }
@@ -696,61 +716,31 @@ static int take_event(struct perfetto *perfetto, struct sequence *sequence, stru
 
 /* ---- packets ---- */
 
-static int read_packet(struct gt_span bytes, struct packet *ret)
+/* The clock of packets, and the track of those that are events. */
+static void take_defaults(struct sequence *sequence, struct gt_span bytes)
 {
-    struct proto proto = proto_of(bytes);
-    struct proto_field field;
-    int more;
-    *ret = (struct packet){0};
-    while ((more = proto_next(&proto, &field)) > 0) { /* a plain switch */
-        switch (field.number) {
-        case PACKET_CLOCKS: ret->clocks = field.bytes; break;
-        case PACKET_EVENT: ret->event = field.bytes; break;
-        case PACKET_INTERNED: ret->interned = field.bytes; break;
-        case PACKET_TRACK: ret->track = field.bytes; break;
-        case PACKET_DEFAULTS: ret->defaults = field.bytes; break;
-        case PACKET_SEQUENCE: ret->sequence = (uint32_t)field.value; break;
-        case PACKET_FLAGS: ret->flags = field.value; break;
-        case PACKET_CLEARED: ret->is_cleared = field.value; break;
-        case PACKET_TIME:
-            ret->time = field.value;
-            ret->has_time = true;
-            break;
-        case PACKET_CLOCK:
-            ret->clock = field.value;
-            ret->has_clock = true;
-            break;
-        default: break;
-        }
-    }
-    return more;
-}
-
-/* The clock in field 58; the track in field 11 of those for track events, which are field 11. */
-static void take_defaults(struct sequence *sequence, struct gt_span defaults)
-{
-    struct proto proto = proto_of(defaults), inner;
-    struct proto_field field, member;
-    while (proto_next(&proto, &field) > 0) {
-        if (field.number == PACKET_CLOCK)
-            sequence->clock = (uint32_t)field.value;
-        if (field.number != 11 || !field.bytes.text)
-            continue;
-        inner = proto_of(field.bytes);
-        while (proto_next(&inner, &member) > 0)
-            sequence->track = member.number == EVENT_TRACK ? member.value : sequence->track;
-    }
+    struct defaults {
+        uint64_t clock;
+        struct gt_span event;
+    } defaults = {.clock = sequence->clock};
+    static const struct proto_member members[] = {
+        NUMBER(58, struct defaults, clock), BYTES(11, struct defaults, event), {0, false, 0}};
+    static const struct proto_member event_members[] = {NUMBER(11, struct sequence, track), {0, false, 0}};
+    proto_read(bytes, &defaults, members);
+    proto_read(defaults.event, sequence, event_members);
+    sequence->clock = (uint32_t)defaults.clock;
 }
 
 static int take_packet(struct perfetto *perfetto, struct gt_span bytes)
 {
-    struct packet packet;
-    if (read_packet(bytes, &packet) < 0)
+    struct packet packet = {.time = NONE, .clock = NONE};
+    if (proto_read(bytes, &packet, packet_members) < 0)
         return -EBADMSG;
-    struct sequence *sequence = sequence_of(perfetto, packet.sequence);
+    uint32_t number = (uint32_t)packet.sequence;
+    struct sequence *sequence = sequence_of(perfetto, number);
     int status = sequence ? 0 : -ENOMEM;
     if (status >= 0 && (packet.flags & 1 || packet.is_cleared)) {
-        clear_interned(perfetto, packet.sequence);
+        clear_interned(perfetto, number);
         sequence->clock = BOOTTIME;
         sequence->track = 0;
     }
@@ -761,8 +751,8 @@ static int take_packet(struct perfetto *perfetto, struct gt_span bytes)
     if (status >= 0 && packet.track.text)
         status = take_track(perfetto, packet.track);
     if (status >= 0 && packet.interned.text)
-        status = take_interned(perfetto, packet.sequence, packet.interned);
-    int64_t time = status >= 0 && packet.has_time ? time_of(sequence, &packet) : 0;
+        status = take_interned(perfetto, number, packet.interned);
+    int64_t time = status >= 0 && packet.time != NONE ? time_of(sequence, &packet) : 0;
     if (status >= 0 && packet.event.text)
         status = take_event(perfetto, sequence, packet.event, time);
     return status;

@@ -170,51 +170,10 @@ static int probe_pyinstrument(const struct gt_trace_probe *probe)
     return *text == '{' && strstr(text, "\"root_frame\"") && strstr(text, "\"sample_count\"") ? 85 : 0;
 }
 
-struct tree {
-    struct gt_profile_maker maker;
-    uint32_t *depth_of; /* how often each function is on the way to the frame, so that recursion counts once */
-    size_t depths;
-};
-
 static struct gt_span text_of(const struct gt_json_value *object, const char *key)
 {
     const char *text = gt_json_text_of(gt_json_member(object, key));
     return text ? gt_span_of(text) : gt_span_of("");
-}
-
-static int note_depth(struct tree *tree, uint32_t function)
-{
-    size_t before = tree->depths;
-    if (GT_GROW_TO(tree->depth_of, tree->depths, (size_t)function + 1) < 0)
-        return -ENOMEM;
-    memset(tree->depth_of + before, 0, (tree->depths - before) * sizeof *tree->depth_of);
-    return 0;
-}
-
-/* The number of the frame's function, with the frame and what it adds to the function's times written down. */
-static int64_t take_frame(struct tree *tree, const struct gt_json_value *frame, uint32_t parent, double time,
-                          double own)
-{
-    struct gt_profile_maker *maker = &tree->maker;
-    int64_t number = gt_profile_function(maker, text_of(frame, "file_path"),
-                                         gt_json_integer_of(gt_json_member(frame, "line_no")),
-                                         text_of(frame, "function"));
-    if (number < 0 || note_depth(tree, (uint32_t)number) < 0)
-        return number < 0 ? number : -ENOMEM;
-    struct gt_trace_frame *added = GT_GROW(maker, frame);
-    struct gt_profile_edge *edge = added ? GT_GROW(maker, edge) : NULL;
-    if (!edge)
-        return -ENOMEM;
-    *added = (struct gt_trace_frame){parent, (uint32_t)number, time};
-    bool is_outermost = tree->depth_of[number] == 0;
-    struct gt_trace_function *function = &maker->function[number];
-    function->total_time = (isnan(function->total_time) ? 0 : function->total_time) + own;
-    function->cumulative_time = (isnan(function->cumulative_time) ? 0 : function->cumulative_time) +
-                                is_outermost * time;
-    uint32_t caller = parent == GT_TRACE_NONE ? GT_TRACE_NONE : maker->frame[parent].function;
-    *edge = (struct gt_profile_edge){(uint32_t)number, caller, -1, own, is_outermost * time};
-    maker->edge_count -= caller == GT_TRACE_NONE;
-    return number;
 }
 
 /* Newer versions write what a function did itself as a child of it. */
@@ -226,23 +185,24 @@ static bool is_own_time(const struct gt_json_value *frame)
 }
 
 /* Recursion is bounded by the depth that the JSON parser allows. */
-static int walk(struct tree *tree, const struct gt_json_value *frame, uint32_t parent)
+static int walk(struct gt_profile_maker *maker, const struct gt_json_value *frame, uint32_t parent)
 {
     const struct gt_json_value *children = gt_json_member(frame, "children"), *child;
     double time = gt_json_number_of(gt_json_member(frame, "time")), own = time;
     size_t i;
+    if (!gt_json_is_object(frame))
+        return -EBADMSG;
     gt_json_foreach_item (children, i, child)
         own -= is_own_time(child) ? 0 : gt_json_number_of(gt_json_member(child, "time"));
-    uint32_t here = (uint32_t)tree->maker.frame_count;
-    int64_t number = gt_json_is_object(frame) ? take_frame(tree, frame, parent, time, own > 0 ? own : 0) : -EBADMSG;
-    if (number < 0)
-        return (int)number;
-    tree->depth_of[number]++;
-    int status = 0;
+    int64_t number = gt_profile_function(maker, text_of(frame, "file_path"),
+                                         gt_json_integer_of(gt_json_member(frame, "line_no")),
+                                         text_of(frame, "function"));
+    if (number >= 0)
+        number = gt_profile_timed_frame(maker, parent, (uint32_t)number, time, own > 0 ? own : 0);
+    int status = number < 0 ? (int)number : 0;
     for (i = 0; i < gt_json_count(children) && status >= 0; i++)
         if (!is_own_time(gt_json_item(children, i)))
-            status = walk(tree, gt_json_item(children, i), here);
-    tree->depth_of[number]--;
+            status = walk(maker, gt_json_item(children, i), (uint32_t)number);
     return status;
 }
 
@@ -294,16 +254,16 @@ static void take_times(struct gt_reading *reading, const struct gt_json_value *d
 
 static int read_tree(struct gt_reading *reading, const char *path, const struct gt_json_value *document)
 {
-    struct tree tree = {.maker = {.trace = reading->trace}};
+    struct gt_profile_maker maker = {.trace = reading->trace};
     const struct gt_json_value *root = gt_json_member(document, "root_frame");
-    int status = gt_json_is_object(root) ? walk(&tree, root, GT_TRACE_NONE) : 0;
+    int status = gt_json_is_object(root) ? walk(&maker, root, GT_TRACE_NONE) : 0;
     if (status == -EBADMSG) {
         gt_reading_bad(reading, 0, "a frame that is not an object");
         status = 0;
     }
-    gt_reading_file(reading)->read = tree.maker.frame_count;
+    gt_reading_file(reading)->read = maker.frame_count;
     if (status >= 0)
-        status = gt_profile_callers(&tree.maker);
+        status = gt_profile_sum_timed(&maker, false);
     struct gt_trace_profile *profile = status < 0
                                            ? NULL
                                            : gt_reading_profile(reading, GT_PROFILER_PYINSTRUMENT, GT_PROFILE_SECONDS);
@@ -313,10 +273,9 @@ static int read_tree(struct gt_reading *reading, const char *path, const struct 
         status = find_page(reading, path, profile);
     if (status >= 0) {
         take_times(reading, document, profile);
-        status = gt_profile_finish(&tree.maker, profile);
+        status = gt_profile_finish(&maker, profile);
     }
-    gt_profile_maker_release(&tree.maker);
-    free(tree.depth_of);
+    gt_profile_maker_release(&maker);
     return status;
 }
 

@@ -167,23 +167,12 @@ static int read_profile(struct file *file, struct gt_span about)
     bool is_evented = type.text && gt_span_is(type, "\"evented\"");
     int status = is_evented ? read_evented(file, &maker, events, factor)
                             : read_sampled(file, &maker, samples, weights, factor);
-    if (status >= 0)
-        status = gt_profile_sum(&maker, is_evented);
     int64_t thread = GT_TRACE_NONE;
     if (status >= 0 && name.text && *name.text == '"')
         thread = gt_reading_string(file->reading, gt_span_unquoted(name));
     kind = !file->is_memray ? kind : kind == GT_PROFILE_BYTES ? GT_PROFILE_HELD : GT_PROFILE_ALLOCATIONS;
-    struct gt_trace_profile *profile = status < 0 || thread < 0
-                                           ? NULL
-                                           : gt_reading_profile(file->reading, GT_PROFILER_SPEEDSCOPE, kind);
-    if (profile) {
-        profile->thread = (uint32_t)thread;
-        status = gt_profile_finish(&maker, profile);
-    } else if (status >= 0) {
-        status = -ENOMEM;
-    }
-    gt_profile_maker_release(&maker);
-    return status;
+    return gt_profile_of_stacks(file->reading, &maker, GT_PROFILER_SPEEDSCOPE, kind, status < 0 ? status : thread,
+                                is_evented);
 }
 
 /* "py-spy@0.4.3", "Austin2Speedscope Converter 0.2.0". */

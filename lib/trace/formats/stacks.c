@@ -9,16 +9,6 @@
 #include "trace/input/input.h"
 #include "trace/profile_maker.h"
 
-static int finish(struct gt_reading *reading, struct gt_profile_maker *maker, enum gt_trace_profiler profiler,
-                  enum gt_profile_unit unit)
-{
-    int status = gt_profile_sum(maker, false);
-    struct gt_trace_profile *profile = status < 0 ? NULL : gt_reading_profile(reading, profiler, unit);
-    if (!profile)
-        return status < 0 ? status : -ENOMEM;
-    return gt_profile_finish(maker, profile);
-}
-
 static void note_bad(struct gt_trace_file *file, uint64_t place, struct gt_span line, const char *what)
 {
     file->damage.bad_events++;
@@ -97,7 +87,7 @@ static int read_collapsed(struct gt_reading *reading, const char *path, struct g
     }
     gt_reading_end_lines(reading, &lines);
     if (status >= 0)
-        status = finish(reading, &maker, GT_PROFILER_STACKS, GT_PROFILE_SAMPLES);
+        return gt_profile_of_stacks(reading, &maker, GT_PROFILER_STACKS, GT_PROFILE_SAMPLES, GT_TRACE_NONE, false);
     gt_profile_maker_release(&maker);
     return status;
 }
@@ -306,7 +296,8 @@ static int read_perf(struct gt_reading *reading, const char *path, struct gt_err
         status = read_samples(&perf, path, false, error);
     }
     if (status >= 0)
-        status = finish(reading, &perf.maker, GT_PROFILER_PERF, in_seconds ? GT_PROFILE_SECONDS : GT_PROFILE_SAMPLES);
+        return gt_profile_of_stacks(reading, &perf.maker, GT_PROFILER_PERF,
+                                    in_seconds ? GT_PROFILE_SECONDS : GT_PROFILE_SAMPLES, GT_TRACE_NONE, false);
     gt_profile_maker_release(&perf.maker);
     return status;
 }
