@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/map.h"
 
 struct gt_table *gt_table_new(void)
 {
@@ -32,6 +31,7 @@ static void release_column(struct gt_table_column *column)
     free(column->begin);
     free(column->text);
     free(column->choice_of_key);
+    gt_map_release(&column->numbers);
 }
 
 void gt_table_free(struct gt_table *table)
@@ -158,6 +158,35 @@ static bool add_text(struct gt_table *table, struct gt_table_column *column, con
     return true;
 }
 
+struct wanted_text {
+    const struct gt_table_column *column;
+    const char *text;
+    size_t length;
+};
+
+static bool is_wanted_text(const void *context, uint32_t number)
+{
+    const struct wanted_text *wanted = context;
+    const int64_t *begin = wanted->column->begin;
+    return (size_t)(begin[number + 1] - begin[number]) == wanted->length &&
+           !memcmp(wanted->column->text + begin[number], wanted->text, wanted->length);
+}
+
+/* Finds the number of a text in the dictionary, or adds it. Returns -1 without memory. */
+static int32_t choice_of(struct gt_table *table, struct gt_table_column *column, const char *text, size_t length)
+{
+    struct wanted_text wanted = {column, text, length};
+    uint32_t hash = (uint32_t)gt_hash(text, length);
+    uint32_t found = gt_map_find(&column->numbers, hash, is_wanted_text, &wanted);
+    if (found != GT_MAP_ABSENT)
+        return (int32_t)found;
+    if (!add_text(table, column, text, length))
+        return -1;
+    if (gt_map_add(&column->numbers, hash, (uint32_t)column->texts - 1) < 0)
+        fail(table, -ENOMEM);
+    return (int32_t)column->texts - 1;
+}
+
 void gt_table_missing(struct gt_table *table)
 {
     struct gt_table_column *column = next_column(table);
@@ -199,17 +228,12 @@ void gt_table_time(struct gt_table *table, int64_t value)
 void gt_table_text_of(struct gt_table *table, const char *value, size_t length)
 {
     struct gt_table_column *column = next_column(table);
-    if (!column)
-        return;
-    if (!has_texts(column)) {
+    if (column && !has_texts(column))
         fail(table, -EINVAL);
-        return;
-    }
-    if (!add_text(table, column, value, length))
-        return;
-    if (column->kind == GT_CELL_TEXT)
-        column->choice[column->count] = (int32_t)column->texts - 1;
-    column->count++;
+    else if (column && column->kind == GT_CELL_PLAIN_TEXT)
+        column->count += add_text(table, column, value, length);
+    else if (column)
+        column->choice[column->count++] = choice_of(table, column, value, length);
 }
 
 void gt_table_text(struct gt_table *table, const char *value)
@@ -220,23 +244,6 @@ void gt_table_text(struct gt_table *table, const char *value)
         gt_table_missing(table);
 }
 
-/* The number in the dictionary of the text that a key stands for. */
-static bool find_choice(struct gt_table *table, struct gt_table_column *column, uint32_t key, const char *value,
-                        int32_t *ret)
-{
-    size_t keys = column->keys;
-    if (GT_GROW_TO(column->choice_of_key, column->keys, key + (size_t)1) < 0)
-        return fail(table, -ENOMEM);
-    memset(column->choice_of_key + keys, 0, (column->keys - keys) * sizeof *column->choice_of_key);
-    if (!column->choice_of_key[key]) {
-        if (!add_text(table, column, value, strlen(value)))
-            return false;
-        column->choice_of_key[key] = (int32_t)column->texts;
-    }
-    *ret = column->choice_of_key[key] - 1;
-    return true;
-}
-
 void gt_table_choice(struct gt_table *table, uint32_t key, const char *value)
 {
     if (key == UINT32_MAX) {
@@ -244,8 +251,17 @@ void gt_table_choice(struct gt_table *table, uint32_t key, const char *value)
         return;
     }
     struct gt_table_column *column = next_column_of(table, GT_CELL_TEXT);
-    if (column && find_choice(table, column, key, value, &column->choice[column->count]))
-        column->count++;
+    if (!column)
+        return;
+    size_t keys = column->keys;
+    if (GT_GROW_TO(column->choice_of_key, column->keys, key + (size_t)1) < 0) {
+        fail(table, -ENOMEM);
+        return;
+    }
+    memset(column->choice_of_key + keys, 0, (column->keys - keys) * sizeof *column->choice_of_key);
+    if (!column->choice_of_key[key])
+        column->choice_of_key[key] = choice_of(table, column, value, strlen(value)) + 1;
+    column->choice[column->count++] = column->choice_of_key[key] - 1;
 }
 
 bool gt_table_knows(const struct gt_table *table, size_t column, uint32_t key)
@@ -301,76 +317,12 @@ static void trim(struct gt_table_column *column)
     size_t size = cell_size(column) * column->count;
     void *cells = size ? realloc(column->cell, size) : NULL;
     column->cell = cells ? cells : column->cell;
-}
-
-struct wanted_text {
-    const struct gt_table_column *column;
-    const char *text;
-    size_t length;
-};
-
-static bool is_wanted_text(const void *context, uint32_t number)
-{
-    const struct wanted_text *wanted = context;
-    const int64_t *begin = wanted->column->begin;
-    return (size_t)(begin[number + 1] - begin[number]) == wanted->length &&
-           !memcmp(wanted->column->text + begin[number], wanted->text, wanted->length);
-}
-
-/* Puts the texts that differ one behind another; `moved` gets the new number of each. */
-static int move_texts(struct gt_table_column *column, int32_t *moved, struct gt_map *map)
-{
-    size_t kept = 0, texts = column->texts;
-    int64_t begin = 0;
-    for (size_t i = 0; i < texts; i++) {
-        const char *text = column->text + begin;
-        size_t length = (size_t)(column->begin[i + 1] - begin);
-        struct wanted_text wanted = {column, text, length};
-        uint32_t hash = (uint32_t)gt_hash(text, length), same = gt_map_find(map, hash, is_wanted_text, &wanted);
-        begin = column->begin[i + 1];
-        moved[i] = (int32_t)(same == GT_MAP_ABSENT ? kept : same);
-        if (same != GT_MAP_ABSENT)
-            continue;
-        memmove(column->text + column->begin[kept], text, length);
-        column->begin[kept + 1] = column->begin[kept] + (int64_t)length;
-        if (gt_map_add(map, hash, (uint32_t)kept++) < 0)
-            return -ENOMEM;
-    }
-    column->texts = kept;
-    return 0;
-}
-
-static int unite_texts(struct gt_table_column *column)
-{
-    if (column->kind != GT_CELL_TEXT || column->texts < 2)
-        return 0;
-    struct gt_map map = {0};
-    int32_t *moved = malloc(column->texts * sizeof *moved);
-    int status = moved ? move_texts(column, moved, &map) : -ENOMEM;
-    for (size_t i = 0; status == 0 && i < column->count; i++)
-        if (column->choice[i] >= 0)
-            column->choice[i] = moved[column->choice[i]];
-    for (size_t i = 0; status == 0 && i < column->keys; i++)
-        if (column->choice_of_key[i])
-            column->choice_of_key[i] = moved[column->choice_of_key[i] - 1] + 1;
-    gt_map_release(&map);
-    free(moved);
-    return status;
-}
-
-int gt_table_unite_texts(struct gt_table *table)
-{
-    int status = 0;
-    for (size_t i = 0; status == 0 && i < table->columns; i++)
-        status = unite_texts(&table->column[i]);
-    return status;
+    gt_map_release(&column->numbers);
 }
 
 int gt_table_finish(struct gt_table **ret, struct gt_table *table, const char *subject, struct gt_error *error)
 {
     int status = table ? table->failed : -ENOMEM;
-    if (status == 0)
-        status = gt_table_unite_texts(table);
     if (status < 0) {
         gt_table_free(table);
         return gt_error_system(error, -status, "%s", subject);

@@ -12,11 +12,12 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/map.h"
 
 enum gt_cell_kind {
     GT_CELL_NUMBER,
     GT_CELL_INTEGER,
-    GT_CELL_TEXT,       /* a number that chooses from a dictionary of texts */
+    GT_CELL_TEXT,       /* a number that chooses from a dictionary, in which each text stands once */
     GT_CELL_PLAIN_TEXT, /* texts without a dictionary, for columns in which hardly any repeats */
     GT_CELL_TIME,       /* nanoseconds since the epoch, UTC */
 };
@@ -38,6 +39,7 @@ struct gt_table_column {
     int64_t *begin;
     char *text;
     size_t texts, begin_capacity, text_capacity;
+    struct gt_map numbers;  /* of the texts of a dictionary, by hash */
     int32_t *choice_of_key; /* + 1; 0: the key is new */
     size_t keys;
 };
@@ -86,9 +88,7 @@ void gt_table_dictionary_text(struct gt_table *table, size_t column, const char 
 void gt_table_chosen(struct gt_table *table, int32_t number);
 /* Makes integers of the numbers of a column, unless one is missing or not whole. */
 void gt_table_make_integer(struct gt_table *table, size_t column);
-/* Makes each text stand once in its dictionary, as whoever takes a table by Arrow expects. Returns 0 or -ENOMEM. */
-int gt_table_unite_texts(struct gt_table *table);
-/* Ends the building: each text stands once in its dictionary, and spare memory is given back. Returns 0, or a negative errno with the
+/* Ends the building: spare memory is given back. Returns 0, or a negative errno with the
  * table freed; the error names `subject`. */
 int gt_table_finish(struct gt_table **ret, struct gt_table *table, const char *subject, struct gt_error *error);
 
