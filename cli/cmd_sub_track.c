@@ -273,21 +273,21 @@ static int add_operand(struct sessions *sessions, const char *text)
     return add_files(sessions, name, text);
 }
 
-static int add_configured(struct sessions *sessions, const struct options *options, const struct gt_json_value *map)
+static int add_configured(struct sessions *sessions, const struct options *options, const json_t *map)
 {
     const char *name;
-    struct gt_json_value *value, *item;
+    json_t *value, *item;
     size_t i;
     int status = 0;
     gt_json_foreach_member (map, name, value) {
         if (is_among(options->map.value, options->map.count, name)) /* the command line wins */
             continue;
-        bool is_right = gt_json_is_text(value) || gt_json_is_array(value);
-        if (gt_json_is_text(value))
-            status |= add_pair(sessions, name, gt_json_text_of(value));
-        gt_json_foreach_item (value, i, item) {
-            is_right = is_right && gt_json_is_text(item);
-            status |= is_right ? add_pair(sessions, name, gt_json_text_of(item)) : 0;
+        bool is_right = json_is_string(value) || json_is_array(value);
+        if (json_is_string(value))
+            status |= add_pair(sessions, name, json_string_value(value));
+        json_array_foreach (value, i, item) {
+            is_right = is_right && json_is_string(item);
+            status |= is_right ? add_pair(sessions, name, json_string_value(item)) : 0;
         }
         if (!is_right)
             return say_usage("--cconfig: file_path_map: '%s' is neither a path nor a list of paths", name);
@@ -295,24 +295,24 @@ static int add_configured(struct sessions *sessions, const struct options *optio
     return status;
 }
 
-static int check_keys(const struct gt_json_value *config)
+static int check_keys(const json_t *config)
 {
     const char *key;
-    struct gt_json_value *value;
+    json_t *value;
     gt_json_foreach_member (config, key, value)
         if (strcmp(key, "file_path_map") != 0 && strcmp(key, "statistic") != 0)
             return say_usage("--cconfig: unknown key '%s' (known: file_path_map, statistic)", key);
-    value = gt_json_member(config, "statistic");
-    if (value && !gt_json_is_text(value))
+    value = json_object_get(config, "statistic");
+    if (value && !json_is_string(value))
         return say_usage("--cconfig: statistic is not a text");
-    value = gt_json_member(config, "file_path_map");
-    if (value && !gt_json_is_object(value))
+    value = json_object_get(config, "file_path_map");
+    if (value && !json_is_object(value))
         return say_usage("--cconfig: file_path_map is not an object");
     return 0;
 }
 
 /* *ret keeps what `settings` points to. */
-static int read_config(struct gt_json_value **ret, struct sessions *sessions, struct gt_compare_options *settings,
+static int read_config(json_t **ret, struct sessions *sessions, struct gt_compare_options *settings,
                        const struct options *options)
 {
     int status = config_read(ret, options->cconfig);
@@ -320,8 +320,8 @@ static int read_config(struct gt_json_value **ret, struct sessions *sessions, st
         status = check_keys(*ret);
     if (status)
         return status;
-    settings->statistic = gt_json_text_of(gt_json_member(*ret, "statistic"));
-    return add_configured(sessions, options, gt_json_member(*ret, "file_path_map"));
+    settings->statistic = json_string_value(json_object_get(*ret, "statistic"));
+    return add_configured(sessions, options, json_object_get(*ret, "file_path_map"));
 }
 
 static int compare(const struct output *output, const struct gt_compare_options *settings)
@@ -341,7 +341,7 @@ static int compare_as(const struct options *options, int count, char **operands,
     struct output output;
     struct sessions sessions = {0};
     struct gt_compare_options settings = GT_INIT(struct gt_compare_options);
-    struct gt_json_value *config = NULL;
+    json_t *config = NULL;
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (!is_original)
         output_begin_with_summary(&output, options);
@@ -366,7 +366,7 @@ static int compare_as(const struct options *options, int count, char **operands,
     for (size_t i = 0; i < sessions.count; i++)
         free(sessions.mapping[i]);
     free(sessions.mapping);
-    gt_json_free(config);
+    json_decref(config);
     return status;
 }
 

@@ -28,63 +28,61 @@ static int out_of_memory(const char *origin)
 }
 
 /* A scalar as text, in memory that `options` owns; NULL without memory. */
-static char *scalar_text(struct options *options, const struct gt_json_value *value)
+static char *scalar_text(struct options *options, const json_t *value)
 {
     char number[64];
     const char *text = number;
-    if (gt_json_is_text(value))
-        text = gt_json_text_of(value);
-    else if (gt_json_is_bool(value))
-        text = gt_json_is_true(value) ? "true" : "false";
-    else if (gt_json_is_integer(value))
-        snprintf(number, sizeof number, "%lld", (long long)gt_json_integer_of(value));
+    if (json_is_string(value))
+        text = json_string_value(value);
+    else if (json_is_boolean(value))
+        text = json_is_true(value) ? "true" : "false";
+    else if (json_is_integer(value))
+        snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
     else
-        snprintf(number, sizeof number, "%.17g", gt_json_number_of(value));
+        snprintf(number, sizeof number, "%.17g", json_number_value(value));
     return options_own(options, strdup(text));
 }
 
 /* What a value of an option has to be, or NULL: it is. */
-static const char *mismatch(enum option_type type, const struct gt_json_value *value)
+static const char *mismatch(enum option_type type, const json_t *value)
 {
-    bool is_text = gt_json_is_text(value);
+    bool is_text = json_is_string(value);
     switch (type) {
-    case OPTION_NUMBER: return gt_json_is_number(value) ? NULL : "a number";
-    case OPTION_INTEGER: return gt_json_is_integer(value) ? NULL : "a whole number";
-    case OPTION_FLAG: return gt_json_is_bool(value) ? NULL : "true or false";
+    case OPTION_NUMBER: return json_is_number(value) ? NULL : "a number";
+    case OPTION_INTEGER: return json_is_integer(value) ? NULL : "a whole number";
+    case OPTION_FLAG: return json_is_boolean(value) ? NULL : "true or false";
     case OPTION_LIST:
     case OPTION_WORDS: return is_text ? NULL : "a list of strings";
-    case OPTION_TEXT: return is_text || gt_json_is_number(value) ? NULL : "a string"; /* a price, a number of grams */
+    case OPTION_TEXT: return is_text || json_is_number(value) ? NULL : "a string"; /* a price, a number of grams */
     default: return is_text ? NULL : "a string";
     }
 }
 
 /* ["a", "b"] -> "a,b" */
-static int store_words(struct config *config, const struct option *option, const struct gt_json_value *list,
-                       const char *origin)
+static int store_words(struct config *config, const struct option *option, const json_t *list, const char *origin)
 {
     struct gt_buffer words = {0};
     size_t i;
-    struct gt_json_value *word;
+    json_t *word;
     gt_buffer_text(&words, "");
-    gt_json_foreach_item (list, i, word)
-        gt_buffer_printf(&words, "%s%s", i ? "," : "", gt_json_text_of(word));
+    json_array_foreach (list, i, word)
+        gt_buffer_printf(&words, "%s%s", i ? "," : "", json_string_value(word));
     char *text = NULL;
     gt_buffer_give(&words, words.failed, &text, NULL);
     text = options_own(config->options, text);
     return text ? option_store(config->options, option, text, origin) : out_of_memory(origin);
 }
 
-static int store_list(struct config *config, const struct option *option, const struct gt_json_value *list,
-                      const char *origin)
+static int store_list(struct config *config, const struct option *option, const json_t *list, const char *origin)
 {
     size_t i;
-    struct gt_json_value *item;
-    gt_json_foreach_item (list, i, item)
-        if (!gt_json_is_text(item))
+    json_t *item;
+    json_array_foreach (list, i, item)
+        if (!json_is_string(item))
             return say_usage("%s: must be a list of strings", origin);
     if (option->type == OPTION_WORDS)
         return store_words(config, option, list, origin);
-    gt_json_foreach_item (list, i, item) {
+    json_array_foreach (list, i, item) {
         char *text = scalar_text(config->options, item);
         int status = text ? option_add(config->options, option, text, origin) : out_of_memory(origin);
         if (status)
@@ -93,11 +91,11 @@ static int store_list(struct config *config, const struct option *option, const 
     return 0;
 }
 
-static int store_value(struct config *config, const struct option *option, const struct gt_json_value *value)
+static int store_value(struct config *config, const struct option *option, const json_t *value)
 {
     char origin[PATH_MAX + 64];
     snprintf(origin, sizeof origin, "%s: %s", config->path, option->key);
-    if (gt_json_is_array(value) && (option->type == OPTION_LIST || option->type == OPTION_WORDS))
+    if (json_is_array(value) && (option->type == OPTION_LIST || option->type == OPTION_WORDS))
         return store_list(config, option, value, origin);
     const char *wanted = mismatch(option->type, value);
     if (wanted)
@@ -126,33 +124,33 @@ static int unknown_key(const struct config *config, const char *key)
     return say_usage("%s: unknown key '%s'", config->path, key);
 }
 
-static int apply_key(struct config *config, const char *key, const struct gt_json_value *value)
+static int apply_key(struct config *config, const char *key, const json_t *value)
 {
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option *option = &option_table[i];
         if (!option->configurable || strcmp(option->key, key) != 0)
             continue;
-        if (gt_json_is_null(value) || config->options->given[i] || !option_applies(option, config->command))
+        if (json_is_null(value) || config->options->given[i] || !option_applies(option, config->command))
             return 0;
         return store_value(config, option, value);
     }
     return unknown_key(config, key);
 }
 
-int config_read(struct gt_json_value **ret, const char *path)
+int config_read(json_t **ret, const char *path)
 {
     struct gt_error refusal = {0};
-    struct gt_json_trouble error;
+    json_error_t error;
     int fd = gt_given_file_open(path, NULL, &refusal);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     if (!file)
         return say_usage("cannot read this configuration file: %s", fd < 0 ? refusal.text : strerror(errno));
-    struct gt_json_value *document = gt_json_read(file, LONGEST, GT_JSON_UNIQUE_NAMES, &error);
+    json_t *document = gt_json_read(file, LONGEST, JSON_REJECT_DUPLICATES, &error);
     fclose(file);
     if (!document)
         return say_usage("%s:%d: not valid JSON: %s", path, error.line, error.text);
-    if (!gt_json_is_object(document)) {
-        gt_json_free(document);
+    if (!json_is_object(document)) {
+        json_decref(document);
         return say_usage("%s: must be one JSON object of settings", path);
     }
     *ret = document;
@@ -162,13 +160,13 @@ int config_read(struct gt_json_value **ret, const char *path)
 static int apply_file(struct options *options, const struct command *command, const char *path)
 {
     struct config config = {options, command, path};
-    struct gt_json_value *document = NULL, *value;
+    json_t *document = NULL, *value;
     int status = config_read(&document, path);
     const char *key;
     gt_json_foreach_member (document, key, value)
         if (!status)
             status = apply_key(&config, key, value);
-    gt_json_free(document);
+    json_decref(document);
     return status;
 }
 

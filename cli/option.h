@@ -123,7 +123,7 @@ enum { CONFIG_VARIABLE_SIZE = 80 };
 const char *config_variable(const struct option *option, char text[CONFIG_VARIABLE_SIZE]);
 
 /* The object of settings in a file. 0 or an exit status, after saying what is wrong. */
-int config_read(struct gt_json_value **ret, const char *path);
+int config_read(json_t **ret, const char *path);
 
 /* Fill in what the command line left open, for the options that `command` takes. 0 or an exit status, after saying what
  * is wrong. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fork.h"
+#include "base/system.h"
 #include "base/grow.h"
 #include "base/map.h"
 #include "base/utf8.h"

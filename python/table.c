@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arrow.h"
 #include "base/table.h"
 #include "core.h"
 

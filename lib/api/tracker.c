@@ -22,7 +22,7 @@
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/root.h"
-#include "base/system_calls.h"
+#include "base/system.h"
 #include "collect/cgroup/cgroup.h"
 #include "collect/collector.h"
 #include "collect/process/events.h"

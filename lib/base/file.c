@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
-#include "base/system_calls.h"
+#include "base/system.h"
 
 enum { BLOCK = 65536 };
 

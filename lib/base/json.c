@@ -1,7 +1,6 @@
 #include "base/json.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -164,47 +163,6 @@ void gt_json_bool(struct gt_json *json, bool value)
     gt_buffer_text(json->out, value ? "true" : "false");
 }
 
-/* The only file that knows jansson: a gt_json_value is a json_t under another name. */
-
-static struct gt_json_value *value_of(json_t *json)
-{
-    return (struct gt_json_value *)(void *)json;
-}
-
-static json_t *json_of(const struct gt_json_value *value)
-{
-    return (json_t *)(uintptr_t)value;
-}
-
-/* ---- reading ---- */
-
-static size_t flags_of(unsigned flags)
-{
-    return (flags & GT_JSON_UNIQUE_NAMES ? JSON_REJECT_DUPLICATES : 0U) |
-           (flags & GT_JSON_ANY_VALUE ? JSON_DECODE_ANY : 0U) | (flags & GT_JSON_NULS ? JSON_ALLOW_NUL : 0U) |
-           (flags & GT_JSON_MORE_FOLLOWS ? JSON_DISABLE_EOF_CHECK : 0U);
-}
-
-static struct gt_json_value *finish(json_t *json, const json_error_t *problem, struct gt_json_trouble *trouble)
-{
-    if (!json && trouble) {
-        trouble->line = problem->line;
-        snprintf(trouble->text, sizeof trouble->text, "%s", problem->text);
-    }
-    return value_of(json);
-}
-
-struct gt_json_value *gt_json_parse(const char *text, size_t length, unsigned flags, struct gt_json_trouble *trouble)
-{
-    json_error_t problem = {0};
-    return finish(json_loadb(text, length, flags_of(flags), &problem), &problem, trouble);
-}
-
-struct gt_json_value *gt_json_parse_text(const char *text, unsigned flags, struct gt_json_trouble *trouble)
-{
-    return gt_json_parse(text, text ? strlen(text) : 0, flags, trouble);
-}
-
 struct source {
     FILE *file;
     size_t left;
@@ -224,100 +182,24 @@ static size_t take(void *buffer, size_t size, void *context)
     return 1;
 }
 
-struct gt_json_value *gt_json_read(FILE *file, size_t most, unsigned flags, struct gt_json_trouble *trouble)
+json_t *gt_json_read(FILE *file, size_t most, size_t flags, json_error_t *error)
 {
     struct source source = {file, most, false};
-    json_error_t problem = {0};
-    json_t *json = json_load_callback(take, &source, flags_of(flags), &problem);
-    if (!json && source.is_too_long)
-        snprintf(problem.text, sizeof problem.text, "it is longer than %zu bytes", most);
-    return finish(json, &problem, trouble);
+    json_t *json = json_load_callback(take, &source, flags, error);
+    if (!json && error && source.is_too_long)
+        snprintf(error->text, sizeof error->text, "it is longer than %zu bytes", most);
+    return json;
 }
 
-void gt_json_free(struct gt_json_value *tree)
+double gt_json_number_or_nan(const json_t *value)
 {
-    json_decref(json_of(tree));
+    return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* ---- asking ---- */
-
-/* A question about one value that jansson answers. */
-#define ASK(type, name, answer)                            \
-    type gt_json_##name(const struct gt_json_value *value) \
-    {                                                      \
-        return answer(json_of(value));                     \
-    }
-ASK(bool, is_object, json_is_object)
-ASK(bool, is_array, json_is_array)
-ASK(bool, is_text, json_is_string)
-ASK(bool, is_integer, json_is_integer)
-ASK(bool, is_number, json_is_number)
-ASK(bool, is_bool, json_is_boolean)
-ASK(bool, is_true, json_is_true)
-ASK(bool, is_null, json_is_null)
-ASK(const char *, text_of, json_string_value)
-ASK(double, number_of, json_number_value)
-ASK(int64_t, integer_of, json_integer_value)
-ASK(size_t, count, json_array_size)
-
-double gt_json_number_or_nan(const struct gt_json_value *value)
+const char *gt_json_next_member(const json_t *object, const char *name, json_t **ret)
 {
-    return gt_json_is_number(value) ? gt_json_number_of(value) : NAN;
-}
-
-struct gt_json_value *gt_json_member(const struct gt_json_value *object, const char *name)
-{
-    return value_of(json_object_get(json_of(object), name));
-}
-
-struct gt_json_value *gt_json_item(const struct gt_json_value *array, size_t index)
-{
-    return value_of(json_array_get(json_of(array), index));
-}
-
-const char *gt_json_next_member(const struct gt_json_value *object, const char *name, struct gt_json_value **ret)
-{
-    json_t *json = json_of(object);
+    json_t *json = (json_t *)(uintptr_t)object;
     void *at = name ? json_object_iter_next(json, json_object_key_to_iter(name)) : json_object_iter(json);
-    *ret = value_of(json_object_iter_value(at));
+    *ret = json_object_iter_value(at);
     return json_object_iter_key(at);
-}
-
-/* ---- making ---- */
-
-#define MAKE(name, arguments, made)                    \
-    struct gt_json_value *gt_json_new_##name arguments \
-    {                                                  \
-        return value_of(made);                         \
-    }
-MAKE(object, (void), json_object())
-MAKE(array, (void), json_array())
-MAKE(text, (const char *text, size_t length), json_stringn(text, length))
-MAKE(integer, (int64_t integer), json_integer(integer))
-MAKE(number, (double number), json_real(number))
-MAKE(bool, (bool is_true), json_boolean(is_true))
-MAKE(null, (void), json_null())
-
-int gt_json_set(struct gt_json_value *object, const char *name, struct gt_json_value *value)
-{
-    return json_object_set_new(json_of(object), name, json_of(value)) < 0 ? -ENOMEM : 0;
-}
-
-int gt_json_append(struct gt_json_value *array, struct gt_json_value *value)
-{
-    return json_array_append_new(json_of(array), json_of(value)) < 0 ? -ENOMEM : 0;
-}
-
-int gt_json_rename(struct gt_json_value *object, const char *name, const char *new_name)
-{
-    json_t *json = json_of(object);
-    if (json_object_set(json, new_name, json_object_get(json, name)) < 0)
-        return -ENOMEM;
-    json_object_del(json, name);
-    return 0;
-}
-
-char *gt_json_dump(const struct gt_json_value *tree)
-{
-    return json_dumps(json_of(tree), JSON_COMPACT | JSON_ENCODE_ANY);
 }

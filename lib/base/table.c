@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/map.h"
 
 struct gt_table *gt_table_new(void)
 {
@@ -32,6 +31,7 @@ static void release_column(struct gt_table_column *column)
     free(column->begin);
     free(column->text);
     free(column->choice_of_key);
+    gt_map_release(&column->numbers);
 }
 
 void gt_table_free(struct gt_table *table)
@@ -158,6 +158,35 @@ static bool add_text(struct gt_table *table, struct gt_table_column *column, con
     return true;
 }
 
+struct wanted_text {
+    const struct gt_table_column *column;
+    const char *text;
+    size_t length;
+};
+
+static bool is_wanted_text(const void *context, uint32_t number)
+{
+    const struct wanted_text *wanted = context;
+    const int64_t *begin = wanted->column->begin;
+    return (size_t)(begin[number + 1] - begin[number]) == wanted->length &&
+           !memcmp(wanted->column->text + begin[number], wanted->text, wanted->length);
+}
+
+/* Finds the number of a text in the dictionary, or adds it. Returns -1 without memory. */
+static int32_t choice_of(struct gt_table *table, struct gt_table_column *column, const char *text, size_t length)
+{
+    struct wanted_text wanted = {column, text, length};
+    uint32_t hash = (uint32_t)gt_hash(text, length);
+    uint32_t found = gt_map_find(&column->numbers, hash, is_wanted_text, &wanted);
+    if (found != GT_MAP_ABSENT)
+        return (int32_t)found;
+    if (!add_text(table, column, text, length))
+        return -1;
+    if (gt_map_add(&column->numbers, hash, (uint32_t)column->texts - 1) < 0)
+        fail(table, -ENOMEM);
+    return (int32_t)column->texts - 1;
+}
+
 void gt_table_missing(struct gt_table *table)
 {
     struct gt_table_column *column = next_column(table);
@@ -199,17 +228,12 @@ void gt_table_time(struct gt_table *table, int64_t value)
 void gt_table_text_of(struct gt_table *table, const char *value, size_t length)
 {
     struct gt_table_column *column = next_column(table);
-    if (!column)
-        return;
-    if (!has_texts(column)) {
+    if (column && !has_texts(column))
         fail(table, -EINVAL);
-        return;
-    }
-    if (!add_text(table, column, value, length))
-        return;
-    if (column->kind == GT_CELL_TEXT)
-        column->choice[column->count] = (int32_t)column->texts - 1;
-    column->count++;
+    else if (column && column->kind == GT_CELL_PLAIN_TEXT)
+        column->count += add_text(table, column, value, length);
+    else if (column)
+        column->choice[column->count++] = choice_of(table, column, value, length);
 }
 
 void gt_table_text(struct gt_table *table, const char *value)
@@ -220,23 +244,6 @@ void gt_table_text(struct gt_table *table, const char *value)
         gt_table_missing(table);
 }
 
-/* The number in the dictionary of the text that a key stands for. */
-static bool find_choice(struct gt_table *table, struct gt_table_column *column, uint32_t key, const char *value,
-                        int32_t *ret)
-{
-    size_t keys = column->keys;
-    if (GT_GROW_TO(column->choice_of_key, column->keys, key + (size_t)1) < 0)
-        return fail(table, -ENOMEM);
-    memset(column->choice_of_key + keys, 0, (column->keys - keys) * sizeof *column->choice_of_key);
-    if (!column->choice_of_key[key]) {
-        if (!add_text(table, column, value, strlen(value)))
-            return false;
-        column->choice_of_key[key] = (int32_t)column->texts;
-    }
-    *ret = column->choice_of_key[key] - 1;
-    return true;
-}
-
 void gt_table_choice(struct gt_table *table, uint32_t key, const char *value)
 {
     if (key == UINT32_MAX) {
@@ -244,8 +251,17 @@ void gt_table_choice(struct gt_table *table, uint32_t key, const char *value)
         return;
     }
     struct gt_table_column *column = next_column_of(table, GT_CELL_TEXT);
-    if (column && find_choice(table, column, key, value, &column->choice[column->count]))
-        column->count++;
+    if (!column)
+        return;
+    size_t keys = column->keys;
+    if (GT_GROW_TO(column->choice_of_key, column->keys, key + (size_t)1) < 0) {
+        fail(table, -ENOMEM);
+        return;
+    }
+    memset(column->choice_of_key + keys, 0, (column->keys - keys) * sizeof *column->choice_of_key);
+    if (!column->choice_of_key[key])
+        column->choice_of_key[key] = choice_of(table, column, value, strlen(value)) + 1;
+    column->choice[column->count++] = column->choice_of_key[key] - 1;
 }
 
 bool gt_table_knows(const struct gt_table *table, size_t column, uint32_t key)
@@ -301,76 +317,12 @@ static void trim(struct gt_table_column *column)
     size_t size = cell_size(column) * column->count;
     void *cells = size ? realloc(column->cell, size) : NULL;
     column->cell = cells ? cells : column->cell;
-}
-
-struct wanted_text {
-    const struct gt_table_column *column;
-    const char *text;
-    size_t length;
-};
-
-static bool is_wanted_text(const void *context, uint32_t number)
-{
-    const struct wanted_text *wanted = context;
-    const int64_t *begin = wanted->column->begin;
-    return (size_t)(begin[number + 1] - begin[number]) == wanted->length &&
-           !memcmp(wanted->column->text + begin[number], wanted->text, wanted->length);
-}
-
-/* Puts the texts that differ one behind another; `moved` gets the new number of each. */
-static int move_texts(struct gt_table_column *column, int32_t *moved, struct gt_map *map)
-{
-    size_t kept = 0, texts = column->texts;
-    int64_t begin = 0;
-    for (size_t i = 0; i < texts; i++) {
-        const char *text = column->text + begin;
-        size_t length = (size_t)(column->begin[i + 1] - begin);
-        struct wanted_text wanted = {column, text, length};
-        uint32_t hash = (uint32_t)gt_hash(text, length), same = gt_map_find(map, hash, is_wanted_text, &wanted);
-        begin = column->begin[i + 1];
-        moved[i] = (int32_t)(same == GT_MAP_ABSENT ? kept : same);
-        if (same != GT_MAP_ABSENT)
-            continue;
-        memmove(column->text + column->begin[kept], text, length);
-        column->begin[kept + 1] = column->begin[kept] + (int64_t)length;
-        if (gt_map_add(map, hash, (uint32_t)kept++) < 0)
-            return -ENOMEM;
-    }
-    column->texts = kept;
-    return 0;
-}
-
-static int unite_texts(struct gt_table_column *column)
-{
-    if (column->kind != GT_CELL_TEXT || column->texts < 2)
-        return 0;
-    struct gt_map map = {0};
-    int32_t *moved = malloc(column->texts * sizeof *moved);
-    int status = moved ? move_texts(column, moved, &map) : -ENOMEM;
-    for (size_t i = 0; status == 0 && i < column->count; i++)
-        if (column->choice[i] >= 0)
-            column->choice[i] = moved[column->choice[i]];
-    for (size_t i = 0; status == 0 && i < column->keys; i++)
-        if (column->choice_of_key[i])
-            column->choice_of_key[i] = moved[column->choice_of_key[i] - 1] + 1;
-    gt_map_release(&map);
-    free(moved);
-    return status;
-}
-
-int gt_table_unite_texts(struct gt_table *table)
-{
-    int status = 0;
-    for (size_t i = 0; status == 0 && i < table->columns; i++)
-        status = unite_texts(&table->column[i]);
-    return status;
+    gt_map_release(&column->numbers);
 }
 
 int gt_table_finish(struct gt_table **ret, struct gt_table *table, const char *subject, struct gt_error *error)
 {
     int status = table ? table->failed : -ENOMEM;
-    if (status == 0)
-        status = gt_table_unite_texts(table);
     if (status < 0) {
         gt_table_free(table);
         return gt_error_system(error, -status, "%s", subject);
@@ -482,4 +434,190 @@ const char *gt_table_cell_text(const struct gt_table *table, size_t row, size_t 
     const char *bytes = gt_table_cell_bytes(table, row, column, &length);
     gt_buffer_clear(buffer);
     return bytes && gt_buffer_append(buffer, bytes, length) == 0 ? buffer->data : NULL;
+}
+
+/* ---- Arrow: schemas ---- */
+
+enum { NULLABLE = 2 };
+
+static const char *const formats[] = {[GT_CELL_NUMBER] = "g",
+                                      [GT_CELL_INTEGER] = "l",
+                                      [GT_CELL_PLAIN_TEXT] = "U",
+                                      [GT_CELL_TEXT] = "i",
+                                      [GT_CELL_TIME] = "tsn:UTC"};
+
+static void release_schema(struct ArrowSchema *schema)
+{
+    for (int64_t i = 0; i < schema->n_children; i++) {
+        if (schema->children[i] && schema->children[i]->release)
+            schema->children[i]->release(schema->children[i]);
+        free(schema->children[i]);
+    }
+    free(schema->children);
+    if (schema->dictionary && schema->dictionary->release)
+        schema->dictionary->release(schema->dictionary);
+    free(schema->dictionary);
+    free(schema->private_data); /* the name */
+    schema->release = NULL;
+}
+
+static int fill_field(struct ArrowSchema *field, const char *format, const char *name)
+{
+    *field = (struct ArrowSchema){.format = format, .flags = NULLABLE, .release = release_schema};
+    field->private_data = strdup(name);
+    field->name = field->private_data;
+    return field->name ? 0 : ENOMEM;
+}
+
+static int fill_column_field(struct ArrowSchema *field, const struct gt_table_column *column)
+{
+    int status = fill_field(field, formats[column->kind], column->key);
+    if (status || column->kind != GT_CELL_TEXT)
+        return status;
+    field->dictionary = calloc(1, sizeof *field->dictionary);
+    return field->dictionary ? fill_field(field->dictionary, formats[GT_CELL_PLAIN_TEXT], "") : ENOMEM;
+}
+
+static int fill_schema(struct ArrowSchema *schema, const struct gt_table *table)
+{
+    int status = fill_field(schema, "+s", "");
+    schema->flags = 0;
+    schema->children = calloc(table->columns + 1, sizeof *schema->children);
+    if (!schema->children)
+        status = ENOMEM;
+    for (size_t i = 0; !status && i < table->columns; i++) {
+        schema->children[i] = calloc(1, sizeof *schema->children[i]);
+        schema->n_children++;
+        status = schema->children[i] ? fill_column_field(schema->children[i], &table->column[i]) : ENOMEM;
+    }
+    if (status)
+        release_schema(schema);
+    return status;
+}
+
+/* ---- Arrow: arrays ---- */
+
+static void release_array(struct ArrowArray *array)
+{
+    for (int64_t i = 0; i < array->n_children; i++) {
+        if (array->children[i] && array->children[i]->release)
+            array->children[i]->release(array->children[i]);
+        free(array->children[i]);
+    }
+    free(array->children);
+    if (array->dictionary && array->dictionary->release)
+        array->dictionary->release(array->dictionary);
+    free(array->dictionary);
+    free(array->buffers);
+    gt_table_free(array->private_data);
+    array->release = NULL;
+}
+
+static int fill_array(struct ArrowArray *array, struct gt_table *table, int64_t buffers)
+{
+    *array = (struct ArrowArray){
+        .length = (int64_t)gt_table_rows(table), .n_buffers = buffers, .release = release_array};
+    array->private_data = gt_table_keep(table);
+    array->buffers = calloc((size_t)buffers, sizeof *array->buffers);
+    return array->buffers ? 0 : ENOMEM;
+}
+
+static void fill_texts(struct ArrowArray *array, const struct gt_table_column *column)
+{
+    array->buffers[1] = column->begin;
+    array->buffers[2] = column->text ? column->text : "";
+}
+
+/* The dictionary of a column of texts. */
+static int fill_dictionary(struct ArrowArray *array, struct gt_table *table, const struct gt_table_column *column)
+{
+    int status = fill_array(array, table, 3);
+    array->length = (int64_t)column->texts;
+    if (status)
+        return status;
+    fill_texts(array, column);
+    return 0;
+}
+
+static int fill_column(struct ArrowArray *array, struct gt_table *table, const struct gt_table_column *column)
+{
+    int status = fill_array(array, table, column->kind == GT_CELL_PLAIN_TEXT ? 3 : 2);
+    if (status)
+        return status;
+    array->null_count = (int64_t)column->missing;
+    array->buffers[0] = column->validity;
+    array->buffers[1] = column->cell;
+    if (column->kind == GT_CELL_PLAIN_TEXT)
+        fill_texts(array, column);
+    if (column->kind != GT_CELL_TEXT)
+        return 0;
+    array->dictionary = calloc(1, sizeof *array->dictionary);
+    return array->dictionary ? fill_dictionary(array->dictionary, table, column) : ENOMEM;
+}
+
+static int fill_batch(struct ArrowArray *array, struct gt_table *table)
+{
+    int status = fill_array(array, table, 1);
+    array->children = calloc(table->columns + 1, sizeof *array->children);
+    if (!array->children)
+        status = ENOMEM;
+    for (size_t i = 0; !status && i < table->columns; i++) {
+        array->children[i] = calloc(1, sizeof *array->children[i]);
+        array->n_children++;
+        status = array->children[i] ? fill_column(array->children[i], table, &table->column[i]) : ENOMEM;
+    }
+    if (status)
+        release_array(array);
+    return status;
+}
+
+/* ---- Arrow: streams ---- */
+
+struct stream {
+    struct gt_table *table;
+    int is_over;
+};
+
+static int stream_schema(struct ArrowArrayStream *stream, struct ArrowSchema *ret)
+{
+    return fill_schema(ret, ((struct stream *)stream->private_data)->table);
+}
+
+static int stream_next(struct ArrowArrayStream *stream, struct ArrowArray *ret)
+{
+    struct stream *state = stream->private_data;
+    *ret = (struct ArrowArray){0}; /* a released array: the end */
+    if (state->is_over)
+        return 0;
+    state->is_over = 1;
+    return fill_batch(ret, state->table);
+}
+
+static const char *stream_error(struct ArrowArrayStream *stream)
+{
+    (void)stream;
+    return "out of memory"; /* nothing else can fail */
+}
+
+static void release_stream(struct ArrowArrayStream *stream)
+{
+    struct stream *state = stream->private_data;
+    gt_table_free(state->table);
+    free(state);
+    stream->release = NULL;
+}
+
+int gt_table_arrow_stream(struct gt_table *table, struct ArrowArrayStream *ret)
+{
+    struct stream *state = calloc(1, sizeof *state);
+    if (!state)
+        return -ENOMEM;
+    state->table = gt_table_keep(table);
+    *ret = (struct ArrowArrayStream){stream_schema, stream_next, stream_error, release_stream, state};
+    return 0;
+}
+
+int gt_table_arrow_schema(const struct gt_table *table, struct ArrowSchema *ret)
+{
+    return -fill_schema(ret, table);
 }

@@ -12,11 +12,12 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/map.h"
 
 enum gt_cell_kind {
     GT_CELL_NUMBER,
     GT_CELL_INTEGER,
-    GT_CELL_TEXT,       /* a number that chooses from a dictionary of texts */
+    GT_CELL_TEXT,       /* a number that chooses from a dictionary, in which each text stands once */
     GT_CELL_PLAIN_TEXT, /* texts without a dictionary, for columns in which hardly any repeats */
     GT_CELL_TIME,       /* nanoseconds since the epoch, UTC */
 };
@@ -38,6 +39,7 @@ struct gt_table_column {
     int64_t *begin;
     char *text;
     size_t texts, begin_capacity, text_capacity;
+    struct gt_map numbers;  /* of the texts of a dictionary, by hash */
     int32_t *choice_of_key; /* + 1; 0: the key is new */
     size_t keys;
 };
@@ -86,9 +88,7 @@ void gt_table_dictionary_text(struct gt_table *table, size_t column, const char 
 void gt_table_chosen(struct gt_table *table, int32_t number);
 /* Makes integers of the numbers of a column, unless one is missing or not whole. */
 void gt_table_make_integer(struct gt_table *table, size_t column);
-/* Makes each text stand once in its dictionary, as whoever takes a table by Arrow expects. Returns 0 or -ENOMEM. */
-int gt_table_unite_texts(struct gt_table *table);
-/* Ends the building: each text stands once in its dictionary, and spare memory is given back. Returns 0, or a negative errno with the
+/* Ends the building: spare memory is given back. Returns 0, or a negative errno with the
  * table freed; the error names `subject`. */
 int gt_table_finish(struct gt_table **ret, struct gt_table *table, const char *subject, struct gt_error *error);
 
@@ -107,5 +107,48 @@ int64_t gt_table_cell_integer(const struct gt_table *table, size_t row, size_t c
 const char *gt_table_cell_bytes(const struct gt_table *table, size_t row, size_t column, size_t *ret_length);
 /* Returns the same as a string in `buffer`, whose content it replaces. */
 const char *gt_table_cell_text(const struct gt_table *table, size_t row, size_t column, struct gt_buffer *buffer);
+
+/* Arrow libraries read tables as C streams of one batch, whose buffers are the table's own.
+ *
+ * The structs are the Arrow C data and stream interfaces (https://arrow.apache.org/docs/format/CDataInterface.html).
+ * Consumers may release them from any thread. */
+
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+struct ArrowSchema {
+    const char *format, *name, *metadata;
+    int64_t flags, n_children;
+    struct ArrowSchema **children, *dictionary;
+    void (*release)(struct ArrowSchema *schema);
+    void *private_data;
+};
+
+struct ArrowArray {
+    int64_t length, null_count, offset, n_buffers, n_children;
+    const void **buffers;
+    struct ArrowArray **children, *dictionary;
+    void (*release)(struct ArrowArray *array);
+    void *private_data;
+};
+
+#endif
+
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *stream, struct ArrowSchema *ret);
+    int (*get_next)(struct ArrowArrayStream *stream, struct ArrowArray *ret);
+    const char *(*get_last_error)(struct ArrowArrayStream *stream);
+    void (*release)(struct ArrowArrayStream *stream);
+    void *private_data;
+};
+
+#endif
+
+/* Both return 0 or -ENOMEM; what they make is released by its own function. The stream is one more owner of the table. */
+int gt_table_arrow_stream(struct gt_table *table, struct ArrowArrayStream *ret);
+int gt_table_arrow_schema(const struct gt_table *table, struct ArrowSchema *ret);
 
 #endif

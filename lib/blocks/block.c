@@ -18,7 +18,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/fork.h"
+#include "base/system.h"
 #include "base/utf8.h"
 #include "blocks/block_notes.h"
 

@@ -440,10 +440,7 @@ int gt_report_table_data(const struct gt_report *report, size_t index, const cha
         return gt_error_system(error, ENOMEM, "%s", node->key);
     *key = node->key;
     *ret = data_of(node->table);
-    if (*ret && gt_table_unite_texts(*ret) == 0)
-        return 0;
-    gt_table_free(*ret);
-    return gt_error_system(error, ENOMEM, "%s", node->key);
+    return *ret ? 0 : gt_error_system(error, ENOMEM, "%s", node->key);
 }
 
 /* ---- series ---- */

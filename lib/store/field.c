@@ -252,15 +252,15 @@ void gt_field_set_number(const struct gt_field *field, void *object, double valu
     }
 }
 
-void gt_fields_take(const struct gt_fields *fields, void *object, const struct gt_json_value *members)
+void gt_fields_take(const struct gt_fields *fields, void *object, const json_t *members)
 {
     for (size_t i = 0; i < fields->count; i++) {
         const struct gt_field *field = &fields->field[i];
-        const struct gt_json_value *value = gt_json_member(members, field->name);
-        if (field->kind == GT_FIELD_TEXT && gt_json_is_text(value))
-            gt_field_set_text(field, object, gt_json_text_of(value));
+        const json_t *value = json_object_get(members, field->name);
+        if (field->kind == GT_FIELD_TEXT && json_is_string(value))
+            gt_field_set_text(field, object, json_string_value(value));
         else if (value && field->kind != GT_FIELD_TEXT)
-            gt_field_set_number(field, object, gt_json_is_true(value) ? 1 : gt_json_number_or_nan(value));
+            gt_field_set_number(field, object, json_is_true(value) ? 1 : gt_json_number_or_nan(value));
     }
 }
 
@@ -325,17 +325,17 @@ void gt_machine_gpus_write(const struct gt_machine *machine, struct gt_buffer *o
 
 int gt_machine_gpus_read(struct gt_machine *machine, const char *text, const char *path, struct gt_error *error)
 {
-    struct gt_json_trouble problem;
-    struct gt_json_value *list = gt_json_parse_text(text, 0, &problem);
-    int status = gt_json_is_array(list) ? 0 : gt_error_set(error, EINVAL, "%s: gpus: not a JSON list of GPUs", path);
-    for (size_t i = 0; !status && i < gt_json_count(list); i++) {
+    json_error_t problem;
+    json_t *list = json_loads(text, 0, &problem);
+    int status = json_is_array(list) ? 0 : gt_error_set(error, EINVAL, "%s: gpus: not a JSON list of GPUs", path);
+    for (size_t i = 0; !status && i < json_array_size(list); i++) {
         struct gt_gpu *gpu = gt_machine_add_gpu(machine);
         if (!gpu)
             status = gt_error_system(error, ENOMEM, "%s", path);
         else
-            gt_fields_take(&gt_gpu_fields, gpu, gt_json_item(list, i));
+            gt_fields_take(&gt_gpu_fields, gpu, json_array_get(list, i));
     }
-    gt_json_free(list);
+    json_decref(list);
     return status;
 }
 

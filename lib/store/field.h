@@ -39,7 +39,7 @@ double gt_field_number(const struct gt_field *field, const void *object);    /* 
 void gt_field_set_text(const struct gt_field *field, void *object, const char *text);
 void gt_field_set_number(const struct gt_field *field, void *object, double value);
 /* Set the fields that a JSON object has as members. */
-void gt_fields_take(const struct gt_fields *fields, void *object, const struct gt_json_value *members);
+void gt_fields_take(const struct gt_fields *fields, void *object, const json_t *members);
 /* Returns NULL where no field has the name. */
 const struct gt_field *gt_field_find(const struct gt_fields *fields, const char *name);
 

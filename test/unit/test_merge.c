@@ -17,7 +17,7 @@
 
 struct merged {
     struct gt_report *report;
-    struct gt_json_value *events;
+    json_t *events;
     char path[600];
 };
 
@@ -25,7 +25,7 @@ static struct merged merge(const char *folder, const char *path, struct gt_merge
 {
     struct merged merged = {0};
     struct gt_error error = {0};
-    struct gt_json_trouble problem;
+    json_error_t problem;
     snprintf(merged.path, sizeof merged.path, "%s.merged.json", folder);
     options.request.output = merged.path;
     options.request.overwrite = true;
@@ -33,7 +33,7 @@ static struct merged merge(const char *folder, const char *path, struct gt_merge
         fail_msg("%s", error.text);
     FILE *file = fopen(merged.path, "r");
     assert_non_null(file);
-    merged.events = gt_json_read(file, SIZE_MAX, GT_JSON_UNIQUE_NAMES, &problem);
+    merged.events = gt_json_read(file, SIZE_MAX, JSON_REJECT_DUPLICATES, &problem);
     fclose(file);
     if (!merged.events)
         fail_msg("%s:%d: %s", merged.path, problem.line, problem.text);
@@ -42,14 +42,14 @@ static struct merged merge(const char *folder, const char *path, struct gt_merge
 
 static void release(struct merged *merged)
 {
-    gt_json_free(merged->events);
+    json_decref(merged->events);
     gt_report_free(merged->report);
     unlink(merged->path);
 }
 
-static size_t members(const struct gt_json_value *object)
+static size_t members(const json_t *object)
 {
-    struct gt_json_value *value;
+    json_t *value;
     const char *name;
     size_t found = 0;
     gt_json_foreach_member (object, name, value) {
@@ -61,21 +61,21 @@ static size_t members(const struct gt_json_value *object)
 static size_t count(const struct merged *merged, const char *key, const char *value)
 {
     size_t found = 0, i;
-    struct gt_json_value *event;
-    gt_json_foreach_item (merged->events, i, event) {
-        const char *text = gt_json_text_of(gt_json_member(event, key));
+    json_t *event;
+    json_array_foreach (merged->events, i, event) {
+        const char *text = json_string_value(json_object_get(event, key));
         found += text && strcmp(text, value) == 0;
     }
     return found;
 }
 
-static struct gt_json_value *first(const struct merged *merged, const char *name, const char *phase)
+static json_t *first(const struct merged *merged, const char *name, const char *phase)
 {
     size_t i;
-    struct gt_json_value *event;
-    gt_json_foreach_item (merged->events, i, event) {
-        if (strcmp(gt_json_text_of(gt_json_member(event, "name")), name) == 0 &&
-            strcmp(gt_json_text_of(gt_json_member(event, "ph")), phase) == 0)
+    json_t *event;
+    json_array_foreach (merged->events, i, event) {
+        if (strcmp(json_string_value(json_object_get(event, "name")), name) == 0 &&
+            strcmp(json_string_value(json_object_get(event, "ph")), phase) == 0)
             return event;
     }
     fail_msg("no %s of phase %s", name, phase);
@@ -109,10 +109,10 @@ TEST_WITH(all_samples_are_counters_and_low_gpus_are_marked, folder_make, folder_
     struct merged merged = merge(*state, *state, EVERYTHING);
     assert_int_equal(count(&merged, "ph", "C"), 4);
     assert_int_equal(count(&merged, "name", "sys_metrics_bottlenecks"), 1);
-    struct gt_json_value *args = gt_json_member(first(&merged, "sys_metrics_bottlenecks", "i"), "args");
+    json_t *args = json_object_get(first(&merged, "sys_metrics_bottlenecks", "i"), "args");
     assert_int_equal(members(args), 2); /* memory that is little used is no mark, the same series is told once */
-    assert_int_equal(gt_json_number_of(gt_json_member(args, "gpu0_GPUUtilization_algo-1")), 50);
-    assert_int_equal(gt_json_number_of(gt_json_member(args, "gpu0_GPUMemoryUtilization_algo-1")), 10);
+    assert_int_equal(json_number_value(json_object_get(args, "gpu0_GPUUtilization_algo-1")), 50);
+    assert_int_equal(json_number_value(json_object_get(args, "gpu0_GPUMemoryUtilization_algo-1")), 10);
     release(&merged);
     struct gt_merge_options options = EVERYTHING;
     options.request.low_gpu = 0;
@@ -144,7 +144,7 @@ TEST_WITH(nothing_merged_is_an_empty_list, folder_make, folder_remove)
     struct gt_merge_options options = EVERYTHING;
     options.trace.start = INT64_C(1900000000000000000);
     struct merged merged = merge(*state, *state, options);
-    assert_int_equal(gt_json_count(merged.events), 0);
+    assert_int_equal(json_array_size(merged.events), 0);
     assert_int_equal(gt_node_find(&merged.report->root, "events")->integer, 0);
     release(&merged);
 }
@@ -159,19 +159,19 @@ TEST_WITH(times_without_a_clock_are_placed_or_aligned, folder_make, folder_remov
         *state, "b_rank1.json",
         "[{\"ph\":\"X\",\"name\":\"first\",\"pid\":1,\"ts\":7000,\"dur\":1},{\"ph\":\"X\",\"name\":\"meet\",\"pid\":1,\"ts\":7010,\"dur\":1}]");
     struct merged merged = merge(*state, *state, EVERYTHING);
-    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "first", "X"), "ts")), 0); /* that of "begin" */
+    assert_int_equal(json_integer_value(json_object_get(first(&merged, "first", "X"), "ts")), 0); /* that of "begin" */
     release(&merged);
     struct gt_merge_options options = EVERYTHING;
     options.request.align = "meet";
     merged = merge(*state, *state, options);
-    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "first", "X"), "ts")), 85);
-    const struct gt_json_value *base = gt_json_member(gt_json_item(merged.events, 0), "args");
-    const struct gt_json_value *source = gt_json_item(gt_json_member(base, "sources"), 1);
-    assert_string_equal(gt_json_text_of(gt_json_member(source, "clock")), "aligned by the event");
+    assert_int_equal(json_integer_value(json_object_get(first(&merged, "first", "X"), "ts")), 85);
+    const json_t *base = json_object_get(json_array_get(merged.events, 0), "args");
+    const json_t *source = json_array_get(json_object_get(base, "sources"), 1);
+    assert_string_equal(json_string_value(json_object_get(source, "clock")), "aligned by the event");
     release(&merged);
     options.trace.select = "first"; /* the landmark itself need not be kept */
     merged = merge(*state, *state, options);
-    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "first", "X"), "ts")), 85);
+    assert_int_equal(json_integer_value(json_object_get(first(&merged, "first", "X"), "ts")), 85);
     assert_int_equal(count(&merged, "name", "meet"), 0);
     release(&merged);
     options.request.align = "never";
@@ -200,8 +200,8 @@ TEST_WITH(what_is_told_late_counts, folder_make, folder_remove)
     struct merged merged = merge(*state, *state, EVERYTHING);
     assert_int_equal(count(&merged, "name", "a\"b"), 2);
     assert_int_equal(count(&merged, "name", "f"), 2);
-    assert_true(gt_json_number_of(gt_json_member(first(&merged, "a\"b", "X"), "ts")) == .5);
-    assert_true(gt_json_number_of(gt_json_member(first(&merged, "f", "s"), "id")) == 7);
+    assert_true(json_number_value(json_object_get(first(&merged, "a\"b", "X"), "ts")) == .5);
+    assert_true(json_number_value(json_object_get(first(&merged, "f", "s"), "id")) == 7);
     release(&merged);
     strcpy(text, "[");
     for (int i = 1; i <= 2; i++)
@@ -212,7 +212,7 @@ TEST_WITH(what_is_told_late_counts, folder_make, folder_remove)
     merged = merge(*state, *state, EVERYTHING);
     assert_int_equal(count(&merged, "name", "f"), 2);
     assert_non_null(
-        gt_json_text_of(gt_json_member(first(&merged, "f", "s"), "id"))); /* those of two nodes, in one file */
+        json_string_value(json_object_get(first(&merged, "f", "s"), "id"))); /* those of two nodes, in one file */
     release(&merged);
 }
 
@@ -224,24 +224,24 @@ TEST_WITH(scoped_ids_are_kept_apart, folder_make, folder_remove)
         "{\"ph\":\"b\",\"cat\":\"c\",\"name\":\"g\",\"id2\":{\"global\":\"0x2\"},\"pid\":1,\"ts\":6}]";
     trace_write_text(*state, "rank0.json", text);
     struct merged merged = merge(*state, *state, EVERYTHING);
-    struct gt_json_value *scopes = gt_json_member(first(&merged, "g", "b"), "id2");
-    assert_string_equal(gt_json_text_of(gt_json_member(scopes, "global")), "0x2");
+    json_t *scopes = json_object_get(first(&merged, "g", "b"), "id2");
+    assert_string_equal(json_string_value(json_object_get(scopes, "global")), "0x2");
     release(&merged);
     trace_write_text(*state, "rank1.json", text);
     merged = merge(*state, *state, EVERYTHING);
     const char *global[2];
     size_t found = 0, locals = 0, i;
     int64_t pid[2] = {0};
-    struct gt_json_value *event;
-    gt_json_foreach_item (merged.events, i, event) {
-        scopes = gt_json_member(event, "id2");
-        if (gt_json_member(scopes, "local")) {
-            assert_string_equal(gt_json_text_of(gt_json_member(scopes, "local")), "0x1");
+    json_t *event;
+    json_array_foreach (merged.events, i, event) {
+        scopes = json_object_get(event, "id2");
+        if (json_object_get(scopes, "local")) {
+            assert_string_equal(json_string_value(json_object_get(scopes, "local")), "0x1");
             assert_true(locals < 2);
-            pid[locals++] = gt_json_integer_of(gt_json_member(event, "pid"));
+            pid[locals++] = json_integer_value(json_object_get(event, "pid"));
         } else if (scopes) {
             assert_true(found < 2);
-            global[found++] = gt_json_text_of(gt_json_member(scopes, "global"));
+            global[found++] = json_string_value(json_object_get(scopes, "global"));
         }
     }
     assert_int_equal(found, 2);
@@ -333,12 +333,12 @@ TEST_WITH(what_was_not_ended_is_flagged, folder_make, folder_remove)
                      "{\"ph\":\"B\",\"name\":\"bare\",\"pid\":1,\"tid\":2,\"ts\":10},"
                      "{\"ph\":\"X\",\"name\":\"last\",\"pid\":1,\"tid\":1,\"ts\":20,\"dur\":10}]");
     struct merged merged = merge(*state, *state, EVERYTHING);
-    const struct gt_json_value *open = first(&merged, "open", "X"), *args = gt_json_member(open, "args");
-    assert_int_equal(gt_json_integer_of(gt_json_member(open, "dur")), 20);
-    assert_int_equal(gt_json_integer_of(gt_json_member(args, "x")), 7);
-    assert_non_null(gt_json_member(args, "unclosed"));
-    assert_non_null(gt_json_member(gt_json_member(first(&merged, "bare", "X"), "args"), "unclosed"));
-    assert_null(gt_json_member(first(&merged, "last", "X"), "args"));
+    const json_t *open = first(&merged, "open", "X"), *args = json_object_get(open, "args");
+    assert_int_equal(json_integer_value(json_object_get(open, "dur")), 20);
+    assert_int_equal(json_integer_value(json_object_get(args, "x")), 7);
+    assert_non_null(json_object_get(args, "unclosed"));
+    assert_non_null(json_object_get(json_object_get(first(&merged, "bare", "X"), "args"), "unclosed"));
+    assert_null(json_object_get(first(&merged, "last", "X"), "args"));
     release(&merged);
 }
 
@@ -352,13 +352,13 @@ TEST_WITH(events_are_written_in_the_order_of_files, folder_make, folder_remove)
                      "{\"ph\":\"i\",\"name\":\"one\",\"pid\":1,\"ts\":1597730460002000},"
                      "{\"ph\":\"i\",\"name\":\"two\",\"pid\":1,\"ts\":1597730460002000}]");
     struct merged merged = merge(*state, *state, EVERYTHING);
-    struct gt_json_value *event;
+    json_t *event;
     size_t i, timed = 0, one = 0, two = 0;
-    gt_json_foreach_item (merged.events, i, event) {
-        const struct gt_json_value *time = gt_json_member(event, "ts");
-        assert_true(!time == (strcmp(gt_json_text_of(gt_json_member(event, "ph")), "M") == 0));
-        one = strcmp(gt_json_text_of(gt_json_member(event, "name")), "one") == 0 ? i : one;
-        two = strcmp(gt_json_text_of(gt_json_member(event, "name")), "two") == 0 ? i : two;
+    json_array_foreach (merged.events, i, event) {
+        const json_t *time = json_object_get(event, "ts");
+        assert_true(!time == (strcmp(json_string_value(json_object_get(event, "ph")), "M") == 0));
+        one = strcmp(json_string_value(json_object_get(event, "name")), "one") == 0 ? i : one;
+        two = strcmp(json_string_value(json_object_get(event, "name")), "two") == 0 ? i : two;
         timed += time != NULL;
     }
     assert_int_equal(timed, 6 + 4 + 4 + 1);

@@ -1,5 +1,5 @@
 /* Tables held by columns, and their Arrow streams. */
-#include "base/arrow.h"
+#include "base/table.h"
 #include "support/test.h"
 
 /* Ten rows, of which each has a missing cell. */

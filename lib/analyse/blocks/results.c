@@ -22,10 +22,10 @@
 
 enum { LARGEST = 256 << 20 };
 
-static int parse(struct gt_json_value **ret, const char *text, size_t length, const char *path, struct gt_error *error)
+static int parse(json_t **ret, const char *text, size_t length, const char *path, struct gt_error *error)
 {
-    struct gt_json_trouble problem;
-    *ret = gt_json_parse(text, length, GT_JSON_UNIQUE_NAMES, &problem);
+    json_error_t problem;
+    *ret = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
     return *ret ? 0 : gt_error_set(error, EBADMSG, "%s, line %d: %s", path, problem.line, problem.text);
 }
 
@@ -42,39 +42,39 @@ static int name_of(const char *module, size_t module_length, const char *name, s
 }
 
 /* Returns NULL for anything else than a tree of at most `left` values: shared values make a small pickle a large tree. */
-static struct gt_json_value *tree_of(const struct gt_pickle_value *value, size_t *left, int depth)
+static json_t *tree_of(const struct gt_pickle_value *value, size_t *left, int depth)
 {
-    struct gt_json_value *json = NULL;
+    json_t *json = NULL;
     int status = 0;
     if (depth >= DEEPEST || !*left)
         return NULL;
     --*left;
     switch (value->kind) {
-    case GT_PICKLE_NONE: return gt_json_new_null();
-    case GT_PICKLE_BOOL: return gt_json_new_bool(value->integer);
-    case GT_PICKLE_INTEGER: return gt_json_new_integer(value->integer);
-    case GT_PICKLE_FLOAT: return isfinite(value->number) ? gt_json_new_number(value->number) : gt_json_new_null();
-    case GT_PICKLE_TEXT: return gt_json_new_text(value->text, value->length);
+    case GT_PICKLE_NONE: return json_null();
+    case GT_PICKLE_BOOL: return json_boolean(value->integer);
+    case GT_PICKLE_INTEGER: return json_integer(value->integer);
+    case GT_PICKLE_FLOAT: return isfinite(value->number) ? json_real(value->number) : json_null();
+    case GT_PICKLE_TEXT: return json_stringn(value->text, value->length);
     case GT_PICKLE_LIST:
-        json = gt_json_new_array();
+        json = json_array();
         for (uint32_t i = 0; json && status == 0 && i < value->count; i++)
-            status = gt_json_append(json, tree_of(value->item[i], left, depth + 1));
+            status = json_array_append_new(json, tree_of(value->item[i], left, depth + 1));
         break;
     case GT_PICKLE_DICT:
-        json = gt_json_new_object();
+        json = json_object();
         for (uint32_t i = 0; json && status == 0 && i < value->count; i += 2) {
-            struct gt_json_value *key = value->item[i]->kind == GT_PICKLE_TEXT
-                                            ? tree_of(value->item[i], left, depth + 1)
-                                            : NULL;
-            status = key ? gt_json_set(json, gt_json_text_of(key), tree_of(value->item[i + 1], left, depth + 1)) : -1;
-            gt_json_free(key);
+            json_t *key = value->item[i]->kind == GT_PICKLE_TEXT ? tree_of(value->item[i], left, depth + 1) : NULL;
+            status = key ? json_object_set_new(json, json_string_value(key),
+                                               tree_of(value->item[i + 1], left, depth + 1))
+                         : -1;
+            json_decref(key);
         }
         break;
     default: break;
     }
     if (status == 0)
         return json;
-    gt_json_free(json);
+    json_decref(json);
     return NULL;
 }
 /* The Python beside this program, as in the environment that pip installed it into; else the one of PATH. */
@@ -117,8 +117,7 @@ static int convert(struct gt_buffer *out, const char *path)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EBADMSG;
 }
 
-int gt_results_unpickle(struct gt_json_value **ret, const void *bytes, size_t length, const char *name,
-                        struct gt_error *error)
+int gt_results_unpickle(json_t **ret, const void *bytes, size_t length, const char *name, struct gt_error *error)
 {
     struct gt_pickle *pickle;
     size_t left = 4 * length + 1024; /* a value is a byte at least, and few are shared */
@@ -134,7 +133,7 @@ int gt_results_unpickle(struct gt_json_value **ret, const void *bytes, size_t le
     return *ret ? 0 : gt_error_set(error, EBADMSG, "%s holds no results of analyze that can be read", name);
 }
 
-static int load_objects(struct gt_json_value **ret, const char *path, struct gt_error *error)
+static int load_objects(json_t **ret, const char *path, struct gt_error *error)
 {
     struct gt_buffer text = {.ceiling = 2 * LARGEST};
     int status = convert(&text, path);
@@ -149,7 +148,7 @@ static int load_objects(struct gt_json_value **ret, const char *path, struct gt_
     return status < 0 ? -EBADMSG : status;
 }
 
-static int load_file(struct gt_json_value **ret, const char *path, struct gt_error *error)
+static int load_file(json_t **ret, const char *path, struct gt_error *error)
 {
     static const char class[] = "SubTrackingResults";
     struct gt_buffer text = {.ceiling = LARGEST};
@@ -171,8 +170,8 @@ static int load_file(struct gt_json_value **ret, const char *path, struct gt_err
     return status;
 }
 
-static int analyse_recording(struct gt_json_value **ret, const char *path,
-                             void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
+static int analyse_recording(json_t **ret, const char *path, void (*warn)(void *context, const char *sentence),
+                             void *context, struct gt_error *error)
 {
     struct gt_blocks_options options = GT_INIT(struct gt_blocks_options);
     struct gt_report *report = NULL;
@@ -190,76 +189,78 @@ static int analyse_recording(struct gt_json_value **ret, const char *path,
     return status;
 }
 
-static int check(const struct gt_json_value *tree, const char *path, struct gt_error *error)
+static int check(const json_t *tree, const char *path, struct gt_error *error)
 {
-    if (gt_json_member(tree, "max_ram"))
+    if (json_object_get(tree, "max_ram"))
         return gt_error_set(error, EBADMSG, "%s is a tracking report: name its tracking file instead", path);
-    if (!gt_json_is_object(gt_json_member(tree, "overall")) ||
-        !gt_json_is_array(gt_json_member(tree, "code_block_results")))
+    if (!json_is_object(json_object_get(tree, "overall")) ||
+        !json_is_array(json_object_get(tree, "code_block_results")))
         return gt_error_set(error, EBADMSG, "%s does not hold the results of analyze", path);
-    int64_t version = gt_json_integer_of(gt_json_member(tree, "results_version"));
+    int64_t version = json_integer_value(json_object_get(tree, "results_version"));
     if (version > GT_RESULTS_VERSION)
         return gt_error_set(error, EBADMSG,
                             "%s was written by a newer gpu-tracker (version %lld of results, known is %d)", path,
                             (long long)version, GT_RESULTS_VERSION);
     size_t i;
-    const struct gt_json_value *block;
-    gt_json_foreach_item (gt_json_member(tree, "code_block_results"), i, block)
-        if (!gt_json_is_text(gt_json_member(block, "name")))
+    const json_t *block;
+    json_array_foreach (json_object_get(tree, "code_block_results"), i, block)
+        if (!json_is_string(json_object_get(block, "name")))
             return gt_error_set(error, EBADMSG, "%s: code block %zu has no name", path, i);
     return 0;
 }
 
 /* ---- results of earlier versions as those of this one ---- */
 
-static int peaks_in_bytes(struct gt_json_value *tree)
+static int peaks_in_bytes(json_t *tree)
 {
-    const char *unit = gt_json_text_of(gt_json_member(gt_json_member(tree, "static_data"), "ram_unit"));
+    const char *unit = json_string_value(json_object_get(json_object_get(tree, "static_data"), "ram_unit"));
     const char *name;
     double bytes;
-    struct gt_json_value *peak, *peaks = gt_json_member(tree, "peaks");
+    json_t *peak, *peaks = json_object_get(tree, "peaks");
     int status = 0;
     if (!unit || gt_unit_memory(unit, &bytes, NULL) < 0)
         return 0;
     gt_json_foreach_member (peaks, name, peak) {
         struct gt_column column;
-        if (gt_json_is_number(peak) && gt_store_column_named(&column, name, NULL) == 0 &&
+        if (json_is_number(peak) && gt_store_column_named(&column, name, NULL) == 0 &&
             gt_metrics[column.metric].unit == GT_BYTES)
-            status |= gt_json_set(peaks, name, gt_json_new_number(nearbyint(gt_json_number_of(peak) * bytes)));
+            status |= json_object_set_new(peaks, name, json_real(nearbyint(json_number_value(peak) * bytes)));
     }
     return status;
 }
 
 /* Columns that have another name now. */
-static int rename_columns(struct gt_json_value *counters)
+static int rename_columns(json_t *counters)
 {
     int status = 0;
     const char *next;
-    struct gt_json_value *value;
+    json_t *value;
     for (const char *name = gt_json_next_member(counters, NULL, &value); name; name = next) {
         const char *now = gt_store_name_now(name);
         next = gt_json_next_member(counters, name, &value);
-        if (now != name)
-            status |= gt_json_rename(counters, name, now);
+        if (now != name) {
+            status |= json_object_set(counters, now, json_object_get(counters, name));
+            json_object_del(counters, name);
+        }
     }
     return status;
 }
 
-static int rename_all(struct gt_json_value *tree)
+static int rename_all(json_t *tree)
 {
     size_t i;
-    const struct gt_json_value *block;
-    int status = rename_columns(gt_json_member(tree, "overall_counters"));
-    gt_json_foreach_item (gt_json_member(tree, "code_block_results"), i, block) {
-        status |= rename_columns(gt_json_member(block, "counters"));
+    const json_t *block;
+    int status = rename_columns(json_object_get(tree, "overall_counters"));
+    json_array_foreach (json_object_get(tree, "code_block_results"), i, block) {
+        status |= rename_columns(json_object_get(block, "counters"));
     }
     return status;
 }
 
-int gt_results_load(struct gt_json_value **ret, const char *path, const char *json,
-                    void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
+int gt_results_load(json_t **ret, const char *path, const char *json, void (*warn)(void *context, const char *sentence),
+                    void *context, struct gt_error *error)
 {
-    struct gt_json_value *tree = NULL;
+    json_t *tree = NULL;
     if (!json && gt_block_writer_of(path))
         return analyse_recording(ret, path, warn, context, error);
     int status = gt_refuse_address(path, error);
@@ -267,11 +268,11 @@ int gt_results_load(struct gt_json_value **ret, const char *path, const char *js
         status = json ? parse(&tree, json, strlen(json), path, error) : load_file(&tree, path, error);
     if (status == 0)
         status = check(tree, path, error);
-    if (status == 0 && gt_json_integer_of(gt_json_member(tree, "results_version")) < 2 &&
+    if (status == 0 && json_integer_value(json_object_get(tree, "results_version")) < 2 &&
         (peaks_in_bytes(tree) | rename_all(tree)))
         status = gt_error_system(error, ENOMEM, "results");
     if (status < 0)
-        gt_json_free(tree);
+        json_decref(tree);
     else
         *ret = tree;
     return status;
@@ -279,28 +280,28 @@ int gt_results_load(struct gt_json_value **ret, const char *path, const char *js
 
 int gt_results_json(char **ret, const char *path, const char *json, struct gt_error *error)
 {
-    struct gt_json_value *tree = NULL;
+    json_t *tree = NULL;
     int status = gt_results_load(&tree, path, json, NULL, NULL, error);
-    *ret = status < 0 ? NULL : gt_json_dump(tree);
-    gt_json_free(tree);
+    *ret = status < 0 ? NULL : json_dumps(tree, JSON_COMPACT | JSON_ENCODE_ANY);
+    json_decref(tree);
     return status < 0 ? status : *ret ? 0 : gt_error_system(error, ENOMEM, "%s", path);
 }
 
-const struct gt_json_value *gt_results_find(const struct gt_json_value *results, const char *const keys[])
+const json_t *gt_results_find(const json_t *results, const char *const keys[])
 {
     for (; results && *keys; keys++)
-        results = gt_json_member(results, *keys);
+        results = json_object_get(results, *keys);
     return results;
 }
 
-double gt_results_number(const struct gt_json_value *results, const char *const keys[])
+double gt_results_number(const json_t *results, const char *const keys[])
 {
     return gt_json_number_or_nan(gt_results_find(results, keys));
 }
 
-const char *gt_results_static(const struct gt_json_value *results, const char *key)
+const char *gt_results_static(const json_t *results, const char *key)
 {
-    return gt_json_text_of(gt_results_find(results, (const char *const[]){"static_data", key, NULL}));
+    return json_string_value(gt_results_find(results, (const char *const[]){"static_data", key, NULL}));
 }
 
 void gt_results_title(char *title, size_t size, const char *key)
@@ -318,22 +319,22 @@ void gt_results_title(char *title, size_t size, const char *key)
 
 /* ---- results as a report again ---- */
 
-static void add_field(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *value)
+static void add_field(struct gt_node *parent, const char *key, const char *title, json_t *value)
 {
-    if (gt_json_is_text(value))
-        gt_report_text(parent, key, title, gt_json_text_of(value));
-    else if (gt_json_is_integer(value))
-        gt_report_integer(parent, key, title, gt_json_integer_of(value), NULL);
+    if (json_is_string(value))
+        gt_report_text(parent, key, title, json_string_value(value));
+    else if (json_is_integer(value))
+        gt_report_integer(parent, key, title, json_integer_value(value), NULL);
     else
         gt_report_number(parent, key, title, gt_json_number_or_nan(value), NULL);
 }
 
 /* {"min": 1, "max": 2}: a row of fields. */
-static void add_row(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *values)
+static void add_row(struct gt_node *parent, const char *key, const char *title, json_t *values)
 {
     struct gt_node *row = gt_report_section(parent, key, title);
     const char *name;
-    struct gt_json_value *value;
+    json_t *value;
     gt_node_flags(row, GT_ROW);
     gt_json_foreach_member (values, name, value) {
         add_field(row, name, name, value);
@@ -341,10 +342,10 @@ static void add_row(struct gt_node *parent, const char *key, const char *title, 
 }
 
 /* {"main_ram": {"min": 1, "max": 2}}: a row for each measurement. */
-static void add_frame(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *rows)
+static void add_frame(struct gt_node *parent, const char *key, const char *title, json_t *rows)
 {
     struct gt_table *table = gt_report_table(parent, key, title);
-    struct gt_json_value *columns, *row, *ignored;
+    json_t *columns, *row, *ignored;
     const char *measurement, *name;
     gt_json_next_member(rows, NULL, &columns); /* every row has the same */
     gt_table_flags(table, GT_KEYED);
@@ -355,18 +356,18 @@ static void add_frame(struct gt_node *parent, const char *key, const char *title
     gt_json_foreach_member (rows, measurement, row) {
         gt_table_text(table, measurement);
         gt_json_foreach_member (columns, name, ignored) {
-            gt_table_number(table, gt_json_number_or_nan(gt_json_member(row, name)));
+            gt_table_number(table, gt_json_number_or_nan(json_object_get(row, name)));
         }
     }
 }
 
 /* {"my_block": {"a": 1, "b": 2}}: a row of fields for each block, or for each measurement. */
-static void add_rows(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *rows)
+static void add_rows(struct gt_node *parent, const char *key, const char *title, json_t *rows)
 {
     struct gt_node *section = gt_report_section(parent, key, title);
     bool are_measurements = strcmp(key, "overall_resource_usage") == 0;
     const char *name;
-    struct gt_json_value *values;
+    json_t *values;
     gt_json_foreach_member (rows, name, values) {
         char own[128];
         gt_results_title(own, sizeof own, name);
@@ -375,11 +376,11 @@ static void add_rows(struct gt_node *parent, const char *key, const char *title,
 }
 
 /* {"main_ram": {"my_block": {"a": 1}}} */
-static void add_sections(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *sections)
+static void add_sections(struct gt_node *parent, const char *key, const char *title, json_t *sections)
 {
     struct gt_node *all = gt_report_section(parent, key, title);
     const char *name;
-    struct gt_json_value *rows;
+    json_t *rows;
     gt_json_foreach_member (sections, name, rows) {
         char own[128];
         gt_results_title(own, sizeof own, name);
@@ -387,25 +388,25 @@ static void add_sections(struct gt_node *parent, const char *key, const char *ti
     }
 }
 
-static bool add_parts(struct gt_node *parent, const char *type, struct gt_json_value *tree);
+static bool add_parts(struct gt_node *parent, const char *type, json_t *tree);
 
-static void add_blocks(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *blocks)
+static void add_blocks(struct gt_node *parent, const char *key, const char *title, json_t *blocks)
 {
     struct gt_node *list = gt_report_section(parent, key, title);
     size_t i;
-    struct gt_json_value *block;
+    json_t *block;
     gt_node_flags(list, GT_LIST);
-    gt_json_foreach_item (blocks, i, block) {
+    json_array_foreach (blocks, i, block) {
         add_parts(gt_report_section(list, "code_block", ""), "code_block_results", block);
     }
 }
 
 /* Returns false where there is no such type. */
-static bool add_parts(struct gt_node *parent, const char *type, struct gt_json_value *tree)
+static bool add_parts(struct gt_node *parent, const char *type, json_t *tree)
 {
     static const struct {
         const char *type, *key;
-        void (*add)(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *value);
+        void (*add)(struct gt_node *parent, const char *key, const char *title, json_t *value);
     } parts[] = {
         {"sub_tracking_results", "overall", add_frame},
         {"sub_tracking_results", "static_data", add_row},
@@ -427,23 +428,23 @@ static bool add_parts(struct gt_node *parent, const char *type, struct gt_json_v
             continue;
         is_known = true;
         gt_results_title(title, sizeof title, parts[i].key);
-        parts[i].add(parent, parts[i].key, title, gt_json_member(tree, parts[i].key));
+        parts[i].add(parent, parts[i].key, title, json_object_get(tree, parts[i].key));
     }
     return is_known;
 }
 
 int gt_results_report(struct gt_report **ret, const char *type, const char *json, struct gt_error *error)
 {
-    struct gt_json_trouble problem;
+    json_error_t problem;
     struct gt_report *report = NULL;
-    struct gt_json_value *tree = gt_json_parse_text(json, GT_JSON_UNIQUE_NAMES, &problem);
+    json_t *tree = json_loads(json, JSON_REJECT_DUPLICATES, &problem);
     if (!tree)
         return gt_error_set(error, EBADMSG, "the results are not JSON: %s", problem.text);
     int status = gt_report_new(&report, type, error);
     if (status >= 0)
         report->layout = GT_LAYOUT_ANALYSIS;
     bool is_known = status >= 0 && add_parts(&report->root, type, tree);
-    gt_json_free(tree);
+    json_decref(tree);
     if (is_known)
         return gt_display_end(ret, report, 0, "results", error);
     gt_report_free(report);

@@ -68,7 +68,7 @@ struct units {
 
 static void read_units(struct units *units, const struct gt_comparison *comparison)
 {
-    const struct gt_json_value *results = comparison->run[0].results;
+    const json_t *results = comparison->run[0].results;
     const char *ram = gt_results_static(results, "ram_unit"), *gpu_ram = gt_results_static(results, "gpu_ram_unit");
     snprintf(units->machine.ram_unit, sizeof units->machine.ram_unit, "%s", ram ? ram : "bytes");
     snprintf(units->machine.gpu_ram_unit, sizeof units->machine.gpu_ram_unit, "%s", gpu_ram ? gpu_ram : "bytes");
@@ -107,7 +107,7 @@ static void add_original(struct gt_node *root, const struct gt_comparison *compa
     gt_node_flags(usage, hidden);
     gt_node_flags(time, hidden);
     const char *name;
-    struct gt_json_value *value;
+    json_t *value;
     gt_json_foreach_member (gt_compare_measurements(comparison, "overall"), name, value) {
         add_column(overall, usage, comparison, name, units);
     }
@@ -196,7 +196,7 @@ static void add_differences(struct gt_node *root, const struct gt_comparison *co
                                                     GT_COLUMN_ONLY_DATA);
     const char *const kinds[][2] = {{"overall", comparison->statistic}, {"peaks", NULL}};
     const char *name;
-    struct gt_json_value *value;
+    json_t *value;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         gt_json_foreach_member (gt_compare_measurements(comparison, kinds[i][0]), name, value) {
             struct gt_figure figure = {.keys = {kinds[i][0], name, kinds[i][1]}};

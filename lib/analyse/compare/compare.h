@@ -17,7 +17,7 @@ struct gt_session_value {
 
 /* One run, with what the whole comparison asks of its results. */
 struct gt_run {
-    struct gt_json_value *results;
+    json_t *results;
     size_t session;
     double duration;   /* seconds; NaN: not known */
     int failed;        /* its exit status; 0: it did not fail, or that is not known */
@@ -28,9 +28,9 @@ struct gt_run {
 
 /* One block as the runs know it. */
 struct gt_slot {
-    const char *name;                   /* in the run that brought it */
-    char *label;                        /* all its names: "a.py:9 -> a.py:12" */
-    const struct gt_json_value **block; /* [runs], NULL where a run has no such block */
+    const char *name;     /* in the run that brought it */
+    char *label;          /* all its names: "a.py:9 -> a.py:12" */
+    const json_t **block; /* [runs], NULL where a run has no such block */
 };
 
 struct gt_comparison {
@@ -62,9 +62,9 @@ int gt_comparison_open(struct gt_comparison *comparison, const struct gt_compare
 void gt_comparison_close(struct gt_comparison *comparison);
 
 /* Returns the measurements that the first run has under `key`, as members. */
-const struct gt_json_value *gt_compare_measurements(const struct gt_comparison *comparison, const char *key);
+const json_t *gt_compare_measurements(const struct gt_comparison *comparison, const char *key);
 /* Returns the name of a block in results. */
-const char *gt_compare_block_name(const struct gt_json_value *block);
+const char *gt_compare_block_name(const json_t *block);
 /* Returns the unit of memory that a run names under `key` in "static_data", and its bytes; else NULL and 1. */
 const char *gt_compare_memory_unit(const struct gt_comparison *comparison, size_t run, const char *key,
                                    double *ret_bytes);

@@ -19,14 +19,13 @@
 
 /* ---- figures ---- */
 
-const struct gt_json_value *gt_compare_measurements(const struct gt_comparison *comparison, const char *key)
+const json_t *gt_compare_measurements(const struct gt_comparison *comparison, const char *key)
 {
-    return gt_json_member(comparison->run[0].results, key);
+    return json_object_get(comparison->run[0].results, key);
 }
 
 /* The results of the run, or of the figure's block in it; NULL when the run has no such block. */
-static const struct gt_json_value *results_of(const struct gt_comparison *comparison, const struct gt_figure *figure,
-                                              size_t run)
+static const json_t *results_of(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
     return figure->slot ? figure->slot->block[run] : comparison->run[run].results;
 }
@@ -196,7 +195,7 @@ static bool cpu_time_is_estimated(const struct gt_comparison *comparison, const 
 {
     static const char *const keys[] = {"cpu_time", "known", NULL};
     for (size_t i = 0; i < comparison->runs; i++) {
-        const char *known = gt_json_text_of(gt_results_find(results_of(comparison, figure, i), keys));
+        const char *known = json_string_value(gt_results_find(results_of(comparison, figure, i), keys));
         bool is_exact = known && !strcmp(known, "exact");
         if (!is_exact && !isnan(gt_compare_run(comparison, figure, i)))
             return true;
@@ -281,22 +280,22 @@ static int load_run(struct gt_comparison *comparison, const char *mapping, struc
     size_t length = strcspn(mapping, "=");
     if (!length || !mapping[length] || !mapping[length + 1])
         return gt_error_set(error, EINVAL, "'%s' is not NAME=FILE", mapping);
-    struct gt_json_value *results = NULL;
+    json_t *results = NULL;
     int status = gt_results_load(&results, mapping + length + 1, NULL, options->warn, options->context, error);
     if (status < 0)
         return status;
     struct gt_session *session = session_named(comparison, mapping, length);
     if (!session) {
-        gt_json_free(results);
+        json_decref(results);
         return gt_error_system(error, ENOMEM, "%s", mapping);
     }
-    const char *estimated = gt_json_text_of(gt_json_member(gt_json_member(results, "energy"), "estimated"));
-    double failed = gt_json_number_or_nan(gt_json_member(results, "exit_status"));
+    const char *estimated = json_string_value(json_object_get(json_object_get(results, "energy"), "estimated"));
+    double failed = gt_json_number_or_nan(json_object_get(results, "exit_status"));
     session->runs++;
     comparison->run[comparison->runs++] = (struct gt_run){
         .results = results,
         .session = (size_t)(session - comparison->session),
-        .duration = gt_json_number_or_nan(gt_json_member(results, "duration")),
+        .duration = gt_json_number_or_nan(json_object_get(results, "duration")),
         .failed = failed > 0 ? (int)failed : 0,
         .has_no_gpu = gt_results_number(results, (const char *const[]){"static_data", "system_gpu_count", NULL}) == 0,
         .is_estimated = estimated,
@@ -382,31 +381,31 @@ static int compare_slots(const void *a, const void *b)
     return compare_names(((const struct gt_slot *)a)->name, ((const struct gt_slot *)b)->name);
 }
 
-const char *gt_compare_block_name(const struct gt_json_value *block)
+const char *gt_compare_block_name(const json_t *block)
 {
-    return gt_json_text_of(gt_json_member(block, "name"));
+    return json_string_value(json_object_get(block, "name"));
 }
 
 static int compare_blocks(const void *a, const void *b)
 {
-    return compare_names(gt_compare_block_name(*(const struct gt_json_value *const *)a),
-                         gt_compare_block_name(*(const struct gt_json_value *const *)b));
+    return compare_names(gt_compare_block_name(*(const json_t *const *)a),
+                         gt_compare_block_name(*(const json_t *const *)b));
 }
 
 struct blocks {
-    const struct gt_json_value **block; /* sorted */
+    const json_t **block; /* sorted */
     size_t count;
 };
 
-static int sort_blocks(struct blocks *ret, const struct gt_json_value *results)
+static int sort_blocks(struct blocks *ret, const json_t *results)
 {
-    const struct gt_json_value *list = gt_json_member(results, "code_block_results");
-    *ret = (struct blocks){.count = gt_json_count(list)};
+    const json_t *list = json_object_get(results, "code_block_results");
+    *ret = (struct blocks){.count = json_array_size(list)};
     ret->block = calloc(ret->count + 1, sizeof *ret->block);
     if (!ret->block)
         return -ENOMEM;
     for (size_t i = 0; i < ret->count; i++)
-        ret->block[i] = gt_json_item(list, i);
+        ret->block[i] = json_array_get(list, i);
     qsort(ret->block, ret->count, sizeof *ret->block, compare_blocks);
     return 0;
 }
@@ -417,7 +416,7 @@ static const char *session_name(const struct gt_comparison *comparison, size_t r
 }
 
 static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t reference, size_t run,
-                const struct gt_json_value *block)
+                const json_t *block)
 {
     slot->block[run] = block;
     if (strcmp(slot->name, gt_compare_block_name(block)) != 0)
@@ -430,7 +429,7 @@ static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t r
             session_name(comparison, run));
 }
 
-static int add_slot(struct gt_comparison *comparison, size_t run, const struct gt_json_value *block)
+static int add_slot(struct gt_comparison *comparison, size_t run, const json_t *block)
 {
     struct gt_slot *slot = GT_GROW_BY_ONE(comparison->slot, comparison->slots);
     if (!slot)
@@ -574,7 +573,7 @@ void gt_comparison_close(struct gt_comparison *comparison)
         free(comparison->slot[i].block);
     }
     for (size_t i = 0; i < comparison->runs; i++)
-        gt_json_free(comparison->run[i].results);
+        json_decref(comparison->run[i].results);
     for (size_t i = 0; i < comparison->sessions; i++)
         free(comparison->session[i].name);
     free(comparison->slot);

@@ -122,7 +122,7 @@ static void list_near(struct gt_buffer *out, const struct gt_comparison *compari
     enum { LETTERS = 2, NAMES = 4 };
     int count = 0;
     const char *word = gt_rule_word_near(name), *key;
-    struct gt_json_value *value;
+    json_t *value;
     if (word && count++ < NAMES)
         gt_buffer_printf(out, "; near: %s", word);
     for (int i = 0; i < 2; i++)

@@ -531,15 +531,15 @@ static void add_meter(struct gt_node *root, const struct gt_experiment *experime
 
 int gt_experiment_set_model(struct gt_experiment *experiment, const char *json, struct gt_error *error)
 {
-    struct gt_json_trouble trouble = {0};
-    struct gt_json_value *model = gt_json_parse_text(json, GT_JSON_NULS, &trouble);
-    if (!gt_json_is_object(model)) {
-        gt_json_free(model);
+    json_error_t trouble = {0};
+    json_t *model = json_loads(json, JSON_ALLOW_NUL, &trouble);
+    if (!json_is_object(model)) {
+        json_decref(model);
         return gt_error_set(error, EINVAL, "the model's summary is not a JSON object%s%s", *trouble.text ? ": " : "",
                             trouble.text);
     }
-    char *text = gt_json_dump(model);
-    gt_json_free(model);
+    char *text = json_dumps(model, JSON_COMPACT | JSON_ENCODE_ANY);
+    json_decref(model);
     if (!text)
         return gt_error_system(error, ENOMEM, "the model's summary");
     free(experiment->model);
@@ -556,16 +556,16 @@ static void add_model(struct gt_node *root, const struct gt_experiment *experime
         {"trainable_params", "Trainable parameters", ""},
         {"total_mult_adds", "Multiplications and additions of a forward pass", ""},
     };
-    struct gt_json_value *model = experiment->model ? gt_json_parse_text(experiment->model, GT_JSON_NULS, NULL) : NULL;
+    json_t *model = experiment->model ? json_loads(experiment->model, JSON_ALLOW_NUL, NULL) : NULL;
     struct gt_node *section = NULL;
     for (size_t i = 0; model && i < sizeof counts / sizeof *counts; i++) {
-        const struct gt_json_value *count = gt_json_member(model, counts[i].key);
-        if (!gt_json_is_number(count))
+        const json_t *count = json_object_get(model, counts[i].key);
+        if (!json_is_number(count))
             continue;
         section = section ? section : gt_report_section(root, "model", "Model");
-        gt_report_count(section, counts[i].key, counts[i].title, gt_json_number_of(count), counts[i].unit);
+        gt_report_count(section, counts[i].key, counts[i].title, json_number_value(count), counts[i].unit);
     }
-    gt_json_free(model);
+    json_decref(model);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */

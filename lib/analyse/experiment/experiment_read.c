@@ -38,31 +38,32 @@ static int keep(const struct record *record, enum gt_experiment_group group, con
 }
 
 /* {pid: number}: NaN when none is known. */
-static double sum_of(const struct gt_json_value *object)
+static double sum_of(const json_t *object)
 {
     const char *key;
-    struct gt_json_value *value;
+    json_t *value;
     double sum = NAN;
     gt_json_foreach_member (object, key, value) {
-        if (gt_json_is_number(value))
-            sum = (isnan(sum) ? 0 : sum) + gt_json_number_of(value);
+        if (json_is_number(value))
+            sum = (isnan(sum) ? 0 : sum) + json_number_value(value);
     }
     return sum;
 }
 
 /* Some versions write lists of one number. */
-static double figure_of(const struct gt_json_value *value)
+static double figure_of(const json_t *value)
 {
-    if (gt_json_is_object(value))
+    if (json_is_object(value))
         return sum_of(value);
-    return gt_json_number_or_nan(gt_json_is_array(value) && gt_json_count(value) == 1 ? gt_json_item(value, 0) : value);
+    return gt_json_number_or_nan(json_is_array(value) && json_array_size(value) == 1 ? json_array_get(value, 0)
+                                                                                     : value);
 }
 
 /* psys_power is -1 where there is no such counter. */
-static int take_cpu(const struct record *record, const struct gt_json_value *metrics)
+static int take_cpu(const struct record *record, const json_t *metrics)
 {
     const char *name;
-    struct gt_json_value *value;
+    json_t *value;
     int status = 0;
     gt_json_foreach_member (metrics, name, value) {
         double figure = figure_of(value);
@@ -74,15 +75,15 @@ static int take_cpu(const struct record *record, const struct gt_json_value *met
 }
 
 /* {chip: [[label, current, ...], ...]}: a curve for each sensor. */
-static int take_temperatures(const struct record *record, const struct gt_json_value *chips)
+static int take_temperatures(const struct record *record, const json_t *chips)
 {
     const char *chip;
-    struct gt_json_value *sensors, *sensor;
+    json_t *sensors, *sensor;
     size_t number;
     int status = 0;
     gt_json_foreach_member (chips, chip, sensors) {
-        gt_json_foreach_item (sensors, number, sensor) {
-            const char *label = gt_json_text_of(gt_json_item(sensor, 0));
+        json_array_foreach (sensors, number, sensor) {
+            const char *label = json_string_value(json_array_get(sensor, 0));
             char device[128];
             if (label && *label)
                 snprintf(device, sizeof device, "%s: %s", chip, label);
@@ -90,21 +91,21 @@ static int take_temperatures(const struct record *record, const struct gt_json_v
                 snprintf(device, sizeof device, "%s: %zu", chip, number + 1);
             if (status == 0)
                 status = keep(record, GT_EXPERIMENT_CPU, "temperature", device,
-                              gt_json_number_or_nan(gt_json_item(sensor, 1)));
+                              gt_json_number_or_nan(json_array_get(sensor, 1)));
         }
     }
     return status;
 }
 
-static int take_gpu(const struct record *record, const struct gt_json_value *metrics)
+static int take_gpu(const struct record *record, const json_t *metrics)
 {
     const char *name, *card;
-    struct gt_json_value *value, *of_card;
+    json_t *value, *of_card;
     int status = 0;
     gt_json_foreach_member (metrics, name, value) {
         if (!strcmp(name, "time")) /* of the reading: no figure */
             continue;
-        if (!gt_json_is_object(value)) {
+        if (!json_is_object(value)) {
             status = status < 0 ? status : keep(record, GT_EXPERIMENT_GPU, name, NULL, figure_of(value));
             continue;
         }
@@ -116,32 +117,32 @@ static int take_gpu(const struct record *record, const struct gt_json_value *met
     return status;
 }
 
-static int take_record(struct gt_experiment *experiment, const struct gt_json_value *value)
+static int take_record(struct gt_experiment *experiment, const json_t *value)
 {
-    const struct gt_json_value *metrics = gt_json_member(value, "metrics");
-    struct record record = {experiment, gt_date_read(gt_json_text_of(gt_json_member(value, "date"))),
-                            gt_json_number_or_nan(gt_json_member(value, "window"))};
-    if (!gt_json_is_object(metrics) || isnan(record.date)) {
+    const json_t *metrics = json_object_get(value, "metrics");
+    struct record record = {experiment, gt_date_read(json_string_value(json_object_get(value, "date"))),
+                            gt_json_number_or_nan(json_object_get(value, "window"))};
+    if (!json_is_object(metrics) || isnan(record.date)) {
         experiment->bad_rows++;
         return 0;
     }
-    int status = take_cpu(&record, gt_json_member(metrics, "cpu"));
+    int status = take_cpu(&record, json_object_get(metrics, "cpu"));
     if (status == 0)
-        status = take_temperatures(&record, gt_json_member(metrics, "temperature"));
-    return status < 0 ? status : take_gpu(&record, gt_json_member(metrics, "gpu"));
+        status = take_temperatures(&record, json_object_get(metrics, "temperature"));
+    return status < 0 ? status : take_gpu(&record, json_object_get(metrics, "gpu"));
 }
 
 static int take_line(struct gt_experiment *experiment, const char *line, size_t length)
 {
-    struct gt_json_value *value = gt_json_parse(line, length, GT_JSON_ANY_VALUE | GT_JSON_NULS, NULL);
+    json_t *value = json_loadb(line, length, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     int status = 0;
-    if (gt_json_is_text(value) && !strcmp(gt_json_text_of(value), segment_end))
+    if (json_is_string(value) && !strcmp(json_string_value(value), segment_end))
         experiment->segment++;
-    else if (gt_json_is_object(value))
+    else if (json_is_object(value))
         status = take_record(experiment, value);
     else
         experiment->bad_rows += strspn(line, " \t\r\n") < length;
-    gt_json_free(value);
+    json_decref(value);
     return status;
 }
 
@@ -181,11 +182,11 @@ int gt_experiment_read_power(struct gt_experiment *experiment, const char *path,
 
 /* ---- results_exp.json -------------------------------------------------------------------------------------------- */
 
-static int take_result(struct gt_experiment *experiment, const struct gt_json_value *result, double date)
+static int take_result(struct gt_experiment *experiment, const json_t *result, double date)
 {
     struct record record = {experiment, date, NAN};
     const char *name;
-    struct gt_json_value *value;
+    json_t *value;
     int status = 0;
     experiment->bad_rows += isnan(date);
     gt_json_foreach_member (result, name, value) {
@@ -195,23 +196,23 @@ static int take_result(struct gt_experiment *experiment, const struct gt_json_va
     return status;
 }
 
-static double date_in(const struct gt_json_value *object, const char *key)
+static double date_in(const json_t *object, const char *key)
 {
-    const char *text = gt_json_text_of(gt_json_member(object, key));
+    const char *text = json_string_value(json_object_get(object, key));
     return text ? gt_date_read(text) : NAN;
 }
 
 /* [{"end_training_epoch": date, "accuracy": 0.9}, ...], an object of such objects, or lines {"date": date,
  * "metrics": {...}}. */
-static int take_results(struct gt_experiment *experiment, const struct gt_json_value *value)
+static int take_results(struct gt_experiment *experiment, const json_t *value)
 {
     const char *key;
-    struct gt_json_value *item;
+    json_t *item;
     size_t i;
     int status = 0;
-    if (gt_json_member(value, "metrics"))
-        return take_result(experiment, gt_json_member(value, "metrics"), date_in(value, "date"));
-    gt_json_foreach_item (value, i, item) {
+    if (json_object_get(value, "metrics"))
+        return take_result(experiment, json_object_get(value, "metrics"), date_in(value, "date"));
+    json_array_foreach (value, i, item) {
         status = status < 0 ? status : take_result(experiment, item, date_in(item, "end_training_epoch"));
     }
     gt_json_foreach_member (value, key, item) {
@@ -232,19 +233,19 @@ static bool has_more(FILE *file)
 int gt_experiment_read_results(struct gt_experiment *experiment, const char *path, struct gt_error *error)
 {
     FILE *file = NULL;
-    struct gt_json_trouble trouble = {0};
+    json_error_t trouble = {0};
     int status = open_optional(&file, path, error), values = 0;
     if (!file)
         return status;
     uint32_t segment = experiment->segment;
     experiment->segment = 0; /* the program knows of no segments */
     while (status == 0 && has_more(file)) {
-        struct gt_json_value *value = gt_json_read(file, LONGEST, GT_JSON_MORE_FOLLOWS | GT_JSON_NULS, &trouble);
+        json_t *value = gt_json_read(file, LONGEST, JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &trouble);
         if (!value)
             status = gt_error_set(error, EBADMSG, "%s: value %d is not JSON: %s", path, values + 1, trouble.text);
         else if (take_results(experiment, value) < 0)
             status = gt_error_system(error, ENOMEM, "%s", path);
-        gt_json_free(value);
+        json_decref(value);
         values++;
     }
     experiment->segment = segment;

@@ -112,13 +112,12 @@ static int find_jobs(struct server_job *state, const char *name, struct gt_error
 
 /* ---- Ranks ---- */
 
-static int read_machine(struct gt_machine *machine, const struct gt_json_value *facts, const char *name,
-                        struct gt_error *error)
+static int read_machine(struct gt_machine *machine, const json_t *facts, const char *name, struct gt_error *error)
 {
     for (size_t i = 0; i < gt_machine_fields.count; i++) {
         const struct gt_field *field = &gt_machine_fields.field[i];
-        const struct gt_json_value *value = gt_json_member(facts, field->name);
-        const char *text = gt_json_text_of(value);
+        const json_t *value = json_object_get(facts, field->name);
+        const char *text = json_string_value(value);
         if (text && gt_machine_field_read(machine, field, text, name, error) < 0)
             return -EINVAL;
         if (value && !text)
@@ -127,35 +126,35 @@ static int read_machine(struct gt_machine *machine, const struct gt_json_value *
     return 0;
 }
 
-static int read_facts(struct gt_recorded *recorded, const struct gt_json_value *facts)
+static int read_facts(struct gt_recorded *recorded, const json_t *facts)
 {
     struct gt_outcome *outcome = &recorded->outcome;
-    const struct gt_json_value *ranks = gt_json_member(facts, "ranks");
-    gt_fields_take(&gt_outcome_fields, outcome, gt_json_member(facts, "outcome"));
-    for (size_t i = 0; i < gt_json_count(ranks); i++) {
+    const json_t *ranks = json_object_get(facts, "ranks");
+    gt_fields_take(&gt_outcome_fields, outcome, json_object_get(facts, "outcome"));
+    for (size_t i = 0; i < json_array_size(ranks); i++) {
         struct gt_local_rank *rank = GT_GROW_BY_ONE(outcome->rank, outcome->rank_count);
         if (!rank)
             return -ENOMEM;
         *rank = (struct gt_local_rank){0};
         outcome->rank_count++;
-        gt_fields_take(&gt_local_rank_fields, rank, gt_json_item(ranks, i));
+        gt_fields_take(&gt_local_rank_fields, rank, json_array_get(ranks, i));
     }
     return 0;
 }
 
 static int take_facts(struct server_job *state, struct tracker *tracker, const char *text, struct gt_error *error)
 {
-    struct gt_json_value *facts = gt_json_parse_text(text, 0, NULL);
-    const char *recording = gt_json_text_of(gt_json_member(facts, "recording"));
+    json_t *facts = json_loads(text, 0, NULL);
+    const char *recording = json_string_value(json_object_get(facts, "recording"));
     struct gt_recorded *recorded = &tracker->recorded;
     int status = 0;
     gt_outcome_init(&recorded->outcome);
-    if (!facts || !gt_json_is_object(facts))
+    if (!facts || !json_is_object(facts))
         gt_error_set(&tracker->trouble, EINVAL, "the server has invalid JSON for it (source %u)", tracker->source);
-    else if (read_machine(&recorded->machine, gt_json_member(facts, "machine"), state->name, &tracker->trouble) >= 0)
+    else if (read_machine(&recorded->machine, json_object_get(facts, "machine"), state->name, &tracker->trouble) >= 0)
         status = read_facts(recorded, facts);
     tracker->recording = strdup(recording ? recording : tracker->job);
-    gt_json_free(facts);
+    json_decref(facts);
     return status >= 0 && tracker->recording ? 0 : gt_error_system(error, ENOMEM, "%s", state->name);
 }
 

@@ -125,16 +125,16 @@ static int parse_lines(struct gt_model *model, const char *path, char *text, str
 }
 
 /* "points": [[RATIO, WATTS], ...] */
-static bool take_points(struct gt_model *model, const struct gt_json_value *points)
+static bool take_points(struct gt_model *model, const json_t *points)
 {
     size_t i;
-    struct gt_json_value *point;
-    if (!gt_json_is_array(points))
+    json_t *point;
+    if (!json_is_array(points))
         return false;
-    gt_json_foreach_item (points, i, point) {
-        const struct gt_json_value *ratio = gt_json_item(point, 0), *watts = gt_json_item(point, 1);
-        if (gt_json_count(point) != 2 || !gt_json_is_number(ratio) || !gt_json_is_number(watts) ||
-            !add_point(model, gt_json_number_of(ratio), gt_json_number_of(watts)))
+    json_array_foreach (points, i, point) {
+        const json_t *ratio = json_array_get(point, 0), *watts = json_array_get(point, 1);
+        if (json_array_size(point) != 2 || !json_is_number(ratio) || !json_is_number(watts) ||
+            !add_point(model, json_number_value(ratio), json_number_value(watts)))
             return false;
     }
     return true;
@@ -142,9 +142,9 @@ static bool take_points(struct gt_model *model, const struct gt_json_value *poin
 
 static int parse_json(struct gt_model *model, const char *path, const char *text, size_t length, struct gt_error *error)
 {
-    struct gt_json_trouble problem;
+    json_error_t problem;
     const char *key;
-    struct gt_json_value *value, *object = gt_json_parse(text, length, GT_JSON_UNIQUE_NAMES, &problem);
+    json_t *value, *object = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
     int status = 0;
     if (!object) {
         clean(problem.text); /* it repeats a piece of the file */
@@ -152,19 +152,19 @@ static int parse_json(struct gt_model *model, const char *path, const char *text
     }
     gt_json_foreach_member (object, key, value) {
         char shown[41];
-        bool is_name = !strcmp(key, "name") && gt_json_is_text(value);
+        bool is_name = !strcmp(key, "name") && json_is_string(value);
         if (is_name)
-            snprintf(model->name, sizeof model->name, "%s", gt_json_text_of(value));
+            snprintf(model->name, sizeof model->name, "%s", json_string_value(value));
         bool is_taken = is_name || (!strcmp(key, "points")
                                         ? take_points(model, value)
-                                        : gt_json_is_number(value) && set_number(model, key, gt_json_number_of(value)));
+                                        : json_is_number(value) && set_number(model, key, json_number_value(value)));
         snprintf(shown, sizeof shown, "%s", key);
         clean(shown);
         if (status == 0 && !is_taken)
             status = gt_error_set(error, EINVAL, "%s: \"%s\" is not a setting of a power model, or its value is wrong",
                                   path, shown);
     }
-    gt_json_free(object);
+    json_decref(object);
     return status;
 }
 

@@ -25,7 +25,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/own_name.h"
+#include "base/system.h"
 #include "collect/collector.h"
 #include "collect/process/process.h"
 

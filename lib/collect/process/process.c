@@ -15,8 +15,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
-#include "base/own_name.h"
-#include "base/system_calls.h"
+#include "base/system.h"
 #include "collect/collector.h"
 #include "collect/process/placement.h"
 

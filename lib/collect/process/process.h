@@ -41,7 +41,7 @@ int gt_process_read_faults(struct gt_process *process);
 void gt_process_look_at_fork(struct gt_process *process, const struct gt_process *parent, const struct gt_root *root,
                              int64_t now_ns);
 
-/* Returns true for one that samples for another tracker, see base/own_name.h. */
+/* Returns true for one that samples for another tracker, see base/system.h. */
 bool gt_process_is_sampler(struct gt_process *process);
 /* Read a file of /proc/PID, cut off at size - 1, with a NUL behind it, and never that of another process. Returns its length or negative
  * errno. */

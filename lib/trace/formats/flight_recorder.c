@@ -28,22 +28,22 @@ static int probe_flight_recorder(const struct gt_trace_probe *probe)
 
 /* ---- a pickle as JSON, so that both are read by the same code ---- */
 
-static struct gt_json_value *convert(const struct gt_pickle_value *value, size_t *items, int depth);
+static json_t *convert(const struct gt_pickle_value *value, size_t *items, int depth);
 
-static struct gt_json_value *convert_list(const struct gt_pickle_value *list, size_t *items, int depth)
+static json_t *convert_list(const struct gt_pickle_value *list, size_t *items, int depth)
 {
-    struct gt_json_value *array = gt_json_new_array();
+    json_t *array = json_array();
     for (uint32_t i = 0; array && i < list->count; i++)
-        if (gt_json_append(array, convert(list->item[i], items, depth + 1)) < 0) {
-            gt_json_free(array);
+        if (json_array_append_new(array, convert(list->item[i], items, depth + 1)) < 0) {
+            json_decref(array);
             return NULL;
         }
     return array;
 }
 
-static struct gt_json_value *convert_dict(const struct gt_pickle_value *dict, size_t *items, int depth)
+static json_t *convert_dict(const struct gt_pickle_value *dict, size_t *items, int depth)
 {
-    struct gt_json_value *object = gt_json_new_object();
+    json_t *object = json_object();
     for (uint32_t i = 0; object && i + 1 < dict->count; i += 2) {
         const struct gt_pickle_value *key = dict->item[i];
         char name[200];
@@ -53,8 +53,8 @@ static struct gt_json_value *convert_dict(const struct gt_pickle_value *dict, si
             snprintf(name, sizeof name, "%" PRId64, key->integer);
         else
             continue;
-        if (gt_json_set(object, name, convert(dict->item[i + 1], items, depth + 1)) < 0) {
-            gt_json_free(object);
+        if (json_object_set_new(object, name, convert(dict->item[i + 1], items, depth + 1)) < 0) {
+            json_decref(object);
             return NULL;
         }
     }
@@ -62,16 +62,16 @@ static struct gt_json_value *convert_dict(const struct gt_pickle_value *dict, si
 }
 
 /* NULL: it is no tree that a dump could be, or there is no memory. */
-static struct gt_json_value *convert(const struct gt_pickle_value *value, size_t *items, int depth)
+static json_t *convert(const struct gt_pickle_value *value, size_t *items, int depth)
 {
     if (depth > DEEPEST || ++*items > MOST_ITEMS)
         return NULL;
     switch (value->kind) {
-    case GT_PICKLE_NONE: return gt_json_new_null();
-    case GT_PICKLE_BOOL: return gt_json_new_bool(value->integer);
-    case GT_PICKLE_INTEGER: return gt_json_new_integer(value->integer);
-    case GT_PICKLE_FLOAT: return gt_json_new_number(value->number);
-    case GT_PICKLE_TEXT: return gt_json_new_text(value->text, value->length);
+    case GT_PICKLE_NONE: return json_null();
+    case GT_PICKLE_BOOL: return json_boolean(value->integer);
+    case GT_PICKLE_INTEGER: return json_integer(value->integer);
+    case GT_PICKLE_FLOAT: return json_real(value->number);
+    case GT_PICKLE_TEXT: return json_stringn(value->text, value->length);
     case GT_PICKLE_TUPLE:
     case GT_PICKLE_LIST: return convert_list(value, items, depth);
     case GT_PICKLE_DICT: return convert_dict(value, items, depth);
@@ -79,16 +79,16 @@ static struct gt_json_value *convert(const struct gt_pickle_value *value, size_t
     }
 }
 
-static struct gt_json_value *parse(const char *bytes, size_t length, const char *path)
+static json_t *parse(const char *bytes, size_t length, const char *path)
 {
-    struct gt_json_trouble trouble;
+    json_error_t trouble;
     size_t items = 0;
     struct gt_pickle *pickle = NULL;
     if ((unsigned char)*bytes != 0x80)
-        return gt_json_parse(bytes, length, 0, &trouble);
+        return json_loadb(bytes, length, 0, &trouble);
     if (gt_pickle_read(&pickle, bytes, length, NULL, path, NULL) < 0)
         return NULL;
-    struct gt_json_value *tree = convert(gt_pickle_root(pickle), &items, 0);
+    json_t *tree = convert(gt_pickle_root(pickle), &items, 0);
     gt_pickle_free(pickle);
     return tree;
 }
@@ -96,45 +96,46 @@ static struct gt_json_value *parse(const char *bytes, size_t length, const char 
 /* ---- entries ---- */
 
 /* The name and what it is for: "0", "default_pg". Older versions have neither. */
-static void name_group(const struct gt_json_value *entry, struct gt_buffer *out)
+static void name_group(const json_t *entry, struct gt_buffer *out)
 {
-    const struct gt_json_value *group = gt_json_member(entry, "process_group");
-    const char *name = gt_json_text_of(gt_json_item(group, 0)), *about = gt_json_text_of(gt_json_item(group, 1));
+    const json_t *group = json_object_get(entry, "process_group");
+    const char *name = json_string_value(json_array_get(group, 0)),
+               *about = json_string_value(json_array_get(group, 1));
     gt_buffer_clear(out);
     if (name)
         gt_buffer_printf(out, "%s%s%s", name, about && *about ? " " : "", about ? about : "");
     else
-        gt_buffer_printf(out, "%" PRId64, gt_json_integer_of(gt_json_member(entry, "pg_id")));
+        gt_buffer_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(entry, "pg_id")));
 }
 
 /* Collectives and messages from rank to rank are numbered apart. */
-static int64_t number_of(const struct gt_json_value *entry)
+static int64_t number_of(const json_t *entry)
 {
-    bool is_message = gt_json_is_true(gt_json_member(entry, "is_p2p"));
-    const struct gt_json_value *number = gt_json_member(entry, is_message ? "p2p_seq_id" : "collective_seq_id");
-    number = number ? number : gt_json_member(entry, "seq_id");
-    return gt_json_is_integer(number) ? gt_json_integer_of(number) : -1;
+    bool is_message = json_is_true(json_object_get(entry, "is_p2p"));
+    const json_t *number = json_object_get(entry, is_message ? "p2p_seq_id" : "collective_seq_id");
+    number = number ? number : json_object_get(entry, "seq_id");
+    return json_is_integer(number) ? json_integer_value(number) : -1;
 }
 
 /* What the analysis needs, and what people see in a timeline. */
-static void write_arguments(const struct gt_json_value *entry, const char *group, struct gt_buffer *out)
+static void write_arguments(const json_t *entry, const char *group, struct gt_buffer *out)
 {
     static const char *const copied[] = {"input_sizes", "output_sizes", "input_dtypes", "timeout_ms", "retired"};
-    const char *state = gt_json_text_of(gt_json_member(entry, "state"));
+    const char *state = json_string_value(json_object_get(entry, "state"));
     gt_buffer_clear(out);
     gt_buffer_text(out, "{\"state\":");
     gt_json_quote(out, state ? state : "unknown");
     gt_buffer_text(out, ",\"process_group\":");
     gt_json_quote(out, group);
     gt_buffer_printf(out, ",\"number\":%" PRId64 ",\"is_p2p\":%s", number_of(entry),
-                     gt_json_is_true(gt_json_member(entry, "is_p2p")) ? "true" : "false");
+                     json_is_true(json_object_get(entry, "is_p2p")) ? "true" : "false");
     for (size_t i = 0; i < sizeof copied / sizeof *copied; i++) {
-        const struct gt_json_value *value = gt_json_member(entry, copied[i]);
-        char *text = gt_json_is_array(value) ? gt_json_dump(value) : NULL;
+        const json_t *value = json_object_get(entry, copied[i]);
+        char *text = json_is_array(value) ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
         if (text)
             gt_buffer_printf(out, ",\"%s\":%s", copied[i], text);
-        else if (gt_json_is_integer(value))
-            gt_buffer_printf(out, ",\"%s\":%" PRId64, copied[i], gt_json_integer_of(value));
+        else if (json_is_integer(value))
+            gt_buffer_printf(out, ",\"%s\":%" JSON_INTEGER_FORMAT, copied[i], json_integer_value(value));
         free(text);
     }
     gt_buffer_char(out, '}');
@@ -142,32 +143,32 @@ static void write_arguments(const struct gt_json_value *entry, const char *group
 
 /* Its time on the GPU, where that was measured, else from when it was seen to have begun until it was seen to have ended;
  * -1: it has not ended, or no one looked. */
-static int64_t duration_of(const struct gt_json_value *entry, int64_t start)
+static int64_t duration_of(const json_t *entry, int64_t start)
 {
-    const struct gt_json_value *measured = gt_json_member(entry, "duration_ms"),
-                               *end = gt_json_member(entry, "time_discovered_completed_ns");
-    double ms = gt_json_number_of(measured);
-    if (gt_json_is_number(measured) && ms >= 0 && ms < 1e12)
+    const json_t *measured = json_object_get(entry, "duration_ms"),
+                 *end = json_object_get(entry, "time_discovered_completed_ns");
+    double ms = json_number_value(measured);
+    if (json_is_number(measured) && ms >= 0 && ms < 1e12)
         return (int64_t)(ms * 1e6);
-    return gt_json_is_integer(end) && gt_json_integer_of(end) >= start ? gt_json_integer_of(end) - start : -1;
+    return json_is_integer(end) && json_integer_value(end) >= start ? json_integer_value(end) - start : -1;
 }
 
 struct texts {
     struct gt_buffer group, process, args;
 };
 
-static int take_entry(struct gt_reading *reading, const struct gt_json_value *entry, struct texts *texts)
+static int take_entry(struct gt_reading *reading, const json_t *entry, struct texts *texts)
 {
-    const struct gt_json_value *created = gt_json_member(entry, "time_created_ns"),
-                               *started = gt_json_member(entry, "time_discovered_started_ns");
-    const char *name = gt_json_text_of(gt_json_member(entry, "profiling_name")),
-               *state = gt_json_text_of(gt_json_member(entry, "state"));
+    const json_t *created = json_object_get(entry, "time_created_ns"),
+                 *started = json_object_get(entry, "time_discovered_started_ns");
+    const char *name = json_string_value(json_object_get(entry, "profiling_name")),
+               *state = json_string_value(json_object_get(entry, "state"));
     const char *colon = name ? strchr(name, ':') : NULL;
-    if (!name || !gt_json_is_integer(created) || number_of(entry) < 0) {
+    if (!name || !json_is_integer(created) || number_of(entry) < 0) {
         gt_reading_bad(reading, 0, "an entry without a name, a number or a time");
         return 0;
     }
-    int64_t start = gt_json_integer_of(gt_json_is_integer(started) ? started : created);
+    int64_t start = json_integer_value(json_is_integer(started) ? started : created);
     int64_t duration = duration_of(entry, start);
     name_group(entry, &texts->group);
     write_arguments(entry, texts->group.data ? texts->group.data : "", &texts->args);
@@ -175,7 +176,7 @@ static int take_entry(struct gt_reading *reading, const struct gt_json_value *en
     gt_buffer_printf(&texts->process, "process group %s", texts->group.data ? texts->group.data : "");
     if (texts->args.failed || texts->process.failed)
         return -ENOMEM;
-    bool is_message = gt_json_is_true(gt_json_member(entry, "is_p2p"));
+    bool is_message = json_is_true(json_object_get(entry, "is_p2p"));
     bool is_done = state && strcmp(state, "completed") == 0;
     struct gt_raw_event item = gt_raw_event_of((struct gt_span){0}, start, duration < 0 ? 0 : duration);
     item.category = gt_span_of("nccl_flight");
@@ -188,24 +189,23 @@ static int take_entry(struct gt_reading *reading, const struct gt_json_value *en
 /* ---- process groups that the rank belongs to, whether or not it called anything in them: an event for each, at
  * the time of the first entry ---- */
 
-static bool has_rank(const struct gt_json_value *ranks, int64_t rank)
+static bool has_rank(const json_t *ranks, int64_t rank)
 {
-    const char *text = gt_json_text_of(ranks); /* "[0, 1]", as it is written */
-    struct gt_json_value *tree = text ? gt_json_parse_text(text, 0, NULL) : NULL;
-    const struct gt_json_value *list = tree ? tree : ranks, *item;
+    const char *text = json_string_value(ranks); /* "[0, 1]", as it is written */
+    json_t *tree = text ? json_loads(text, 0, NULL) : NULL;
+    const json_t *list = tree ? tree : ranks, *item;
     bool found = false;
     size_t i;
-    gt_json_foreach_item (list, i, item)
-        found |= gt_json_is_integer(item) && gt_json_integer_of(item) == rank;
-    gt_json_free(tree);
+    json_array_foreach (list, i, item)
+        found |= json_is_integer(item) && json_integer_value(item) == rank;
+    json_decref(tree);
     return found;
 }
 
-static int take_group(struct gt_reading *reading, const struct gt_json_value *group, const struct gt_json_value *first,
-                      struct gt_buffer *args)
+static int take_group(struct gt_reading *reading, const json_t *group, const json_t *first, struct gt_buffer *args)
 {
-    const char *name = gt_json_text_of(gt_json_member(group, "name")),
-               *about = gt_json_text_of(gt_json_member(group, "desc"));
+    const char *name = json_string_value(json_object_get(group, "name")),
+               *about = json_string_value(json_object_get(group, "desc"));
     struct gt_buffer title = {0};
     gt_buffer_printf(&title, "%s%s%s", name ? name : "", about && *about ? " " : "", about ? about : "");
     gt_buffer_clear(args);
@@ -216,44 +216,43 @@ static int take_group(struct gt_reading *reading, const struct gt_json_value *gr
     gt_buffer_release(&title);
     if (has_failed)
         return -ENOMEM;
-    struct gt_raw_event item = gt_raw_event_of((struct gt_span){0}, gt_json_integer_of(first), 0);
+    struct gt_raw_event item = gt_raw_event_of((struct gt_span){0}, json_integer_value(first), 0);
     item.category = gt_span_of("nccl_group");
     item.args = (struct gt_span){args->data, args->length};
     item.phase = 'i';
-    item.has = gt_json_is_integer(first) ? GT_RAW_EVENT_TIME : 0;
+    item.has = json_is_integer(first) ? GT_RAW_EVENT_TIME : 0;
     return gt_reading_text_event(reading, &item, "process groups", NULL, "process group", 0);
 }
 
-static int take_groups(struct gt_reading *reading, const struct gt_json_value *document, int64_t rank,
-                       struct gt_buffer *args)
+static int take_groups(struct gt_reading *reading, const json_t *document, int64_t rank, struct gt_buffer *args)
 {
-    const struct gt_json_value *groups = gt_json_member(document, "pg_config");
-    const struct gt_json_value *first = gt_json_item(gt_json_member(document, "entries"), 0);
-    struct gt_json_value *group;
+    const json_t *groups = json_object_get(document, "pg_config");
+    const json_t *first = json_array_get(json_object_get(document, "entries"), 0);
+    json_t *group;
     const char *key;
     int status = 0;
-    if (!gt_json_is_object(groups) || rank < 0)
+    if (!json_is_object(groups) || rank < 0)
         return 0;
     gt_json_foreach_member (groups, key, group)
-        if (has_rank(gt_json_member(group, "ranks"), rank) &&
-            (status = take_group(reading, group, gt_json_member(first, "time_created_ns"), args)) < 0)
+        if (has_rank(json_object_get(group, "ranks"), rank) &&
+            (status = take_group(reading, group, json_object_get(first, "time_created_ns"), args)) < 0)
             break;
     return status;
 }
 
-static int take_document(struct gt_reading *reading, const struct gt_json_value *document, const char *path)
+static int take_document(struct gt_reading *reading, const json_t *document, const char *path)
 {
-    const struct gt_json_value *entries = gt_json_member(document, "entries"), *entry;
+    const json_t *entries = json_object_get(document, "entries"), *entry;
     struct texts texts = {0};
     size_t i;
-    int64_t rank = gt_json_is_integer(gt_json_member(document, "rank"))
-                       ? gt_json_integer_of(gt_json_member(document, "rank"))
+    int64_t rank = json_is_integer(json_object_get(document, "rank"))
+                       ? json_integer_value(json_object_get(document, "rank"))
                        : gt_path_rank(path);
     int status = gt_reading_rank(reading, rank);
     gt_reading_file(reading)->clock = GT_CLOCK_RECORD;
     if (status >= 0)
         status = take_groups(reading, document, rank, &texts.args);
-    for (i = 0; status >= 0 && (entry = gt_json_item(entries, i)); i++)
+    for (i = 0; status >= 0 && (entry = json_array_get(entries, i)); i++)
         status = take_entry(reading, entry, &texts);
     gt_buffer_release(&texts.group);
     gt_buffer_release(&texts.process);
@@ -268,13 +267,13 @@ static int read_flight_recorder(struct gt_reading *reading, const char *path, st
     int status = gt_reading_whole(reading, path, MOST_BYTES, &bytes, &length, error);
     if (status < 0)
         return status;
-    struct gt_json_value *document = parse(bytes, length, path);
+    json_t *document = parse(bytes, length, path);
     free(bytes);
     if (document)
         status = take_document(reading, document, gt_reading_file(reading)->path);
     else
         gt_reading_cut_off(reading, length, length, "the dump is cut off or damaged");
-    gt_json_free(document);
+    json_decref(document);
     return status;
 }
 

@@ -170,50 +170,50 @@ static int probe_pyinstrument(const struct gt_trace_probe *probe)
     return *text == '{' && strstr(text, "\"root_frame\"") && strstr(text, "\"sample_count\"") ? 85 : 0;
 }
 
-static struct gt_span text_of(const struct gt_json_value *object, const char *key)
+static struct gt_span text_of(const json_t *object, const char *key)
 {
-    const char *text = gt_json_text_of(gt_json_member(object, key));
+    const char *text = json_string_value(json_object_get(object, key));
     return text ? gt_span_of(text) : gt_span_of("");
 }
 
 /* Newer versions write what a function did itself as a child of it. */
-static bool is_own_time(const struct gt_json_value *frame)
+static bool is_own_time(const json_t *frame)
 {
-    const char *function = gt_json_text_of(gt_json_member(frame, "function")),
-               *path = gt_json_text_of(gt_json_member(frame, "file_path"));
+    const char *function = json_string_value(json_object_get(frame, "function")),
+               *path = json_string_value(json_object_get(frame, "file_path"));
     return function && strcmp(function, "[self]") == 0 && (!path || !*path);
 }
 
 /* Recursion is bounded by the depth that the JSON parser allows. */
-static int walk(struct gt_profile_maker *maker, const struct gt_json_value *frame, uint32_t parent)
+static int walk(struct gt_profile_maker *maker, const json_t *frame, uint32_t parent)
 {
-    const struct gt_json_value *children = gt_json_member(frame, "children"), *child;
-    double time = gt_json_number_of(gt_json_member(frame, "time")), own = time;
+    const json_t *children = json_object_get(frame, "children"), *child;
+    double time = json_number_value(json_object_get(frame, "time")), own = time;
     size_t i;
-    if (!gt_json_is_object(frame))
+    if (!json_is_object(frame))
         return -EBADMSG;
-    gt_json_foreach_item (children, i, child)
-        own -= is_own_time(child) ? 0 : gt_json_number_of(gt_json_member(child, "time"));
+    json_array_foreach (children, i, child)
+        own -= is_own_time(child) ? 0 : json_number_value(json_object_get(child, "time"));
     int64_t number = gt_profile_function(maker, text_of(frame, "file_path"),
-                                         gt_json_integer_of(gt_json_member(frame, "line_no")),
+                                         json_integer_value(json_object_get(frame, "line_no")),
                                          text_of(frame, "function"));
     if (number >= 0)
         number = gt_profile_timed_frame(maker, parent, (uint32_t)number, time, own > 0 ? own : 0);
     int status = number < 0 ? (int)number : 0;
-    for (i = 0; i < gt_json_count(children) && status >= 0; i++)
-        if (!is_own_time(gt_json_item(children, i)))
-            status = walk(maker, gt_json_item(children, i), (uint32_t)number);
+    for (i = 0; i < json_array_size(children) && status >= 0; i++)
+        if (!is_own_time(json_array_get(children, i)))
+            status = walk(maker, json_array_get(children, i), (uint32_t)number);
     return status;
 }
 
 /* A file that is no JSON is damage: 0 without a document. */
-static int load(struct gt_reading *reading, const char *path, struct gt_json_value **ret, struct gt_error *error)
+static int load(struct gt_reading *reading, const char *path, json_t **ret, struct gt_error *error)
 {
-    struct gt_json_trouble problem;
+    json_error_t problem;
     size_t length = 0;
     char *text = NULL;
     int status = gt_reading_whole(reading, path, MOST_BYTES, &text, &length, error);
-    *ret = status < 0 ? NULL : gt_json_parse(text, length, 0, &problem);
+    *ret = status < 0 ? NULL : json_loadb(text, length, 0, &problem);
     if (status >= 0 && !*ret)
         gt_reading_cut_off(reading, 0, length, problem.text);
     free(text);
@@ -237,14 +237,12 @@ static int find_page(struct gt_reading *reading, const char *path, struct gt_tra
     return number < 0 ? (int)number : 0;
 }
 
-static void take_times(struct gt_reading *reading, const struct gt_json_value *document,
-                       struct gt_trace_profile *profile)
+static void take_times(struct gt_reading *reading, const json_t *document, struct gt_trace_profile *profile)
 {
-    const struct gt_json_value *start = gt_json_member(document, "start_time"),
-                               *duration = gt_json_member(document, "duration");
+    const json_t *start = json_object_get(document, "start_time"), *duration = json_object_get(document, "duration");
     struct gt_trace_file *file = gt_reading_file(reading);
-    double begin = gt_json_number_of(start), length = gt_json_number_of(duration);
-    if (profile->start != -GT_TRACE_EVER || !gt_json_is_number(start) || !gt_json_is_number(duration) ||
+    double begin = json_number_value(start), length = json_number_value(duration);
+    if (profile->start != -GT_TRACE_EVER || !json_is_number(start) || !json_is_number(duration) ||
         !(fabs(begin) < 9e9 && length >= 0 && length < 1e9))
         return;
     profile->start = file->first = (int64_t)(begin * 1e6) * 1000;
@@ -252,11 +250,11 @@ static void take_times(struct gt_reading *reading, const struct gt_json_value *d
     file->clock = GT_CLOCK_RECORD;
 }
 
-static int read_tree(struct gt_reading *reading, const char *path, const struct gt_json_value *document)
+static int read_tree(struct gt_reading *reading, const char *path, const json_t *document)
 {
     struct gt_profile_maker maker = {.trace = reading->trace};
-    const struct gt_json_value *root = gt_json_member(document, "root_frame");
-    int status = gt_json_is_object(root) ? walk(&maker, root, GT_TRACE_NONE) : 0;
+    const json_t *root = json_object_get(document, "root_frame");
+    int status = json_is_object(root) ? walk(&maker, root, GT_TRACE_NONE) : 0;
     if (status == -EBADMSG) {
         gt_reading_bad(reading, 0, "a frame that is not an object");
         status = 0;
@@ -281,11 +279,11 @@ static int read_tree(struct gt_reading *reading, const char *path, const struct 
 
 static int read_pyinstrument(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
-    struct gt_json_value *document;
+    json_t *document;
     int status = load(reading, path, &document, error);
     if (document)
         status = read_tree(reading, path, document);
-    gt_json_free(document);
+    json_decref(document);
     return status;
 }
 

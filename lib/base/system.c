@@ -1,4 +1,4 @@
-#include "base/fork.h"
+#include "base/system.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
