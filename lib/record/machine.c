@@ -13,8 +13,8 @@
 #include "base/secret.h"
 #include "collect/cgroup/control_group.h"
 #include "collect/host/host.h"
-#include "record/recorder_state.h"
-#include "sample/cost.h"
+#include "record/recorder.h"
+#include "sample/machine.h"
 #include "schema/unit.h"
 
 static int copy_gpus(struct gt_recorder *recorder)
