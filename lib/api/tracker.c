@@ -658,7 +658,8 @@ static int step(struct loop *loop)
         return status;
     loop->pauses_events = false;
     if (source[EVENTS].revents) {
-        loop->pauses_events = gt_sampler_drain(&lock(loop->tracker)->sampler, NULL) >= 0;
+        struct gt_sampler *sampler = &lock(loop->tracker)->sampler;
+        loop->pauses_events = gt_job_finder_drain(&sampler->finder, &sampler->tree, &sampler->account, NULL) >= 0;
         note_births(loop->tracker);
         unlock(loop->tracker);
     }

@@ -367,11 +367,6 @@ static int discover(struct gt_sampler *sampler, struct gt_error *error)
     return status;
 }
 
-int gt_sampler_drain(struct gt_sampler *sampler, struct gt_error *error)
-{
-    return gt_job_finder_drain(&sampler->finder, &sampler->tree, &sampler->account, error);
-}
-
 /* Collectors are asked one after the other, and some take long. */
 static void note_time(struct gt_snapshot *snapshot, const struct gt_collector_type *type, int64_t now_ns)
 {
@@ -618,22 +613,10 @@ void gt_sampler_settle_machine(struct gt_sampler *sampler)
     sampler->snapshot.process_count = sampler->tree.count;
 }
 
-void gt_sampler_reaped(struct gt_sampler *sampler, pid_t pid, const struct rusage *usage)
-{
-    if (!gt_tree_was_left_out(&sampler->tree, pid))
-        gt_account_reaped(&sampler->account, &sampler->tree, &sampler->finder.peak, pid, usage);
-}
-
 void gt_sampler_main_peak(struct gt_sampler *sampler, double bytes)
 {
     const struct gt_process *main = gt_tree_find(&sampler->tree, sampler->tree.main);
     sampler->account.main_peak = fmax(sampler->account.main_peak, bytes);
     if (main && main->peak != GT_PEAK_NONE)
         gt_job_peak_tell(&sampler->finder.peak, main->peak, bytes, false);
-}
-
-double gt_sampler_started(const struct gt_sampler *sampler)
-{
-    double counted = (double)sampler->finder.members.counts.started, seen = (double)sampler->tree.started;
-    return counted > 0 ? counted : seen;
 }

@@ -83,15 +83,8 @@ int gt_sampler_look(struct gt_sampler *sampler, struct gt_error *error);
 bool gt_sampler_poll(struct gt_sampler *sampler);
 /* Bring up to date, after the last reading, the counters that rows read less often. */
 void gt_sampler_read_last(struct gt_sampler *sampler);
-/* Take in what wait4 told of a child of the tracker: see gt_account_reaped. */
-void gt_sampler_reaped(struct gt_sampler *sampler, pid_t pid, const struct rusage *usage);
 /* Take in the largest resident memory of the main process, bytes, as it knows itself. */
 void gt_sampler_main_peak(struct gt_sampler *sampler, double bytes);
-/* Returns the number of processes the job has consisted of so far, as far as they were seen. */
-double gt_sampler_started(const struct gt_sampler *sampler);
-/* Take in the kernel's events between readings, when gt_job_finder_fd is readable. Returns 0, or the error of reading them; where some
- * were lost the next reading searches for all processes. */
-int gt_sampler_drain(struct gt_sampler *sampler, struct gt_error *error);
 void gt_sampler_close(struct gt_sampler *sampler);
 
 /* The machine without a job: `pid`, `memory` and `cgroup` of the options say nothing. */
