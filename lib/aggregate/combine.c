@@ -329,7 +329,7 @@ static int keep_energy(struct gt_combiner *combine, const struct gt_sampler *sam
                              .busy = snapshot->system[GT_CPU_TIME],
                              .job = combine->job[GT_CPU_TIME],
                              .late = snapshot->read_seconds};
-    double memory = combine->living ? gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED)->ram : NAN;
+    double memory = combine->living ? gt_job_memory_figures(sampler->memory)->scope[GT_SCOPE_COMBINED].ram : NAN;
     int status = 0;
     gt_attribution_cover(&combine->attribution, snapshot);
     if (snapshot->package_count)
@@ -502,7 +502,7 @@ static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
 static void combine_memory(const struct gt_sampler *sampler, struct gt_row *row)
 {
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
-        const struct gt_scope_memory *memory = gt_job_memory_scope(sampler->memory, (enum gt_scope)scope);
+        const struct gt_scope_memory *memory = &gt_job_memory_figures(sampler->memory)->scope[scope];
         if (scope == GT_SCOPE_MAIN && !main_process(sampler))
             continue;
         row[scope].value[GT_RAM] = memory->ram;
@@ -511,7 +511,7 @@ static void combine_memory(const struct gt_sampler *sampler, struct gt_row *row)
         row[scope].value[GT_RSS] = memory->rss;
     }
     row[GT_SCOPE_COMBINED].value[GT_RAM_PRIVATE_ANONYMOUS] =
-        gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED)->anonymous;
+        gt_job_memory_figures(sampler->memory)->scope[GT_SCOPE_COMBINED].anonymous;
 }
 
 /* The machine's CPU time comes in clock ticks: an interval below some of them is noise, and the last value stays. */

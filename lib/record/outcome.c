@@ -212,7 +212,7 @@ static void refine_tree_peak(const struct gt_recorder *recorder, const struct gt
         [GT_MEMORY_FAULTS] = "the largest reading every 50 ms or less often, or high-water mark of one process",
         [GT_MEMORY_RSS] = "too large: memory that processes share counts once for each",
     };
-    enum gt_memory_method method = gt_job_memory_method(recorder->sampler.memory);
+    enum gt_memory_method method = gt_job_memory_figures(recorder->sampler.memory)->method;
     const double *values = outcome->value[entry->scope];
     if (!(values[GT_RAM_PEAK] >= values[GT_RAM_PEAK_BOUND]))
         restate(entry, method == GT_MEMORY_GROUP ? GT_SAMPLED : GT_ESTIMATED, gt_memory_method_source(method),
@@ -267,7 +267,8 @@ static void refine(const struct gt_recorder *recorder, const struct gt_outcome *
     case GT_RAM_PRIVATE:
     case GT_RAM_SHARED:
     case GT_RAM_PRIVATE_ANONYMOUS:
-        restate(entry, GT_SAMPLED, gt_memory_method_source(gt_job_memory_method(recorder->sampler.memory)), "");
+        restate(entry, GT_SAMPLED, gt_memory_method_source(gt_job_memory_figures(recorder->sampler.memory)->method),
+                "");
         break;
     case GT_THREADS_PEAK:
     case GT_PROCESSES_PEAK:
