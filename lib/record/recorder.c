@@ -438,9 +438,13 @@ void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status
 
 void gt_recorder_main_peak(struct gt_recorder *recorder, double bytes)
 {
+    struct gt_sampler *sampler = &recorder->sampler;
+    const struct gt_process *main = gt_tree_find(&sampler->tree, sampler->tree.main);
     if (!(bytes > 0) || recorder->is_finished)
         return;
-    gt_sampler_main_peak(&recorder->sampler, bytes);
+    sampler->account.main_peak = fmax(sampler->account.main_peak, bytes);
+    if (main && main->peak != GT_PEAK_NONE)
+        gt_job_peak_tell(&sampler->finder.peak, main->peak, bytes, false);
     gt_combine_look(&recorder->combiner, &recorder->sampler);
 }
 

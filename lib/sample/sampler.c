@@ -181,12 +181,10 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
     int status = gt_sampler_probe(sampler, options, error);
     if (status < 0)
         return status;
-    if ((status = check_processes(sampler, error)) < 0) {
-        gt_sampler_close(sampler);
-        return status;
-    }
+    status = check_processes(sampler, error);
     gt_account_init(&sampler->account, options->launched ? 0 : now_in_ticks());
-    status = open_memory(sampler, options, error);
+    if (status >= 0)
+        status = open_memory(sampler, options, error);
     if (status >= 0)
         status = gt_job_finder_open(&sampler->finder, &sampler->root, error);
     if (status >= 0 && options->names)
@@ -202,10 +200,9 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
 static double hwm_of(const struct gt_sampler *sampler, pid_t pid)
 {
     char text[4096];
-    if (gt_root_read_process(&sampler->root, pid, "status", text, sizeof text) <= 0)
-        return 0;
-    const char *line = strstr(text, "\nVmHWM:");
-    return line ? strtod(line + strlen("\nVmHWM:"), NULL) * 1024 : 0;
+    bool is_read = gt_root_read_process(&sampler->root, pid, "status", text, sizeof text) > 0;
+    double kilobytes = is_read ? gt_process_number(text, "\nVmHWM:") : NAN;
+    return isnan(kilobytes) ? 0 : kilobytes * 1024;
 }
 
 int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
@@ -251,13 +248,12 @@ int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_
     int status = gt_sampler_probe(sampler, &machine, error);
     if (status < 0)
         return status;
-    if ((status = check_processes(sampler, error)) < 0) {
-        gt_sampler_close(sampler);
-        return status;
-    }
     gt_account_init(&sampler->account, now_in_ticks());
     sampler->tree = (struct gt_tree){.root = &sampler->root};
-    return 0;
+    status = check_processes(sampler, error);
+    if (status < 0)
+        gt_sampler_close(sampler);
+    return status;
 }
 
 void gt_sampler_close(struct gt_sampler *sampler)
@@ -609,14 +605,6 @@ void gt_sampler_settle_machine(struct gt_sampler *sampler)
     gt_account_settle(&sampler->account, &sampler->tree);
     sampler->snapshot.process = sampler->tree.process;
     sampler->snapshot.process_count = sampler->tree.count;
-}
-
-void gt_sampler_main_peak(struct gt_sampler *sampler, double bytes)
-{
-    const struct gt_process *main = gt_tree_find(&sampler->tree, sampler->tree.main);
-    sampler->account.main_peak = fmax(sampler->account.main_peak, bytes);
-    if (main && main->peak != GT_PEAK_NONE)
-        gt_job_peak_tell(&sampler->finder.peak, main->peak, bytes, false);
 }
 
 /* ---- The times of readings --------------------------------------------------------------------------------------- */

@@ -83,8 +83,6 @@ int gt_sampler_look(struct gt_sampler *sampler, struct gt_error *error);
 bool gt_sampler_poll(struct gt_sampler *sampler);
 /* Bring up to date, after the last reading, the counters that rows read less often. */
 void gt_sampler_read_last(struct gt_sampler *sampler);
-/* Take in the largest resident memory of the main process, bytes, as it knows itself. */
-void gt_sampler_main_peak(struct gt_sampler *sampler, double bytes);
 void gt_sampler_close(struct gt_sampler *sampler);
 
 /* The machine without a job: `pid`, `memory` and `cgroup` of the options say nothing. */
