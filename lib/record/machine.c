@@ -13,7 +13,7 @@
 #include "base/secret.h"
 #include "collect/cgroup/control_group.h"
 #include "collect/host/host.h"
-#include "record/recorder.h"
+#include "record/recorder_state.h"
 #include "sample/machine.h"
 #include "schema/unit.h"
 

@@ -1,7 +1,7 @@
 /* For how much of the time an energy counter is known to have counted. */
 #include "aggregate/coverage.h"
 #include "base/clock.h"
-#include "record/recorder.h"
+#include "record/recorder_state.h"
 #include "support/test.h"
 
 static const int64_t START = 100 * GT_SECOND;

@@ -29,8 +29,8 @@ int gt_smaps_read(const struct gt_root *root, pid_t pid, uint64_t start, struct 
 
 /* ---- A thread that reads them ------------------------------------------------------------------------------------ */
 
-/* It takes milliseconds for each gigabyte that processes map. While a reading is under way, the thread owns all fields; the caller waits for
- * its end. */
+/* It takes milliseconds for each gigabyte that processes map. While a reading is under way, the thread owns all fields; the caller
+ * waits for its end. */
 
 /* One process. The caller fills in the first four fields. */
 struct gt_smaps_reading {
