@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "aggregate/coverage.h"
-#include "sample/energy_reading.h"
+#include "sample/sample.h"
 #include "sample/outcome.h"
 #include "sample/tree.h"
 

@@ -329,7 +329,7 @@ static int keep_energy(struct gt_combiner *combine, const struct gt_sampler *sam
                              .busy = snapshot->system[GT_CPU_TIME],
                              .job = combine->job[GT_CPU_TIME],
                              .late = snapshot->read_seconds};
-    double memory = combine->living ? gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED)->ram : NAN;
+    double memory = combine->living ? gt_job_memory_figures(sampler->memory)->scope[GT_SCOPE_COMBINED].ram : NAN;
     int status = 0;
     gt_attribution_cover(&combine->attribution, snapshot);
     if (snapshot->package_count)
@@ -472,7 +472,7 @@ static double device_value(const struct gt_device *device, enum gt_metric_id id)
     return isnan(device->value[id]) ? device->value[instead] : device->value[id];
 }
 
-double gt_combined_gpus(const struct gt_snapshot *snapshot, enum gt_metric_id id)
+static double combined_gpus(const struct gt_snapshot *snapshot, enum gt_metric_id id)
 {
     double total = NAN;
     for (size_t i = 0; i < snapshot->device_count; i++) {
@@ -495,14 +495,14 @@ static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
         return;
     for (int id = 0; id < GT_METRIC_COUNT; id++) {
         if (gt_metric_has(id, GT_SCOPE_GPU) && gt_metric_has(id, GT_SCOPE_SYSTEM))
-            row[GT_SCOPE_SYSTEM].value[id] = gt_combined_gpus(snapshot, id);
+            row[GT_SCOPE_SYSTEM].value[id] = combined_gpus(snapshot, id);
     }
 }
 
 static void combine_memory(const struct gt_sampler *sampler, struct gt_row *row)
 {
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
-        const struct gt_scope_memory *memory = gt_job_memory_scope(sampler->memory, (enum gt_scope)scope);
+        const struct gt_scope_memory *memory = &gt_job_memory_figures(sampler->memory)->scope[scope];
         if (scope == GT_SCOPE_MAIN && !main_process(sampler))
             continue;
         row[scope].value[GT_RAM] = memory->ram;
@@ -511,7 +511,7 @@ static void combine_memory(const struct gt_sampler *sampler, struct gt_row *row)
         row[scope].value[GT_RSS] = memory->rss;
     }
     row[GT_SCOPE_COMBINED].value[GT_RAM_PRIVATE_ANONYMOUS] =
-        gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED)->anonymous;
+        gt_job_memory_figures(sampler->memory)->scope[GT_SCOPE_COMBINED].anonymous;
 }
 
 /* The machine's CPU time comes in clock ticks: an interval below some of them is noise, and the last value stays. */
@@ -526,7 +526,7 @@ static double system_utilization(struct gt_combiner *combine, const struct gt_sa
     return combine->system_utilization;
 }
 
-static void combine_cpu(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_row *row)
+static void combine_cpu(const struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_row *row)
 {
     const double *job = combine->job;
     for (int k = 0; k < GT_ACCOUNTED; k++)
@@ -534,6 +534,10 @@ static void combine_cpu(struct gt_combiner *combine, const struct gt_sampler *sa
     double main = sampler->account.main_own_cpu;
     row[GT_SCOPE_MAIN].value[GT_CPU_TIME] = main;
     row[GT_SCOPE_DESCENDANTS].value[GT_CPU_TIME] = fmax(0, job[GT_CPU_TIME] - main);
+}
+
+static void combine_rates(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_row *row)
+{
     row[GT_SCOPE_SYSTEM].value[GT_CPU_UTILIZATION] = system_utilization(combine, sampler, row);
     for (int scope = GT_SCOPE_MAIN; scope < GT_FIXED_ROWS; scope++)
         row[scope].value[GT_CPU_UTILIZATION] = gt_rate_next(&combine->cpu[scope], row[scope].value[GT_CPU_TIME],
@@ -547,10 +551,11 @@ static void combine_processes(const struct gt_combiner *combine, const struct gt
         for (int id = 0; id < GT_PROCESS_METRICS; id++)
             if (gt_metric_is_summed(id) && gt_metric_has(id, scope))
                 row[scope].value[id] = combine->sum[scope][id];
+    uint64_t heard = sampler->finder.members.counts.started;
     double *threads = &row[GT_SCOPE_DESCENDANTS].value[GT_THREADS];
     *threads = isnan(*threads) ? 0 : *threads;
     row[GT_SCOPE_COMBINED].value[GT_PROCESSES] = (double)combine->living;
-    row[GT_SCOPE_COMBINED].value[GT_PROCESSES_STARTED] = gt_sampler_started(sampler);
+    row[GT_SCOPE_COMBINED].value[GT_PROCESSES_STARTED] = (double)(heard ? heard : sampler->tree.started);
 }
 
 static void clear_row(struct gt_row *row, enum gt_scope scope)
@@ -581,17 +586,13 @@ void gt_combine_hide_old(struct gt_combiner *combine, struct gt_sample *sample)
     }
 }
 
-static void combine_energy(const struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_row *row,
-                           struct gt_energy_reading *ret)
+static void combine_energy(const struct gt_combiner *combine, struct gt_row *row, struct gt_energy_reading *ret)
 {
     gt_attribution_read(&combine->attribution, ret);
     ret->cpu_time = row[GT_SCOPE_COMBINED].value[GT_CPU_TIME];
     ret->platform = row[GT_SCOPE_SYSTEM].value[GT_PLATFORM_ENERGY];
     ret->wall = row[GT_SCOPE_SYSTEM].value[GT_WALL_ENERGY];
     gt_energy_reading_show(ret, row[GT_SCOPE_SYSTEM].value, row[GT_SCOPE_COMBINED].value);
-    for (int i = 0; i < GT_ENERGY_GPU; i++)
-        if (isnan(sampler->snapshot.system[gt_energy_metrics[i]]))
-            hide(row, ret, i);
 }
 
 static const enum gt_metric_id peaks[] = {
@@ -603,9 +604,9 @@ static const enum gt_metric_id peaks[] = {
 #undef METRIC
 };
 
-static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_energy_reading *energy)
+void gt_combine_fixed(const struct gt_combiner *combine, const struct gt_sampler *sampler,
+                      struct gt_row row[GT_FIXED_ROWS], struct gt_energy_reading *energy)
 {
-    struct gt_row *row = combine->row;
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         clear_row(&row[scope], scope);
     memcpy(row[GT_SCOPE_SYSTEM].value, sampler->snapshot.system, sizeof sampler->snapshot.system);
@@ -616,7 +617,7 @@ static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sam
     combine_memory(sampler, row);
     combine_cpu(combine, sampler, row);
     combine_gpus(sampler, row);
-    combine_energy(combine, sampler, row, energy);
+    combine_energy(combine, row, energy);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++)
             if (!isnan(combine->peak[scope][peaks[i]]))
@@ -683,7 +684,11 @@ int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, st
         return status;
     *ret = (struct gt_sample){
         .real_ns = sampler->snapshot.real_ns, .monotonic_ns = sampler->snapshot.monotonic_ns, .row = combine->row};
-    fixed_rows(combine, sampler, &ret->energy);
+    gt_combine_fixed(combine, sampler, combine->row, &ret->energy);
+    combine_rates(combine, sampler, combine->row);
+    for (int i = 0; i < GT_ENERGY_GPU; i++)
+        if (isnan(sampler->snapshot.system[gt_energy_metrics[i]]))
+            hide(combine->row, &ret->energy, i);
     size_t count = GT_FIXED_ROWS;
     count += gpu_rows(sampler, combine->row + count);
     for (size_t i = 0; i < processes; i++)

@@ -36,9 +36,6 @@ const char *gt_energy_note(enum gt_scope scope, enum gt_metric_id metric, bool b
 /* Returns the counter that a part of a device's energy is taken from; any other metric is its own. */
 enum gt_metric_id gt_energy_whole(enum gt_metric_id metric);
 
-/* Returns a value of all boards together, as the row of the system has it; NaN: it is missing. */
-double gt_combined_gpus(const struct gt_snapshot *snapshot, enum gt_metric_id id);
-
 struct gt_combiner {
     size_t living;                                 /* processes at the last reading, */
     double sum[GT_FIXED_ROWS][GT_PROCESS_METRICS]; /* and sums over them; NaN: missing of all */
@@ -79,6 +76,9 @@ void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_option
 void gt_combine_release(struct gt_combiner *combine);
 /* Make the sample; its rows are borrowed until the next call. -ENOMEM. */
 int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_sample *ret);
+/* Fill in the rows that every sample has, as of now but for rates. */
+void gt_combine_fixed(const struct gt_combiner *combine, const struct gt_sampler *sampler,
+                      struct gt_row row[GT_FIXED_ROWS], struct gt_energy_reading *energy);
 /* Clear the energy counters of a sample that have no new value since the sample before: their source is slower than the samples. Rates
  * and power are then computed from one value of the source to the next. */
 void gt_combine_hide_old(struct gt_combiner *combine, struct gt_sample *sample);

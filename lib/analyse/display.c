@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "aggregate/energy_curve.h"
-#include "sample/energy_reading.h"
+#include "sample/sample.h"
 #include "schema/unit.h"
 
 bool gt_display_unit_is_estimated(enum gt_metric_id metric, const struct gt_machine *machine)

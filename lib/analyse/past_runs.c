@@ -10,7 +10,7 @@
 
 #include "analyse/display.h"
 #include "base/number.h"
-#include "sample/process_record.h"
+#include "sample/sample.h"
 #include "schema/human.h"
 
 /* ---- What has changed -------------------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 #include "collect/energy/model.h"
 #include "collect/process/memory.h"
 #include "collect/process/process.h"
-#include "sample/cost.h"
+#include "sample/machine.h"
 #include "schema/unit.h"
 #include "store/type.h"
 

@@ -28,7 +28,6 @@
 #include "report/brief.h"
 #include "report/format.h"
 #include "report/page/picture.h"
-#include "sample/cost.h"
 #include "sample/machine.h"
 #include "sample/outcome.h"
 #include "sample/sample.h"

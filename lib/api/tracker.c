@@ -325,7 +325,7 @@ static int take_due(struct gt_tracker *tracker, struct gt_error *error)
         status = due == GT_DUE_LOOK ? look(tracker, error) : gt_recorder_read(recorder, due == GT_DUE_SAMPLE, error);
     note_births(tracker);
     gt_schedule_processes(&tracker->schedule, recorder->sampler.tree.count > 1,
-                          gt_job_memory_method(recorder->sampler.memory) == GT_MEMORY_GROUP);
+                          gt_job_memory_figures(recorder->sampler.memory)->method == GT_MEMORY_GROUP);
     int unlocked = tracker_unlock(tracker);
     return unlocked < 0 ? unlocked : status;
 }
@@ -658,7 +658,8 @@ static int step(struct loop *loop)
         return status;
     loop->pauses_events = false;
     if (source[EVENTS].revents) {
-        loop->pauses_events = gt_sampler_drain(&lock(loop->tracker)->sampler, NULL) >= 0;
+        struct gt_sampler *sampler = &lock(loop->tracker)->sampler;
+        loop->pauses_events = gt_job_finder_drain(&sampler->finder, &sampler->tree, &sampler->account, NULL) >= 0;
         note_births(loop->tracker);
         unlock(loop->tracker);
     }

@@ -9,7 +9,7 @@
 
 #include "gpu_tracker.h"
 #include "record/recorder.h"
-#include "sample/schedule.h"
+#include "sample/sampler.h"
 
 struct gt_tracker {
     struct gt_tracker_options options; /* its strings are copies */

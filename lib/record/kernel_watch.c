@@ -15,14 +15,6 @@ enum { UNKNOWN = -3, NOT_WATCHED = -2, OWN = -1 };
 
 /* ---- Which group a process is in --------------------------------------------------------------------------------- */
 
-static int known(const struct gt_made_groups *groups, uint64_t hash)
-{
-    for (size_t i = 0; i < groups->memberships; i++)
-        if (groups->membership[i].hash == hash)
-            return groups->membership[i].group;
-    return UNKNOWN;
-}
-
 static void remember(struct gt_made_groups *groups, uint64_t hash, int group)
 {
     if (groups->memberships == GT_MADE_MEMBERSHIPS)
@@ -39,20 +31,11 @@ static void read_limit(const struct gt_made_groups *groups, struct gt_made_group
         made->limit = limit.value;
 }
 
-/* Several processes may have come to a new group by different other groups. */
-static int find(const struct gt_made_groups *groups, const struct gt_control_group *group)
-{
-    for (size_t i = 0; i < groups->count; i++)
-        if (!groups->made[i].is_gone && !strcmp(groups->made[i].group.path, group->path))
-            return (int)i;
-    return UNKNOWN;
-}
-
 static int watch(struct gt_made_groups *groups, const struct gt_root *root, const struct gt_control_group *group)
 {
-    int found = find(groups, group);
-    if (found >= 0)
-        return found;
+    for (size_t i = 0; i < groups->count; i++) /* several processes may have come to it by different other groups */
+        if (!groups->made[i].is_gone && !strcmp(groups->made[i].group.path, group->path))
+            return (int)i;
     bool is_above = gt_control_group_holds(group, &groups->own);
     if (group->version == groups->own.version && is_above && gt_control_group_holds(&groups->own, group))
         return OWN;
@@ -76,7 +59,10 @@ static int group_of(struct gt_made_groups *groups, const struct gt_process *proc
     if (length <= 0)
         return UNKNOWN;
     uint64_t hash = gt_hash(text, (size_t)length);
-    int found = known(groups, hash);
+    size_t i = 0;
+    while (i < groups->memberships && groups->membership[i].hash != hash)
+        i++;
+    int found = i < groups->memberships ? groups->membership[i].group : UNKNOWN;
     if (found != UNKNOWN && (found < 0 || !groups->made[found].is_gone))
         return found;
     gt_control_groups_find(root, process->pid, group);

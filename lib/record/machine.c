@@ -14,7 +14,7 @@
 #include "collect/cgroup/control_group.h"
 #include "collect/host/host.h"
 #include "record/recorder_state.h"
-#include "sample/cost.h"
+#include "sample/machine.h"
 #include "schema/unit.h"
 
 static int copy_gpus(struct gt_recorder *recorder)
@@ -105,7 +105,7 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     machine->core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
     machine->expected_cores = options->expected_cores ? options->expected_cores : machine->core_count;
     snprintf(machine->ram_method, sizeof machine->ram_method, "%s",
-             gt_memory_method_label(gt_job_memory_method(recorder->sampler.memory)));
+             gt_memory_method_label(gt_job_memory_figures(recorder->sampler.memory)->method));
     snprintf(machine->idle_policy, sizeof machine->idle_policy, "%s", options->idle);
     machine->cpu_packages = (int)recorder->sampler.snapshot.package_count;
     snprintf(machine->cpu_packages_missing, sizeof machine->cpu_packages_missing, "%s",

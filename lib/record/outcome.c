@@ -8,58 +8,19 @@
 
 #include "base/clock.h"
 
-/* See gt_sampler_read_last. */
-static void final_late_metrics(const struct gt_sampler *sampler, struct gt_outcome *outcome)
+/* Counters and peaks as they stand now: the last row was taken earlier, and children have been waited for since. */
+static void final_values(struct gt_recorder *recorder, struct gt_outcome *outcome)
 {
-    for (size_t i = 0; i < sampler->source_count; i++) {
-        const struct gt_sampler_source *source = &sampler->source[i];
-        for (int id = 0; source->state && source->type->lags && id < GT_METRIC_COUNT; id++) {
-            if (!gt_collector_fills(source->type, id))
-                continue;
-            if (!isnan(sampler->snapshot.system[id]))
-                outcome->value[GT_SCOPE_SYSTEM][id] = sampler->snapshot.system[id];
-            if (!isnan(sampler->snapshot.job[id]))
-                outcome->value[GT_SCOPE_COMBINED][id] = sampler->snapshot.job[id];
-        }
-    }
-}
-
-/* Counters as they stand now: the last row was taken earlier, and children have been waited for since. */
-static void final_counters(struct gt_recorder *recorder, struct gt_outcome *outcome)
-{
-    double job[GT_METRIC_COUNT];
+    struct gt_row row[GT_FIXED_ROWS];
     struct gt_energy_reading energy;
-    gt_values_clear(job);
-    gt_account_totals(&recorder->sampler.account, &recorder->sampler.tree, job);
-    for (int k = 0; k < GT_ACCOUNTED; k++)
-        outcome->value[GT_SCOPE_COMBINED][gt_accounted[k]] = job[gt_accounted[k]];
-    double main = recorder->sampler.account.main_own_cpu;
-    outcome->value[GT_SCOPE_MAIN][GT_CPU_TIME] = main;
-    outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] = fmax(0, job[GT_CPU_TIME] - main);
-    gt_attribution_read(&recorder->combiner.attribution, &energy);
-    gt_energy_reading_show(&energy, outcome->value[GT_SCOPE_SYSTEM], outcome->value[GT_SCOPE_COMBINED]);
+    gt_account_totals(&recorder->sampler.account, &recorder->sampler.tree, recorder->combiner.job);
+    gt_combine_fixed(&recorder->combiner, &recorder->sampler, row, &energy);
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
+        for (int id = 0; id < GT_METRIC_COUNT; id++) /* a bound may have become unknown */
+            if (gt_metrics[id].kind != GT_GAUGE && (!isnan(row[scope].value[id]) || id == GT_RAM_PEAK_BOUND))
+                outcome->value[scope][id] = row[scope].value[id];
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         gt_attribution_show_counter(&recorder->combiner.attribution, i, &outcome->counter[i]);
-    static const enum gt_metric_id whole[] = {GT_CPU_TIME, GT_PLATFORM_ENERGY, GT_WALL_ENERGY};
-    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
-        if (!isnan(recorder->sampler.snapshot.system[whole[i]]))
-            outcome->value[GT_SCOPE_SYSTEM][whole[i]] = recorder->sampler.snapshot.system[whole[i]];
-    for (int id = GT_GPU_ECC_CORRECTED; id <= GT_GPU_LOST; id++) { /* what ended a job comes at its end */
-        double now = gt_combined_gpus(&recorder->sampler.snapshot, id);
-        if (!isnan(now) && gt_metrics[id].kind != GT_GAUGE)
-            outcome->value[GT_SCOPE_SYSTEM][id] = now;
-    }
-    outcome->value[GT_SCOPE_COMBINED][GT_PROCESSES_STARTED] = gt_sampler_started(&recorder->sampler);
-    final_late_metrics(&recorder->sampler, outcome);
-}
-
-static void final_peaks(struct gt_recorder *recorder, struct gt_outcome *outcome)
-{
-    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
-        for (int id = 0; id < GT_METRIC_COUNT; id++)
-            if (gt_metrics[id].kind == GT_PEAK &&
-                (id == GT_RAM_PEAK_BOUND || !isnan(recorder->combiner.peak[scope][id])))
-                outcome->value[scope][id] = recorder->combiner.peak[scope][id]; /* a bound may have become unknown */
 }
 
 static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outcome *outcome)
@@ -132,12 +93,11 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     ret->own_cpu_time = recorder->is_dedicated ? (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9
                                                : recorder->own_cpu_spent;
     gt_kernel_watch_read(&recorder->kernel, &recorder->sampler.tree, &ret->events);
-    final_counters(recorder, ret);
+    final_values(recorder, ret);
     ret->platform_error = platform_error(recorder, ret);
     ret->package_count = recorder->combiner.attribution.package_count;
     for (size_t i = 0; i < ret->package_count; i++)
         gt_attribution_show_package(&recorder->combiner.attribution, &recorder->sampler.snapshot, i, &ret->package[i]);
-    final_peaks(recorder, ret);
     final_peak_fields(recorder, ret);
     double unmapped = fmax(recorder->sampler.unmapped, gt_job_peak_unmapped(&recorder->sampler.finder.peak));
     double *largest = &ret->value[GT_SCOPE_COMBINED][GT_RAM_UNMAPPED]; /* of the samples */
@@ -252,7 +212,7 @@ static void refine_tree_peak(const struct gt_recorder *recorder, const struct gt
         [GT_MEMORY_FAULTS] = "the largest reading every 50 ms or less often, or high-water mark of one process",
         [GT_MEMORY_RSS] = "too large: memory that processes share counts once for each",
     };
-    enum gt_memory_method method = gt_job_memory_method(recorder->sampler.memory);
+    enum gt_memory_method method = gt_job_memory_figures(recorder->sampler.memory)->method;
     const double *values = outcome->value[entry->scope];
     if (!(values[GT_RAM_PEAK] >= values[GT_RAM_PEAK_BOUND]))
         restate(entry, method == GT_MEMORY_GROUP ? GT_SAMPLED : GT_ESTIMATED, gt_memory_method_source(method),
@@ -307,7 +267,8 @@ static void refine(const struct gt_recorder *recorder, const struct gt_outcome *
     case GT_RAM_PRIVATE:
     case GT_RAM_SHARED:
     case GT_RAM_PRIVATE_ANONYMOUS:
-        restate(entry, GT_SAMPLED, gt_memory_method_source(gt_job_memory_method(recorder->sampler.memory)), "");
+        restate(entry, GT_SAMPLED, gt_memory_method_source(gt_job_memory_figures(recorder->sampler.memory)->method),
+                "");
         break;
     case GT_THREADS_PEAK:
     case GT_PROCESSES_PEAK:

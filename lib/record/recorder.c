@@ -421,8 +421,10 @@ void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status
         recorder->ending = WIFSIGNALED(wait_status) ? GT_ENDED_BY_SIGNAL : GT_ENDED_BY_ITSELF;
         recorder->exit_status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
     }
-    gt_sampler_drain(&recorder->sampler, NULL); /* who has ended before it */
-    gt_sampler_reaped(&recorder->sampler, pid, usage);
+    struct gt_sampler *sampler = &recorder->sampler;
+    gt_job_finder_drain(&sampler->finder, &sampler->tree, &sampler->account, NULL); /* who has ended before it */
+    if (!gt_tree_was_left_out(&sampler->tree, pid))
+        gt_account_reaped(&sampler->account, &sampler->tree, &sampler->finder.peak, pid, usage);
     gt_process_history_reaped(recorder->sampler.history, pid, gt_recorder_now(recorder));
     note_end(recorder);
     struct gt_snapshot *snapshot = &recorder->sampler.snapshot;
@@ -436,30 +438,27 @@ void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status
 
 void gt_recorder_main_peak(struct gt_recorder *recorder, double bytes)
 {
+    struct gt_sampler *sampler = &recorder->sampler;
+    const struct gt_process *main = gt_tree_find(&sampler->tree, sampler->tree.main);
     if (!(bytes > 0) || recorder->is_finished)
         return;
-    gt_sampler_main_peak(&recorder->sampler, bytes);
+    sampler->account.main_peak = fmax(sampler->account.main_peak, bytes);
+    if (main && main->peak != GT_PEAK_NONE)
+        gt_job_peak_tell(&sampler->finder.peak, main->peak, bytes, false);
     gt_combine_look(&recorder->combiner, &recorder->sampler);
-}
-
-/* A sample has only those energy counters whose source has a new value. */
-static double latest_energy(const struct gt_recorder *recorder, enum gt_scope scope, enum gt_metric_id metric)
-{
-    struct gt_energy_reading reading;
-    double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT];
-    gt_values_clear(system);
-    gt_values_clear(job);
-    gt_attribution_read(&recorder->combiner.attribution, &reading);
-    gt_energy_reading_show(&reading, system, job);
-    return scope == GT_SCOPE_SYSTEM ? system[metric] : scope == GT_SCOPE_COMBINED ? job[metric] : NAN;
 }
 
 double gt_recorder_value(const struct gt_recorder *recorder, enum gt_scope scope, enum gt_metric_id metric)
 {
+    struct gt_row row[GT_FIXED_ROWS];
+    struct gt_energy_reading energy;
     if (recorder->is_finished)
         return recorder->outcome.value[scope][metric];
     double value = recorder->sample.row_count ? recorder->sample.row[scope].value[metric] : NAN;
-    return isnan(value) && gt_metrics[metric].unit == GT_JOULES ? latest_energy(recorder, scope, metric) : value;
+    if (!isnan(value) || gt_metrics[metric].unit != GT_JOULES)
+        return value;
+    gt_combine_fixed(&recorder->combiner, &recorder->sampler, row, &energy); /* the source may be slower than samples */
+    return row[scope].value[metric];
 }
 
 void gt_recorder_take_energy(struct gt_recorder *recorder, struct gt_energy_drawn *ret)

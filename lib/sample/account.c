@@ -97,17 +97,6 @@ static void leave_to(struct gt_process *parent, const struct gt_process *child)
     parent->version++;
 }
 
-static size_t list_gone(const struct gt_tree *tree, struct gt_process **gone)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < tree->count; i++)
-        if (tree->process[i]->is_gone)
-            gone[count++] = tree->process[i];
-    if (count > 1)
-        qsort(gone, count, sizeof *gone, gt_process_younger_first);
-    return count;
-}
-
 /* What a parent has taken over is known once it was read after the end. */
 static void tell_rest(const struct gt_account *account, struct gt_tree *tree, const struct gt_process *child)
 {
@@ -248,20 +237,23 @@ static void find_adopters(struct gt_tree *tree, pid_t final)
 
 static void settle(struct gt_account *account, struct gt_tree *tree, pid_t final)
 {
-    size_t ended = 0;
+    struct gt_process **gone = NULL;
+    size_t count = 0;
     do {
         find_adopters(tree, final);
         read_parents(tree);
     } while (read_children_again(tree, final));
-    for (size_t i = 0; i < tree->count; i++)
-        ended += tree->process[i]->is_gone;
-    if (ended) {
-        struct gt_process **gone = malloc(ended * sizeof *gone);
-        if (!gone)
+    for (size_t i = 0; i < tree->count; i++) {
+        if (!tree->process[i]->is_gone)
+            continue;
+        if (!gone && !(gone = malloc(tree->count * sizeof *gone)))
             return; /* settled in the next snapshot */
-        settle_gone(account, tree, gone, list_gone(tree, gone));
-        free(gone);
+        gone[count++] = tree->process[i];
     }
+    if (count > 1)
+        qsort(gone, count, sizeof *gone, gt_process_younger_first);
+    settle_gone(account, tree, gone, count);
+    free(gone);
     gt_tree_drop_gone(tree);
     explain_bytes(tree);
     for (size_t i = 0; i < tree->count; i++)
@@ -340,13 +332,6 @@ static void note_peak(struct gt_account *account, const struct gt_tree *tree, st
         account->main_peak = bytes;
 }
 
-/* Its legacy is counted: drop it, and nothing else. */
-static void forget(struct gt_tree *tree, struct gt_process *process)
-{
-    process->is_gone = true;
-    gt_tree_drop_gone(tree);
-}
-
 void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct gt_job_peak *peak, pid_t pid,
                        const struct rusage *usage)
 {
@@ -374,7 +359,8 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct 
     process->is_fresh = true; /* it cannot be read any more, and need not */
     settle(account, tree, process->pid);
     end_without_parent(account, process);
-    forget(tree, process);
+    process->is_gone = true;
+    gt_tree_drop_gone(tree);
 }
 
 /* What has not changed is not touched. */

@@ -1,4 +1,4 @@
-#include "sample/cost.h"
+#include "sample/machine.h"
 
 #include <errno.h>
 #include <limits.h>

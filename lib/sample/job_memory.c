@@ -8,7 +8,6 @@
 
 #include "base/grow.h"
 #include "collect/process/process.h"
-#include "sample/smaps_reader.h"
 
 enum {
     PAUSE = 100,       /* after readings, in times of what they took */
@@ -61,29 +60,25 @@ struct record {
 struct gt_job_memory {
     const struct gt_root *root;
     const struct gt_clock *clock;
-    enum gt_memory_method best, method;
+    struct gt_memory_figures now;
+    enum gt_memory_method best;
     double page;
     struct record *record; /* by id */
     size_t record_count, record_capacity;
     uint64_t last_id;
-    struct gt_scope_memory scope[GT_SCOPE_COMBINED + 1];
     double files;        /* of the whole job, at the last update */
     double largest;      /* resident set of one process */
-    double uncharged;    /* see gt_job_memory_uncharged */
     double beside, peak; /* of the group: charged that is no process's memory; high-water mark */
-    double between;
     struct gt_smaps_reader reader;
     bool is_reading;
-    int64_t read_ns;                      /* when the last reading ended; before the first: the opening */
-    int64_t allowed_ns;                   /* when the next may begin */
-    double asked_sum, looked_sum;         /* bytes of files when it was asked for; at the last update */
-    int64_t agreed_ns;                    /* when the last reading ended whose files count */
-    double excess[GT_SCOPE_COMBINED + 1]; /* see gt_job_memory_excess */
+    int64_t read_ns;              /* when the last reading ended; before the first: the opening */
+    int64_t allowed_ns;           /* when the next may begin */
+    double asked_sum, looked_sum; /* bytes of files when it was asked for; at the last update */
+    int64_t agreed_ns;            /* when the last reading ended whose files count */
     /* Shared memory of the job's own group, or of the machine: now, and at the end of the last reading; NaN: unknown. */
     double shmem, read_shmem;
     bool is_shmem_of_group;
-    bool is_confirmed; /* no reading is under way, or would correct the estimate */
-    bool has_changed;  /* faults or resident sets, since it began */
+    bool has_changed; /* faults or resident sets, since it began */
 };
 
 int gt_job_memory_open(struct gt_job_memory **ret, const struct gt_root *root, const struct gt_clock *clock,
@@ -96,7 +91,7 @@ int gt_job_memory_open(struct gt_job_memory **ret, const struct gt_root *root, c
     memory->clock = clock;
     memory->read_ns = memory->agreed_ns = gt_clock_monotonic(clock);
     memory->allowed_ns = memory->read_ns - SAVED_NS;
-    memory->best = memory->method = best;
+    memory->best = memory->now.method = best;
     memory->page = (double)sysconf(_SC_PAGESIZE);
     memory->beside = memory->peak = NAN;
     memory->shmem = memory->read_shmem = gt_smaps_machine_shmem(root);
@@ -683,10 +678,10 @@ static struct gt_scope_memory sum_up(const struct gt_job_memory *memory, enum gt
 static void count_by_group(struct gt_job_memory *memory, const struct gt_group_reading *group)
 {
     double files = fmax(memory->files, known(group->mapped));
-    memory->scope[GT_SCOPE_COMBINED].anonymous = group->anonymous;
-    memory->scope[GT_SCOPE_COMBINED].ram = fmax(group->anonymous + files, memory->largest);
-    memory->scope[GT_SCOPE_COMBINED].guess = files - known(group->mapped);
-    memory->uncharged = fmax(memory->uncharged, files - fmax(known(group->mapped), known(group->shmem)));
+    memory->now.scope[GT_SCOPE_COMBINED].anonymous = group->anonymous;
+    memory->now.scope[GT_SCOPE_COMBINED].ram = fmax(group->anonymous + files, memory->largest);
+    memory->now.scope[GT_SCOPE_COMBINED].guess = files - known(group->mapped);
+    memory->now.uncharged = fmax(memory->now.uncharged, files - fmax(known(group->mapped), known(group->shmem)));
 }
 
 /* A high-water mark of the group that rose above both readings was between them. What is charged beside the memory of processes was as
@@ -696,9 +691,9 @@ static void find_between(struct gt_job_memory *memory, const struct gt_group_rea
     double mapped = known(group->mapped), beside = group->usage - group->anonymous - mapped;
     bool has_risen = group->peak > memory->peak && group->peak > group->usage;
     double most_beside = fmax(beside, memory->beside); /* fmax passes over NaN */
-    memory->between = has_risen && !isnan(memory->beside)
-                          ? fmax(0, group->peak - most_beside + fmax(memory->files, mapped) - mapped)
-                          : 0;
+    memory->now.between = has_risen && !isnan(memory->beside)
+                              ? fmax(0, group->peak - most_beside + fmax(memory->files, mapped) - mapped)
+                              : 0;
     memory->beside = beside;
     memory->peak = group->peak;
 }
@@ -706,12 +701,12 @@ static void find_between(struct gt_job_memory *memory, const struct gt_group_rea
 /* The parts of one moment agree: no part has more than the whole, nor the whole more than its parts. */
 static void order_scopes(struct gt_job_memory *memory)
 {
-    struct gt_scope_memory *main = &memory->scope[GT_SCOPE_MAIN], *combined = &memory->scope[GT_SCOPE_COMBINED],
-                           *descendants = &memory->scope[GT_SCOPE_DESCENDANTS];
+    struct gt_scope_memory *main = &memory->now.scope[GT_SCOPE_MAIN], *combined = &memory->now.scope[GT_SCOPE_COMBINED],
+                           *descendants = &memory->now.scope[GT_SCOPE_DESCENDANTS];
     combined->ram = fmin(fmax(combined->ram, fmax(main->ram, memory->largest)), combined->rss);
     descendants->ram = fmin(fmax(descendants->ram, combined->ram - main->ram), fmin(combined->ram, descendants->rss));
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
-        struct gt_scope_memory *one = &memory->scope[scope];
+        struct gt_scope_memory *one = &memory->now.scope[scope];
         one->anonymous = fmin(one->anonymous, one->ram);
         one->private_bytes = fmin(one->private_bytes, one->ram);
         one->shared_bytes = one->ram - one->private_bytes;
@@ -723,21 +718,21 @@ static void count(struct gt_job_memory *memory, const struct gt_group_reading *g
     double files[GT_SCOPE_COMBINED + 1];
     bool has_group = group && !isnan(group->anonymous) && memory->best != GT_MEMORY_RSS;
     estimate(memory);
-    memory->method = memory->best == GT_MEMORY_GROUP && !(has_group && is_own) ? GT_MEMORY_FAULTS : memory->best;
+    memory->now.method = memory->best == GT_MEMORY_GROUP && !(has_group && is_own) ? GT_MEMORY_FAULTS : memory->best;
     memory->largest = 0;
     for (size_t i = 0; i < memory->record_count; i++)
         if (memory->record[i].lives && has_memory(&memory->record[i]))
             memory->largest = fmax(memory->largest, memory->record[i].anonymous + memory->record[i].files);
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
-        memory->scope[scope] = sum_up(memory, (enum gt_scope)scope, has_group ? group : NULL, &files[scope]);
-        double rss = memory->scope[scope].rss;
-        if (memory->method == GT_MEMORY_RSS) /* what processes share counts for each */
-            memory->scope[scope] = (struct gt_scope_memory){rss, rss, NAN, NAN, NAN, NAN};
+        memory->now.scope[scope] = sum_up(memory, (enum gt_scope)scope, has_group ? group : NULL, &files[scope]);
+        double rss = memory->now.scope[scope].rss;
+        if (memory->now.method == GT_MEMORY_RSS) /* what processes share counts for each */
+            memory->now.scope[scope] = (struct gt_scope_memory){rss, rss, NAN, NAN, NAN, NAN};
     }
     memory->files = files[GT_SCOPE_COMBINED];
-    if (memory->method == GT_MEMORY_RSS)
+    if (memory->now.method == GT_MEMORY_RSS)
         return;
-    if (memory->method == GT_MEMORY_GROUP)
+    if (memory->now.method == GT_MEMORY_GROUP)
         count_by_group(memory, group);
     order_scopes(memory);
 }
@@ -747,7 +742,7 @@ static void fill_processes(struct gt_job_memory *memory, const struct gt_snapsho
     for (size_t i = 0; i < snapshot->process_count; i++) {
         const struct record *record = find(memory, snapshot->process[i]->memory);
         double *value = snapshot->process[i]->value;
-        bool is_known = record && memory->method != GT_MEMORY_RSS;
+        bool is_known = record && memory->now.method != GT_MEMORY_RSS;
         value[GT_RAM] = value[GT_RSS];
         value[GT_RAM_PRIVATE] = is_known ? fmin(private_bytes(record), value[GT_RSS]) : NAN;
         value[GT_RAM_SHARED] = value[GT_RSS] - value[GT_RAM_PRIVATE];
@@ -782,11 +777,11 @@ static void finish(struct gt_job_memory *memory, const struct gt_group_reading *
 {
     count(memory, group, is_own);
     for (int scope = 0; scope <= GT_SCOPE_COMBINED; scope++)
-        memory->excess[scope] += memory->scope[scope].ram;
+        memory->now.excess[scope] += memory->now.scope[scope].ram;
     learn(memory, now_ns);
     count(memory, group, is_own);
     for (int scope = 0; scope <= GT_SCOPE_COMBINED; scope++)
-        memory->excess[scope] -= memory->scope[scope].ram;
+        memory->now.excess[scope] -= memory->now.scope[scope].ram;
 }
 
 int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_snapshot *snapshot,
@@ -796,8 +791,8 @@ int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_snapshot 
     follow(memory, snapshot);
     estimate(memory);
     read_shmem(memory, group, is_own);
-    if (memory->is_confirmed)
-        memset(memory->excess, 0, sizeof memory->excess);
+    if (memory->now.is_confirmed)
+        memset(memory->now.excess, 0, sizeof memory->now.excess);
     if (memory->is_reading && gt_smaps_reader_await(&memory->reader, 0))
         finish(memory, group, is_own, now_ns);
     if (!memory->is_reading && is_due(memory, now_ns)) {
@@ -806,11 +801,11 @@ int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_snapshot 
             finish(memory, group, is_own, now_ns);
     }
     count(memory, group, is_own);
-    memory->between = 0;
-    if (memory->method == GT_MEMORY_GROUP)
+    memory->now.between = 0;
+    if (memory->now.method == GT_MEMORY_GROUP)
         find_between(memory, group);
     struct need need = find_need(memory);
-    memory->is_confirmed = !memory->is_reading && !is_estimated(memory, &need);
+    memory->now.is_confirmed = !memory->is_reading && !is_estimated(memory, &need);
     memory->looked_sum = need.files;
     fill_processes(memory, snapshot);
     return 0;
@@ -818,41 +813,20 @@ int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_snapshot 
 
 void gt_job_memory_poll(struct gt_job_memory *memory, const struct gt_group_reading *group)
 {
-    if (memory->is_confirmed)
-        memset(memory->excess, 0, sizeof memory->excess);
-    if (memory->method != GT_MEMORY_GROUP || isnan(group->anonymous))
+    if (memory->now.is_confirmed)
+        memset(memory->now.excess, 0, sizeof memory->now.excess);
+    if (memory->now.method != GT_MEMORY_GROUP || isnan(group->anonymous))
         return;
     count_by_group(memory, group);
     find_between(memory, group);
 }
 
-const struct gt_scope_memory *gt_job_memory_scope(const struct gt_job_memory *memory, enum gt_scope scope)
+const struct gt_memory_figures *gt_job_memory_figures(const struct gt_job_memory *memory)
 {
-    static const struct gt_scope_memory unknown = {NAN, NAN, NAN, NAN, NAN, NAN};
-    return memory ? &memory->scope[scope] : &unknown;
-}
-
-double gt_job_memory_between(const struct gt_job_memory *memory)
-{
-    return memory->between;
-}
-
-bool gt_job_memory_is_confirmed(const struct gt_job_memory *memory)
-{
-    return memory->is_confirmed;
-}
-
-double gt_job_memory_excess(const struct gt_job_memory *memory, enum gt_scope scope)
-{
-    return fmax(0, memory->excess[scope]);
-}
-
-double gt_job_memory_uncharged(const struct gt_job_memory *memory)
-{
-    return memory->uncharged;
-}
-
-enum gt_memory_method gt_job_memory_method(const struct gt_job_memory *memory)
-{
-    return memory->method;
+    static const struct gt_memory_figures unknown = {.scope = {
+                                                         [GT_SCOPE_MAIN] = {NAN, NAN, NAN, NAN, NAN, NAN},
+                                                         [GT_SCOPE_DESCENDANTS] = {NAN, NAN, NAN, NAN, NAN, NAN},
+                                                         [GT_SCOPE_COMBINED] = {NAN, NAN, NAN, NAN, NAN, NAN},
+                                                     }};
+    return memory ? &memory->now : &unknown;
 }

@@ -37,6 +37,19 @@ struct gt_scope_memory {
     double guess; /* the only part of `ram` that a reading of smaps_rollup may correct; NaN: it may correct all */
 };
 
+/* The memory of a job after the last update or poll. */
+struct gt_memory_figures {
+    struct gt_scope_memory scope[GT_SCOPE_COMBINED + 1]; /* of MAIN, DESCENDANTS and COMBINED */
+    double excess[GT_SCOPE_COMBINED +
+                  1]; /* bytes by which readings found estimates since the last confirmed one too high */
+    /* What the whole job had between the last two readings of its own group, by the group's high-water mark: bytes; 0: no more than at
+     * these readings. */
+    double between;
+    double uncharged;  /* the most bytes of files in use that were charged to other groups than the job's own */
+    bool is_confirmed; /* no reading of smaps_rollup is under way, or would correct the estimate */
+    enum gt_memory_method method;
+};
+
 struct gt_job_memory;
 
 /* `best` is the method to use where it can be had; the next ones follow. `root` and `clock` stay the caller's. 0 or -ENOMEM. */
@@ -59,18 +72,7 @@ int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_snapshot 
 /* Bring the memory of the whole job alone up to date by another reading of its own group. */
 void gt_job_memory_poll(struct gt_job_memory *memory, const struct gt_group_reading *group);
 
-/* GT_SCOPE_MAIN, GT_SCOPE_DESCENDANTS or GT_SCOPE_COMBINED; all NaN where `memory` is NULL. */
-const struct gt_scope_memory *gt_job_memory_scope(const struct gt_job_memory *memory, enum gt_scope scope);
-/* Returns what the whole job had between the last two readings of its own group, by the group's high-water mark: bytes; 0: no more than
- * at these readings. */
-double gt_job_memory_between(const struct gt_job_memory *memory);
-/* Returns true if the last update ended with an estimate that a reading of smaps_rollup would not correct. */
-bool gt_job_memory_is_confirmed(const struct gt_job_memory *memory);
-/* Returns the bytes by which readings found estimates since the last confirmed one too high. */
-double gt_job_memory_excess(const struct gt_job_memory *memory, enum gt_scope scope);
-/* Returns the most bytes of files in use that were charged to other groups, so that the job's own group does not count them. */
-double gt_job_memory_uncharged(const struct gt_job_memory *memory);
-/* Returns the method that the last update used, and whether it was an estimate by page faults. */
-enum gt_memory_method gt_job_memory_method(const struct gt_job_memory *memory);
+/* All unknown where `memory` is NULL. */
+const struct gt_memory_figures *gt_job_memory_figures(const struct gt_job_memory *memory);
 
 #endif

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "collect/cgroup/control_group.h"
-#include "sample/energy_reading.h"
+#include "sample/sample.h"
 
 struct gt_gpu {
     char uuid[96];
@@ -77,5 +77,18 @@ static inline double gt_machine_overdue(double period)
 {
     return period > 5. / 3 ? 3 * period : 5;
 }
+
+/* The cost is what energy comes to in carbon and money. Nothing is looked up on a network. */
+
+#define GT_CARBON_FILE "carbon-intensity.csv"
+
+struct gt_cost {
+    const char *carbon_intensity; /* grams of CO2 equivalent for each kWh, or a region of the file; NULL: as it is */
+    const char *carbon_file;      /* CSV with columns region, name, year, grams_per_kwh, source; NULL: the installed */
+    const char *price;            /* for each kWh, with or without a currency: "0.30 EUR"; NULL: as it is */
+};
+
+/* Set the machine's values. -EINVAL names what is neither a number nor a region; -ENOENT: no such file. */
+int gt_cost_read(struct gt_machine *machine, const struct gt_cost *cost, struct gt_error *error);
 
 #endif

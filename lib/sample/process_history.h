@@ -6,7 +6,7 @@
 #define GT_SAMPLE_PROCESS_HISTORY_H
 
 #include "collect/process/events.h"
-#include "sample/process_record.h"
+#include "sample/sample.h"
 #include "sample/tree.h"
 
 struct gt_process_history;

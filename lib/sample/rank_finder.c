@@ -9,7 +9,6 @@
 #include "base/grow.h"
 #include "base/number.h"
 #include "collect/gpu/gpu.h"
-#include "sample/account.h"
 
 /* Variables of a launcher further out were there before: one that lacks the nearer ones has lost them, or was read while it began. */
 static bool is_below(const struct gt_rank_place *place, const struct gt_rank_place *around)
@@ -129,7 +128,7 @@ static void add_use(const struct gt_tree *tree, struct gt_rank_group *group)
         const struct gt_process *process = tree->process[i];
         if (!belongs(process, group))
             continue;
-        cpu += gt_account_used(process, 0);
+        cpu += process->baseline.used[0];
         if (process->is_zombie)
             continue;
         rss = isnan(rss) ? process->value[GT_RSS] : rss + fmax(0, process->value[GT_RSS]);

@@ -27,7 +27,7 @@ struct gt_rank_finder {
 
 /* Set the rank of each process of the tree. Returns 0 or -ENOMEM. */
 int gt_rank_finder_look(struct gt_rank_finder *finder, const struct gt_root *root, const struct gt_tree *tree);
-/* Take in a reading, all but energy. */
+/* Take in a reading, all but energy, after gt_account_totals. */
 void gt_rank_finder_add(const struct gt_rank_finder *finder, const struct gt_snapshot *snapshot,
                         const struct gt_tree *tree);
 /* Fill in the ranks so far, in the order of their numbers; the caller frees them. Returns 0 or -ENOMEM. */

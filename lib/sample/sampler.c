@@ -181,12 +181,10 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
     int status = gt_sampler_probe(sampler, options, error);
     if (status < 0)
         return status;
-    if ((status = check_processes(sampler, error)) < 0) {
-        gt_sampler_close(sampler);
-        return status;
-    }
+    status = check_processes(sampler, error);
     gt_account_init(&sampler->account, options->launched ? 0 : now_in_ticks());
-    status = open_memory(sampler, options, error);
+    if (status >= 0)
+        status = open_memory(sampler, options, error);
     if (status >= 0)
         status = gt_job_finder_open(&sampler->finder, &sampler->root, error);
     if (status >= 0 && options->names)
@@ -202,10 +200,9 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
 static double hwm_of(const struct gt_sampler *sampler, pid_t pid)
 {
     char text[4096];
-    if (gt_root_read_process(&sampler->root, pid, "status", text, sizeof text) <= 0)
-        return 0;
-    const char *line = strstr(text, "\nVmHWM:");
-    return line ? strtod(line + strlen("\nVmHWM:"), NULL) * 1024 : 0;
+    bool is_read = gt_root_read_process(&sampler->root, pid, "status", text, sizeof text) > 0;
+    double kilobytes = is_read ? gt_process_number(text, "\nVmHWM:") : NAN;
+    return isnan(kilobytes) ? 0 : kilobytes * 1024;
 }
 
 int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
@@ -251,13 +248,12 @@ int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_
     int status = gt_sampler_probe(sampler, &machine, error);
     if (status < 0)
         return status;
-    if ((status = check_processes(sampler, error)) < 0) {
-        gt_sampler_close(sampler);
-        return status;
-    }
     gt_account_init(&sampler->account, now_in_ticks());
     sampler->tree = (struct gt_tree){.root = &sampler->root};
-    return 0;
+    status = check_processes(sampler, error);
+    if (status < 0)
+        gt_sampler_close(sampler);
+    return status;
 }
 
 void gt_sampler_close(struct gt_sampler *sampler)
@@ -365,11 +361,6 @@ static int discover(struct gt_sampler *sampler, struct gt_error *error)
     if (status >= 0 && admit_new(sampler) < 0)
         return gt_error_system(error, ENOMEM, "memory of the processes");
     return status;
-}
-
-int gt_sampler_drain(struct gt_sampler *sampler, struct gt_error *error)
-{
-    return gt_job_finder_drain(&sampler->finder, &sampler->tree, &sampler->account, error);
 }
 
 /* Collectors are asked one after the other, and some take long. */
@@ -494,25 +485,23 @@ static struct gt_group_reading read_group(const struct gt_sampler *sampler)
 static void note_scope(struct gt_sampler *sampler, int which, enum gt_scope scope, bool is_sample)
 {
     struct gt_job_peak *peak = &sampler->finder.peak;
-    const struct gt_scope_memory *memory = gt_job_memory_scope(sampler->memory, scope);
-    bool is_confirmed = gt_job_memory_is_confirmed(sampler->memory);
-    if (is_confirmed)
-        gt_job_peak_confirm(peak, which, gt_job_memory_excess(sampler->memory, scope), memory->guess);
-    gt_job_peak_reading(peak, which, memory, is_sample || is_confirmed);
+    const struct gt_memory_figures *now = gt_job_memory_figures(sampler->memory);
+    if (now->is_confirmed)
+        gt_job_peak_confirm(peak, which, fmax(0, now->excess[scope]), now->scope[scope].guess);
+    gt_job_peak_reading(peak, which, &now->scope[scope], is_sample || now->is_confirmed);
 }
 
 /* Take in what the whole job had at a reading of its group. */
 static void note_job(struct gt_sampler *sampler, const struct gt_group_reading *group, bool is_sample)
 {
     struct gt_job_peak *peak = &sampler->finder.peak;
+    const struct gt_memory_figures *now = gt_job_memory_figures(sampler->memory);
     bool is_whole = sampler->group_memory.is_own && !sampler->has_left_group && group->peak > 0;
     if (sampler->group_memory.is_own)
         sampler->unmapped = fmax(sampler->unmapped, group->shmem - group->mapped);
-    peak->group = is_whole ? group->peak + gt_job_memory_uncharged(sampler->memory) : 0;
+    peak->group = is_whole ? group->peak + now->uncharged : 0;
     note_scope(sampler, GT_PEAK_COMBINED, GT_SCOPE_COMBINED, is_sample);
-    gt_job_peak_between(peak, gt_job_memory_between(sampler->memory),
-                        gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED)->guess,
-                        gt_job_memory_is_confirmed(sampler->memory));
+    gt_job_peak_between(peak, now->between, now->scope[GT_SCOPE_COMBINED].guess, now->is_confirmed);
 }
 
 /* After the processes were read: who has gone, what they have together, the peak. */
@@ -618,22 +607,96 @@ void gt_sampler_settle_machine(struct gt_sampler *sampler)
     sampler->snapshot.process_count = sampler->tree.count;
 }
 
-void gt_sampler_reaped(struct gt_sampler *sampler, pid_t pid, const struct rusage *usage)
+/* ---- The times of readings --------------------------------------------------------------------------------------- */
+
+enum { LOOK_SHARE = 200 };
+static const int64_t SOONEST_NS = GT_SECOND / 500, LOOK_NS = GT_SECOND / 20, SEARCH_NS = GT_SECOND / 10;
+static const int64_t SAVED_NS = 10 * GT_SECOND; /* pauses that a quiet time saves for later looks */
+
+void gt_schedule_start(struct gt_schedule *schedule, int64_t now_ns, int64_t period_ns, bool hears)
 {
-    if (!gt_tree_was_left_out(&sampler->tree, pid))
-        gt_account_reaped(&sampler->account, &sampler->tree, &sampler->finder.peak, pid, usage);
+    *schedule = (struct gt_schedule){.period_ns = period_ns,
+                                     .sample_ns = now_ns,
+                                     .reading_ns = now_ns,
+                                     .allowed_ns = now_ns - SAVED_NS,
+                                     .hears = hears,
+                                     .has_birth = true};
 }
 
-void gt_sampler_main_peak(struct gt_sampler *sampler, double bytes)
+void gt_schedule_births(struct gt_schedule *schedule, uint64_t born)
 {
-    const struct gt_process *main = gt_tree_find(&sampler->tree, sampler->tree.main);
-    sampler->account.main_peak = fmax(sampler->account.main_peak, bytes);
-    if (main && main->peak != GT_PEAK_NONE)
-        gt_job_peak_tell(&sampler->finder.peak, main->peak, bytes, false);
+    schedule->has_birth |= born > schedule->born;
+    schedule->born = born;
 }
 
-double gt_sampler_started(const struct gt_sampler *sampler)
+void gt_schedule_processes(struct gt_schedule *schedule, bool has_several, bool has_group)
 {
-    double counted = (double)sampler->finder.members.counts.started, seen = (double)sampler->tree.started;
-    return counted > 0 ? counted : seen;
+    schedule->has_several = has_several;
+    schedule->has_group = has_group;
+}
+
+static int64_t next_look(const struct gt_schedule *schedule)
+{
+    int64_t next = INT64_MAX;
+    if (schedule->has_birth)
+        next = 0;
+    else if (schedule->has_several && LOOK_NS < schedule->period_ns)
+        next = schedule->looked_ns + LOOK_NS;
+    else if (!schedule->hears && SEARCH_NS < schedule->period_ns)
+        next = schedule->looked_ns + SEARCH_NS;
+    return next < schedule->quiet_until_ns ? schedule->quiet_until_ns : next;
+}
+
+static int64_t next_poll(const struct gt_schedule *schedule)
+{
+    bool polls = schedule->has_group && schedule->has_several && LOOK_NS < schedule->period_ns;
+    return polls ? schedule->polled_ns + LOOK_NS : INT64_MAX;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t gt_schedule_next(const struct gt_schedule *schedule)
+{
+    return earlier(earlier(schedule->sample_ns, schedule->reading_ns),
+                   earlier(next_look(schedule), next_poll(schedule)));
+}
+
+static void take_sample(struct gt_schedule *schedule, int64_t now_ns)
+{
+    int64_t soonest = now_ns +
+                      schedule->period_ns / 4; /* a late sample takes the place of one that would follow at once */
+    int64_t ticks = (soonest - schedule->sample_ns) / schedule->period_ns + 1;
+    schedule->missed += (uint64_t)(ticks - 1);
+    schedule->sample_ns += ticks * schedule->period_ns;
+}
+
+enum gt_due gt_schedule_take(struct gt_schedule *schedule, int64_t now_ns)
+{
+    enum gt_due due = now_ns >= schedule->sample_ns    ? GT_DUE_SAMPLE
+                      : now_ns >= schedule->reading_ns ? GT_DUE_READING
+                      : now_ns >= next_look(schedule)  ? GT_DUE_LOOK
+                      : now_ns >= next_poll(schedule)  ? GT_DUE_POLL
+                                                       : GT_DUE_NOTHING;
+    if (due >= GT_DUE_POLL)
+        schedule->polled_ns = now_ns;
+    if (due >= GT_DUE_LOOK) {
+        schedule->looked_ns = now_ns;
+        schedule->has_birth = false;
+    }
+    if (due >= GT_DUE_READING)
+        schedule->reading_ns = now_ns + GT_SECOND;
+    if (due == GT_DUE_SAMPLE)
+        take_sample(schedule, now_ns);
+    return due;
+}
+
+void gt_schedule_looked(struct gt_schedule *schedule, int64_t now_ns, int64_t used_ns)
+{
+    if (schedule->allowed_ns < now_ns - SAVED_NS)
+        schedule->allowed_ns = now_ns - SAVED_NS;
+    schedule->allowed_ns += used_ns * LOOK_SHARE;
+    schedule->quiet_until_ns = now_ns + SOONEST_NS > schedule->allowed_ns ? now_ns + SOONEST_NS : schedule->allowed_ns;
 }

@@ -6,7 +6,7 @@
 
 #include "aggregate/course.h"
 #include "blocks/block_progress.h"
-#include "sample/process_record.h"
+#include "sample/sample.h"
 #include "sample/machine.h"
 #include "store/store.h"
 

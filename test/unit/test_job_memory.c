@@ -141,7 +141,7 @@ static void update(struct job *job)
 
 static const struct gt_scope_memory *scope_of(const struct job *job, enum gt_scope scope)
 {
-    return gt_job_memory_scope(job->memory, scope);
+    return &gt_job_memory_figures(job->memory)->scope[scope];
 }
 
 static double ram(const struct job *job, enum gt_scope scope)
@@ -169,7 +169,7 @@ TEST_OF_JOB(a_single_process_has_its_resident_set)
 {
     struct gt_process *main = add(job, NULL, 100, 20);
     update_to(job, 120, 0, 120);
-    assert_int_equal(gt_job_memory_method(job->memory), GT_MEMORY_FAULTS);
+    assert_int_equal(gt_job_memory_figures(job->memory)->method, GT_MEMORY_FAULTS);
     assert_close(main->value[GT_RAM_PRIVATE], 100 * MB, 0);
     show_rollup(job, main, (struct rollup){100, 100, 100, 20, 10, 15});
     update_to(job, 120, 0, 120); /* each page of it is there, also those of which others have a share */
@@ -463,12 +463,12 @@ TEST_OF_JOB(new_processes_and_other_files_are_read_soon)
     job->now_ns += GT_SECOND / 2;
     update_by(job, NULL, false); /* files have changed, and may change on */
     assert_close(ram(job, GT_SCOPE_COMBINED), 20 + 40 + 20, 1e-9);
-    assert_false(gt_job_memory_is_confirmed(job->memory));
+    assert_false(gt_job_memory_figures(job->memory)->is_confirmed);
     job->now_ns += GT_SECOND / 20;
     update_by(job, NULL, false);
     assert_close(ram(job, GT_SCOPE_COMBINED), 70, 1e-9);
-    assert_true(gt_job_memory_is_confirmed(job->memory));
-    assert_close(gt_job_memory_excess(job->memory, GT_SCOPE_COMBINED), 10 * MB, 1e-9);
+    assert_true(gt_job_memory_figures(job->memory)->is_confirmed);
+    assert_close(gt_job_memory_figures(job->memory)->excess[GT_SCOPE_COMBINED], 10 * MB, 1e-9);
 }
 
 /* The child uses memory again and again: its faults bring new pages in the place of those that it gave back. */
@@ -522,13 +522,13 @@ TEST_OF_JOB(the_jobs_own_group_is_exact)
     struct gt_group_reading group = {450 * MB, 10 * MB, NAN, 500 * MB, 500 * MB};
     set(job, child, 400, 20, 300); /* churn */
     update_by(job, &group, true);
-    assert_int_equal(gt_job_memory_method(job->memory), GT_MEMORY_GROUP);
+    assert_int_equal(gt_job_memory_figures(job->memory)->method, GT_MEMORY_GROUP);
     assert_ram(job, 420, 420, 470); /* files were charged to another group before */
-    assert_close(gt_job_memory_uncharged(job->memory), 10 * MB, 1e-6);
+    assert_close(gt_job_memory_figures(job->memory)->uncharged, 10 * MB, 1e-6);
     group.mapped = 35 * MB;
     update_by(job, &group, true);
     assert_close(ram(job, GT_SCOPE_COMBINED), 485, 1e-9);
-    assert_close(gt_job_memory_uncharged(job->memory), 10 * MB, 1e-6); /* the most ever */
+    assert_close(gt_job_memory_figures(job->memory)->uncharged, 10 * MB, 1e-6); /* the most ever */
     group.anonymous = 300 * MB; /* the kernel's counter may lag: never less than what one process has */
     group.mapped = 0;
     update_by(job, &group, true);
@@ -543,20 +543,20 @@ TEST_OF_JOB(the_groups_mark_tells_what_was_between_two_readings)
     struct gt_group_reading group = {100 * MB, 10 * MB, NAN, 150 * MB, 150 * MB};
     add(job, NULL, 100, 20);
     update_by(job, &group, true);
-    assert_close(gt_job_memory_between(job->memory), 0, 0); /* it may be of a time before */
+    assert_close(gt_job_memory_figures(job->memory)->between, 0, 0); /* it may be of a time before */
     update_by(job, &group, true);
-    assert_close(gt_job_memory_between(job->memory), 0, 0);
+    assert_close(gt_job_memory_figures(job->memory)->between, 0, 0);
     group.peak = 350 * MB; /* of which 40 are charged beside, and 10 of files are not charged */
     update_by(job, &group, true);
-    assert_close(gt_job_memory_between(job->memory), (350 - 40 + 10) * MB, 1e-6);
+    assert_close(gt_job_memory_figures(job->memory)->between, (350 - 40 + 10) * MB, 1e-6);
     gt_job_memory_poll(job->memory, &group);
-    assert_close(gt_job_memory_between(job->memory), 0, 0);
+    assert_close(gt_job_memory_figures(job->memory)->between, 0, 0);
     group = (struct gt_group_reading){500 * MB, 10 * MB, NAN, 550 * MB, 550 * MB};
     gt_job_memory_poll(job->memory, &group); /* this reading has it all */
-    assert_close(gt_job_memory_between(job->memory), 0, 0);
+    assert_close(gt_job_memory_figures(job->memory)->between, 0, 0);
     group.peak = NAN;
     gt_job_memory_poll(job->memory, &group);
-    assert_close(gt_job_memory_between(job->memory), 0, 0);
+    assert_close(gt_job_memory_figures(job->memory)->between, 0, 0);
 }
 
 /* The libraries of a new process look like its own until they are read. */
@@ -571,12 +571,12 @@ TEST_OF_JOB(a_reading_of_pages_keeps_what_the_mark_tells)
     show_rollup(job, one, (struct rollup){10, 10, 10, 20, 0, 10});
     show_rollup(job, main, (struct rollup){100, 100, 100, 20, 0, 10});
     update_by(job, &group, true);
-    assert_false(gt_job_memory_is_confirmed(job->memory));
+    assert_false(gt_job_memory_figures(job->memory)->is_confirmed);
     job->now_ns += GT_SECOND;
     group.peak = 350 * MB; /* of which 30 are charged beside */
     update_by(job, &group, true);
-    assert_true(gt_job_memory_is_confirmed(job->memory));
-    assert_close(gt_job_memory_between(job->memory), (350 - 30) * MB, 1e-6);
+    assert_true(gt_job_memory_figures(job->memory)->is_confirmed);
+    assert_close(gt_job_memory_figures(job->memory)->between, (350 - 30) * MB, 1e-6);
 }
 
 TEST_OF_JOB(polls_renew_the_whole_job_alone)
@@ -604,7 +604,7 @@ TEST_OF_JOB(a_group_with_others_is_an_upper_bound)
     struct gt_group_reading group = {450 * MB, 10 * MB, NAN, 500 * MB, 500 * MB};
     set(job, child, 400, 20, 300);
     update_by(job, &group, false);
-    assert_int_equal(gt_job_memory_method(job->memory), GT_MEMORY_FAULTS);
+    assert_int_equal(gt_job_memory_figures(job->memory)->method, GT_MEMORY_FAULTS);
     assert_ram(job, 420, 420, 470);
     group.anonymous = 5000 * MB;
     update_by(job, &group, false);
@@ -612,7 +612,7 @@ TEST_OF_JOB(a_group_with_others_is_an_upper_bound)
     group.anonymous = NAN;
     update_by(job, &group, true);
     assert_ram(job, 420, 420, 720);
-    assert_int_equal(gt_job_memory_method(job->memory), GT_MEMORY_FAULTS);
+    assert_int_equal(gt_job_memory_figures(job->memory)->method, GT_MEMORY_FAULTS);
 }
 
 TEST(a_method_that_was_asked_for_uses_no_better_one)
@@ -621,7 +621,7 @@ TEST(a_method_that_was_asked_for_uses_no_better_one)
     struct gt_group_reading group = {100 * MB, 0, NAN, 100 * MB, 100 * MB};
     add(job, NULL, 400, 0);
     update_by(job, &group, true);
-    assert_int_equal(gt_job_memory_method(job->memory), GT_MEMORY_FAULTS);
+    assert_int_equal(gt_job_memory_figures(job->memory)->method, GT_MEMORY_FAULTS);
     assert_ram(job, 400, 0, 400);
     finish(state);
 }
@@ -633,7 +633,7 @@ TEST(the_sum_of_resident_sets_counts_shared_memory_again)
     struct gt_process *main = add(job, NULL, 400, 20), *child = add(job, main, 400, 20);
     show_rollup(job, main, (struct rollup){400, 0, 200, 20, 0, 10});
     update_by(job, &group, true);
-    assert_int_equal(gt_job_memory_method(job->memory), GT_MEMORY_RSS);
+    assert_int_equal(gt_job_memory_figures(job->memory)->method, GT_MEMORY_RSS);
     assert_ram(job, 420, 420, 840);
     assert_true(isnan(scope_of(job, GT_SCOPE_COMBINED)->private_bytes));
     assert_true(isnan(scope_of(job, GT_SCOPE_COMBINED)->shared_bytes));
@@ -644,7 +644,7 @@ TEST(the_sum_of_resident_sets_counts_shared_memory_again)
 
 TEST(without_a_job_nothing_is_known)
 {
-    const struct gt_scope_memory *memory = gt_job_memory_scope(NULL, GT_SCOPE_COMBINED);
+    const struct gt_scope_memory *memory = &gt_job_memory_figures(NULL)->scope[GT_SCOPE_COMBINED];
     assert_true(isnan(memory->ram) && isnan(memory->rss) && isnan(memory->private_bytes));
 }
 
@@ -733,7 +733,7 @@ static double measure(enum scenario_kind kind, size_t megabytes)
     }
     struct gt_snapshot snapshot = {.process = process, .process_count = scenario.count};
     assert_int_equal(gt_job_memory_update(memory, &snapshot, NULL, false, PATIENCE), 0);
-    double ret = gt_job_memory_scope(memory, GT_SCOPE_COMBINED)->ram;
+    double ret = gt_job_memory_figures(memory)->scope[GT_SCOPE_COMBINED].ram;
     gt_job_memory_close(memory);
     for (size_t i = 0; i < scenario.count; i++)
         gt_process_close(process[i]);

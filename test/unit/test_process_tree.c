@@ -1,5 +1,5 @@
 /* Processes as a tree. */
-#include "sample/process_record.h"
+#include "sample/sample.h"
 #include "support/test.h"
 
 /* "7<1" is process 7 with parent 1; they begin one after the other. */

@@ -1,5 +1,5 @@
 /* When what is due, by a clock that is a number. */
-#include "sample/schedule.h"
+#include "sample/sampler.h"
 #include "support/test.h"
 
 #define MS INT64_C(1000000)

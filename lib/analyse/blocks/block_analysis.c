@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/number.h"
-#include "sample/cost.h"
+#include "sample/machine.h"
 #include "schema/human.h"
 
 #define WARN(analysis, ...) gt_warn((analysis)->options->warn, (analysis)->options->context, __VA_ARGS__)

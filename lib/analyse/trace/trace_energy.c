@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "sample/cost.h"
+#include "sample/machine.h"
 #include "store/store.h"
 
 struct gt_node_energy {

@@ -7,7 +7,7 @@
 
 #include "analyse/display.h"
 #include "analyse/energy.h"
-#include "sample/process_record.h"
+#include "sample/sample.h"
 #include "schema/unit.h"
 
 /* ---- the sections of the original's report ---- */

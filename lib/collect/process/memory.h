@@ -5,6 +5,7 @@
 #ifndef GT_COLLECT_PROCESS_MEMORY_H
 #define GT_COLLECT_PROCESS_MEMORY_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +26,44 @@ struct gt_smaps {
 /* Returns -EACCES or -EPERM for another user's process; -ESRCH where it has ended, has no memory, or did not start at `start` (0: any);
  * -ENOENT where this kernel has neither file. */
 int gt_smaps_read(const struct gt_root *root, pid_t pid, uint64_t start, struct gt_smaps *ret);
+
+/* ---- A thread that reads them ------------------------------------------------------------------------------------ */
+
+/* It takes milliseconds for each gigabyte that processes map. While a reading is under way, the thread owns all fields; the caller
+ * waits for its end. */
+
+/* One process. The caller fills in the first four fields. */
+struct gt_smaps_reading {
+    uint64_t id;
+    pid_t pid;
+    uint64_t start;
+    double files; /* bytes, at the last look */
+    int status;   /* 0 or negative errno */
+    struct gt_smaps smaps;
+};
+
+struct gt_smaps_reader {
+    struct gt_smaps_reading *reading;
+    size_t count, capacity;
+    double shmem;    /* of the machine, after the last process: bytes; NaN: unknown */
+    int64_t used_ns; /* CPU time of the last reading */
+    const struct gt_root *root;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake, finished;
+    bool has_thread, is_asked, is_stopping;
+};
+
+void gt_smaps_reader_open(struct gt_smaps_reader *reader, const struct gt_root *root);
+void gt_smaps_reader_close(struct gt_smaps_reader *reader);
+/* Start a reading of `reading`, which it sorts. 0; or negative errno: there is no thread. */
+int gt_smaps_reader_start(struct gt_smaps_reader *reader);
+/* Wait for its end for up to `patience_ns` of real time, whatever clock the caller has. Returns true if it has ended. */
+bool gt_smaps_reader_await(struct gt_smaps_reader *reader, int64_t patience_ns);
+/* Returns the shared memory of the machine (Shmem of /proc/meminfo) in bytes; NaN: unknown. */
+double gt_smaps_machine_shmem(const struct gt_root *root);
+
+/* ---- Methods, and files ------------------------------------------------------------------------------------------ */
 
 /* How the memory of several processes is counted, the best first. */
 enum gt_memory_method {
