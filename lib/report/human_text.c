@@ -521,6 +521,14 @@ const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column)
     return grid->text[row * grid->columns + column];
 }
 
+bool gt_grid_is_same(const struct gt_grid *grid, size_t column)
+{
+    for (size_t row = 2; row < grid->rows; row++)
+        if (strcmp(gt_grid_at(grid, row, column), gt_grid_at(grid, 1, column)) != 0)
+            return false;
+    return grid->rows > 2;
+}
+
 /* ---- terminals ---- */
 
 void gt_put_spaces(struct gt_buffer *out, size_t count)

@@ -517,12 +517,6 @@ void gt_series_note(struct gt_node *node, const char *format, ...)
     va_end(arguments);
 }
 
-void gt_series_peak(struct gt_node *node, double value)
-{
-    if (node && isfinite(value))
-        node->series.peak = value;
-}
-
 /* ---- joining ---- */
 
 /* A node that memory was short for fails the report that it belongs to. */

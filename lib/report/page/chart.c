@@ -573,20 +573,20 @@ static void put_rows(struct gt_buffer *out, const struct gt_node *series, const 
 
 /* ---- A chart with its legend ---- */
 
-static bool has_rows(const struct gt_node *series)
+bool gt_chart_has_rows(const struct gt_node *series)
 {
     return gt_node_flag_bits(series) & (GT_STRIPS | GT_LANES);
 }
 
 int gt_chart_height(const struct gt_node *series, const struct gt_chart_frame *frame)
 {
-    return has_rows(series) ? rows_height(series) : frame->height;
+    return gt_chart_has_rows(series) ? rows_height(series) : frame->height;
 }
 
 void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame)
 {
     struct chart chart = {.out = out, .series = series, .frame = *frame};
-    if (has_rows(series))
+    if (gt_chart_has_rows(series))
         put_rows(out, series, frame);
     else
         put_shapes(&chart);
@@ -594,7 +594,7 @@ void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, const 
 
 void gt_chart_title(struct gt_buffer *out, const struct gt_node *series)
 {
-    bool has_unit = has_rows(series) && *series->unit;
+    bool has_unit = gt_chart_has_rows(series) && *series->unit;
     gt_html(out, has_unit ? "%s, %s" : "%s", series->title, series->unit);
 }
 
@@ -607,12 +607,13 @@ void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id,
     gt_html(out,
             "</figcaption>\n<svg class=\"chart%s\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
             "<title id=\"chart%d\">%s</title>\n",
-            has_rows(series) ? "" : " lines", frame.width, gt_chart_height(series, &frame), id, id, series->title);
+            gt_chart_has_rows(series) ? "" : " lines", frame.width, gt_chart_height(series, &frame), id, id,
+            series->title);
     put_description(out, series);
     gt_chart_shapes(out, series, &frame);
     gt_buffer_text(out, "</svg>\n");
     number_bands(&chart);
-    if (!has_rows(series))
+    if (!gt_chart_has_rows(series))
         put_legend(&chart);
     gt_buffer_text(out, "</figure>\n");
 }
