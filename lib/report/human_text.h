@@ -26,6 +26,7 @@ struct gt_grid {
     size_t *of;     /* each column's number in the table */
     bool keyed;     /* the first column names the rows */
     unsigned flags; /* GT_GRID_... */
+    int failed;     /* 0 or -ENOMEM */
 };
 
 enum {

@@ -293,8 +293,8 @@ static void put_bands(struct chart *chart)
         double from = x_place(chart, band[i].from), to = x_place(chart, band[i].to);
         gt_html(chart->out,
                 "<rect class=\"fill%zu\" x=\"%.1f\" y=\"%d\" height=\"%d\" width=\"%.1f\"><title>%s</title></rect>\n",
-                number_of_name(&chart->names, band[i].title) % GT_CHART_COLOURS, from, TOP, bottom_of(chart) - TOP, fmax(to - from, 0.5),
-                band[i].title);
+                number_of_name(&chart->names, band[i].title) % GT_CHART_COLOURS, from, TOP, bottom_of(chart) - TOP,
+                fmax(to - from, 0.5), band[i].title);
     }
 }
 
@@ -492,7 +492,8 @@ static void put_lanes(struct rows *rows)
         double from = place_of(&rows->frame, band->from), to = place_of(&rows->frame, band->to);
         gt_html(rows->out,
                 "<rect class=\"fill%zu\" x=\"%.1f\" y=\"%zu\" height=\"%d\" width=\"%.1f\"><title>%s</title></rect>\n",
-                number_of_name(&rows->names, band->title) % GT_CHART_COLOURS, from, row * ROW + 1, ROW - 2, fmax(to - from - 0.5, 0.5), band->title);
+                number_of_name(&rows->names, band->title) % GT_CHART_COLOURS, from, row * ROW + 1, ROW - 2,
+                fmax(to - from - 0.5, 0.5), band->title);
         put_lane_name(rows, band->title, from, row, to - from);
     }
 }
