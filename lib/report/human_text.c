@@ -248,33 +248,37 @@ static void add_title(struct gt_buffer *out, const char *title, const char *unit
     gt_buffer_char(out, ')');
 }
 
-static int allocate(struct gt_grid *grid, size_t columns, size_t rows)
+/* Without memory the grid has no cells. */
+static void allocate(struct gt_grid *grid, size_t columns, size_t rows)
 {
-    grid->columns = columns;
-    grid->rows = rows;
     grid->text = calloc(columns * rows + 1, sizeof *grid->text);
     grid->is_text = calloc(columns + 1, sizeof *grid->is_text);
     grid->of = calloc(columns + 1, sizeof *grid->of);
     grid->exact = calloc(columns * rows + 1, sizeof *grid->exact);
-    return grid->text && grid->exact && grid->is_text && grid->of ? 0 : -ENOMEM;
+    bool is_there = grid->text && grid->exact && grid->is_text && grid->of;
+    grid->failed = is_there ? 0 : -ENOMEM;
+    grid->columns = is_there ? columns : 0;
+    grid->rows = is_there ? rows : 0;
 }
 
-/* Move what was appended into the grid; a failed append shows as a missing text. */
-static int take(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *text)
+/* Moves what was appended into the grid, instead of what is there. */
+static void take(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *text)
 {
-    int status = gt_buffer_text(text, "");
-    grid->text[row * grid->columns + column] = text->data;
+    char **cell = &grid->text[row * grid->columns + column];
+    gt_buffer_text(text, "");
+    grid->failed = text->failed ? text->failed : grid->failed;
+    free(*cell);
+    *cell = text->data;
     *text = (struct gt_buffer){0};
-    return status;
 }
 
 /* Shows another text; what was there stays as the exact one. */
-static int put_instead(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *amount)
+static void put_instead(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *amount)
 {
     size_t at = row * grid->columns + column;
     grid->exact[at] = grid->text[at];
     grid->text[at] = NULL;
-    return take(grid, row, column, amount);
+    take(grid, row, column, amount);
 }
 
 /* Columns of a table without keys in which every value is missing are left out. */
@@ -298,57 +302,52 @@ static double greatest_beside(const struct gt_table *table, size_t row, size_t c
 }
 
 /* The numbers of a column in units by their size. Its title then has none. */
-static int show_amounts(struct gt_grid *grid, const struct gt_table *table, size_t from, size_t to)
+static void show_amounts(struct gt_grid *grid, const struct gt_table *table, size_t from, size_t to)
 {
     struct gt_buffer text = {0}, unit = {0}, exact = {0};
     char digits[GT_NUMBER_SIZE];
     bool is_amount = false;
-    int status = 0;
-    for (size_t row = 1; !status && row < grid->rows; row++) {
+    for (size_t row = 1; row < grid->rows; row++) {
         double number = gt_table_cell_display(table, row - 1, from);
         if (gt_table_is_missing(table, row - 1, from) || !strcmp(gt_grid_at(grid, row, to), "n/a") ||
             !gt_human_amount_beside(&text, number, greatest_beside(table, row - 1, from),
                                     gt_table_cell_unit(table, row - 1, from, &unit)))
             continue;
         is_amount = true;
-        free(grid->text[row * grid->columns + to]);
         gt_number_repr(digits, number);
         gt_buffer_text(&exact, digits);
-        status = take(grid, row, to, &exact);
-        if (!status)
-            status = put_instead(grid, row, to, &text);
+        take(grid, row, to, &exact);
+        put_instead(grid, row, to, &text);
     }
     gt_buffer_release(&unit);
-    if (status || !is_amount || !*table->column[from].unit || (to == 0 && grid->keyed))
-        return status;
+    if (!is_amount || !*table->column[from].unit || (to == 0 && grid->keyed))
+        return;
     gt_utf8_show(&text, table->column[from].title);
-    return put_instead(grid, 0, to, &text);
+    put_instead(grid, 0, to, &text);
 }
 
 /* The unit of a row stands in its cells, no longer behind its name. */
-static int cut_units(struct gt_grid *grid, const struct gt_table *table)
+static void cut_units(struct gt_grid *grid, const struct gt_table *table)
 {
     struct gt_buffer text = {0}, scratch = {0};
     size_t units = 0;
-    int status = 0;
     while (units < table->columns && !(table->column[units].flags & GT_COLUMN_UNIT))
         units++;
-    for (size_t row = 1; units < table->columns && !status && row < grid->rows; row++)
-        for (size_t column = 0; !status && column < grid->columns; column++) {
+    for (size_t row = 1; units < table->columns && row < grid->rows; row++)
+        for (size_t column = 0; column < grid->columns; column++) {
             const char *unit = gt_table_cell_text(table, row - 1, units, &scratch);
             if (!grid->is_text[column] || !unit || !gt_human_amount(&text, 1, unit))
                 continue;
             gt_buffer_clear(&text);
             gt_human_amount_title(&text, gt_grid_at(grid, row, column), unit);
             if (strcmp(text.data ? text.data : "", gt_grid_at(grid, row, column)) != 0)
-                status = put_instead(grid, row, column, &text);
+                put_instead(grid, row, column, &text);
             gt_buffer_release(&text);
         }
     gt_buffer_release(&scratch);
-    return status;
 }
 
-static int fill_column(struct gt_grid *grid, const struct gt_table *table, size_t from, size_t to)
+static void fill_column(struct gt_grid *grid, const struct gt_table *table, size_t from, size_t to)
 {
     struct gt_buffer text = {0};
     struct column_scale scale = scale_of(table, from);
@@ -356,31 +355,31 @@ static int fill_column(struct gt_grid *grid, const struct gt_table *table, size_
     grid->of[to] = from;
     if (to > 0 || !grid->keyed)
         add_title(&text, table->column[from].title, scale.unit ? scale.unit : table->column[from].unit);
-    int status = take(grid, 0, to, &text);
-    for (size_t row = 1; !status && row < grid->rows; row++) {
+    take(grid, 0, to, &text);
+    for (size_t row = 1; row < grid->rows; row++) {
         add_cell(&text, grid, table, row - 1, from, &scale);
-        status = take(grid, row, to, &text);
+        take(grid, row, to, &text);
     }
-    if (!status && grid->flags & GT_GRID_AMOUNTS && !grid->is_text[to])
-        status = show_amounts(grid, table, from, to);
-    return status;
+    if (grid->flags & GT_GRID_AMOUNTS && !grid->is_text[to])
+        show_amounts(grid, table, from, to);
 }
 
-static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
+static void fill_from_table(struct gt_grid *grid, const struct gt_table *table)
 {
     size_t visible = 0;
     grid->keyed = table->flags & GT_KEYED;
     for (size_t column = 0; column < table->columns; column++)
         visible += has_column(table, column);
-    int status = allocate(grid, visible, gt_table_rows(table) + 1);
+    allocate(grid, visible, gt_table_rows(table) + 1);
     visible = 0;
     for (int is_last = 0; is_last < 2; is_last++)
-        for (size_t column = 0; !status && column < table->columns; column++) {
+        for (size_t column = 0; grid->rows && column < table->columns; column++) {
             bool is_name = table->column[column].flags & GT_COLUMN_FUNCTION && !(grid->keyed && column == 0);
             if (has_column(table, column) && is_name == is_last)
-                status = fill_column(grid, table, column, visible++);
+                fill_column(grid, table, column, visible++);
         }
-    return !status && grid->flags & GT_GRID_AMOUNTS ? cut_units(grid, table) : status;
+    if (grid->flags & GT_GRID_AMOUNTS)
+        cut_units(grid, table);
 }
 
 static size_t fields_of(const struct gt_node *section)
@@ -391,63 +390,56 @@ static size_t fields_of(const struct gt_node *section)
     return count;
 }
 
-static int fill_titles(struct gt_grid *grid, const struct gt_node *section)
+static void fill_titles(struct gt_grid *grid, const struct gt_node *section)
 {
     struct gt_buffer text = {0};
     size_t column = 0;
-    int status = 0;
     if (grid->keyed) {
         grid->is_text[column] = true;
-        status = take(grid, 0, column++, &text);
+        take(grid, 0, column++, &text);
     }
-    for (const struct gt_node *field = gt_node_seen(section->first); field && !status;
-         field = gt_node_seen(field->next)) {
+    for (const struct gt_node *field = gt_node_seen(section->first); field; field = gt_node_seen(field->next)) {
         grid->is_text[column] = field->kind == GT_NODE_TEXT;
         gt_utf8_show(&text, field->title);
-        status = take(grid, 0, column++, &text);
+        take(grid, 0, column++, &text);
     }
-    return status;
 }
 
-static int fill_row(struct gt_grid *grid, const struct gt_node *section, size_t row)
+static void fill_row(struct gt_grid *grid, const struct gt_node *section, size_t row)
 {
     struct gt_buffer text = {0};
     size_t column = 0;
-    int status = 0;
     if (grid->keyed) {
         gt_utf8_show(&text, section->title);
-        status = take(grid, row, column++, &text);
+        take(grid, row, column++, &text);
     }
-    for (const struct gt_node *field = gt_node_seen(section->first); field && !status;
-         field = gt_node_seen(field->next)) {
+    for (const struct gt_node *field = gt_node_seen(section->first); field; field = gt_node_seen(field->next)) {
         if (grid->flags & GT_GRID_ORIGINAL && gt_node_is_absent(field))
             add_number(&text, 0, 0);
         else
             gt_human_text_field(&text, grid->report, field);
-        status = take(grid, row, column, &text);
-        if (!status && grid->flags & GT_GRID_AMOUNTS && gt_human_text_amount(&text, field))
-            status = put_instead(grid, row, column, &text);
+        take(grid, row, column, &text);
+        if (grid->flags & GT_GRID_AMOUNTS && gt_human_text_amount(&text, field))
+            put_instead(grid, row, column, &text);
         column++;
     }
-    return status;
 }
 
 /* One section has no name; with several, those that are items of lists have none. */
-static int fill_from_fields(struct gt_grid *grid, const struct gt_node *section, size_t count)
+static void fill_from_fields(struct gt_grid *grid, const struct gt_node *section, size_t count)
 {
     bool any_text = false;
     grid->keyed = count > 1 && *section->title;
-    int status = allocate(grid, grid->keyed + fields_of(section), count + 1);
-    if (!status)
-        status = fill_titles(grid, section);
-    for (size_t row = 1; row <= count && !status; row++, section = gt_node_seen(section->next))
-        status = fill_row(grid, section, row);
+    allocate(grid, grid->keyed + fields_of(section), count + 1);
+    if (grid->rows)
+        fill_titles(grid, section);
+    for (size_t row = 1; row < grid->rows; row++, section = gt_node_seen(section->next))
+        fill_row(grid, section, row);
     /* As in pandas, where a row has one type: with a text among them, all are texts. */
-    for (size_t column = 0; count == 1 && !status && column < grid->columns; column++)
+    for (size_t column = 0; count == 1 && column < grid->columns; column++)
         any_text |= grid->is_text[column];
     for (size_t column = 0; any_text && column < grid->columns; column++)
         grid->is_text[column] = true;
-    return status;
 }
 
 int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, size_t count,
@@ -457,7 +449,11 @@ int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const str
     *grid = (struct gt_grid){.report = report, .flags = flags};
     if (report->layout == GT_LAYOUT_AMOUNTS)
         grid->flags |= GT_GRID_AMOUNTS;
-    int status = table ? fill_from_table(grid, table) : fill_from_fields(grid, node, count);
+    if (table)
+        fill_from_table(grid, table);
+    else
+        fill_from_fields(grid, node, count);
+    int status = grid->failed;
     if (status < 0)
         gt_grid_release(grid);
     return status;
@@ -518,7 +514,16 @@ const char *gt_grid_exact(const struct gt_grid *grid, size_t row, size_t column)
 
 const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column)
 {
-    return grid->text[row * grid->columns + column];
+    const char *text = grid->text[row * grid->columns + column];
+    return text ? text : "";
+}
+
+bool gt_grid_is_same(const struct gt_grid *grid, size_t column)
+{
+    for (size_t row = 2; row < grid->rows; row++)
+        if (strcmp(gt_grid_at(grid, row, column), gt_grid_at(grid, 1, column)) != 0)
+            return false;
+    return grid->rows > 2;
 }
 
 /* ---- terminals ---- */

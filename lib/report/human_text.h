@@ -26,6 +26,7 @@ struct gt_grid {
     size_t *of;     /* each column's number in the table */
     bool keyed;     /* the first column names the rows */
     unsigned flags; /* GT_GRID_... */
+    int failed;     /* 0 or -ENOMEM */
 };
 
 enum {
@@ -46,6 +47,8 @@ int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const str
 void gt_grid_release(struct gt_grid *grid);
 const char *gt_grid_exact(const struct gt_grid *grid, size_t row, size_t column); /* NULL: the text is exact */
 const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column);
+/* Returns true for a column that has the same text in all of several rows. */
+bool gt_grid_is_same(const struct gt_grid *grid, size_t column);
 
 /* Terminals. */
 void gt_put_spaces(struct gt_buffer *out, size_t count);

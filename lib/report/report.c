@@ -514,12 +514,6 @@ void gt_series_note(struct gt_node *node, const char *format, ...)
     va_end(arguments);
 }
 
-void gt_series_peak(struct gt_node *node, double value)
-{
-    if (node && isfinite(value))
-        node->series.peak = value;
-}
-
 /* ---- joining ---- */
 
 /* A node that memory was short for fails the report that it belongs to. */
@@ -540,7 +534,7 @@ static void move_children(struct gt_node *from, struct gt_node *to)
     give(to, to->report);
 }
 
-/* The memory of all that it holds is that of `to`, too. */
+/* Moves the memory of nodes; a report that is left without any keeps its type. */
 static void move_memory(struct gt_report *from, struct gt_report *to)
 {
     struct gt_report_block **last = &from->block;
@@ -549,6 +543,9 @@ static void move_memory(struct gt_report *from, struct gt_report *to)
     *last = to->block;
     to->block = from->block;
     from->block = NULL;
+    from->root.brief = from->page.brief = NULL;
+    from->type = gt_report_keep(from, from->type);
+    from->feed = from->picture_font = NULL;
 }
 
 int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], const char *const names[], size_t count,

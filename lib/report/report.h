@@ -110,7 +110,7 @@ struct gt_series {
         const char *title; /* NULL: there is none */
         double value;
     } limit;
-    double peak;
+    double peak; /* that the first line is known to have had, perhaps between two samples; 0: unknown */
 };
 
 /* Analyses build nodes by the functions below, formats read them. */
@@ -199,8 +199,6 @@ int gt_series_band(struct gt_node *series, int lane, const char *title, double f
 void gt_series_limit(struct gt_node *series, const char *title, double value);
 /* Says below the title how the picture is to be read. */
 __attribute__((format(printf, 2, 3))) void gt_series_note(struct gt_node *series, const char *format, ...);
-/* The greatest value that the first line is known to have had, perhaps between two samples; 0: it is not known. */
-void gt_series_peak(struct gt_node *series, double value);
 
 /* Pages ask this address for the states of a job that runs. Returns 0 or -ENOMEM. */
 int gt_report_feed(struct gt_report *report, const char *address);

@@ -33,7 +33,7 @@ static void wrap_fit(size_t *width, const bool *gives_way, size_t columns, size_
     }
 }
 
-enum { LEAST_LAST = 16, GAP = 2, CARD_INDENT = 3, MOST_LINES = 3, LEAST_SAME = 2 };
+enum { LEAST_LAST = 16, GAP = 2, CARD_INDENT = 3, MOST_LINES = 3 };
 enum { ELLIPSIS_COLUMNS = 3 };
 
 static const char BOLD[] = "\033[1m", DIM[] = "\033[2m", RED[] = "\033[31m", YELLOW[] = "\033[33m", PLAIN[] = "\033[0m";
@@ -55,24 +55,6 @@ static void put_coloured(struct screen *screen, const char *colour, const char *
     gt_buffer_text(screen->out, is_coloured ? colour : "");
     gt_buffer_append(screen->out, text, length);
     gt_buffer_text(screen->out, is_coloured ? PLAIN : "");
-}
-
-/* Appends lines with a title and a colon, bold where the report is coloured. */
-static void put_screen_title(struct gt_buffer *out, const struct gt_report *report, const char *title, size_t indent)
-{
-    bool is_coloured = report->style & GT_STYLE_COLOUR;
-    struct gt_buffer text = {0}, lines = {0};
-    gt_utf8_show(&text, title);
-    gt_buffer_char(&text, ':');
-    gt_put_wrapped(&lines, text.data ? text.data : "", indent, indent + GAP, report->width);
-    gt_put_spaces(out, indent);
-    gt_buffer_text(out, is_coloured ? BOLD : "");
-    gt_buffer_append(out, lines.data, lines.length ? lines.length - 1 : 0);
-    gt_buffer_text(out, is_coloured ? PLAIN : "");
-    gt_buffer_char(out, '\n');
-    out->failed = out->failed ? out->failed : text.failed ? text.failed : lines.failed;
-    gt_buffer_release(&text);
-    gt_buffer_release(&lines);
 }
 
 /* The words of GT_COLUMN_STATE: an exit status that is not 0 is one of them. */
@@ -162,14 +144,6 @@ static bool is_empty_row(const struct gt_grid *grid, size_t row)
     return grid->columns > 1;
 }
 
-static bool is_same_column(const struct gt_grid *grid, size_t column)
-{
-    for (size_t row = 2; row < grid->rows; row++)
-        if (strcmp(gt_grid_at(grid, row, column), gt_grid_at(grid, 1, column)) != 0)
-            return false;
-    return grid->rows > LEAST_SAME && grid->is_text[column] && *gt_grid_at(grid, 1, column);
-}
-
 static void put_note(struct gt_buffer *note, const char *intro, const char *name)
 {
     gt_buffer_text(note, note->length ? ", " : intro);
@@ -209,12 +183,12 @@ static void fold_rows(struct screen *screen, struct gt_buffer *note)
 
 static void fold_same(struct screen *screen)
 {
-    for (size_t column = screen->grid->columns; column-- > 0;)
-        if (screen->grid->columns > 2 && !(screen->grid->keyed && column == 0) &&
-            is_same_column(screen->grid, column)) {
+    const struct gt_grid *grid = screen->grid;
+    for (size_t column = grid->columns; column-- > 0;)
+        if (grid->columns > 2 && !(grid->keyed && column == 0) && grid->is_text[column] &&
+            gt_grid_is_same(grid, column) && *gt_grid_at(grid, 1, column)) {
             struct gt_buffer note = {0};
-            gt_buffer_printf(&note, "%s: %s, in all rows", gt_grid_at(screen->grid, 0, column),
-                             gt_grid_at(screen->grid, 1, column));
+            gt_buffer_printf(&note, "%s: %s, in all rows", gt_grid_at(grid, 0, column), gt_grid_at(grid, 1, column));
             put_notes(screen, &note);
             remove_column(screen, column);
         }
@@ -582,16 +556,23 @@ static void put_series_line(struct text *text, const struct gt_series_line *line
 
 static int put_nodes(struct text *text, const struct gt_node *section, int level);
 
-/* The line of a section, a table or a list. */
+/* The line of a section, a table or a list; on a screen perhaps several, and bold where the report is coloured. */
 static void put_title(struct text *text, const struct gt_node *node, int level)
 {
-    if (text->is_on_screen) {
-        put_screen_title(text->out, text->report, node->title, (size_t)level * strlen(text->indent));
-        return;
-    }
+    bool is_bold = text->is_on_screen && text->report->style & GT_STYLE_COLOUR;
+    size_t indent = (size_t)level * strlen(text->indent), width = text->is_on_screen ? text->report->width : SIZE_MAX;
+    struct gt_buffer title = {0}, lines = {0};
+    gt_utf8_show(&title, node->title);
+    gt_buffer_char(&title, ':');
+    gt_put_wrapped(&lines, title.data ? title.data : "", indent, indent + GAP, width);
     put_indent(text, level);
-    gt_utf8_show(text->out, node->title);
-    gt_buffer_text(text->out, ":\n");
+    gt_buffer_text(text->out, is_bold ? BOLD : "");
+    gt_buffer_append(text->out, lines.data, lines.length ? lines.length - 1 : 0);
+    gt_buffer_text(text->out, is_bold ? PLAIN : "");
+    gt_buffer_char(text->out, '\n');
+    text->out->failed = text->out->failed ? text->out->failed : title.failed ? title.failed : lines.failed;
+    gt_buffer_release(&title);
+    gt_buffer_release(&lines);
 }
 
 static int put_list(struct text *text, const struct gt_node *list, int level)

@@ -15,7 +15,7 @@
 #include "schema/human.h"
 
 /* The parts of a page on which a finding is seen, by the first analysis that tells more of it. */
-static const char *part_of(const struct gt_job_brief *job, const char *see)
+static const char *part_of(const struct gt_overview *job, const char *see)
 {
     static const char *const parts[][2] = {
         {"collectives", GT_JOB_LAST}, {"stragglers", GT_JOB_STEPS},   {"breakdown", GT_JOB_TIME},
@@ -29,7 +29,7 @@ static const char *part_of(const struct gt_job_brief *job, const char *see)
     return gt_node_find(job->root, GT_JOB_TIME) ? GT_JOB_TIME : "ranks";
 }
 
-void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_saving cost, const char *sentence, const char *see)
+void gt_job_brief_finding(const struct gt_overview *job, struct gt_saving cost, const char *sentence, const char *see)
 {
     char detail[160] = "", time[32];
     if (!isnan(cost.percent))
@@ -37,12 +37,12 @@ void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_saving cost,
                  job->input->trace->shown_node ? "" : " of the job", gt_time_words(cost.us * 1e3, time));
     snprintf(detail + strlen(detail), sizeof detail - strlen(detail), "more: gpu-tracker profile %.*s PATH...",
              (int)strcspn(see, ","), see);
-    gt_brief_warning(job->brief, detail, part_of(job, see), "%s", sentence);
+    gt_brief_warning(job->root->brief, detail, part_of(job, see), "%s", sentence);
 }
 
 /* The mean over the ranks that have the figure, in percent of the time of their GPUs; *most is the rank with the most
  * of it. */
-static double mean_share(const struct gt_job_brief *job, enum gt_rank_figure figure, size_t *most)
+static double mean_share(const struct gt_overview *job, enum gt_rank_figure figure, size_t *most)
 {
     double sum = 0, greatest = -1;
     size_t count = 0;
@@ -58,8 +58,7 @@ static double mean_share(const struct gt_job_brief *job, enum gt_rank_figure fig
     return count ? sum / (double)count : NAN;
 }
 
-static void brief_share(const struct gt_job_brief *job, const char *title, enum gt_rank_figure figure,
-                        const char *words)
+static void brief_share(const struct gt_overview *job, const char *title, enum gt_rank_figure figure, const char *words)
 {
     size_t most = 0;
     double share = mean_share(job, figure, &most);
@@ -70,7 +69,7 @@ static void brief_share(const struct gt_job_brief *job, const char *title, enum 
     if (job->ranks > 1)
         snprintf(text, sizeof text, "; the most on %.80s: %.1f %%", gt_analysis_text(job->input, job->rank[most].node),
                  gt_percent(job->rank[most].figure[figure], job->rank[most].whole));
-    gt_brief_line(job->brief, title, value, NULL, "%s%s", words, text);
+    gt_brief_line(job->root->brief, title, value, NULL, "%s%s", words, text);
 }
 
 struct gt_step_lengths gt_step_lengths(const struct gt_rows *rows, size_t from, size_t to)
@@ -96,7 +95,7 @@ struct gt_step_lengths gt_step_lengths(const struct gt_rows *rows, size_t from, 
     return ret;
 }
 
-void gt_job_brief_step(const struct gt_job_brief *job, const char *mode, const struct gt_step_lengths *lengths,
+void gt_job_brief_step(const struct gt_overview *job, const char *mode, const struct gt_step_lengths *lengths,
                        size_t outliers)
 {
     char value[32], words[32];
@@ -107,13 +106,13 @@ void gt_job_brief_step(const struct gt_job_brief *job, const char *mode, const s
         double *cell = &curve.cell[i * GT_BRIEF_CELLS / lengths->count];
         *cell = fmax(isnan(*cell) ? 0 : *cell, lengths->longest[i] / lengths->max);
     }
-    gt_brief_line(job->brief, "step", gt_time_words(lengths->median, value),
+    gt_brief_line(job->root->brief, "step", gt_time_words(lengths->median, value),
                   lengths->count >= GT_BRIEF_CELLS ? &curve : NULL,
                   "%.60s: the median of %zu, 95 %% within %s, %zu outlier%s", mode ? mode : "", lengths->count,
                   gt_time_words(lengths->p95, words), outliers, outliers == 1 ? "" : "s");
 }
 
-static void brief_idle(const struct gt_job_brief *job)
+static void brief_idle(const struct gt_overview *job)
 {
     size_t most = 0;
     double loading = mean_share(job, GT_RANK_LOADING, &most), host = mean_share(job, GT_RANK_HOST, &most);
@@ -125,7 +124,7 @@ static void brief_idle(const struct gt_job_brief *job)
         brief_share(job, "idle", GT_RANK_IDLE, words);
 }
 
-static void brief_traces(const struct gt_job_brief *job)
+static void brief_traces(const struct gt_overview *job)
 {
     const struct gt_trace *trace = job->input->trace;
     int64_t first = INT64_MAX, last = INT64_MIN;
@@ -144,7 +143,7 @@ static void brief_traces(const struct gt_job_brief *job)
         last = file->last - ahead > last ? file->last - ahead : last;
     }
     if (first <= last)
-        gt_brief_line(job->brief, "traces", gt_time_words((double)(last - first), value), NULL,
+        gt_brief_line(job->root->brief, "traces", gt_time_words((double)(last - first), value), NULL,
                       "from the first to the last of %" PRIu64 " events in %zu %s", events, (size_t)trace->file_count,
                       trace->file_count == 1 ? "file" : "files");
 }
@@ -163,17 +162,16 @@ static void write_name(const struct gt_trace *trace, char *text, size_t size)
     }
 }
 
-void gt_job_brief_begin(struct gt_job_brief *job, const struct gt_analysis_input *input, struct gt_node *root,
-                        const struct gt_rank_figures *rank, size_t ranks)
+void gt_job_brief_begin(const struct gt_overview *job)
 {
-    *job = (struct gt_job_brief){input, root, rank, ranks, NULL};
+    const struct gt_analysis_input *input = job->input;
     size_t most = 0;
     double compute = mean_share(job, GT_RANK_COMPUTE, &most);
     char name[200], title[260], outcome[120];
-    write_name(job->input->trace, name, sizeof name);
+    write_name(input->trace, name, sizeof name);
     snprintf(title, sizeof title, "%s", name);
     if (job->ranks && input->trace->shown_node)
-        snprintf(title, sizeof title, "%s: %.50s", name, gt_analysis_text(input, rank->node));
+        snprintf(title, sizeof title, "%s: %.50s", name, gt_analysis_text(input, job->rank->node));
     else if (job->ranks)
         snprintf(title, sizeof title, "%s: %zu rank%s", name, job->ranks, job->ranks == 1 ? "" : "s");
     if (isnan(compute))
@@ -181,29 +179,16 @@ void gt_job_brief_begin(struct gt_job_brief *job, const struct gt_analysis_input
                  !job->ranks && input->trace->profile_count ? "a profile of functions" : "what GPUs did is not known");
     else
         snprintf(outcome, sizeof outcome, "GPUs compute %.1f %% of their time", compute);
-    job->brief = gt_brief_add(job->root, title, outcome, false);
+    gt_brief_add(job->root, title, outcome, false);
 }
 
-void gt_job_brief_end(const struct gt_job_brief *job)
+void gt_job_brief_end(const struct gt_overview *job)
 {
     brief_share(job, "compute", GT_RANK_COMPUTE, "of the time between the first and last work of a GPU");
     brief_share(job, "comm.", GT_RANK_COMMUNICATION, "exposed communication: no computation hides it");
     brief_idle(job);
     brief_traces(job);
-    gt_brief_more(job->brief, "all values: gpu-tracker profile PATH... -o job.html");
-}
-
-void gt_job_brief_left_out(const struct gt_job_brief *job, const char *what)
-{
-    gt_brief_warning(job->brief, NULL, NULL, "Left out: %s", what);
-}
-
-void gt_job_brief_limits(const struct gt_job_brief *job, const char *limits, size_t findings)
-{
-    if (limits)
-        gt_brief_line(job->brief, "not known", NULL, NULL, "%s", limits);
-    else if (!findings)
-        gt_brief_line(job->brief, "findings", NULL, NULL, "nothing that costs 5 %% or more was found");
+    gt_brief_more(job->root->brief, "all values: gpu-tracker profile PATH... -o job.html");
 }
 
 enum { SHOWN = 5 };
@@ -322,17 +307,17 @@ static const char *name_of(const struct gt_analysis_input *input, const struct i
     return items->title ? items->title[row] : gt_analysis_text(input, items->item[row]);
 }
 
-static void brief(const struct gt_job_brief *job, const struct source *source, const struct items *items)
+static void brief(const struct gt_overview *job, const struct source *source, const struct items *items)
 {
     const char *see = see_of(job->input->trace, source);
     char value[32];
     snprintf(value, sizeof value, "%.1f %%", items->share[0]);
-    gt_brief_line(job->brief, source->title, value, NULL,
+    gt_brief_line(job->root->brief, source->title, value, NULL,
                   "of %s: %.200s itself; more: gpu-tracker profile %.*s PATH...", source->of,
                   name_of(job->input, items, 0), (int)strcspn(see, ","), see);
 }
 
-static void add_table(const struct gt_job_brief *job, const struct source *source, const struct items *items)
+static void add_table(const struct gt_overview *job, const struct source *source, const struct items *items)
 {
     const char *see = see_of(job->input->trace, source);
     char title[200];
@@ -351,7 +336,7 @@ static void add_table(const struct gt_job_brief *job, const struct source *sourc
     }
 }
 
-static bool has_gpu(const struct gt_job_brief *job)
+static bool has_gpu(const struct gt_overview *job)
 {
     bool found = false;
     for (size_t i = 0; i < job->ranks; i++)
@@ -359,7 +344,7 @@ static bool has_gpu(const struct gt_job_brief *job)
     return found;
 }
 
-int gt_job_most(const struct gt_job_brief *job)
+int gt_job_most(const struct gt_overview *job)
 {
     const char *done = has_gpu(job) ? sources->key : "";
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {

@@ -7,12 +7,12 @@
 #include "analyse/trace/ranks.h"
 #include "report/brief.h"
 
-struct gt_job_brief {
+struct gt_overview {
     const struct gt_analysis_input *input;
     struct gt_node *root;
-    const struct gt_rank_figures *rank;
+    const struct gt_findings *findings;
+    struct gt_rank_figures *rank; /* that are shown */
     size_t ranks;
-    struct gt_brief *brief;
 };
 
 /* Lengths of the steps of a mode on the slowest rank, in ns. */
@@ -25,26 +25,19 @@ struct gt_step_lengths {
 /* Takes the column "longest" of rows from..to, which are in the order of steps. */
 struct gt_step_lengths gt_step_lengths(const struct gt_rows *rows, size_t from, size_t to);
 
-/* `job` is filled; the ranks are borrowed. */
-void gt_job_brief_begin(struct gt_job_brief *job, const struct gt_analysis_input *input, struct gt_node *root,
-                        const struct gt_rank_figures *rank, size_t ranks);
-void gt_job_brief_step(const struct gt_job_brief *job, const char *mode, const struct gt_step_lengths *lengths,
+void gt_job_brief_begin(const struct gt_overview *job);
+void gt_job_brief_step(const struct gt_overview *job, const char *mode, const struct gt_step_lengths *lengths,
                        size_t outliers);
 /* Adds lines beside those of steps and findings. */
-void gt_job_brief_end(const struct gt_job_brief *job);
+void gt_job_brief_end(const struct gt_overview *job);
 /* `see` names analyses with more of it, the first one first. */
-void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_saving cost, const char *sentence, const char *see);
-/* What is not among the findings, behind them. */
-void gt_job_brief_left_out(const struct gt_job_brief *job, const char *what);
-/* `limits`: what the traces leave unknown, or NULL. */
-void gt_job_brief_limits(const struct gt_job_brief *job, const char *limits, size_t findings);
-
+void gt_job_brief_finding(const struct gt_overview *job, struct gt_saving cost, const char *sentence, const char *see);
 /* The report of a job says what takes the most time of the host, and who holds the most memory, as far as operators and
  * profiles tell. */
 
 /* Adds the tables "most_time", unless GPUs are at work, and "most_memory"; what nothing tells has none. Returns 0 or a
  * negative errno. */
-int gt_job_most(const struct gt_job_brief *job);
+int gt_job_most(const struct gt_overview *job);
 
 /* The pictures of a job's page: steps of its ranks, what each rank's time goes into, idle times and collectives over
  * time. */

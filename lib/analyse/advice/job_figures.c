@@ -151,15 +151,6 @@ static void write_rows(const struct job *job, const char *which, char *text, siz
                  any_named ? "that findings name, and those " : "", which);
 }
 
-/* Returns the cells of a picture, all 0, with a row more than there are; NULL: the query has failed. */
-static double (*new_cells(const struct job *job))[COLUMNS]
-{
-    double(*cell)[COLUMNS] = gt_query_memory(job->input->query, ROWS + 1, sizeof *cell);
-    if (cell)
-        memset(cell, 0, (ROWS + 1) * sizeof *cell);
-    return cell;
-}
-
 static struct gt_node *picture(const struct job *job, const char *key, const char *title, const char *x_unit,
                                const char *unit, unsigned flags)
 {
@@ -216,7 +207,7 @@ static void add_step_cells(const struct job *job, const struct steps *steps, str
 {
     const uint32_t *number = gt_rows_keys(&steps->spans, "step"), *node = gt_rows_keys(&steps->spans, "node");
     const int64_t *length = gt_rows_wholes(&steps->spans, "length");
-    double(*cell)[COLUMNS] = new_cells(job);
+    double(*cell)[COLUMNS] = gt_query_zeros(job->input->query, ROWS + 1, sizeof *cell); /* a row for others */
     char name[NAME];
     for (size_t i = 0, at = 0; i < steps->spans.count && cell; i++) {
         size_t row = row_of(job, node[i]);
@@ -504,9 +495,8 @@ static int add_course(struct job *job)
     int status = find_course(&course);
     if (status < 0 || course.first >= course.last)
         return status;
-    course.time = gt_query_memory(job->input->query, ROWS, sizeof *course.time);
+    course.time = gt_query_zeros(job->input->query, ROWS, sizeof *course.time);
     if (course.time) {
-        memset(course.time, 0, ROWS * sizeof *course.time);
         add_pieces(&course);
         add_gaps(&course);
         draw_course(&course);
@@ -569,7 +559,7 @@ static void add_skew(struct arrivals *arrivals)
 static void add_last(struct arrivals *arrivals)
 {
     struct job *job = arrivals->job;
-    double(*kept)[COLUMNS] = new_cells(job), most = 0;
+    double(*kept)[COLUMNS] = gt_query_zeros(job->input->query, ROWS + 1, sizeof *kept), most = 0;
     choose_rows(job, latest_of);
     for (size_t i = 0; i < arrivals->all->count && kept; i++) {
         const struct gt_collective *collective = &arrivals->all->collective[i];

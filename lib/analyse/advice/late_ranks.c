@@ -6,31 +6,14 @@
 
 #include "base/number.h"
 
-struct call {
-    size_t rank, arrival, collective;
-    int64_t start;
-};
-
 struct search {
     const struct gt_collectives *all;
     struct gt_late_ranks *late;
-    struct call *call; /* of each arrival, by rank and time */
-    size_t *before;    /* of each arrival: the call before it of the same rank; SIZE_MAX: none */
-    bool *is_late;     /* each arrival: with the last, and not held */
-    int64_t *together; /* of each collective: who comes from then on comes together with the last */
+    size_t *collective; /* of each arrival */
+    size_t *before;     /* of each arrival: the arrival before it of the same rank; SIZE_MAX: none */
+    bool *is_late;      /* each arrival: with the last, and not held */
+    int64_t *together;  /* of each collective: who comes from then on comes together with the last */
 };
-
-static int by_time(const void *a, const void *b)
-{
-    const struct call *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->rank, y->rank), GT_ORDER(x->start, y->start), GT_ORDER(x->arrival, y->arrival));
-}
-
-static int by_last(const void *a, const void *b)
-{
-    const struct call *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->start, y->start), GT_ORDER(x->collective, y->collective));
-}
 
 static int by_start(const void *a, const void *b)
 {
@@ -55,17 +38,24 @@ static int64_t find_together(const struct gt_collectives *all, const struct gt_c
     return ret;
 }
 
-static void list_calls(struct search *search)
+static void link_arrivals(struct search *search, struct gt_query *query, size_t arrivals)
 {
     const struct gt_collectives *all = search->all;
-    size_t count = 0;
-    for (size_t i = 0; i < all->count; i++)
-        for (size_t j = all->collective[i].from; j < all->collective[i].to; j++)
-            search->call[count++] = (struct call){gt_late_rank_of(all, &all->arrival[j]), j, i, all->arrival[j].start};
-    GT_SORT(search->call, count, by_time);
-    for (size_t i = 0; i < count; i++)
-        search->before[search->call[i].arrival] = i && search->call[i - 1].rank == search->call[i].rank ? i - 1
-                                                                                                        : SIZE_MAX;
+    struct gt_rows rows = gt_rows_new(query, arrivals);
+    uint32_t *rank = gt_rows_add_keys(&rows, "rank", NULL), *arrival = gt_rows_add_keys(&rows, "arrival", NULL);
+    int64_t *start = gt_rows_add_wholes(&rows, "start");
+    for (size_t i = 0; i < all->count && rows.count; i++)
+        for (size_t j = all->collective[i].from; j < all->collective[i].to; j++) {
+            search->collective[j] = i;
+            rank[j] = (uint32_t)gt_late_rank_of(all, &all->arrival[j]);
+            arrival[j] = (uint32_t)j;
+            start[j] = all->arrival[j].start;
+        }
+    gt_rows_sort(&rows, "rank start arrival");
+    rank = gt_rows_keys(&rows, "rank");
+    arrival = gt_rows_keys(&rows, "arrival");
+    for (size_t i = 0; i < rows.count; i++)
+        search->before[arrival[i]] = i && rank[i - 1] == rank[i] ? arrival[i - 1] : SIZE_MAX;
 }
 
 /* ---- who was held ---- */
@@ -93,15 +83,16 @@ static size_t held_by(const struct search *search, const struct gt_collective *c
 {
     enum { HALF = 2 };
     const struct gt_collectives *all = search->all;
-    if (search->before[arrival] == SIZE_MAX)
+    size_t other = search->before[arrival];
+    if (other == SIZE_MAX)
         return SIZE_MAX;
-    const struct call *call = &search->call[search->before[arrival]];
-    const struct gt_collective *before = &all->collective[call->collective];
-    int64_t wait = before->last - call->start;
-    if (call->start >= search->together[call->collective] || HALF * wait < collective->last - collective->first ||
+    size_t number = search->collective[other];
+    const struct gt_collective *before = &all->collective[number];
+    int64_t start = all->arrival[other].start, wait = before->last - start;
+    if (start >= search->together[number] || HALF * wait < collective->last - collective->first ||
         takes_part(all, before, earliest_node))
         return SIZE_MAX;
-    return call->collective;
+    return number;
 }
 
 /* The roots of those before are known. */
@@ -125,18 +116,18 @@ static void find_root(struct search *search, size_t number)
 
 static void find_roots(struct search *search, struct gt_query *query, size_t arrivals)
 {
-    size_t count = search->all->count;
-    struct call *order = gt_query_memory(query, count, sizeof *order);
-    int64_t *start = gt_query_memory(query, arrivals, sizeof *start);
-    for (size_t i = 0; i < count && start; i++) {
+    struct gt_rows rows = gt_rows_new(query, search->all->count);
+    uint32_t *number = gt_rows_add_keys(&rows, "number", NULL);
+    int64_t *last = gt_rows_add_wholes(&rows, "last"), *start = gt_query_memory(query, arrivals, sizeof *start);
+    for (size_t i = 0; i < rows.count && start; i++) {
         search->together[i] = find_together(search->all, &search->all->collective[i], start);
-        order[i] = (struct call){.collective = i, .start = search->all->collective[i].last};
         search->late->root[i] = i;
+        number[i] = (uint32_t)i;
+        last[i] = search->all->collective[i].last;
     }
-    if (start)
-        GT_SORT(order, count, by_last);
-    for (size_t i = 0; i < count && start; i++)
-        find_root(search, order[i].collective);
+    gt_rows_sort(&rows, "last number");
+    for (size_t i = 0; i < rows.count && start; i++)
+        find_root(search, gt_rows_keys(&rows, "number")[i]);
 }
 
 /* ---- who comes last together ---- */
@@ -199,27 +190,21 @@ static void find_blamed(struct search *search, struct gt_query *query, size_t ar
     }
 }
 
-static void *zeroed(struct gt_query *query, size_t count, size_t size)
-{
-    void *memory = gt_query_memory(query, count, size);
-    return memory ? memset(memory, 0, count * size) : NULL;
-}
-
 struct gt_late_ranks gt_late_ranks_find(struct gt_query *query, const struct gt_collectives *all)
 {
     size_t arrivals = all->count ? all->collective[all->count - 1].to : 0;
     struct gt_late_ranks late = {
         gt_query_memory(query, all->count, sizeof *late.blamed), gt_query_memory(query, all->count, sizeof *late.root),
-        gt_query_memory(query, all->ranks, sizeof *late.first), zeroed(query, arrivals, sizeof *late.is_held)};
+        gt_query_memory(query, all->ranks, sizeof *late.first), gt_query_zeros(query, arrivals, sizeof *late.is_held)};
     struct search search = {.all = all,
                             .late = &late,
-                            .call = gt_query_memory(query, arrivals, sizeof *search.call),
+                            .collective = gt_query_memory(query, arrivals, sizeof *search.collective),
                             .before = gt_query_memory(query, arrivals, sizeof *search.before),
-                            .is_late = zeroed(query, arrivals, sizeof *search.is_late),
+                            .is_late = gt_query_zeros(query, arrivals, sizeof *search.is_late),
                             .together = gt_query_memory(query, all->count, sizeof *search.together)};
     if (!search.together)
         return late;
-    list_calls(&search);
+    link_arrivals(&search, query, arrivals);
     find_roots(&search, query, arrivals);
     if (gt_query_status(query) >= 0)
         find_blamed(&search, query, arrivals);

@@ -18,16 +18,7 @@
 #include "base/number.h"
 #include "schema/human.h"
 
-struct job {
-    const struct gt_analysis_input *input;
-    struct gt_node *root;
-    const struct gt_findings *findings;
-    struct gt_rank_figures *rank; /* that are shown */
-    size_t ranks;
-    struct gt_job_brief brief;
-};
-
-static void choose_ranks(struct job *job)
+static void choose_ranks(struct gt_overview *job)
 {
     job->rank = gt_query_memory(job->input->query, job->findings->ranks, sizeof *job->rank);
     for (size_t i = 0; job->rank && i < job->findings->ranks; i++)
@@ -94,7 +85,7 @@ static bool is_filtered(const struct gt_trace *trace)
     return false;
 }
 
-static void add_sources(const struct job *job)
+static void add_sources(const struct gt_overview *job)
 {
     const struct gt_trace *trace = job->input->trace;
     struct gt_table *table = gt_report_table(job->root, "sources", "Sources");
@@ -147,13 +138,13 @@ static const struct {
 };
 
 /* Is it of profiles alone, which have functions, and no ranks? */
-static bool is_profile(const struct job *job)
+static bool is_profile(const struct gt_overview *job)
 {
     return !job->ranks && job->input->trace->profile_count;
 }
 
 /* Profiles have neither. The reason of the report is that there are no findings. */
-static void tell_empty(const struct job *job, struct gt_table *table, const char *key, const char *reason)
+static void tell_empty(const struct gt_overview *job, struct gt_table *table, const char *key, const char *reason)
 {
     bool is_empty = table && !gt_table_rows(table);
     gt_analysis_empty(job->root, table, NULL);
@@ -162,7 +153,7 @@ static void tell_empty(const struct job *job, struct gt_table *table, const char
 }
 
 /* Ranks of which nothing is known are no table. */
-static bool has_figures(const struct job *job)
+static bool has_figures(const struct gt_overview *job)
 {
     bool found = false;
     for (size_t i = 0; i < job->ranks; i++)
@@ -170,7 +161,7 @@ static bool has_figures(const struct job *job)
     return found;
 }
 
-static struct gt_table *make_rank_table(const struct job *job)
+static struct gt_table *make_rank_table(const struct gt_overview *job)
 {
     bool has_gpu = false;
     for (size_t i = 0; i < job->ranks; i++)
@@ -227,7 +218,7 @@ static void add_step(struct gt_table *table, double ns, bool is_worst)
     gt_table_text(table, time);
 }
 
-static void add_ranks(const struct job *job)
+static void add_ranks(const struct gt_overview *job)
 {
     struct gt_table *table = make_rank_table(job);
     const size_t *worst = job->findings->worst;
@@ -253,8 +244,8 @@ static void add_ranks(const struct job *job)
 enum { SHOWN_OUTLIERS = 5 };
 
 /* Writes the steps of rows from..to that are outliers; returns how many there are. */
-static size_t write_outliers(const struct job *job, const struct gt_rows *steps, size_t from, size_t to, double min,
-                             struct gt_buffer *out)
+static size_t write_outliers(const struct gt_overview *job, const struct gt_rows *steps, size_t from, size_t to,
+                             double min, struct gt_buffer *out)
 {
     const int64_t *longest = gt_rows_wholes(steps, "longest");
     size_t count = 0;
@@ -268,13 +259,14 @@ static size_t write_outliers(const struct job *job, const struct gt_rows *steps,
     return count;
 }
 
-static void add_mode(const struct job *job, struct gt_table *table, const struct gt_rows *steps, size_t from, size_t to)
+static void add_mode(const struct gt_overview *job, struct gt_table *table, const struct gt_rows *steps, size_t from,
+                     size_t to)
 {
     struct gt_buffer outliers = {0};
     const char *mode = gt_analysis_text(job->input, gt_rows_keys(steps, "mode")[from]);
     struct gt_step_lengths lengths = gt_step_lengths(steps, from, to);
     size_t count = write_outliers(job, steps, from, to, lengths.outlier, &outliers);
-    gt_job_brief_step(&job->brief, mode, &lengths, count);
+    gt_job_brief_step(job, mode, &lengths, count);
     GT_CELLS(table, mode, lengths.count);
     time_cells(table, lengths.median);
     time_cells(table, lengths.p95);
@@ -298,7 +290,7 @@ static struct gt_rows shown_steps(const struct gt_analysis_input *input)
                          GT_AGGREGATES(GT_MAX("longest", "length"), GT_ARG_MAX("slowest", "length", "node")));
 }
 
-static void add_steps(const struct job *job)
+static void add_steps(const struct gt_overview *job)
 {
     struct gt_rows steps = shown_steps(job->input);
     const char *shown = job->input->trace->shown_node;
@@ -322,7 +314,7 @@ static void add_steps(const struct job *job)
 
 /* ---- findings ---- */
 
-static const struct gt_rank_figures *rank_of(const struct job *job, uint32_t node)
+static const struct gt_rank_figures *rank_of(const struct gt_overview *job, uint32_t node)
 {
     for (size_t i = 0; i < job->ranks; i++)
         if (job->rank[i].node == node)
@@ -355,7 +347,7 @@ static struct gt_rows rows_of_findings(const struct gt_findings *findings)
 
 /* Returns the saving of each rule on each node: the greatest, or of several GPUs all of them, of the time of all. `number`
  * is that of the greatest. */
-static struct gt_rows savings_on_nodes(const struct job *job)
+static struct gt_rows savings_on_nodes(const struct gt_overview *job)
 {
     struct gt_rows rows = rows_of_findings(job->findings);
     rows = gt_rows_group(
@@ -382,7 +374,7 @@ static struct gt_rows savings_on_nodes(const struct job *job)
 
 /* Returns a row for each rule, the greatest cost first: own ranks percent us least most worst (a number) gpus (of the worst).
  * What all ranks lose the job loses; what some lose counts for their share of the ranks. */
-static struct gt_rows group_findings(const struct job *job)
+static struct gt_rows group_findings(const struct gt_overview *job)
 {
     struct gt_rows groups = savings_on_nodes(job);
     groups = gt_rows_group(&groups, "rule own",
@@ -405,7 +397,8 @@ static struct gt_rows group_findings(const struct job *job)
     return groups;
 }
 
-static void write_sentence(const struct job *job, const struct gt_rows *groups, size_t row, struct gt_buffer *out)
+static void write_sentence(const struct gt_overview *job, const struct gt_rows *groups, size_t row,
+                           struct gt_buffer *out)
 {
     const struct gt_finding *worst = &job->findings->finding[gt_rows_keys(groups, "worst")[row]];
     const struct gt_rank_figures *rank = rank_of(job, worst->where.node);
@@ -425,7 +418,7 @@ static void write_sentence(const struct job *job, const struct gt_rows *groups, 
 
 enum { SHOWN = 12 };
 
-static size_t add_findings(const struct job *job, const struct gt_rows *groups)
+static size_t add_findings(const struct gt_overview *job, const struct gt_rows *groups)
 {
     char title[400], base[160], whose[140] = "";
     if (job->input->trace->shown_node && job->ranks && job->findings->ranks > 1)
@@ -449,14 +442,14 @@ static size_t add_findings(const struct job *job, const struct gt_rows *groups)
         gt_table_number(table, cost.percent);
         time_cells(table, cost.us * 1e3);
         GT_CELLS(table, gt_rows_wholes(groups, "ranks")[i], sentence.data, see);
-        gt_job_brief_finding(&job->brief, cost, sentence.data, see);
+        gt_job_brief_finding(job, cost, sentence.data, see);
         gt_buffer_release(&sentence);
     }
     gt_analysis_empty(job->root, table, NULL);
     return groups->count > shown ? groups->count - shown : 0;
 }
 
-static void add_left_out(const struct job *job, size_t not_shown)
+static void add_left_out(const struct gt_overview *job, size_t not_shown)
 {
     char text[160] = "";
     if (not_shown)
@@ -467,7 +460,7 @@ static void add_left_out(const struct job *job, size_t not_shown)
     if (!*text)
         return;
     gt_report_text(job->root, "left_out", "Left out", text);
-    gt_job_brief_left_out(&job->brief, text);
+    gt_brief_warning(job->root->brief, NULL, NULL, "Left out: %s", text);
 }
 
 /* ---- what the traces leave unknown ---- */
@@ -483,7 +476,7 @@ static const char *unknown_device(const struct gt_trace *trace)
     return NULL;
 }
 
-static bool has_calls(const struct job *job)
+static bool has_calls(const struct gt_overview *job)
 {
     for (size_t i = 0; i < job->input->trace->events.count; i++)
         if (gt_analysis_work(job->input, i) == GT_WORK_RUNTIME)
@@ -500,7 +493,7 @@ static bool tells_time(const struct gt_trace *trace)
 }
 
 /* The whole report of a lone trace is of one rank. */
-static void write_absent(const struct job *job, struct gt_buffer *out)
+static void write_absent(const struct gt_overview *job, struct gt_buffer *out)
 {
     struct gt_buffer numbers = {0};
     size_t of = 0, absent = gt_ranks_absent(job->input, &numbers, &of);
@@ -518,7 +511,7 @@ static void write_absent(const struct job *job, struct gt_buffer *out)
 }
 
 /* Findings rest on GPUs' work: where there is none, a report without findings says nothing good. */
-static void write_limits(const struct job *job, struct gt_buffer *out)
+static void write_limits(const struct gt_overview *job, struct gt_buffer *out)
 {
     size_t without = 0, steps = 0;
     const char *example = NULL, *device = unknown_device(job->input->trace);
@@ -550,20 +543,23 @@ static void write_limits(const struct job *job, struct gt_buffer *out)
     }
 }
 
-static const char *no_findings(const struct job *job, bool has_limits)
+static const char *no_findings(const struct gt_overview *job, bool has_limits)
 {
     return has_limits        ? "none, in what the traces tell"
            : is_profile(job) ? "no function takes 25 % of the time itself: profile functions lists them"
                              : "nothing that costs 5 % or more was found";
 }
 
-static void add_verdict(const struct job *job, size_t count)
+static void add_verdict(const struct gt_overview *job, size_t count)
 {
     struct gt_buffer limits = {0};
     write_limits(job, &limits);
-    if (limits.length)
+    if (limits.length) {
         gt_report_text(job->root, "not_known", "Not known", limits.data);
-    gt_job_brief_limits(&job->brief, limits.length ? limits.data : NULL, count);
+        gt_brief_line(job->root->brief, "not known", NULL, NULL, "%s", limits.data);
+    } else if (!count) {
+        gt_brief_line(job->root->brief, "findings", NULL, NULL, "nothing that costs 5 %% or more was found");
+    }
     if (!count)
         gt_report_text(job->root, "reason", "Findings", no_findings(job, limits.length > 0));
     gt_buffer_release(&limits);
@@ -574,19 +570,19 @@ static void add_verdict(const struct job *job, size_t count)
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct gt_findings findings = {.input = input};
-    struct job job = {.input = input, .root = root, .findings = &findings};
+    struct gt_overview job = {.input = input, .root = root, .findings = &findings};
     int status = gt_findings_find(&findings);
     choose_ranks(&job);
     if (status >= 0)
-        gt_job_brief_begin(&job.brief, input, root, job.rank, job.ranks);
+        gt_job_brief_begin(&job);
     status = status < 0 ? status : gt_job_figures(&findings, root);
     if (status >= 0) {
         add_sources(&job);
         add_ranks(&job);
         add_steps(&job);
-        gt_job_brief_end(&job.brief);
+        gt_job_brief_end(&job);
     }
-    status = status < 0 ? status : gt_job_most(&job.brief);
+    status = status < 0 ? status : gt_job_most(&job);
     if (status >= 0) {
         struct gt_rows groups = group_findings(&job);
         size_t not_shown = add_findings(&job, &groups);

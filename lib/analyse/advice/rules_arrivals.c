@@ -389,12 +389,6 @@ static void judge_lateness(struct job *job)
     }
 }
 
-static void *zeroed(const struct job *job, size_t count, size_t size)
-{
-    void *memory = gt_query_memory(job->findings->input->query, count, size);
-    return memory ? memset(memory, 0, count * size) : NULL;
-}
-
 static void find_stragglers(struct job *job)
 {
     const struct gt_analysis_input *input = job->findings->input;
@@ -403,10 +397,10 @@ static void find_stragglers(struct job *job)
     gt_rows_sort(&job->steps, "node start");
     gt_rows_add_keys(&job->steps, "is_late", NULL);
     job->arrivals = gt_arrival_rows(input, all);
-    job->straggler = zeroed(job, all->ranks, sizeof *job->straggler);
-    job->is_left_out = zeroed(job, all->ranks, sizeof *job->is_left_out);
-    job->cost = zeroed(job, all->ranks, sizeof *job->cost);
-    job->kept = zeroed(job, all->ranks, sizeof *job->kept);
+    job->straggler = gt_query_zeros(input->query, all->ranks, sizeof *job->straggler);
+    job->is_left_out = gt_query_zeros(input->query, all->ranks, sizeof *job->is_left_out);
+    job->cost = gt_query_zeros(input->query, all->ranks, sizeof *job->cost);
+    job->kept = gt_query_zeros(input->query, all->ranks, sizeof *job->kept);
     measure_kernels(job);
     compare_arrivals(job);
     gt_replay_open(&job->replay, input, all, &job->arrivals);

@@ -335,12 +335,11 @@ static void make_rows(struct gt_job *job)
 static void put_absent(struct gt_job *job, uint32_t step, int64_t world, const int64_t *ranks, size_t count)
 {
     int64_t all = count && ranks[count - 1] >= world ? ranks[count - 1] + 1 : world;
-    bool *is_there = gt_query_memory(job->query, (size_t)all + 1, sizeof *is_there);
+    bool *is_there = gt_query_zeros(job->query, (size_t)all + 1, sizeof *is_there);
     struct gt_buffer numbers = {0};
     size_t launch = 0;
     if (!is_there)
         return;
-    memset(is_there, 0, (size_t)all + 1);
     for (size_t i = 0; i < count; i++)
         if (ranks[i] >= 0)
             is_there[ranks[i]] = true;

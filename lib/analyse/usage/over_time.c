@@ -109,8 +109,8 @@ static struct gt_node *new_series(const struct gt_over_time *recording, struct g
     struct gt_node *series = gt_report_series(page, picture->key, picture->title, "seconds", unit_name,
                                               GT_ONLY_PEOPLE | (is_size ? GT_PEAKS : 0));
     gt_series_limit(series, metric == GT_CPU_UTILIZATION ? "cores" : "limit", limit_of(recording, metric) / unit);
-    if (metric == GT_RAM)
-        gt_series_peak(series, recording->memory_peak / unit);
+    if (metric == GT_RAM && series && isfinite(recording->memory_peak))
+        series->series.peak = recording->memory_peak / unit;
     return series;
 }
 

@@ -101,18 +101,22 @@ static double hardware_percent(double use, int units)
     return percent > 100 ? 100 : percent;
 }
 
-static void add_percentages(struct gt_node *section, double max, double mean, int units)
+/* Of CPUs, or of GPUs, which may be absent. */
+static void add_percentages(const struct gt_usage *usage, struct gt_node *section, double max, double mean, int units,
+                            bool is_of_gpus)
 {
-    gt_report_number(section, "max_sum_percent", "Max sum percent", max * 100, NULL);
-    gt_report_number(section, "max_hardware_percent", "Max hardware percent", hardware_percent(max, units), NULL);
-    gt_report_number(section, "mean_sum_percent", "Mean sum percent", mean * 100, NULL);
-    gt_report_number(section, "mean_hardware_percent", "Mean hardware percent", hardware_percent(mean, units), NULL);
-}
-
-static double most_threads(const struct gt_usage *usage, enum gt_scope scope)
-{
-    double peak = usage->outcome->value[scope][GT_THREADS_PEAK];
-    return isnan(peak) ? largest(usage, scope, GT_THREADS) : peak;
+    const struct {
+        const char *key, *title;
+        double value;
+    } percentages[] = {{"max_sum_percent", "Max sum percent", max * 100},
+                       {"max_hardware_percent", "Max hardware percent", hardware_percent(max, units)},
+                       {"mean_sum_percent", "Mean sum percent", mean * 100},
+                       {"mean_hardware_percent", "Mean hardware percent", hardware_percent(mean, units)}};
+    for (int i = 0; i < 4; i++)
+        if (is_of_gpus)
+            add_gpu_number(usage, section, percentages[i].key, percentages[i].title, percentages[i].value);
+        else
+            gt_report_number(section, percentages[i].key, percentages[i].title, percentages[i].value, NULL);
 }
 
 static void add_cpu(const struct gt_usage *usage, struct gt_node *root)
@@ -125,13 +129,15 @@ static void add_cpu(const struct gt_usage *usage, struct gt_node *root)
         double mean = gt_usage_cores(usage, scopes[i].scope);
         double max = fmax(largest(usage, scopes[i].scope, GT_CPU_UTILIZATION), mean);
         int cores = scopes[i].scope == GT_SCOPE_SYSTEM ? machine->core_count : machine->expected_cores;
-        add_percentages(gt_report_section(section, scopes[i].key, scopes[i].title), max, mean, cores);
+        add_percentages(usage, gt_report_section(section, scopes[i].key, scopes[i].title), max, mean, cores, false);
     }
-    gt_report_count(section, "main_n_threads", "Main number of threads", most_threads(usage, GT_SCOPE_MAIN), NULL);
-    gt_report_count(section, "descendants_n_threads", "Descendants number of threads",
-                    most_threads(usage, GT_SCOPE_DESCENDANTS), NULL);
-    gt_report_count(section, "combined_n_threads", "Combined number of threads", most_threads(usage, GT_SCOPE_COMBINED),
-                    NULL);
+    for (int i = 1; i < SCOPES; i++) {
+        double peak = usage->outcome->value[scopes[i].scope][GT_THREADS_PEAK];
+        char key[40], title[40];
+        snprintf(key, sizeof key, "%s_n_threads", scopes[i].key);
+        snprintf(title, sizeof title, "%s number of threads", scopes[i].title);
+        gt_report_count(section, key, title, isnan(peak) ? largest(usage, scopes[i].scope, GT_THREADS) : peak, NULL);
+    }
 }
 
 static void add_gpu(const struct gt_usage *usage, struct gt_node *root)
@@ -142,13 +148,8 @@ static void add_gpu(const struct gt_usage *usage, struct gt_node *root)
     gt_report_integer(section, "n_expected_gpus", "Number of expected GPUs", machine->expected_gpus, NULL);
     double max = largest(usage, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION);
     double mean = gt_summary_mean(usage->summary, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION);
-    struct gt_node *percentages = gt_report_section(section, "gpu_percentages", "GPU percentages");
-    add_gpu_number(usage, percentages, "max_sum_percent", "Max sum percent", max * 100);
-    add_gpu_number(usage, percentages, "max_hardware_percent", "Max hardware percent",
-                   hardware_percent(max, machine->expected_gpus));
-    add_gpu_number(usage, percentages, "mean_sum_percent", "Mean sum percent", mean * 100);
-    add_gpu_number(usage, percentages, "mean_hardware_percent", "Mean hardware percent",
-                   hardware_percent(mean, machine->expected_gpus));
+    add_percentages(usage, gt_report_section(section, "gpu_percentages", "GPU percentages"), max, mean,
+                    machine->expected_gpus, true);
 }
 
 static void add_compute_time(const struct gt_usage *usage, struct gt_node *root)

@@ -31,9 +31,10 @@ struct chart {
     double step;                    /* between its ticks */
     const struct gt_point *highest; /* NULL: no peak is marked */
     double peak;
-    const struct gt_band *band;
-    size_t bands, names;
-    size_t name[BANDS_DRAWN]; /* number of each band's name */
+    struct names {
+        const char *name[BANDS_DRAWN];
+        size_t count;
+    } names; /* of bands */
 };
 
 void gt_html_escape(struct gt_buffer *out, const char *text)
@@ -275,30 +276,25 @@ static void put_y_axis(const struct chart *chart)
 }
 
 /* Bands with the same name have the same colour: names are numbered as they come. */
-static void number_bands(struct chart *chart)
+static size_t number_of_name(struct names *names, const char *name)
 {
-    chart->band = chart->series->series.band;
-    chart->bands = chart->series->series.bands < BANDS_DRAWN ? chart->series->series.bands : BANDS_DRAWN;
-    for (size_t i = 0; i < chart->bands; i++) {
-        chart->name[i] = chart->names;
-        for (size_t k = 0; k < i; k++)
-            if (!strcmp(chart->band[k].title, chart->band[i].title)) {
-                chart->name[i] = chart->name[k];
-                break;
-            }
-        chart->names += chart->name[i] == chart->names;
-    }
+    size_t i = 0;
+    while (i < names->count && strcmp(names->name[i], name) != 0)
+        i++;
+    if (i == names->count && i < BANDS_DRAWN)
+        names->name[names->count++] = name;
+    return i;
 }
 
-static void put_bands(const struct chart *chart)
+static void put_bands(struct chart *chart)
 {
-    const struct gt_band *band = chart->band;
-    for (size_t i = 0; i < chart->bands; i++) {
+    const struct gt_band *band = chart->series->series.band;
+    for (size_t i = 0; i < chart->series->series.bands && i < BANDS_DRAWN; i++) {
         double from = x_place(chart, band[i].from), to = x_place(chart, band[i].to);
         gt_html(chart->out,
                 "<rect class=\"fill%zu\" x=\"%.1f\" y=\"%d\" height=\"%d\" width=\"%.1f\"><title>%s</title></rect>\n",
-                chart->name[i] % GT_CHART_COLOURS, from, TOP, bottom_of(chart) - TOP, fmax(to - from, 0.5),
-                band[i].title);
+                number_of_name(&chart->names, band[i].title) % GT_CHART_COLOURS, from, TOP, bottom_of(chart) - TOP,
+                fmax(to - from, 0.5), band[i].title);
     }
 }
 
@@ -357,23 +353,24 @@ static void put_legend_entry(struct gt_buffer *out, const char *class, size_t nu
             class, number % GT_CHART_COLOURS, title);
 }
 
-static void put_legend(const struct chart *chart)
+static void put_legend(struct gt_buffer *out, const struct gt_node *node)
 {
-    size_t shown = 0;
-    gt_buffer_text(chart->out, "<ul class=\"legend\">\n");
-    for (size_t line = 0; line < chart->series->series.lines; line++)
-        put_legend_entry(chart->out, "line", line, chart->series->series.line[line].title);
-    for (size_t i = 0; i < chart->bands && shown < NAMES_SHOWN; i++)
-        if (chart->name[i] == shown)
-            put_legend_entry(chart->out, "band", shown++, chart->band[i].title);
-    struct gt_mark limit = chart->series->series.limit;
-    if (limit.title) {
-        gt_buffer_text(chart->out, "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
-                                   "<path class=\"limit\" d=\"M0 6H28\"/></svg> ");
-        put_limit_words(chart->out, chart->series, &limit);
-        gt_buffer_text(chart->out, "</li>\n");
+    const struct gt_series *series = &node->series;
+    struct names names = {.count = 0};
+    gt_buffer_text(out, "<ul class=\"legend\">\n");
+    for (size_t line = 0; line < series->lines; line++)
+        put_legend_entry(out, "line", line, series->line[line].title);
+    for (size_t i = 0; i < series->bands && i < BANDS_DRAWN; i++)
+        number_of_name(&names, series->band[i].title);
+    for (size_t i = 0; i < names.count && i < NAMES_SHOWN; i++)
+        put_legend_entry(out, "band", i, names.name[i]);
+    if (series->limit.title) {
+        gt_buffer_text(out, "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
+                            "<path class=\"limit\" d=\"M0 6H28\"/></svg> ");
+        put_limit_words(out, node, &series->limit);
+        gt_buffer_text(out, "</li>\n");
     }
-    gt_buffer_text(chart->out, "</ul>\n");
+    gt_buffer_text(out, "</ul>\n");
 }
 
 /* The extremes of a line's data: its points are means over some time if it has a series. */
@@ -440,7 +437,6 @@ static void put_peak(const struct chart *chart)
 static void put_shapes(struct chart *chart)
 {
     find_ranges(chart);
-    number_bands(chart);
     put_bands(chart);
     put_y_axis(chart);
     put_x_axis(chart->out, chart->series, &chart->frame, chart->frame.height);
@@ -467,14 +463,13 @@ void gt_chart_cut(struct gt_buffer *out, const char *name, size_t letters)
 
 /* ---- Pictures with a row for each line: strips, darker where the value is greater, and lanes of named bands ---- */
 
-enum { ROW = 18, STRIP_STEPS = 380, SHADES = 8, LANE_BANDS_DRAWN = 2000, NAMES = 64 };
+enum { ROW = 18, STRIP_STEPS = 380, SHADES = 8, LANE_BANDS_DRAWN = 2000 };
 
 struct rows {
     struct gt_buffer *out;
     const struct gt_node *series;
     struct gt_chart_frame frame;
-    const char *name[NAMES]; /* the first that came: each has a colour */
-    size_t names;
+    struct names names;
 };
 
 /* Letters are of many widths: a picture of its own cuts the name off at the end of its box. */
@@ -488,16 +483,6 @@ static void put_lane_name(const struct rows *rows, const char *name, double x, s
                 x, row * ROW + 1, ROW - 2, width - 1, name);
 }
 
-static size_t lane_colour(struct rows *rows, const char *name)
-{
-    size_t i = 0;
-    while (i < rows->names && strcmp(rows->name[i], name) != 0)
-        i++;
-    if (i == rows->names && i < NAMES)
-        rows->name[rows->names++] = name;
-    return i % GT_CHART_COLOURS;
-}
-
 static void put_lanes(struct rows *rows)
 {
     const struct gt_series *series = &rows->series->series;
@@ -507,7 +492,8 @@ static void put_lanes(struct rows *rows)
         double from = place_of(&rows->frame, band->from), to = place_of(&rows->frame, band->to);
         gt_html(rows->out,
                 "<rect class=\"fill%zu\" x=\"%.1f\" y=\"%zu\" height=\"%d\" width=\"%.1f\"><title>%s</title></rect>\n",
-                lane_colour(rows, band->title), from, row * ROW + 1, ROW - 2, fmax(to - from - 0.5, 0.5), band->title);
+                number_of_name(&rows->names, band->title) % GT_CHART_COLOURS, from, row * ROW + 1, ROW - 2,
+                fmax(to - from - 0.5, 0.5), band->title);
         put_lane_name(rows, band->title, from, row, to - from);
     }
 }
@@ -573,20 +559,20 @@ static void put_rows(struct gt_buffer *out, const struct gt_node *series, const 
 
 /* ---- A chart with its legend ---- */
 
-static bool has_rows(const struct gt_node *series)
+bool gt_chart_has_rows(const struct gt_node *series)
 {
     return gt_node_flag_bits(series) & (GT_STRIPS | GT_LANES);
 }
 
 int gt_chart_height(const struct gt_node *series, const struct gt_chart_frame *frame)
 {
-    return has_rows(series) ? rows_height(series) : frame->height;
+    return gt_chart_has_rows(series) ? rows_height(series) : frame->height;
 }
 
 void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, const struct gt_chart_frame *frame)
 {
     struct chart chart = {.out = out, .series = series, .frame = *frame};
-    if (has_rows(series))
+    if (gt_chart_has_rows(series))
         put_rows(out, series, frame);
     else
         put_shapes(&chart);
@@ -594,25 +580,24 @@ void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, const 
 
 void gt_chart_title(struct gt_buffer *out, const struct gt_node *series)
 {
-    bool has_unit = has_rows(series) && *series->unit;
+    bool has_unit = gt_chart_has_rows(series) && *series->unit;
     gt_html(out, has_unit ? "%s, %s" : "%s", series->title, series->unit);
 }
 
 void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id, struct gt_chart_range x)
 {
-    struct chart chart = {.out = out, .series = series};
     struct gt_chart_frame frame = {x, GT_CHART_WIDTH, GT_CHART_HEIGHT};
     gt_buffer_printf(out, "<figure id=\"figure%d\">\n<figcaption>", id);
     gt_chart_title(out, series);
     gt_html(out,
             "</figcaption>\n<svg class=\"chart%s\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
             "<title id=\"chart%d\">%s</title>\n",
-            has_rows(series) ? "" : " lines", frame.width, gt_chart_height(series, &frame), id, id, series->title);
+            gt_chart_has_rows(series) ? "" : " lines", frame.width, gt_chart_height(series, &frame), id, id,
+            series->title);
     put_description(out, series);
     gt_chart_shapes(out, series, &frame);
     gt_buffer_text(out, "</svg>\n");
-    number_bands(&chart);
-    if (!has_rows(series))
-        put_legend(&chart);
+    if (!gt_chart_has_rows(series))
+        put_legend(out, series);
     gt_buffer_text(out, "</figure>\n");
 }

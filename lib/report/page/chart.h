@@ -36,6 +36,7 @@ struct gt_chart_unit {
 void gt_chart_widen(struct gt_chart_range *range, const struct gt_node *series);
 /* Appends the picture with its caption and legend. `id` is unique in the page; `x`: what the axis shows. */
 void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id, struct gt_chart_range x);
+bool gt_chart_has_rows(const struct gt_node *series); /* strips or lanes, without a y axis that names them */
 /* Appends the title, with the unit of rows, which have no axis for it. */
 void gt_chart_title(struct gt_buffer *out, const struct gt_node *series);
 /* Appends what is inside the picture alone, and tells how high it is. */

@@ -65,10 +65,7 @@ function clock(seconds, step) {
 
 function timeStep(span, count) {
     const rough = span / count;
-    if (rough < 1) {
-        const power = 10 ** Math.floor(Math.log10(rough));
-        return power * [1, 2, 5, 10].find(lead => lead * power >= rough * 0.9999);
-    }
+    if (rough < 1) return niceStep(span, count);
     return STEPS.find(step => step >= rough) || Math.ceil(rough / 86400) * 86400;
 }
 
@@ -145,11 +142,11 @@ async function loadSamples(line) {
     line.fine = {x: await timesOf(data.courses[line.course]), least: y, mean: y, most: y};
 }
 
-function place(x, value) {      // of the first at or behind `value`
-    let low = 0, high = x.length;
+function place(list, value, xOf = x => x) {     // of the first at or behind `value`
+    let low = 0, high = list.length;
     while (low < high) {
         const middle = (low + high) >> 1;
-        if (x[middle] < value) low = middle + 1; else high = middle;
+        if (xOf(list[middle]) < value) low = middle + 1; else high = middle;
     }
     return low;
 }
@@ -513,14 +510,8 @@ function followOverview() {
 // ---- the readout ----
 
 function rowAt(track, time) {
-    const rows = track.rows;
-    let low = 0, high = rows.length;
-    while (low < high) {
-        const middle = (low + high) >> 1;
-        if (rows[middle][0] < time) low = middle + 1; else high = middle;
-    }
-    if (low > 0 && (low === rows.length || time - rows[low - 1][0] < rows[low][0] - time)) low--;
-    return rows[low];
+    const rows = track.rows, at = place(rows, time, row => row[0]);
+    return rows[at > 0 && (at === rows.length || time - rows[at - 1][0] < rows[at][0] - time) ? at - 1 : at];
 }
 
 // When a line ends, of several that end at different times; a sample counts until the next one would come.

@@ -55,11 +55,6 @@ static void pack_within(struct gt_buffer *out, const uint32_t *word, size_t coun
     free(packed);
 }
 
-static void pack(struct gt_buffer *out, const uint32_t *word, size_t count, size_t bytes)
-{
-    pack_within(out, word, count, bytes, SIZE_MAX);
-}
-
 /* Names as people see them: without anything that acts. */
 static void put_name(struct data *data, const char *name)
 {
@@ -69,10 +64,24 @@ static void put_name(struct data *data, const char *name)
     gt_buffer_release(&shown);
 }
 
-static void put_packed(struct data *data, const char *key, const struct gt_buffer *text)
+static void put_text(struct data *data, const char *key, const char *text)
 {
     gt_json_key(&data->json, key);
-    gt_json_text(&data->json, text->data ? text->data : "");
+    put_name(data, text);
+}
+
+/* Puts words as a member, and frees them; NULL: without memory. */
+static void put_words(struct data *data, const char *key, uint32_t *word, size_t count, size_t bytes)
+{
+    struct gt_buffer text = {0};
+    if (word)
+        pack_within(&text, word, count, bytes, SIZE_MAX);
+    gt_json_key(&data->json, key);
+    gt_json_text(&data->json, text.data ? text.data : "");
+    if (!word || text.failed)
+        data->json.out->failed = -ENOMEM;
+    gt_buffer_release(&text);
+    free(word);
 }
 
 static void put_double(struct data *data, const char *key, double value)
@@ -108,10 +117,9 @@ static struct scale scale_of(const struct gt_course_line *line, size_t spans)
     return (struct scale){isfinite(least) ? least : 0, most > least ? (most - least) / GREATEST : 0};
 }
 
-static void put_spans(struct data *data, const struct gt_course *course, const struct gt_course_line *line,
-                      const struct scale *scale)
+static uint32_t *words_of_spans(const struct gt_course *course, const struct gt_course_line *line,
+                                const struct scale *scale)
 {
-    struct gt_buffer text = {0};
     size_t count = course->spans;
     uint32_t *word = malloc((3 * count + 1) * sizeof *word);
     for (size_t i = 0; word && i < count; i++) {
@@ -120,36 +128,21 @@ static void put_spans(struct data *data, const struct gt_course *course, const s
         word[count + i] = number_of(scale, span->count ? span->sum / (double)span->count : NAN);
         word[2 * count + i] = number_of(scale, span->count ? span->most : NAN);
     }
-    if (word)
-        pack(&text, word, 3 * count, 2);
-    put_packed(data, "spans", &text);
-    gt_buffer_release(&text);
-    free(word);
+    return word;
 }
 
-static void pack_samples(struct gt_buffer *text, const struct gt_course *course, const struct gt_course_line *line,
-                         size_t most)
+static uint32_t *words_of_samples(const struct gt_course *course, const struct gt_course_line *line,
+                                  const struct scale *scale)
 {
-    struct scale scale = scale_of(line, course->spans);
     uint32_t *word = malloc((course->samples + 1) * sizeof *word);
     for (size_t i = 0; word && i < course->samples; i++)
-        word[i] = number_of(&scale, i < line->values ? line->value[i] : NAN);
-    if (word)
-        pack_within(text, word, course->samples, 2, most);
-    free(word);
+        word[i] = number_of(scale, i < line->values ? line->value[i] : NAN);
+    return word;
 }
 
 static bool has_few(const struct gt_course *course, const struct gt_course_line *line)
 {
     return course->is_whole && !line->is_dropped && course->samples <= GT_COURSE_FINE_SPANS;
-}
-
-static void put_few_samples(struct data *data, const struct gt_course *course, const struct gt_course_line *line)
-{
-    struct gt_buffer text = {0};
-    pack_samples(&text, course, line, SIZE_MAX);
-    put_packed(data, "samples", &text);
-    gt_buffer_release(&text);
 }
 
 /* The samples of as many lines as fit into what is left. */
@@ -161,7 +154,10 @@ static void put_samples(struct data *data, const struct gt_node *series, size_t 
     struct gt_buffer text = {0};
     if (!line || !line->value || has_few(course, line) || data->json.out->length > data->size)
         return;
-    pack_samples(&text, course, line, data->size - data->json.out->length);
+    struct scale scale = scale_of(line, course->spans);
+    uint32_t *word = words_of_samples(course, line, &scale);
+    if (word)
+        pack_within(&text, word, course->samples, 2, data->size - data->json.out->length);
     if (text.length) {
         gt_json_array_begin(&data->json);
         gt_json_integer(&data->json, (int64_t)chart);
@@ -170,6 +166,7 @@ static void put_samples(struct data *data, const struct gt_node *series, size_t 
         gt_json_array_end(&data->json);
     }
     gt_buffer_release(&text);
+    free(word);
 }
 
 /* A line without a course has its points as they are. */
@@ -208,8 +205,7 @@ static void put_line(struct data *data, const struct gt_node *series, size_t num
     const struct gt_course *course = of->course;
     size_t course_number = course ? number_of_course(data, course) : COURSES;
     gt_json_object_begin(&data->json);
-    gt_json_key(&data->json, "name");
-    put_name(data, of->title);
+    put_text(data, "name", of->title);
     if (course_number == COURSES) {
         put_points(data, of);
     } else {
@@ -219,9 +215,9 @@ static void put_line(struct data *data, const struct gt_node *series, size_t num
         put_double(data, "least", scale.least / of->course_unit);
         put_double(data, "step", scale.step / of->course_unit);
         if (has_few(course, line))
-            put_few_samples(data, course, line);
+            put_words(data, "samples", words_of_samples(course, line, &scale), course->samples, 2);
         else
-            put_spans(data, course, line, &scale);
+            put_words(data, "spans", words_of_spans(course, line, &scale), 3 * course->spans, 2);
     }
     gt_json_object_end(&data->json);
 }
@@ -244,24 +240,6 @@ static void put_bands(struct data *data, const struct gt_series *series)
     gt_json_array_end(&data->json);
 }
 
-static void put_limit(struct data *data, struct gt_mark limit)
-{
-    if (!limit.title)
-        return;
-    gt_json_key(&data->json, "limit");
-    gt_json_object_begin(&data->json);
-    gt_json_key(&data->json, "name");
-    put_name(data, limit.title);
-    put_double(data, "value", limit.value);
-    gt_json_object_end(&data->json);
-}
-
-static void put_text(struct data *data, const char *key, const char *text)
-{
-    gt_json_key(&data->json, key);
-    put_name(data, text);
-}
-
 static void put_chart(struct data *data, const struct gt_node *series)
 {
     unsigned flags = gt_node_flag_bits(series);
@@ -276,7 +254,13 @@ static void put_chart(struct data *data, const struct gt_node *series)
     gt_json_key(&data->json, "alike");
     gt_json_bool(&data->json, flags & GT_ALIKE);
     put_double(data, "peak", series->series.peak);
-    put_limit(data, series->series.limit);
+    if (series->series.limit.title) {
+        gt_json_key(&data->json, "limit");
+        gt_json_object_begin(&data->json);
+        put_text(data, "name", series->series.limit.title);
+        put_double(data, "value", series->series.limit.value);
+        gt_json_object_end(&data->json);
+    }
     put_bands(data, &series->series);
     gt_json_key(&data->json, "lines");
     gt_json_array_begin(&data->json);
@@ -291,7 +275,6 @@ static void put_chart(struct data *data, const struct gt_node *series)
 static void put_course(struct data *data, const struct gt_course *course)
 {
     double quantum = course->samples > 1 ? course->last / (double)course->samples / 16 : 1;
-    struct gt_buffer text = {0};
     uint32_t *word = malloc((course->samples + 1) * sizeof *word);
     quantum = fmax(quantum, course->last / 0x1p31);
     quantum = quantum > 0 ? quantum : 1;
@@ -300,8 +283,6 @@ static void put_course(struct data *data, const struct gt_course *course)
     /* Differences of differences: samples come at equal distances. */
     for (size_t i = course->samples; word && i-- > 1;)
         word[i] -= word[i - 1];
-    if (word)
-        pack(&text, word, course->samples, 4);
     gt_json_object_begin(&data->json);
     put_count(data, "spans", course->spans);
     put_double(data, "span", gt_course_span_length(course));
@@ -309,10 +290,8 @@ static void put_course(struct data *data, const struct gt_course *course)
     put_double(data, "last", course->last);
     put_count(data, "samples", course->samples);
     put_double(data, "quantum", quantum);
-    put_packed(data, "time", &text);
+    put_words(data, "time", word, course->samples, 4);
     gt_json_object_end(&data->json);
-    gt_buffer_release(&text);
-    free(word);
 }
 
 /* "<" ends a script element, or begins a comment in it. */

@@ -34,14 +34,6 @@ struct shape {
 
 /* ---- What is shown of a column ----------------------------------------------------------------------------------- */
 
-static bool says_the_same(const struct gt_grid *grid, size_t column)
-{
-    for (size_t row = 2; row < grid->rows; row++)
-        if (strcmp(gt_grid_at(grid, row, column), gt_grid_at(grid, 1, column)) != 0)
-            return false;
-    return grid->rows > 2;
-}
-
 /* The folders that all names of files begin with. */
 static size_t common_folder(const struct gt_grid *grid, size_t column)
 {
@@ -123,7 +115,7 @@ static void choose_looks(struct shape *shape)
 
 static bool is_same_in_all(const struct gt_grid *grid, size_t column)
 {
-    return says_the_same(grid, column) && !(grid->keyed && column == 0);
+    return gt_grid_is_same(grid, column) && !(grid->keyed && column == 0);
 }
 
 /* Where nothing but names differs, all columns stay: names alone are no table. */
@@ -151,7 +143,7 @@ static void shape_measured(struct shape *shape)
         bool names_rows = i == 0, is_amount = gt_grid_exact(grid, 0, i);
         shape->column[i].of = grid->of[i];
         shape->column[i].is_left_out = shape->table && !names_rows && !is_amount && grid->rows > FIRST_ROWS &&
-                                       says_the_same(grid, i);
+                                       gt_grid_is_same(grid, i);
         shape->shown -= shape->column[i].is_left_out;
     }
 }

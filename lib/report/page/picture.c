@@ -261,12 +261,6 @@ static struct layout layout_of(const struct gt_report *report, struct gt_chart_r
         {x, width, plot + GT_CHART_TOP + GT_CHART_BOTTOM}, scale, report->picture_font ? report->picture_font : "sans"};
 }
 
-/* Rows have no y axis that names them. */
-static bool has_rows(const struct gt_node *series)
-{
-    return gt_node_flag_bits(series) & (GT_STRIPS | GT_LANES);
-}
-
 /* Writes a legend, whose lines break where the picture ends, and returns how high it is. `out` may be NULL. */
 static int put_legend(struct gt_buffer *out, const struct layout *layout, const struct gt_node *series, int y)
 {
@@ -292,7 +286,7 @@ static int put_legend(struct gt_buffer *out, const struct layout *layout, const 
 /* Writes a chart, and returns how high it is. `out` may be NULL. */
 static int put_chart(struct gt_buffer *out, const struct layout *layout, const struct gt_node *series, int y)
 {
-    int top = has_rows(series) ? HEADING : 0, height = top + gt_chart_height(series, &layout->frame);
+    int top = gt_chart_has_rows(series) ? HEADING : 0, height = top + gt_chart_height(series, &layout->frame);
     if (out && top) {
         gt_buffer_printf(out, "<text class=\"caption\" x=\"0\" y=\"%d\">", y + 16);
         gt_chart_title(out, series);
