@@ -483,19 +483,6 @@ static int deliver(struct stream *stream, struct job *job, struct gt_error *erro
     return status;
 }
 
-static int run_alone(struct stream *stream, struct gt_scan *scan, struct gt_error *error)
-{
-    int status;
-    while ((status = gt_scan_next(scan, &stream->job->batch, error)) > 0) {
-        stream->job->status = parse(stream->job);
-        status = deliver(stream, stream->job, error);
-        if (status < 0)
-            return status;
-    }
-    gt_damage_add(stream->damage, &stream->job->batch.damage);
-    return status;
-}
-
 static void put(struct stream *stream, struct job *job, enum stage stage)
 {
     pthread_mutex_lock(&stream->mutex);
@@ -542,7 +529,7 @@ static int feed(struct stream *stream, struct gt_scan *scan, struct gt_error *er
     return status;
 }
 
-static int run_together(struct stream *stream, struct gt_scan *scan, int threads, struct gt_error *error)
+static int run(struct stream *stream, struct gt_scan *scan, int threads, struct gt_error *error)
 {
     pthread_t thread[MOST_THREADS];
     int started = 0;
@@ -550,7 +537,7 @@ static int run_together(struct stream *stream, struct gt_scan *scan, int threads
     pthread_cond_init(&stream->changed, NULL);
     while (started < threads - 1 && pthread_create(&thread[started], NULL, work, stream) == 0)
         started++;
-    int status = started ? feed(stream, scan, error) : run_alone(stream, scan, error);
+    int status = feed(stream, scan, error);
     pthread_mutex_lock(&stream->mutex);
     stream->ends = true;
     pthread_cond_broadcast(&stream->changed);
@@ -575,7 +562,7 @@ static int stream_events(struct timeline *timeline, struct gt_input *input, int 
         free(stream.job);
         return gt_error_system(error, ENOMEM, "reading a trace");
     }
-    int status = threads > 1 ? run_together(&stream, scan, threads, error) : run_alone(&stream, scan, error);
+    int status = run(&stream, scan, threads, error);
     const char *trouble = gt_input_trouble(input);
     *ret = (struct stream_end){gt_scan_bytes(scan), gt_scan_has_list(scan)};
     if (status >= 0 && trouble) {
