@@ -345,15 +345,6 @@ static int push_object(struct gt_pickle *pickle)
     return status;
 }
 
-static int build(struct gt_pickle *pickle)
-{
-    struct gt_pickle_value *state = pop(pickle), *object = top(pickle);
-    if (!object || object->kind != GT_PICKLE_OBJECT || object->state)
-        return damaged(pickle);
-    object->state = state;
-    return 0;
-}
-
 /* ---- the machine ---- */
 
 static int check_protocol(struct gt_pickle *pickle)
@@ -417,7 +408,6 @@ static int step(struct gt_pickle *pickle, unsigned char opcode)
     case 0x93: return push_stack_global(pickle);
     case 'R':
     case 0x81: return push_object(pickle); /* a function's result, an instance of a class */
-    case 'b': return build(pickle);
     default: return damaged(pickle); /* what results are never made of: references out of the file, sets, Python 2 */
     }
 }

@@ -1,5 +1,5 @@
 /* Python's pickles, protocols 2 to 5, read as a tree of what they say. Nothing is called and no module is looked for: a
- * class or function stays a name, and an object is its name with the arguments and the state that were written. The opcodes
+ * class or function stays a name, and an object is its name with the arguments that were written. The opcodes
  * are described in CPython's Lib/pickletools.py. */
 #ifndef GT_TRACE_INPUT_PICKLE_H
 #define GT_TRACE_INPUT_PICKLE_H
@@ -36,9 +36,7 @@ struct gt_pickle_value {
             size_t length;
         };
         struct gt_pickle_value **item;
-        struct {
-            struct gt_pickle_value *arguments, *state; /* TUPLE; NULL without */
-        };
+        struct gt_pickle_value *arguments; /* of OBJECT: a TUPLE */
     };
 };
 
