@@ -383,6 +383,16 @@ int gt_new_file_place(struct gt_new_file *file, bool replace)
     return status;
 }
 
+int gt_new_file_finish(struct gt_new_file *file, bool replace, struct gt_error *error)
+{
+    int status = gt_new_file_place(file, replace);
+    if (status == 0 && close(file->fd) < 0)
+        status = -errno;
+    if (status == -EEXIST)
+        return gt_error_exists(error, file->path);
+    return status < 0 ? gt_error_system(error, -status, "%s", file->path) : 0;
+}
+
 void gt_new_file_drop(struct gt_new_file *file)
 {
     if (*file->hidden)

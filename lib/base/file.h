@@ -64,6 +64,8 @@ int gt_new_file_begin(struct gt_new_file *file, const char *path);
 int gt_new_file_begin_unnamed(struct gt_new_file *file, const char *path);
 /* Let it appear. Returns 0 or negative errno, -EEXIST without `replace`; after any error the file is gone. */
 int gt_new_file_place(struct gt_new_file *file, bool replace);
+/* Do the same, and close it, with a sentence about the path. */
+int gt_new_file_finish(struct gt_new_file *file, bool replace, struct gt_error *error);
 void gt_new_file_drop(struct gt_new_file *file);
 
 /* Make or replace the file at `path` with these bytes. Returns 0 or negative errno, after which the old file is as it was. */

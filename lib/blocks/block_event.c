@@ -537,11 +537,7 @@ static int write_new(const struct gt_block_event_list *list, const char *path, b
         gt_new_file_drop(&file);
         return status;
     }
-    status = gt_new_file_place(&file, overwrite);
-    if (status < 0)
-        return gt_error_system(error, -status, "%s", path);
-    close(file.fd);
-    return 0;
+    return gt_new_file_finish(&file, overwrite, error);
 }
 
 int gt_block_event_list_check(const char *path, bool overwrite, struct gt_error *error)

@@ -196,11 +196,14 @@ static void note_end(struct gt_reading *reading, uint64_t bytes, const char *tro
 int gt_reading_whole(struct gt_reading *reading, const char *path, size_t most, char **ret, size_t *length,
                      struct gt_error *error)
 {
-    char trouble[80];
-    int status = gt_input_whole(path, reading->options->ceiling, most, ret, length, trouble, sizeof trouble, error);
+    struct gt_input *input = NULL;
+    int status = gt_input_open(&input, path, reading->options->ceiling, error);
     if (status >= 0)
-        note_end(reading, *length, *trouble ? trouble : NULL);
-    return status < 0 ? status : 0;
+        status = gt_input_whole(input, most, ret, length, error);
+    if (status >= 0)
+        note_end(reading, *length, gt_input_trouble(input));
+    gt_input_close(input);
+    return status;
 }
 
 int gt_reading_base(struct gt_reading *reading, int64_t base, enum gt_trace_clock clock)

@@ -20,20 +20,6 @@ struct timeline {
 
 /* ---- metadata, and the places of events ---- */
 
-/* args.<key> of a metadata event; {NULL} when there is none. */
-static struct gt_span argument(const struct gt_raw_event *item, const char *wanted)
-{
-    struct gt_walk walk;
-    struct gt_span key, value, found = {0};
-    if (!item->args.text || *item->args.text != '{')
-        return found;
-    gt_walk_open(&walk, item->args);
-    while (gt_walk_member(&walk, &key, &value) > 0)
-        if (gt_span_is(key, wanted))
-            found = value;
-    return found;
-}
-
 static int take_name(struct gt_reading *reading, struct gt_span value, uint32_t *ret)
 {
     int64_t number = gt_reading_string(reading, gt_span_unquoted(value));
@@ -54,11 +40,11 @@ static int32_t number_of(struct gt_span text)
 static int take_process(struct timeline *timeline, const struct gt_raw_event *item)
 {
     struct gt_reading *reading = timeline->reading;
-    struct gt_span base = argument(item, "start_time_since_epoch_in_micros"), name = argument(item, "name"),
-                   labels = argument(item, "labels"), sort = argument(item, "sort_index"),
-                   node = argument(item, "node"), own = argument(item, "source_pid");
+    struct gt_span base = {0}, name = {0}, labels = {0}, sort = {0}, node = {0}, own = {0}, rank = {0}, source = {0};
     int64_t number, process;
     int status = 0;
+    GT_FIND(item->args, {"start_time_since_epoch_in_micros", &base}, {"name", &name}, {"labels", &labels},
+            {"sort_index", &sort}, {"node", &node}, {"source_pid", &own}, {"rank", &rank}, {"source", &source});
     if (base.text && gt_span_decimal(base, 3, &number) >= 0)
         status = gt_reading_base(reading, number, GT_CLOCK_RECORD);
     if (status < 0 || (!name.text && !labels.text && !sort.text))
@@ -70,8 +56,7 @@ static int take_process(struct timeline *timeline, const struct gt_raw_event *it
     if (name.text && gt_span_is(item->name, "process_name"))
         status = take_name(reading, name, &about->name);
     if (node.text && *node.text == '"' && status >= 0)
-        status = gt_reading_process_node(reading, (uint32_t)process, node, number_of(argument(item, "rank")),
-                                         number_of(argument(item, "source")));
+        status = gt_reading_process_node(reading, (uint32_t)process, node, number_of(rank), number_of(source));
     if (own.text && *own.text == '"' && status >= 0)
         status = take_name(reading, own, &about->own);
     if (labels.text && gt_span_is(item->name, "process_labels"))
@@ -84,8 +69,9 @@ static int take_process(struct timeline *timeline, const struct gt_raw_event *it
 static int take_thread(struct timeline *timeline, const struct gt_raw_event *item)
 {
     struct gt_reading *reading = timeline->reading;
-    struct gt_span name = argument(item, "name"), sort = argument(item, "sort_index");
+    struct gt_span name = {0}, sort = {0};
     int64_t number, track = gt_reading_track(reading, item->pid, item->tid, (struct gt_span){0});
+    GT_FIND(item->args, {"name", &name}, {"sort_index", &sort});
     if (track < 0)
         return (int)track;
     if (sort.text && gt_span_is(item->name, "thread_sort_index") && gt_span_decimal(sort, 0, &number) >= 0)
@@ -289,39 +275,27 @@ static int take_item(struct timeline *timeline, struct gt_raw_event *item)
 
 static int take_distributed(struct gt_reading *reading, struct gt_span value)
 {
-    struct gt_walk walk;
-    struct gt_span key, inner;
     enum { MOST_RANKS = 1 << 20 };
+    struct gt_span rank = {0}, world = {0};
     int64_t number;
-    int status = 0;
-    if (gt_walk_open(&walk, value) < 0 || *value.text != '{')
-        return 0;
-    while (gt_walk_member(&walk, &key, &inner) > 0 && status >= 0) {
-        if (gt_span_decimal(inner, 0, &number) < 0)
-            continue;
-        if (gt_span_is(key, "rank"))
-            status = gt_reading_rank(reading, number);
-        else if (gt_span_is(key, "world_size") && number > 0 && number <= MOST_RANKS)
-            gt_reading_file(reading)->world = (int32_t)number;
-    }
-    return status;
+    GT_FIND(value, {"rank", &rank}, {"world_size", &world});
+    if (world.text && gt_span_decimal(world, 0, &number) >= 0 && number > 0 && number <= MOST_RANKS)
+        gt_reading_file(reading)->world = (int32_t)number;
+    return rank.text && gt_span_decimal(rank, 0, &number) >= 0 ? gt_reading_rank(reading, number) : 0;
 }
 
 /* Kineto's list of GPUs: how much memory there is. */
 static void take_devices(struct gt_trace_file *file, struct gt_span value)
 {
-    struct gt_walk walk, device;
-    struct gt_span each, key, inner;
+    struct gt_walk walk = gt_walk_list(value);
+    struct gt_span device;
     int64_t bytes;
-    if (gt_walk_open(&walk, value) < 0 || *value.text != '[')
-        return;
-    while (gt_walk_element(&walk, &each) > 0) {
-        if (gt_walk_open(&device, each) < 0 || *each.text != '{')
-            continue;
-        while (gt_walk_member(&device, &key, &inner) > 0)
-            if (gt_span_is(key, "totalGlobalMem") && gt_span_decimal(inner, 0, &bytes) >= 0 && bytes > 0 &&
-                (!file->device_bytes || bytes < file->device_bytes))
-                file->device_bytes = bytes;
+    while (gt_walk_element(&walk, &device) > 0) {
+        struct gt_span memory = {0};
+        GT_FIND(device, {"totalGlobalMem", &memory});
+        if (memory.text && gt_span_decimal(memory, 0, &bytes) >= 0 && bytes > 0 &&
+            (!file->device_bytes || bytes < file->device_bytes))
+            file->device_bytes = bytes;
     }
 }
 
@@ -483,19 +457,6 @@ static int deliver(struct stream *stream, struct job *job, struct gt_error *erro
     return status;
 }
 
-static int run_alone(struct stream *stream, struct gt_scan *scan, struct gt_error *error)
-{
-    int status;
-    while ((status = gt_scan_next(scan, &stream->job->batch, error)) > 0) {
-        stream->job->status = parse(stream->job);
-        status = deliver(stream, stream->job, error);
-        if (status < 0)
-            return status;
-    }
-    gt_damage_add(stream->damage, &stream->job->batch.damage);
-    return status;
-}
-
 static void put(struct stream *stream, struct job *job, enum stage stage)
 {
     pthread_mutex_lock(&stream->mutex);
@@ -542,7 +503,7 @@ static int feed(struct stream *stream, struct gt_scan *scan, struct gt_error *er
     return status;
 }
 
-static int run_together(struct stream *stream, struct gt_scan *scan, int threads, struct gt_error *error)
+static int run(struct stream *stream, struct gt_scan *scan, int threads, struct gt_error *error)
 {
     pthread_t thread[MOST_THREADS];
     int started = 0;
@@ -550,7 +511,7 @@ static int run_together(struct stream *stream, struct gt_scan *scan, int threads
     pthread_cond_init(&stream->changed, NULL);
     while (started < threads - 1 && pthread_create(&thread[started], NULL, work, stream) == 0)
         started++;
-    int status = started ? feed(stream, scan, error) : run_alone(stream, scan, error);
+    int status = feed(stream, scan, error);
     pthread_mutex_lock(&stream->mutex);
     stream->ends = true;
     pthread_cond_broadcast(&stream->changed);
@@ -575,7 +536,7 @@ static int stream_events(struct timeline *timeline, struct gt_input *input, int 
         free(stream.job);
         return gt_error_system(error, ENOMEM, "reading a trace");
     }
-    int status = threads > 1 ? run_together(&stream, scan, threads, error) : run_alone(&stream, scan, error);
+    int status = run(&stream, scan, threads, error);
     const char *trouble = gt_input_trouble(input);
     *ret = (struct stream_end){gt_scan_bytes(scan), gt_scan_has_list(scan)};
     if (status >= 0 && trouble) {

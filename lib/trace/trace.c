@@ -244,13 +244,9 @@ const char *gt_trace_text(const struct gt_trace *trace, uint32_t string)
     return gt_strings_text(&trace->strings, string);
 }
 
+const char *const gt_trace_clock_names[] = {"unknown", "in the file", "in its name"};
 const char *const gt_trace_profiler_names[] = {"cprofile", "pyinstrument", "stacks",         "speedscope",
                                                "perf",     "events",       "memory snapshot"};
-
-const char *gt_trace_profiler_name(enum gt_trace_profiler profiler)
-{
-    return gt_trace_profiler_names[profiler];
-}
 
 const char *gt_trace_unit_name(enum gt_profile_unit unit)
 {

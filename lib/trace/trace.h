@@ -267,9 +267,9 @@ void gt_trace_close(struct gt_trace *trace);
 
 /* Returns a text, "" for GT_TRACE_NONE. */
 const char *gt_trace_text(const struct gt_trace *trace, uint32_t string);
-/* Return the names of a profiler and a unit. */
+/* The names of profilers and units. */
 extern const char *const gt_trace_profiler_names[GT_PROFILERS];
-const char *gt_trace_profiler_name(enum gt_trace_profiler profiler);
+extern const char *const gt_trace_clock_names[]; /* where the time comes from */
 const char *gt_trace_unit_name(enum gt_profile_unit unit);
 const char *gt_trace_measure_name(enum gt_profile_unit unit); /* "bytes held at the peak" */
 /* Returns the number of a text, GT_TRACE_NONE when no event has it. */
@@ -351,6 +351,11 @@ void gt_trace_profile_release(struct gt_trace_profile *profile);
 /* Keeps the sentence if nothing is noted for an earlier place. */
 void gt_damage_note(struct gt_trace_damage *damage, uint64_t place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Returns how many events and samples were lost. */
+static inline uint64_t gt_damage_lost(const struct gt_trace_damage *damage)
+{
+    return damage->bad_events + damage->bad_samples + damage->unopened;
+}
 void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage *more);
 
 /* While files are read, trace->step holds windows by file, with the file's number as node. This puts those of one

@@ -54,7 +54,7 @@ static void data_column(struct gt_table *table, const char *key, enum gt_cell_ki
 static void write_trouble(const struct gt_trace_file *file, bool is_one_of_many, struct gt_buffer *out)
 {
     const struct gt_trace_damage *damage = &file->damage;
-    uint64_t lost = damage->bad_events + damage->bad_samples + damage->unopened;
+    uint64_t lost = gt_damage_lost(damage);
     if (lost)
         ADD_WORDS(out, ", ", "%" PRIu64 " %s lost", lost, lost == 1 ? "event or sample" : "events or samples");
     if (damage->cut_off)

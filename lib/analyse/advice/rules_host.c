@@ -139,7 +139,7 @@ static void tell_function(struct gt_findings *findings, const struct hot *hot, e
                    : is_python ? "Python time"
                                : "time",
                    hot->title, words.data ? words.data : "",
-                   hot->profiler == GT_PROFILER_CPROFILE ? "cProfile" : gt_trace_profiler_name(hot->profiler),
+                   hot->profiler == GT_PROFILER_CPROFILE ? "cProfile" : gt_trace_profiler_names[hot->profiler],
                    hot->caller ? ", mostly for " : "", hot->caller ? hot->caller : "");
     gt_buffer_release(&words);
 }

@@ -31,52 +31,6 @@ static int parse(json_t **ret, const char *text, size_t length, const char *path
 
 /* ---- pickles: those of `--format pickle`, which call from_tree(type, tree). Nothing is called. ---- */
 
-enum { FROM_TREE = 1, DEEPEST = 64 };
-
-static int name_of(const char *module, size_t module_length, const char *name, size_t name_length)
-{
-    static const char package[] = "gpu_tracker._results", function[] = "from_tree";
-    bool is_known = module_length == sizeof package - 1 && !memcmp(module, package, module_length) &&
-                    name_length == sizeof function - 1 && !memcmp(name, function, name_length);
-    return is_known ? FROM_TREE : 0;
-}
-
-/* Returns NULL for anything else than a tree of at most `left` values: shared values make a small pickle a large tree. */
-static json_t *tree_of(const struct gt_pickle_value *value, size_t *left, int depth)
-{
-    json_t *json = NULL;
-    int status = 0;
-    if (depth >= DEEPEST || !*left)
-        return NULL;
-    --*left;
-    switch (value->kind) {
-    case GT_PICKLE_NONE: return json_null();
-    case GT_PICKLE_BOOL: return json_boolean(value->integer);
-    case GT_PICKLE_INTEGER: return json_integer(value->integer);
-    case GT_PICKLE_FLOAT: return isfinite(value->number) ? json_real(value->number) : json_null();
-    case GT_PICKLE_TEXT: return json_stringn(value->text, value->length);
-    case GT_PICKLE_LIST:
-        json = json_array();
-        for (uint32_t i = 0; json && status == 0 && i < value->count; i++)
-            status = json_array_append_new(json, tree_of(value->item[i], left, depth + 1));
-        break;
-    case GT_PICKLE_DICT:
-        json = json_object();
-        for (uint32_t i = 0; json && status == 0 && i < value->count; i += 2) {
-            json_t *key = value->item[i]->kind == GT_PICKLE_TEXT ? tree_of(value->item[i], left, depth + 1) : NULL;
-            status = key ? json_object_set_new(json, json_string_value(key),
-                                               tree_of(value->item[i + 1], left, depth + 1))
-                         : -1;
-            json_decref(key);
-        }
-        break;
-    default: break;
-    }
-    if (status == 0)
-        return json;
-    json_decref(json);
-    return NULL;
-}
 /* The Python beside this program, as in the environment that pip installed it into; else the one of PATH. */
 static void find_python(char *ret, size_t size)
 {
@@ -122,13 +76,12 @@ int gt_results_unpickle(json_t **ret, const void *bytes, size_t length, const ch
     struct gt_pickle *pickle;
     size_t left = 4 * length + 1024; /* a value is a byte at least, and few are shared */
     struct gt_error bad = {0};
-    int status = gt_pickle_read(&pickle, bytes, length, name_of, name, &bad);
+    int status = gt_pickle_read(&pickle, bytes, length, "gpu_tracker._results.from_tree", name, &bad);
     if (status < 0)
         return gt_error_copy(error, &bad);
     const struct gt_pickle_value *root = gt_pickle_root(pickle);
-    const struct gt_pickle_value *tree = gt_pickle_made_by(root) == FROM_TREE ? gt_pickle_item(root->arguments, 1)
-                                                                              : NULL;
-    *ret = tree ? tree_of(tree, &left, 0) : NULL;
+    const struct gt_pickle_value *tree = root->kind == GT_PICKLE_OBJECT ? gt_pickle_item(root->arguments, 1) : NULL;
+    *ret = tree ? gt_pickle_json(tree, &left, 0) : NULL;
     gt_pickle_free(pickle);
     return *ret ? 0 : gt_error_set(error, EBADMSG, "%s holds no results of analyze that can be read", name);
 }

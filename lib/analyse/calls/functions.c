@@ -315,7 +315,7 @@ static void add_dumps(const struct gt_analysis_input *input, struct gt_node *roo
         const struct gt_trace_profile *profile = &trace->profile[i];
         const uint32_t texts[] = {profile->node, profile->start_mode, profile->end_mode, profile->start_phase,
                                   profile->end_phase};
-        GT_CELLS(table, trace->file[profile->file].path, gt_trace_profiler_name(profile->profiler));
+        GT_CELLS(table, trace->file[profile->file].path, gt_trace_profiler_names[profile->profiler]);
         for (size_t j = 0; j < sizeof texts / sizeof *texts; j++)
             gt_table_text(table, texts[j] == GT_TRACE_NONE ? NULL : gt_trace_text(trace, texts[j]));
         GT_CELLS(table, isinf(profile->end_step) && profile->start_step > profile->end_step ? NAN : profile->start_step,
@@ -512,7 +512,7 @@ static void put_moment(struct gt_table *data, const struct gt_trace *trace, uint
 
 static void put_dump(struct gt_table *data, const struct gt_trace *trace, const struct gt_trace_profile *profile)
 {
-    gt_table_text(data, gt_trace_profiler_name(profile->profiler));
+    gt_table_text(data, gt_trace_profiler_names[profile->profiler]);
     put_text(data, trace, profile->framework);
     put_text(data, trace, profile->node);
     put_moment(data, trace, profile->start_mode, profile->start_phase, profile->start_step, profile->start);

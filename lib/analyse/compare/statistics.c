@@ -280,7 +280,8 @@ static double beta(double a, double b, double x)
     return exp(front) * fraction(a, b, x) / a;
 }
 
-double gt_student_quantile(double probability, double degrees_of_freedom)
+/* The two-sided quantile of Student's t distribution: a value lies between -t and t with this probability. */
+static double student_quantile(double probability, double degrees_of_freedom)
 {
     double low = 0, high = 1; /* of the share x = df / (df + t^2) */
     for (int i = 0; i < 200 && high - low > 0; i++) {
@@ -321,7 +322,7 @@ void gt_welch_interval(const double *a, size_t a_count, const double *b, size_t 
     if (error > 0) {
         double freedom = first.error * first.error / (double)(a_count - 1) +
                          second.error * second.error / (double)(b_count - 1);
-        half = gt_student_quantile(0.95, error * error / freedom) * sqrt(error);
+        half = student_quantile(0.95, error * error / freedom) * sqrt(error);
     }
     *ret_low = difference - half;
     *ret_high = difference + half;

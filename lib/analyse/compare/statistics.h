@@ -28,8 +28,4 @@ int gt_permutation_test(const double *value, size_t rows, size_t baselines, size
 void gt_welch_interval(const double *a, size_t a_count, const double *b, size_t b_count, double *ret_low,
                        double *ret_high);
 
-/* Returns the two-sided quantile of Student's t distribution: a value lies between -t and t with this probability (0
- * to 1). */
-double gt_student_quantile(double probability, double degrees_of_freedom);
-
 #endif

@@ -100,7 +100,7 @@ static int report(struct gt_report **ret, const struct gt_trace *trace, const ch
     struct gt_node *root = &(*ret)->root;
     uint64_t lost = 0;
     for (size_t i = 0; i < trace->file_count; i++)
-        lost += trace->file[i].damage.bad_events + trace->file[i].damage.bad_samples + trace->file[i].damage.unopened;
+        lost += gt_damage_lost(&trace->file[i].damage);
     gt_report_text(root, "file", "File", path);
     gt_report_integer(root, "sources", "Sources", (int64_t)trace->file_count, "");
     if (kind == SQLITE) {
@@ -110,16 +110,6 @@ static int report(struct gt_report **ret, const struct gt_trace *trace, const ch
         gt_report_integer(root, "frames", "Frames", (int64_t)counts->stacks, "");
     gt_report_integer(root, "lost", "Lost events and samples", (int64_t)lost, "");
     return gt_report_failed(*ret) ? gt_error_system(error, ENOMEM, "report") : 0;
-}
-
-static int place(struct gt_new_file *file, const struct gt_export_options *options, struct gt_error *error)
-{
-    int status = gt_new_file_place(file, options->request.overwrite);
-    if (status == 0 && close(file->fd) < 0)
-        status = -errno;
-    if (status == -EEXIST)
-        return gt_error_exists(error, options->request.output);
-    return status < 0 ? gt_error_system(error, -status, "%s", options->request.output) : 0;
 }
 
 static int read_flame(const char *const paths[], size_t count, const struct gt_export_options *options,
@@ -199,7 +189,7 @@ int gt_export(struct gt_report **ret, const char *const paths[], size_t count, c
     if (status < 0)
         gt_new_file_drop(&file);
     else
-        status = place(&file, options, error);
+        status = gt_new_file_finish(&file, options->request.overwrite, error);
     if (status >= 0)
         *ret = made;
     else

@@ -149,7 +149,6 @@ static int take_sample(void *context, uint32_t series, int64_t time, double valu
 
 static int write_rest(struct writer *writer, struct gt_error *error)
 {
-    static const char *const clocks[] = {"unknown", "in the file", "in its name"};
     const struct gt_trace *trace = writer->trace;
     int status = 0;
     for (uint32_t i = 0; i < trace->strings.count && status >= 0; i++)
@@ -157,11 +156,11 @@ static int write_rest(struct writer *writer, struct gt_error *error)
     for (uint32_t i = 0; i < trace->file_count && status >= 0; i++) {
         const struct gt_trace_file *file = &trace->file[i];
         bool has_range = file->first <= file->last;
-        uint64_t lost = file->damage.bad_events + file->damage.bad_samples + file->damage.unopened;
         status = PUT_ROW(writer, OF_FILE, error, number(i), text(file->path), text(file->format),
                          string(writer, gt_trace_node_of(trace, i)), number_if(file->rank >= 0, file->rank),
-                         text(clocks[file->clock]), number_if(has_range, file->first), number_if(has_range, file->last),
-                         number((int64_t)file->kept), number((int64_t)lost));
+                         text(gt_trace_clock_names[file->clock]), number_if(has_range, file->first),
+                         number_if(has_range, file->last), number((int64_t)file->kept),
+                         number((int64_t)gt_damage_lost(&file->damage)));
     }
     for (uint32_t i = 0; i < trace->process_count && status >= 0; i++) {
         const struct gt_trace_process *process = &trace->process[i];

@@ -11,8 +11,7 @@ struct gt_exported_event gt_exported_event(const struct gt_trace *trace, const s
                                            const struct gt_trace_event *event)
 {
     struct gt_exported_event ret = {.event = event, .step = event->step, .device = -1, .stream = -1};
-    struct gt_walk walk;
-    struct gt_span key, value;
+    struct gt_span device = {0}, stream = {0};
     ret.file = trace->process[trace->track[event->track].process].file;
     ret.node = gt_trace_node_of(trace, ret.file);
     if (ret.step == GT_TRACE_NO_STEP && !(event->flag & GT_TRACE_NO_TIME))
@@ -20,14 +19,12 @@ struct gt_exported_event gt_exported_event(const struct gt_trace *trace, const s
     if (!event->item->args.text || *event->item->args.text != '{')
         return ret;
     ret.args = event->item->args;
-    gt_walk_open(&walk, ret.args);
-    while (gt_walk_member(&walk, &key, &value) > 0)
-        if (gt_span_is(key, "Input Dims") || gt_span_is(key, "Input dims"))
-            ret.shapes = value;
-        else if (gt_span_is(key, "device"))
-            gt_span_decimal(value, 0, &ret.device);
-        else if (gt_span_is(key, "stream"))
-            gt_span_decimal(value, 0, &ret.stream);
+    GT_FIND(ret.args, {"Input Dims", &ret.shapes}, {"Input dims", &ret.shapes}, {"device", &device},
+            {"stream", &stream});
+    if (device.text)
+        gt_span_decimal(device, 0, &ret.device);
+    if (stream.text)
+        gt_span_decimal(stream, 0, &ret.stream);
     return ret;
 }
 

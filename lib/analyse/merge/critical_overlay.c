@@ -33,19 +33,6 @@ static bool is_seen(const struct overlay *overlay, const struct gt_path_piece *p
            time_of(overlay, piece, piece->end, false) >= overlay->start;
 }
 
-static void name_process(const struct overlay *overlay, const char *node)
-{
-    struct gt_buffer *out = &overlay->merged->out;
-    gt_merged_metadata(overlay->merged, "process_name", overlay->pid, -1);
-    gt_buffer_text(out, "\"name\": \"Critical path\"}}");
-    gt_merged_metadata(overlay->merged, "process_labels", overlay->pid, -1);
-    gt_buffer_text(out, "\"labels\": ");
-    gt_json_quote(out, node);
-    gt_buffer_text(out, "}}");
-    gt_merged_metadata(overlay->merged, "process_sort_index", overlay->pid, -1);
-    gt_buffer_text(out, "\"sort_index\": -1}}");
-}
-
 /* Where a piece lies: the thread or stream, and in the path of the job the rank. */
 static void write_place(const struct overlay *overlay, struct gt_buffer *out, const struct gt_path_piece *piece)
 {
@@ -149,8 +136,11 @@ static int write_paths(struct overlay *overlay, struct gt_error *error)
         bool of_job = i >= path->ranks;
         if (!i || i == path->ranks || step->span.key[0] != step[-1].span.key[0]) {
             const char *node = gt_analysis_text(overlay->input, step->span.key[0]);
+            const char *label = of_job ? "all ranks" : node ? node : "";
             overlay->pid++;
-            name_process(overlay, of_job ? "all ranks" : node ? node : "");
+            gt_merged_name(overlay->merged, "process_name", "name", "Critical path", overlay->pid, -1);
+            gt_merged_name(overlay->merged, "process_labels", "labels", label, overlay->pid, -1);
+            gt_merged_sort_index(overlay->merged, "process_sort_index", -1, overlay->pid, -1);
         }
         status = write_step(overlay, step, of_job, of_job == has_job, error);
     }

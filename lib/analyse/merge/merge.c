@@ -52,12 +52,7 @@ static int close_file(struct gt_merged_trace *merged, struct gt_new_file *new, b
         gt_new_file_drop(new);
         return status;
     }
-    status = gt_new_file_place(new, overwrite);
-    if (status == 0 && close(new->fd) < 0)
-        status = -errno;
-    if (status == -EEXIST)
-        return gt_error_exists(error, merged->path);
-    return status < 0 ? gt_error_system(error, -status, "%s", merged->path) : 0;
+    return gt_new_file_finish(new, overwrite, error);
 }
 
 /* ---- the merge ---- */
@@ -436,7 +431,7 @@ static int report_merge(struct gt_report **ret, const struct merge *merge, struc
     gt_table_column(table, "lost", "Lost events", GT_CELL_INTEGER, "");
     for (size_t i = 0; i < trace->file_count; i++) {
         GT_CELLS(table, trace->file[i].path, merge->clock[i], (double)merge->shift[i] / 1e9,
-                 trace->file[i].damage.bad_events + trace->file[i].damage.bad_samples + trace->file[i].damage.unopened);
+                 gt_damage_lost(&trace->file[i].damage));
     }
     return gt_report_failed(*ret) ? gt_error_system(error, ENOMEM, "report") : 0;
 }

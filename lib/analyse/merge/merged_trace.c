@@ -226,13 +226,29 @@ static void touch(struct gt_merged_trace *merged, int64_t start, int64_t end)
     merged->last = end > merged->last ? end : merged->last;
 }
 
-void gt_merged_metadata(struct gt_merged_trace *merged, const char *what, int64_t pid, int64_t tid)
+/* Begins an event about a process, or about a thread where `tid` is not -1, up to its arguments. */
+static void begin_metadata(struct gt_merged_trace *merged, const char *what, int64_t pid, int64_t tid)
 {
     struct gt_buffer *out = &merged->out;
     gt_buffer_printf(out, ",\n{\"name\": \"%s\", \"ph\": \"M\", \"pid\": %" PRId64, what, pid);
     if (tid >= 0)
         gt_buffer_printf(out, ", \"tid\": %" PRId64, tid);
     gt_buffer_text(out, ", \"args\": {");
+}
+
+void gt_merged_name(struct gt_merged_trace *merged, const char *what, const char *key, const char *text, int64_t pid,
+                    int64_t tid)
+{
+    begin_metadata(merged, what, pid, tid);
+    gt_buffer_printf(&merged->out, "\"%s\": ", key);
+    gt_json_quote(&merged->out, text);
+    gt_buffer_text(&merged->out, "}}");
+}
+
+void gt_merged_sort_index(struct gt_merged_trace *merged, const char *what, int64_t index, int64_t pid, int64_t tid)
+{
+    begin_metadata(merged, what, pid, tid);
+    gt_buffer_printf(&merged->out, "\"sort_index\": %" PRId64 "}}", index);
 }
 
 /* What readers tell GPUs and cycles of a profiler by: these write a file each, other tools go on in the next. */
@@ -250,7 +266,7 @@ static void write_process(struct gt_merged_trace *merged, int64_t pid, const cha
                           const char *node, int32_t rank, const struct gt_trace_process *of)
 {
     struct gt_buffer *out = &merged->out;
-    gt_merged_metadata(merged, "process_name", pid, -1);
+    begin_metadata(merged, "process_name", pid, -1);
     gt_buffer_text(out, "\"name\": ");
     gt_json_quote(out, name);
     if (*node) {
@@ -262,14 +278,9 @@ static void write_process(struct gt_merged_trace *merged, int64_t pid, const cha
     if (of)
         write_origin(merged, of);
     gt_buffer_text(out, "}}");
-    gt_merged_metadata(merged, "process_sort_index", pid, -1);
-    gt_buffer_printf(out, "\"sort_index\": %" PRId64 "}}", pid);
-    if (!*label)
-        return;
-    gt_merged_metadata(merged, "process_labels", pid, -1);
-    gt_buffer_text(out, "\"labels\": ");
-    gt_json_quote(out, label);
-    gt_buffer_text(out, "}}");
+    gt_merged_sort_index(merged, "process_sort_index", pid, pid, -1);
+    if (*label)
+        gt_merged_name(merged, "process_labels", "labels", label, pid, -1);
 }
 
 /* A process is named when its first event comes: one that is filtered away leaves no empty row in the viewer. */
@@ -299,25 +310,18 @@ static void tell_thread(struct gt_merged_trace *merged, uint32_t number)
 {
     struct gt_merged_lane *lane = &merged->lane[merged->lane[number].first];
     const struct gt_trace_track *track = &merged->trace->track[number];
-    struct gt_buffer *out = &merged->out;
     const char *name = gt_trace_text(merged->trace, track->name), *tid = gt_trace_text(merged->trace, track->tid);
     char number_text[24];
     snprintf(number_text, sizeof number_text, "%" PRId64, lane->tid);
     if (lane->is_told)
         return;
     lane->is_told = true;
-    if (track->sort != INT64_MAX) {
-        gt_merged_metadata(merged, "thread_sort_index", lane->pid, lane->tid);
-        gt_buffer_printf(out, "\"sort_index\": %" PRId64 "}}", track->sort);
-    }
+    if (track->sort != INT64_MAX)
+        gt_merged_sort_index(merged, "thread_sort_index", track->sort, lane->pid, lane->tid);
     if (!*name && strcmp(tid, number_text) != 0)
         name = tid; /* its number was changed: the old one is its name */
-    if (!*name)
-        return;
-    gt_merged_metadata(merged, "thread_name", lane->pid, lane->tid);
-    gt_buffer_text(out, "\"name\": ");
-    gt_json_quote(out, name);
-    gt_buffer_text(out, "}}");
+    if (*name)
+        gt_merged_name(merged, "thread_name", "name", name, lane->pid, lane->tid);
 }
 
 static bool is_rewritten(struct gt_span key)

@@ -53,8 +53,10 @@ struct gt_merged_trace {
 int gt_merged_number(struct gt_merged_trace *merged);
 /* Writes an event; the first one of a process or thread comes behind its name. */
 int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error);
-/* Begins an event that tells something of a process, or of a thread where `tid` is not -1, up to its arguments. */
-void gt_merged_metadata(struct gt_merged_trace *merged, const char *what, int64_t pid, int64_t tid);
+/* Write an event about a process, or about a thread where `tid` is not -1: what ("process_name"), with its only argument. */
+void gt_merged_name(struct gt_merged_trace *merged, const char *what, const char *key, const char *text, int64_t pid,
+                    int64_t tid);
+void gt_merged_sort_index(struct gt_merged_trace *merged, const char *what, int64_t index, int64_t pid, int64_t tid);
 /* Writes counters and marks of all samples of the trace. */
 int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error);
 /* Writes the text to the file; gt_merged_end does it behind an event when enough has come together. */

@@ -63,7 +63,7 @@ static void add_totals(struct gt_node *root, const struct gt_trace *trace)
         files += trace->file[i].part_of == GT_TRACE_NONE;
         events += trace->file[i].read;
         samples += trace->file[i].samples;
-        bad += damage->bad_events + damage->bad_samples + damage->unopened;
+        bad += gt_damage_lost(damage);
     }
     gt_report_integer(root, "files", "Files", files, "");
     if (trace->unreadable.count) {
@@ -98,7 +98,6 @@ static void add_files(struct gt_node *root, const struct gt_trace *trace)
         {"clock", "Clock"},       {"events", "Events"},     {"kept", "Kept"},         {"samples", "Samples"},
         {"duration", "Duration"}, {"cut_off", "Cut off"},   {"lost", "Lost"},         {"lost_bytes", "Lost bytes"},
         {"mended", "Mended"},     {"unclosed", "Unclosed"}, {"unopened", "Unopened"}, {"damage", "First damage"}};
-    static const char *const clocks[] = {"unknown", "in the file", "in its name"};
     struct gt_table *table = gt_report_table(root, "sources", "Sources");
     add_columns(table, columns, "tttttiiistiiiiit");
     for (size_t i = 0; i < trace->file_count; i++) {
@@ -107,7 +106,8 @@ static void add_files(struct gt_node *root, const struct gt_trace *trace)
         char rank[16];
         snprintf(rank, sizeof rank, "%d", (int)file->rank);
         GT_CELLS(table, file->path, file->format, file->node == GT_TRACE_NONE ? NULL : gt_trace_text(trace, file->node),
-                 file->rank < 0 ? NULL : rank, clocks[file->clock], file->read, file->kept, file->samples);
+                 file->rank < 0 ? NULL : rank, gt_trace_clock_names[file->clock], file->read, file->kept,
+                 file->samples);
         GT_CELLS(table, file->first <= file->last ? seconds(file->last - file->first) : NAN,
                  damage->cut_off ? "yes" : "no", damage->bad_events + damage->bad_samples, damage->lost_bytes,
                  damage->mended, damage->unclosed, damage->unopened, *damage->first ? damage->first : NULL);

@@ -263,7 +263,7 @@ static bool is_beside(const char *file, const char *const *paths, size_t count)
 static bool add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
 {
     const struct gt_trace_damage *damage = &file->damage;
-    uint64_t lost = damage->bad_events + damage->bad_samples + damage->unopened;
+    uint64_t lost = gt_damage_lost(damage);
     if (!lost && !damage->lost_bytes && !damage->cut_off)
         return false;
     gt_buffer_printf(out, "%s%s: ", out->length ? "; " : "", file->path);

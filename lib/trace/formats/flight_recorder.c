@@ -11,7 +11,7 @@
 #include "trace/formats/smdebug.h"
 
 #define MOST_BYTES ((size_t)256 << 20)
-enum { DEEPEST = 16, MOST_ITEMS = 4 << 20 };
+enum { MOST_ITEMS = 4 << 20 };
 
 static int probe_flight_recorder(const struct gt_trace_probe *probe)
 {
@@ -26,69 +26,16 @@ static int probe_flight_recorder(const struct gt_trace_probe *probe)
     return found >= 2 ? 88 : 0;
 }
 
-/* ---- a pickle as JSON, so that both are read by the same code ---- */
-
-static json_t *convert(const struct gt_pickle_value *value, size_t *items, int depth);
-
-static json_t *convert_list(const struct gt_pickle_value *list, size_t *items, int depth)
-{
-    json_t *array = json_array();
-    for (uint32_t i = 0; array && i < list->count; i++)
-        if (json_array_append_new(array, convert(list->item[i], items, depth + 1)) < 0) {
-            json_decref(array);
-            return NULL;
-        }
-    return array;
-}
-
-static json_t *convert_dict(const struct gt_pickle_value *dict, size_t *items, int depth)
-{
-    json_t *object = json_object();
-    for (uint32_t i = 0; object && i + 1 < dict->count; i += 2) {
-        const struct gt_pickle_value *key = dict->item[i];
-        char name[200];
-        if (key->kind == GT_PICKLE_TEXT)
-            snprintf(name, sizeof name, "%.*s", (int)(key->length < 199 ? key->length : 199), key->text);
-        else if (key->kind == GT_PICKLE_INTEGER)
-            snprintf(name, sizeof name, "%" PRId64, key->integer);
-        else
-            continue;
-        if (json_object_set_new(object, name, convert(dict->item[i + 1], items, depth + 1)) < 0) {
-            json_decref(object);
-            return NULL;
-        }
-    }
-    return object;
-}
-
-/* NULL: it is no tree that a dump could be, or there is no memory. */
-static json_t *convert(const struct gt_pickle_value *value, size_t *items, int depth)
-{
-    if (depth > DEEPEST || ++*items > MOST_ITEMS)
-        return NULL;
-    switch (value->kind) {
-    case GT_PICKLE_NONE: return json_null();
-    case GT_PICKLE_BOOL: return json_boolean(value->integer);
-    case GT_PICKLE_INTEGER: return json_integer(value->integer);
-    case GT_PICKLE_FLOAT: return json_real(value->number);
-    case GT_PICKLE_TEXT: return json_stringn(value->text, value->length);
-    case GT_PICKLE_TUPLE:
-    case GT_PICKLE_LIST: return convert_list(value, items, depth);
-    case GT_PICKLE_DICT: return convert_dict(value, items, depth);
-    default: return NULL;
-    }
-}
-
 static json_t *parse(const char *bytes, size_t length, const char *path)
 {
     json_error_t trouble;
-    size_t items = 0;
+    size_t left = MOST_ITEMS;
     struct gt_pickle *pickle = NULL;
     if ((unsigned char)*bytes != 0x80)
         return json_loadb(bytes, length, 0, &trouble);
     if (gt_pickle_read(&pickle, bytes, length, NULL, path, NULL) < 0)
         return NULL;
-    json_t *tree = convert(gt_pickle_root(pickle), &items, 0);
+    json_t *tree = gt_pickle_json(gt_pickle_root(pickle), &left, 0);
     gt_pickle_free(pickle);
     return tree;
 }

@@ -176,7 +176,14 @@ static int find_freed(struct device *device, struct blocks *seen)
     return status;
 }
 
-static int find_remaining(struct device *device, const struct gt_pickle_value *segments, struct blocks *seen)
+/* What the allocator holds at the end. */
+struct held {
+    int64_t allocated, free, largest, awaiting, reserved;
+};
+
+/* Adds up the segments of the device. With `seen`, blocks at addresses that the recording does not tell of were there before it. */
+static int add_segments(struct device *device, const struct gt_pickle_value *segments, struct blocks *seen,
+                        struct held *held)
 {
     int status = 0;
     for (size_t i = 0; i < count_of(segments) && status >= 0; i++) {
@@ -184,44 +191,45 @@ static int find_remaining(struct device *device, const struct gt_pickle_value *s
         uint64_t address = (uint64_t)integer_of(segment, "address", 0);
         if (integer_of(segment, "device", 0) != device->number)
             continue;
+        held->reserved += integer_of(segment, "total_size", 0);
         for (size_t j = 0; j < count_of(blocks) && status >= 0; j++) {
             const struct gt_pickle_value *block = gt_pickle_item(blocks, j);
             struct gt_span state = text_of(block, "state");
             int64_t size = integer_of(block, "size", 0);
             uint64_t at = (uint64_t)integer_of(block, "address", (int64_t)address);
-            if (state.text && gt_span_is(state, "active_allocated") && size >= 0 && !find_block(seen, at))
+            bool is_active = state.text && gt_span_is(state, "active_allocated");
+            if (is_active && seen && size >= 0 && !find_block(seen, at))
                 status = add_before(device, at, size, gt_pickle_get(block, "frames"), integer_of(segment, "stream", 0));
+            if (is_active) {
+                held->allocated += size;
+            } else if (state.text && gt_span_is(state, "inactive")) {
+                held->free += size;
+                held->largest = size > held->largest ? size : held->largest;
+            } else {
+                held->awaiting += size;
+            }
             address = at + (uint64_t)(size > 0 ? size : 0);
         }
     }
     return status;
 }
 
-/* What is reserved at the end, less what was reserved during the recording. */
-static void find_reserved(struct device *device, const struct gt_pickle_value *segments)
+static int begin(struct device *device, const struct gt_pickle_value *segments)
 {
-    for (size_t i = 0; i < count_of(segments); i++) {
-        const struct gt_pickle_value *segment = gt_pickle_item(segments, i);
-        if (integer_of(segment, "device", 0) == device->number)
-            device->reserved += integer_of(segment, "total_size", 0);
-    }
+    struct blocks seen = {0};
+    struct held held = {0};
+    device->allocated = 0;
+    int status = find_freed(device, &seen);
+    if (status >= 0)
+        status = add_segments(device, segments, &seen, &held);
+    release_blocks(&seen);
+    device->reserved = held.reserved; /* at the end, less what was reserved during the recording */
     for (size_t i = 0; i < count_of(device->trace); i++) {
         const struct gt_pickle_value *entry = gt_pickle_item(device->trace, i);
         enum action action = action_of(entry);
         int64_t size = integer_of(entry, "size", 0);
         device->reserved -= action == SEGMENT_ALLOC ? size : action == SEGMENT_FREE ? -size : 0;
     }
-}
-
-static int begin(struct device *device, const struct gt_pickle_value *segments)
-{
-    struct blocks seen = {0};
-    device->allocated = device->reserved = 0;
-    int status = find_freed(device, &seen);
-    if (status >= 0)
-        status = find_remaining(device, segments, &seen);
-    release_blocks(&seen);
-    find_reserved(device, segments);
     return status;
 }
 
@@ -370,44 +378,16 @@ static int take_all(struct device *device)
 
 /* ---- fragmentation at the end ---- */
 
-struct free_memory {
-    int64_t total, largest, awaiting, allocated, reserved;
-};
-
-static struct free_memory find_free(const struct device *device, const struct gt_pickle_value *segments)
-{
-    struct free_memory ret = {0};
-    for (size_t i = 0; i < count_of(segments); i++) {
-        const struct gt_pickle_value *segment = gt_pickle_item(segments, i), *blocks = gt_pickle_get(segment, "blocks");
-        if (integer_of(segment, "device", 0) != device->number)
-            continue;
-        ret.reserved += integer_of(segment, "total_size", 0);
-        for (size_t j = 0; j < count_of(blocks); j++) {
-            const struct gt_pickle_value *block = gt_pickle_item(blocks, j);
-            struct gt_span state = text_of(block, "state");
-            int64_t size = integer_of(block, "size", 0);
-            if (state.text && gt_span_is(state, "active_allocated")) {
-                ret.allocated += size;
-            } else if (state.text && gt_span_is(state, "inactive")) {
-                ret.total += size;
-                ret.largest = size > ret.largest ? size : ret.largest;
-            } else {
-                ret.awaiting += size;
-            }
-        }
-    }
-    return ret;
-}
-
 static int put_end(struct device *device, const struct gt_pickle_value *segments)
 {
-    struct free_memory left = find_free(device, segments);
+    struct held left = {0};
+    add_segments(device, segments, NULL, &left);
     const struct {
         const char *dimension;
         int64_t value;
     } figures[] = {{"allocated_bytes", left.allocated},
                    {"reserved_bytes", left.reserved},
-                   {"free_in_segments_bytes", left.total},
+                   {"free_in_segments_bytes", left.free},
                    {"largest_free_block_bytes", left.largest},
                    {"awaiting_free_bytes", left.awaiting}};
     int status = 0;

@@ -194,10 +194,6 @@ enum { BEGIN = 1, END = 2, INSTANT = 3, COUNTER = 4 };                          
 enum { REALTIME = 1, MONOTONIC = 3, BOOTTIME = 6, OWN_CLOCKS = 64, MOST_CLOCKS = 128 }; /* clocks */
 enum { INTERNED_CATEGORIES = 1, INTERNED_NAMES = 2, INTERNED_ANNOTATIONS = 3, INTERNED = 4 };
 
-struct interned {
-    uint32_t sequence, string;
-};
-
 struct clock {
     bool is_known, is_incremental;
     int64_t multiplier, value, offset; /* ns; offset to the trace's clock */
@@ -205,6 +201,7 @@ struct clock {
 
 struct sequence {
     uint32_t id, clock; /* clock: of packets that do not name one */
+    uint32_t scope;     /* of what is interned; another when that is forgotten, and its numbers are given anew */
     uint64_t track;     /* of events that do not name one */
     struct clock own[MOST_CLOCKS - OWN_CLOCKS];
 };
@@ -218,9 +215,8 @@ struct track {
 
 struct perfetto {
     struct gt_reading *reading;
-    struct interned *interned;
-    size_t interned_count, interned_capacity;
-    struct gt_keys places; /* of interned, by sequence, kind and id */
+    struct gt_keys interned; /* strings by scope, kind and id */
+    uint32_t scopes;         /* how many there are */
     struct sequence *sequence;
     size_t sequence_count, sequence_capacity;
     struct track *track;
@@ -278,12 +274,12 @@ static int64_t add_string(struct perfetto *perfetto, struct gt_span text)
     return gt_strings_add(&perfetto->reading->trace->strings, text.text, text.length);
 }
 
-static struct gt_key key_of(uint32_t sequence, uint32_t kind, uint64_t id)
+static struct gt_key key_of(uint32_t scope, uint32_t kind, uint64_t id)
 {
-    return (struct gt_key){{sequence, kind, (uint32_t)id, (uint32_t)(id >> 32)}};
+    return (struct gt_key){{scope, kind, (uint32_t)id, (uint32_t)(id >> 32)}};
 }
 
-static int intern(struct perfetto *perfetto, uint32_t sequence, uint32_t kind, struct gt_span entry)
+static int intern(struct perfetto *perfetto, uint32_t scope, uint32_t kind, struct gt_span entry)
 {
     struct text {
         uint64_t id;
@@ -293,34 +289,20 @@ static int intern(struct perfetto *perfetto, uint32_t sequence, uint32_t kind, s
         NUMBER(1, struct text, id), BYTES(2, struct text, text), {0, false, 0}};
     proto_read(entry, &interned, members);
     int64_t string = add_string(perfetto, interned.text);
-    int64_t at = string < 0 ? string
-                            : gt_keys_add(&perfetto->places, key_of(sequence, kind, interned.id),
-                                          (uint32_t)perfetto->interned_count);
-    if (at < 0)
-        return (int)at;
-    if (at == (int64_t)perfetto->interned_count && !GT_GROW(perfetto, interned))
-        return -ENOMEM;
-    perfetto->interned[at] = (struct interned){sequence, (uint32_t)string};
-    return 0;
+    if (string >= 0)
+        string = gt_keys_add(&perfetto->interned, key_of(scope, kind, interned.id), (uint32_t)string);
+    return string < 0 ? (int)string : 0;
 }
 
-static int take_interned(struct perfetto *perfetto, uint32_t sequence, struct gt_span data)
+static int take_interned(struct perfetto *perfetto, uint32_t scope, struct gt_span data)
 {
     struct proto proto = proto_of(data);
     struct proto_field field;
     int status = 0;
     while (status >= 0 && proto_next(&proto, &field) > 0)
         if (field.number < INTERNED && field.bytes.text)
-            status = intern(perfetto, sequence, field.number, field.bytes);
+            status = intern(perfetto, scope, field.number, field.bytes);
     return status;
-}
-
-/* What was interned before is forgotten: its numbers are given anew. */
-static void clear_interned(struct perfetto *perfetto, uint32_t sequence)
-{
-    for (size_t i = 0; i < perfetto->interned_count; i++)
-        if (perfetto->interned[i].sequence == sequence)
-            perfetto->interned[i].string = GT_TRACE_NONE;
 }
 
 /* ---- clocks ---- */
@@ -332,7 +314,7 @@ static struct sequence *sequence_of(struct perfetto *perfetto, uint32_t id)
             return &perfetto->sequence[i];
     struct sequence *sequence = GT_GROW(perfetto, sequence);
     if (sequence)
-        *sequence = (struct sequence){.id = id, .clock = BOOTTIME};
+        *sequence = (struct sequence){.id = id, .clock = BOOTTIME, .scope = perfetto->scopes++};
     return sequence;
 }
 
@@ -558,18 +540,17 @@ struct event {
     double value;
 };
 
-static uint32_t string_of(struct perfetto *perfetto, uint32_t sequence, uint32_t kind, uint64_t id, struct gt_span text)
+static uint32_t string_of(struct perfetto *perfetto, uint32_t scope, uint32_t kind, uint64_t id, struct gt_span text)
 {
     if (text.text) {
         int64_t number = add_string(perfetto, text);
         return number < 0 ? GT_TRACE_NONE : (uint32_t)number;
     }
-    uint32_t at = id ? gt_keys_find(&perfetto->places, key_of(sequence, kind, id)) : GT_TRACE_NONE;
-    return at == GT_TRACE_NONE ? GT_TRACE_NONE : perfetto->interned[at].string;
+    return id ? gt_keys_find(&perfetto->interned, key_of(scope, kind, id)) : GT_TRACE_NONE;
 }
 
 /* An annotation: its name in field 1 (interned) or 10, its value in one of 2 to 6. */
-static void write_annotation(struct perfetto *perfetto, uint32_t sequence, struct gt_span annotation)
+static void write_annotation(struct perfetto *perfetto, uint32_t scope, struct gt_span annotation)
 {
     struct proto proto = proto_of(annotation);
     struct proto_field field;
@@ -577,7 +558,7 @@ static void write_annotation(struct perfetto *perfetto, uint32_t sequence, struc
     uint32_t name = GT_TRACE_NONE;
     while (proto_next(&proto, &field) > 0) {
         if (field.number == 1 || field.number == 10)
-            name = string_of(perfetto, sequence, INTERNED_ANNOTATIONS, field.value, field.bytes);
+            name = string_of(perfetto, scope, INTERNED_ANNOTATIONS, field.value, field.bytes);
         else if (field.number == 2)
             gt_buffer_text(&value, field.value ? "true" : "false");
         else if (field.number == 3)
@@ -597,7 +578,7 @@ static void write_annotation(struct perfetto *perfetto, uint32_t sequence, struc
     gt_buffer_release(&value);
 }
 
-static struct event read_event(struct perfetto *perfetto, uint32_t sequence, struct gt_span bytes)
+static struct event read_event(struct perfetto *perfetto, uint32_t scope, struct gt_span bytes)
 {
     struct proto proto = proto_of(bytes);
     struct proto_field field;
@@ -623,7 +604,7 @@ static struct event read_event(struct perfetto *perfetto, uint32_t sequence, str
             event.value = proto_double(&field);
             event.has_value = true;
             break;
-        case 4: write_annotation(perfetto, sequence, field.bytes); break;
+        case 4: write_annotation(perfetto, scope, field.bytes); break;
         default: break;
         }
     }
@@ -679,7 +660,7 @@ static int take_counter(struct perfetto *perfetto, const struct track *track, co
 
 static int take_event(struct perfetto *perfetto, struct sequence *sequence, struct gt_span bytes, int64_t time)
 {
-    struct event event = read_event(perfetto, sequence->id, bytes);
+    struct event event = read_event(perfetto, sequence->scope, bytes);
     struct track *track = track_of(perfetto, event.has_track ? event.track : sequence->track);
     struct gt_trace_damage *damage = &gt_reading_file(perfetto->reading)->damage;
     if (!track || perfetto->args.failed)
@@ -691,8 +672,8 @@ static int take_event(struct perfetto *perfetto, struct sequence *sequence, stru
     struct gt_open_event now = {
         .start = time,
         .lane = (uint32_t)(track - perfetto->track),
-        .name = string_of(perfetto, sequence->id, INTERNED_NAMES, event.name_id, event.name),
-        .category = string_of(perfetto, sequence->id, INTERNED_CATEGORIES, event.category_id, event.category),
+        .name = string_of(perfetto, sequence->scope, INTERNED_NAMES, event.name_id, event.name),
+        .category = string_of(perfetto, sequence->scope, INTERNED_CATEGORIES, event.category_id, event.category),
         .text = has_args ? perfetto->args.data : NULL,
         .length = has_args ? perfetto->args.length : 0};
     if (gt_pairing_see(&perfetto->pairing, now.lane, time) < 0)
@@ -736,11 +717,10 @@ static int take_packet(struct perfetto *perfetto, struct gt_span bytes)
     struct packet packet = {.time = NONE, .clock = NONE};
     if (proto_read(bytes, &packet, packet_members) < 0)
         return -EBADMSG;
-    uint32_t number = (uint32_t)packet.sequence;
-    struct sequence *sequence = sequence_of(perfetto, number);
+    struct sequence *sequence = sequence_of(perfetto, (uint32_t)packet.sequence);
     int status = sequence ? 0 : -ENOMEM;
     if (status >= 0 && (packet.flags & 1 || packet.is_cleared)) {
-        clear_interned(perfetto, number);
+        sequence->scope = perfetto->scopes++;
         sequence->clock = BOOTTIME;
         sequence->track = 0;
     }
@@ -751,7 +731,7 @@ static int take_packet(struct perfetto *perfetto, struct gt_span bytes)
     if (status >= 0 && packet.track.text)
         status = take_track(perfetto, packet.track);
     if (status >= 0 && packet.interned.text)
-        status = take_interned(perfetto, number, packet.interned);
+        status = take_interned(perfetto, sequence->scope, packet.interned);
     int64_t time = status >= 0 && packet.time != NONE ? time_of(sequence, &packet) : 0;
     if (status >= 0 && packet.event.text)
         status = take_event(perfetto, sequence, packet.event, time);
@@ -797,8 +777,7 @@ static int close_all(struct perfetto *perfetto)
 static void release(struct perfetto *perfetto)
 {
     gt_pairing_release(&perfetto->pairing);
-    free(perfetto->interned);
-    gt_keys_release(&perfetto->places);
+    gt_keys_release(&perfetto->interned);
     free(perfetto->sequence);
     free(perfetto->track);
     gt_buffer_release(&perfetto->args);

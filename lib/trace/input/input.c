@@ -344,27 +344,22 @@ const char *gt_input_trouble(const struct gt_input *input)
     return *input->trouble ? input->trouble : NULL;
 }
 
-int gt_input_whole(const char *path, uint64_t ceiling, size_t most, char **ret, size_t *length, char *trouble,
-                   size_t trouble_size, struct gt_error *error)
+int gt_input_whole(struct gt_input *input, size_t most, char **ret, size_t *length, struct gt_error *error)
 {
-    struct gt_input *input = NULL;
     struct gt_buffer text = {.ceiling = most + INFLATED_BLOCK};
-    ssize_t got = gt_input_open(&input, path, ceiling, error);
-    size_t block = got >= 0 && !input->inflater && input->size < INFLATED_BLOCK ? (size_t)input->size + 1
-                                                                                : INFLATED_BLOCK;
-    while (got >= 0 && (got = gt_buffer_reserve(&text, block)) >= 0) {
+    bool is_small = !input->inflater && input->size < INFLATED_BLOCK;
+    size_t block = is_small ? (size_t)input->size + 1 : INFLATED_BLOCK;
+    ssize_t got = 0;
+    while ((got = gt_buffer_reserve(&text, block)) >= 0) {
         got = gt_input_read(input, text.data + text.length, block, error);
         if (got <= 0)
             break;
         text.length += (size_t)got;
     }
     if (text.failed)
-        got = text.failed == -EFBIG
-                  ? gt_error_set(error, EFBIG, "%s: more than %zu MB, which is read only as a whole", path, most >> 20)
-                  : gt_error_system(error, ENOMEM, "%s", path);
-    const char *reason = input ? gt_input_trouble(input) : NULL;
-    snprintf(trouble, trouble_size, "%s", reason ? reason : "");
-    gt_input_close(input);
+        got = text.failed == -EFBIG ? gt_error_set(error, EFBIG, "%s: more than %zu MB, which is read only as a whole",
+                                                   input->path, most >> 20)
+                                    : gt_error_system(error, ENOMEM, "%s", input->path);
     if (got < 0) {
         gt_buffer_release(&text);
         return (int)got;

@@ -23,10 +23,8 @@ ssize_t gt_input_read(struct gt_input *input, char *buffer, size_t size, struct 
 const char *gt_input_trouble(const struct gt_input *input);
 uint64_t gt_input_size(const struct gt_input *input); /* of the file as it lies on the disk */
 void gt_input_close(struct gt_input *input);
-/* Reads a whole file, of `most` bytes at most (-EFBIG), with a NUL behind it. The caller frees *ret. `trouble` gets why
- * the end came early, or "". */
-int gt_input_whole(const char *path, uint64_t ceiling, size_t most, char **ret, size_t *length, char *trouble,
-                   size_t trouble_size, struct gt_error *error);
+/* Reads the rest, of `most` bytes at most (-EFBIG), with a NUL behind it. The caller frees *ret. */
+int gt_input_whole(struct gt_input *input, size_t most, char **ret, size_t *length, struct gt_error *error);
 
 /* Lines of a file are read with memory for the longest of them. */
 

@@ -1,7 +1,10 @@
 #include "trace/input/pickle.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +20,7 @@ struct arena {
 
 struct gt_pickle {
     const unsigned char *at, *end;
-    int (*known)(const char *module, size_t module_length, const char *name, size_t name_length);
+    const char *known; /* the name that may occur; NULL: none may */
     const char *file;
     struct gt_error *error;
 
@@ -299,20 +302,15 @@ static int recall(struct gt_pickle *pickle, int bytes)
 
 /* ---- names and objects ---- */
 
-static int push_name(struct gt_pickle *pickle, const char *module, size_t module_length, const char *name,
-                     size_t name_length)
+static int push_name(struct gt_pickle *pickle, struct gt_span module, struct gt_span name)
 {
-    int number = pickle->known ? pickle->known(module, module_length, name, name_length) : 0;
-    int shown_module = module_length < 100 ? (int)module_length : 100;
-    int shown_name = name_length < 100 ? (int)name_length : 100;
-    if (number <= 0)
-        return gt_error_set(pickle->error, EBADMSG,
-                            "%s names %.*s.%.*s, which does not belong in results; it was not run", pickle->file,
-                            shown_module, module, shown_name, name);
-    int status = push_new(pickle, GT_PICKLE_NAME);
-    if (status == 0)
-        top(pickle)->integer = number;
-    return status;
+    const char *known = pickle->known;
+    if (known && strlen(known) == module.length + 1 + name.length && !memcmp(known, module.text, module.length) &&
+        known[module.length] == '.' && !memcmp(known + module.length + 1, name.text, name.length))
+        return push_new(pickle, GT_PICKLE_NAME);
+    return gt_error_set(pickle->error, EBADMSG, "%s names %.*s.%.*s, which does not belong in results; it was not run",
+                        pickle->file, module.length < 100 ? (int)module.length : 100, module.text,
+                        name.length < 100 ? (int)name.length : 100, name.text);
 }
 
 static int push_global(struct gt_pickle *pickle)
@@ -323,7 +321,8 @@ static int push_global(struct gt_pickle *pickle)
     if (!last)
         return damaged(pickle);
     pickle->at = (const unsigned char *)last + 1;
-    return push_name(pickle, module, (size_t)(middle - module), middle + 1, (size_t)(last - middle - 1));
+    return push_name(pickle, (struct gt_span){module, (size_t)(middle - module)},
+                     (struct gt_span){middle + 1, (size_t)(last - middle - 1)});
 }
 
 static int push_stack_global(struct gt_pickle *pickle)
@@ -331,7 +330,8 @@ static int push_stack_global(struct gt_pickle *pickle)
     const struct gt_pickle_value *name = pop(pickle), *module = pop(pickle);
     if (!name || !module || name->kind != GT_PICKLE_TEXT || module->kind != GT_PICKLE_TEXT)
         return damaged(pickle);
-    return push_name(pickle, module->text, module->length, name->text, name->length);
+    return push_name(pickle, (struct gt_span){module->text, module->length},
+                     (struct gt_span){name->text, name->length});
 }
 
 static int push_object(struct gt_pickle *pickle)
@@ -340,20 +340,9 @@ static int push_object(struct gt_pickle *pickle)
     if (!callable || callable->kind != GT_PICKLE_NAME || arguments->kind != GT_PICKLE_TUPLE)
         return damaged(pickle);
     int status = push_new(pickle, GT_PICKLE_OBJECT);
-    if (status == 0) {
-        top(pickle)->callable = callable;
+    if (status == 0)
         top(pickle)->arguments = arguments;
-    }
     return status;
-}
-
-static int build(struct gt_pickle *pickle)
-{
-    struct gt_pickle_value *state = pop(pickle), *object = top(pickle);
-    if (!object || object->kind != GT_PICKLE_OBJECT || object->state)
-        return damaged(pickle);
-    object->state = state;
-    return 0;
 }
 
 /* ---- the machine ---- */
@@ -419,7 +408,6 @@ static int step(struct gt_pickle *pickle, unsigned char opcode)
     case 0x93: return push_stack_global(pickle);
     case 'R':
     case 0x81: return push_object(pickle); /* a function's result, an instance of a class */
-    case 'b': return build(pickle);
     default: return damaged(pickle); /* what results are never made of: references out of the file, sets, Python 2 */
     }
 }
@@ -434,9 +422,8 @@ static int read_all(struct gt_pickle *pickle)
     return status;
 }
 
-int gt_pickle_read(struct gt_pickle **ret, const void *bytes, size_t length,
-                   int (*known)(const char *module, size_t module_length, const char *name, size_t name_length),
-                   const char *file, struct gt_error *error)
+int gt_pickle_read(struct gt_pickle **ret, const void *bytes, size_t length, const char *known, const char *file,
+                   struct gt_error *error)
 {
     struct gt_pickle *pickle = calloc(1, sizeof *pickle);
     if (!pickle)
@@ -684,7 +671,41 @@ const struct gt_pickle_value *gt_pickle_item(const struct gt_pickle_value *list,
     return is_list && index < list->count ? list->item[index] : NULL;
 }
 
-int gt_pickle_made_by(const struct gt_pickle_value *value)
+json_t *gt_pickle_json(const struct gt_pickle_value *value, size_t *left, int depth)
 {
-    return value && value->kind == GT_PICKLE_OBJECT ? (int)value->callable->integer : 0;
+    json_t *json = NULL;
+    int status = 0;
+    if (depth >= GT_PICKLE_DEEPEST || !*left)
+        return NULL;
+    --*left;
+    switch (value->kind) {
+    case GT_PICKLE_NONE: return gt_json_new_null();
+    case GT_PICKLE_BOOL: return gt_json_new_bool(value->integer);
+    case GT_PICKLE_INTEGER: return gt_json_new_integer(value->integer);
+    case GT_PICKLE_FLOAT: return isfinite(value->number) ? gt_json_new_number(value->number) : gt_json_new_null();
+    case GT_PICKLE_TEXT: return gt_json_new_text(value->text, value->length);
+    case GT_PICKLE_TUPLE:
+    case GT_PICKLE_LIST:
+        json = gt_json_new_array();
+        for (uint32_t i = 0; json && status == 0 && i < value->count; i++)
+            status = gt_json_append(json, gt_pickle_json(value->item[i], left, depth + 1));
+        break;
+    case GT_PICKLE_DICT:
+        json = gt_json_new_object();
+        for (uint32_t i = 0; json && status == 0 && i < value->count; i += 2) {
+            const struct gt_pickle_value *key = value->item[i];
+            json_t *name = gt_pickle_json(key, left, depth + 1);
+            char number[24];
+            snprintf(number, sizeof number, "%" PRId64, key->kind == GT_PICKLE_INTEGER ? key->integer : 0);
+            const char *text = key->kind == GT_PICKLE_INTEGER ? number : json_string_value(name);
+            status = text ? gt_json_set(json, text, gt_pickle_json(value->item[i + 1], left, depth + 1)) : -EBADMSG;
+            json_decref(name);
+        }
+        break;
+    default: break;
+    }
+    if (status == 0)
+        return json;
+    json_decref(json);
+    return NULL;
 }

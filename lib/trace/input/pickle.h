@@ -1,5 +1,5 @@
 /* Python's pickles, protocols 2 to 5, read as a tree of what they say. Nothing is called and no module is looked for: a
- * class or function stays a name, and an object is its name with the arguments and the state that were written. The opcodes
+ * class or function stays a name, and an object is its name with the arguments that were written. The opcodes
  * are described in CPython's Lib/pickletools.py. */
 #ifndef GT_TRACE_INPUT_PICKLE_H
 #define GT_TRACE_INPUT_PICKLE_H
@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/json.h"
 
 enum gt_pickle_kind {
     GT_PICKLE_NONE,
@@ -28,26 +29,23 @@ struct gt_pickle_value {
     enum gt_pickle_kind kind;
     uint32_t count, capacity; /* items; of a dict keys and values: two for each entry */
     union {
-        int64_t integer; /* also of BOOL; of NAME what `known` said */
+        int64_t integer; /* also of BOOL */
         double number;
         struct {
             const char *text; /* TEXT is UTF-8, not NUL-terminated; BYTES */
             size_t length;
         };
         struct gt_pickle_value **item;
-        struct {
-            struct gt_pickle_value *callable, *arguments, *state; /* NAME; TUPLE; NULL without */
-        };
+        struct gt_pickle_value *arguments; /* of OBJECT: a TUPLE */
     };
 };
 
 struct gt_pickle;
 
-/* `known` answers a number above 0 for the names that may occur (NULL: none may); any other name ends the reading. The bytes stay
- * the caller's and are borrowed. -EBADMSG for what is no such pickle, with a sentence that begins with `file`. */
-int gt_pickle_read(struct gt_pickle **ret, const void *bytes, size_t length,
-                   int (*known)(const char *module, size_t module_length, const char *name, size_t name_length),
-                   const char *file, struct gt_error *error);
+/* `known` is the only name that may occur, "module.function" (NULL: none may); any other ends the reading. The bytes stay the
+ * caller's and are borrowed. -EBADMSG for what is no such pickle, with a sentence that begins with `file`. */
+int gt_pickle_read(struct gt_pickle **ret, const void *bytes, size_t length, const char *known, const char *file,
+                   struct gt_error *error);
 /* Reads a dictionary of Python's marshal format, versions 0 to 4, as far as profiles need it: numbers, texts, tuples, dictionaries,
  * references. *end is where it ends or is damaged; what came before is there. Returns 0, 1 if it is damaged, -ENOMEM or -EFBIG. */
 int gt_marshal_read(struct gt_pickle **ret, const void *bytes, size_t length, size_t *end);
@@ -58,7 +56,9 @@ void gt_pickle_free(struct gt_pickle *pickle);
 const struct gt_pickle_value *gt_pickle_get(const struct gt_pickle_value *dict, const char *key);
 /* Returns item `index` of a tuple or list; NULL beyond its end, or when `list` is neither. */
 const struct gt_pickle_value *gt_pickle_item(const struct gt_pickle_value *list, size_t index);
-/* Returns the number that `known` gave to the name that an object was made with; 0 when `value` is NULL or no object. */
-int gt_pickle_made_by(const struct gt_pickle_value *value);
+/* Returns the value as JSON: numbers that are not finite are null, integers that are keys are texts. NULL: it holds anything else,
+ * is deeper than GT_PICKLE_DEEPEST, has more than *left values (shared ones make a small pickle a large tree), or no memory. */
+enum { GT_PICKLE_DEEPEST = 64 };
+json_t *gt_pickle_json(const struct gt_pickle_value *value, size_t *left, int depth);
 
 #endif
