@@ -17,24 +17,12 @@
 enum { BATCH_ROWS = 10000, BATCH_BYTES = 8 << 20, HEARTBEAT_S = 600, REPAIRS = 5 };
 
 /* Rows for one insert into a table. They may be of several recordings. */
-struct batch {
+struct gt_push_batch {
     struct gt_engine_columns columns;
     struct gt_buffer sql; /* precedes the rows */
     struct gt_buffer rows;
     size_t count;
     char identity[500]; /* of the first row */
-};
-
-struct gt_push {
-    struct gt_server *server;
-    struct gt_push_options options;
-    char job[sizeof((struct gt_address *)0)->jobs]; /* for all recordings; "": their own */
-    struct gt_upload **upload;
-    size_t count, capacity;
-    struct batch *batch[GT_ENGINE_TABLES]; /* NULL: not needed yet */
-    unsigned repairs;                      /* of this round: how often the server lacked what it had taken */
-    double clock_server, heartbeat;
-    unsigned long long rows;
 };
 
 int gt_push_open(struct gt_push **ret, const struct gt_address *address, const struct gt_push_options *options,
@@ -96,26 +84,10 @@ int gt_push_add(struct gt_push *push, const char *path, struct gt_upload **ret, 
     return status;
 }
 
-void gt_push_remove(struct gt_push *push, struct gt_upload *upload)
+void gt_push_remove(struct gt_push *push, size_t index)
 {
-    size_t i = 0;
-    while (push->upload[i] != upload)
-        i++;
-    memmove(&push->upload[i], &push->upload[i + 1], (--push->count - i) * sizeof *push->upload);
-    gt_upload_close(upload);
-}
-
-struct gt_upload *gt_push_upload(const struct gt_push *push, size_t index)
-{
-    return index < push->count ? push->upload[index] : NULL;
-}
-
-struct gt_upload *gt_push_find(const struct gt_push *push, const char *path)
-{
-    for (size_t i = 0; i < push->count; i++)
-        if (strcmp(push->upload[i]->path, path) == 0)
-            return push->upload[i];
-    return NULL;
+    gt_upload_close(push->upload[index]);
+    memmove(&push->upload[index], &push->upload[index + 1], (--push->count - index) * sizeof *push->upload);
 }
 
 /* ---- Batches ---- */
@@ -123,7 +95,7 @@ struct gt_upload *gt_push_find(const struct gt_push *push, const char *path)
 static int open_batch(struct gt_push *push, enum gt_engine_table table, struct gt_error *error)
 {
     struct gt_buffer left_out = {0};
-    struct batch *batch = calloc(1, sizeof *batch);
+    struct gt_push_batch *batch = calloc(1, sizeof *batch);
     if (!batch)
         return gt_error_system(error, ENOMEM, "%s", push->server->name);
     gt_engine_columns(&batch->columns, table);
@@ -151,7 +123,7 @@ static int open_batch(struct gt_push *push, enum gt_engine_table table, struct g
 
 static int send_batch(struct gt_push *push, enum gt_engine_table table, struct gt_error *error)
 {
-    struct batch *batch = push->batch[table];
+    struct gt_push_batch *batch = push->batch[table];
     char identity[sizeof batch->identity + 24];
     if (!batch || !batch->count)
         return 0;
@@ -174,7 +146,7 @@ static int send_all(struct gt_push *push, struct gt_error *error)
 }
 
 /* Repairs need other identities, because the server ignores an insert whose identity it knows. */
-static void identify(const struct gt_push *push, struct batch *batch, enum gt_engine_table table,
+static void identify(const struct gt_push *push, struct gt_push_batch *batch, enum gt_engine_table table,
                      const struct gt_upload *upload, uint64_t number)
 {
     int length = snprintf(batch->identity, sizeof batch->identity, "gt/%s/%s/%s/%u/%llu", upload->job, upload->node,
@@ -190,7 +162,7 @@ static int add_row(struct gt_push *push, enum gt_engine_table table, const struc
     int status = push->batch[table] ? 0 : open_batch(push, table, error);
     if (status < 0)
         return status;
-    struct batch *batch = push->batch[table];
+    struct gt_push_batch *batch = push->batch[table];
     size_t bytes = 0;
     if (!batch->count++)
         identify(push, batch, table, in->upload, table >= GT_ENGINE_SAMPLES ? in->number : in->upload->version);
