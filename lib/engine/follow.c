@@ -36,28 +36,30 @@ static double now(void)
 static int add(void *context, const char *path)
 {
     struct follower *follower = context;
-    struct gt_upload *upload = gt_push_find(follower->push, path);
+    struct gt_push *push = follower->push;
+    struct gt_upload *upload = NULL;
     follower->recordings++;
-    if (upload || gt_push_add(follower->push, path, &upload, NULL) >= 0) /* fails while the file is being made */
+    for (size_t i = 0; i < push->count; i++)
+        if (strcmp(push->upload[i]->path, path) == 0)
+            upload = push->upload[i];
+    if (upload || gt_push_add(push, path, &upload, NULL) >= 0) /* fails while the file is being made */
         upload->is_there = true;
     return 0;
 }
 
 static void look(struct follower *follower)
 {
-    struct gt_upload *upload;
+    struct gt_push *push = follower->push;
     follower->recordings = 0;
-    for (size_t i = 0; (upload = gt_push_upload(follower->push, i)); i++)
-        upload->is_there = false;
+    for (size_t i = 0; i < push->count; i++)
+        push->upload[i]->is_there = false;
     gt_spool_each(follower->folder, add, follower, &follower->is_written);
-    for (size_t i = 0; (upload = gt_push_upload(follower->push, i));) {
-        if (!upload->is_there) {
-            gt_push_remove(follower->push, upload);
-            continue;
-        }
-        if (!upload->has_ended && !gt_spool_is_written(upload->path))
+    for (size_t i = push->count; i-- > 0;) {
+        struct gt_upload *upload = push->upload[i];
+        if (!upload->is_there)
+            gt_push_remove(push, i);
+        else if (!upload->has_ended && !gt_spool_is_written(upload->path))
             upload->has_ended = follower->has_new_end = true;
-        i++;
     }
 }
 
@@ -131,9 +133,9 @@ static bool is_vain(void *context)
 
 static void send_round(struct follower *follower)
 {
+    struct gt_push *push = follower->push;
     struct gt_error problem = {0};
-    struct gt_upload *upload;
-    int status = gt_push_round(follower->push, &problem);
+    int status = gt_push_round(push, &problem);
     follower->has_new_end = false;
     gt_spool_mark(follower->folder, GT_SPOOL_REFUSED, status < 0 && gt_server_refused(status));
     if (status < 0 && status != -ECANCELED)
@@ -143,13 +145,11 @@ static void send_round(struct follower *follower)
         follower->next = now() + gt_pause_next(&follower->pause);
         return;
     }
-    for (size_t i = 0; (upload = gt_push_upload(follower->push, i));)
-        if (upload->is_shipped) {
-            gt_spool_remove(upload->path, follower->address.keep);
-            gt_push_remove(follower->push, upload);
+    for (size_t i = push->count; i-- > 0;)
+        if (push->upload[i]->is_shipped) {
+            gt_spool_remove(push->upload[i]->path, follower->address.keep);
+            gt_push_remove(push, i);
             follower->recordings--;
-        } else {
-            i++;
         }
     follower->sent_bytes = size_of(follower->folder);
     follower->is_full = false;
@@ -178,7 +178,7 @@ static void work(struct follower *follower, const volatile sig_atomic_t *stop)
         if (follower->recordings && !follower->began)
             follower->began = now();
         bool is_due = is_last || now() >= follower->next || (follower->has_new_end && !follower->pause.seconds);
-        if (is_due && gt_push_upload(follower->push, 0))
+        if (is_due && follower->push->count)
             send_round(follower);
         if (is_late(follower))
             settle(follower->options, &follower->is_settled);

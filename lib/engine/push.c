@@ -17,24 +17,12 @@
 enum { BATCH_ROWS = 10000, BATCH_BYTES = 8 << 20, HEARTBEAT_S = 600, REPAIRS = 5 };
 
 /* Rows for one insert into a table. They may be of several recordings. */
-struct batch {
+struct gt_push_batch {
     struct gt_engine_columns columns;
     struct gt_buffer sql; /* precedes the rows */
     struct gt_buffer rows;
     size_t count;
     char identity[500]; /* of the first row */
-};
-
-struct gt_push {
-    struct gt_server *server;
-    struct gt_push_options options;
-    char job[sizeof((struct gt_address *)0)->jobs]; /* for all recordings; "": their own */
-    struct gt_upload **upload;
-    size_t count, capacity;
-    struct batch *batch[GT_ENGINE_TABLES]; /* NULL: not needed yet */
-    unsigned repairs;                      /* of this round: how often the server lacked what it had taken */
-    double clock_server, heartbeat;
-    unsigned long long rows;
 };
 
 int gt_push_open(struct gt_push **ret, const struct gt_address *address, const struct gt_push_options *options,
@@ -96,26 +84,10 @@ int gt_push_add(struct gt_push *push, const char *path, struct gt_upload **ret, 
     return status;
 }
 
-void gt_push_remove(struct gt_push *push, struct gt_upload *upload)
+void gt_push_remove(struct gt_push *push, size_t index)
 {
-    size_t i = 0;
-    while (push->upload[i] != upload)
-        i++;
-    memmove(&push->upload[i], &push->upload[i + 1], (--push->count - i) * sizeof *push->upload);
-    gt_upload_close(upload);
-}
-
-struct gt_upload *gt_push_upload(const struct gt_push *push, size_t index)
-{
-    return index < push->count ? push->upload[index] : NULL;
-}
-
-struct gt_upload *gt_push_find(const struct gt_push *push, const char *path)
-{
-    for (size_t i = 0; i < push->count; i++)
-        if (strcmp(push->upload[i]->path, path) == 0)
-            return push->upload[i];
-    return NULL;
+    gt_upload_close(push->upload[index]);
+    memmove(&push->upload[index], &push->upload[index + 1], (--push->count - index) * sizeof *push->upload);
 }
 
 /* ---- Batches ---- */
@@ -123,7 +95,7 @@ struct gt_upload *gt_push_find(const struct gt_push *push, const char *path)
 static int open_batch(struct gt_push *push, enum gt_engine_table table, struct gt_error *error)
 {
     struct gt_buffer left_out = {0};
-    struct batch *batch = calloc(1, sizeof *batch);
+    struct gt_push_batch *batch = calloc(1, sizeof *batch);
     if (!batch)
         return gt_error_system(error, ENOMEM, "%s", push->server->name);
     gt_engine_columns(&batch->columns, table);
@@ -151,7 +123,7 @@ static int open_batch(struct gt_push *push, enum gt_engine_table table, struct g
 
 static int send_batch(struct gt_push *push, enum gt_engine_table table, struct gt_error *error)
 {
-    struct batch *batch = push->batch[table];
+    struct gt_push_batch *batch = push->batch[table];
     char identity[sizeof batch->identity + 24];
     if (!batch || !batch->count)
         return 0;
@@ -174,7 +146,7 @@ static int send_all(struct gt_push *push, struct gt_error *error)
 }
 
 /* Repairs need other identities, because the server ignores an insert whose identity it knows. */
-static void identify(const struct gt_push *push, struct batch *batch, enum gt_engine_table table,
+static void identify(const struct gt_push *push, struct gt_push_batch *batch, enum gt_engine_table table,
                      const struct gt_upload *upload, uint64_t number)
 {
     int length = snprintf(batch->identity, sizeof batch->identity, "gt/%s/%s/%s/%u/%llu", upload->job, upload->node,
@@ -190,7 +162,7 @@ static int add_row(struct gt_push *push, enum gt_engine_table table, const struc
     int status = push->batch[table] ? 0 : open_batch(push, table, error);
     if (status < 0)
         return status;
-    struct batch *batch = push->batch[table];
+    struct gt_push_batch *batch = push->batch[table];
     size_t bytes = 0;
     if (!batch->count++)
         identify(push, batch, table, in->upload, table >= GT_ENGINE_SAMPLES ? in->number : in->upload->version);
@@ -226,16 +198,6 @@ static void add_where(struct gt_buffer *sql, const struct gt_push *push)
             comma = ", ";
         }
     gt_buffer_char(sql, ')');
-}
-
-static int ask(const struct gt_push *push, struct gt_answer *ret, const char *select, const char *table,
-               const char *rest, struct gt_error *error)
-{
-    struct gt_buffer sql = {0};
-    gt_buffer_printf(&sql, "SELECT job, source, %s FROM %s", select, table);
-    add_where(&sql, push);
-    gt_buffer_printf(&sql, " GROUP BY job, source%s", rest);
-    return gt_server_query(push->server, &sql, ret, error);
 }
 
 /* Returns the upload that the first two fields of a row name; NULL for others, and for those whose state is known. */
@@ -314,10 +276,13 @@ static void part_from_others(struct gt_push *push, size_t index)
 
 static int ask_trackers(struct gt_push *push, struct gt_error *error)
 {
+    struct gt_buffer sql = {0};
     struct gt_answer answer;
     char *field[4];
-    int status = ask(push, &answer, "argMax(started, version), max(version)", "trackers", " ORDER BY source DESC",
-                     error); /* own sources are first */
+    gt_buffer_text(&sql, "SELECT job, source, argMax(started, version), max(version) FROM trackers");
+    add_where(&sql, push);
+    gt_buffer_text(&sql, " GROUP BY job, source ORDER BY source DESC"); /* own sources are first */
+    int status = gt_server_query(push->server, &sql, &answer, error);
     while (gt_answer_next(&answer, field, 4))
         for (size_t i = 0; i < push->count && field[3]; i++) {
             struct gt_upload *upload = push->upload[i];
@@ -328,22 +293,6 @@ static int ask_trackers(struct gt_push *push, struct gt_error *error)
     gt_answer_release(&answer);
     for (size_t i = 0; status >= 0 && i < push->count; i++)
         part_from_others(push, i);
-    return status;
-}
-
-static int ask_finals(struct gt_push *push, struct gt_error *error)
-{
-    struct gt_answer answer;
-    char *field[4];
-    int status = ask(push, &answer, "version, uniqExact(scope, metric)", "finals", ", version ORDER BY version", error);
-    while (gt_answer_next(&answer, field, 4)) {
-        struct gt_upload *upload = find(push, field);
-        if (upload) {
-            upload->finals_version = number_of(field[2]);
-            upload->finals_count = number_of(field[3]);
-        }
-    }
-    gt_answer_release(&answer);
     return status;
 }
 
@@ -370,22 +319,45 @@ static int ask_numbers(struct gt_push *push, struct gt_upload *upload, enum gt_e
     return status;
 }
 
-static int ask_rows(struct gt_push *push, enum gt_engine_table table, struct gt_error *error)
+static void take_state(struct gt_upload *upload, enum gt_engine_table table, uint64_t highest, uint64_t count)
 {
+    struct gt_upload_rows *rows = &upload->rows[table];
+    if (table >= GT_ENGINE_SAMPLES) {
+        rows->next = highest + 1;
+        rows->count = count;
+    } else if (highest >= upload->finals_version) {
+        upload->finals_version = highest;
+        upload->finals_count = count;
+    }
+}
+
+/* Ask for final values of each version and, with `has_parts`, for the rows of tables that number them. */
+static int ask_rows(struct gt_push *push, bool has_parts, struct gt_error *error)
+{
+    struct gt_buffer sql = {0};
     struct gt_answer answer;
-    char *field[4];
-    int status = ask(push, &answer, "uniqExact(number), max(number)", gt_engine_table_name(table), "", error);
-    while (gt_answer_next(&answer, field, 4)) {
-        struct gt_upload *upload = field[3] ? find(push, field) : NULL;
-        if (upload) {
-            upload->rows[table].count = number_of(field[2]);
-            upload->rows[table].next = number_of(field[3]) + 1;
-        }
+    char *field[5];
+    gt_buffer_printf(&sql, "SELECT %d, job, source, version, uniqExact(scope, metric) FROM finals", GT_ENGINE_FINALS);
+    add_where(&sql, push);
+    gt_buffer_text(&sql, " GROUP BY job, source, version");
+    for (int table = GT_ENGINE_SAMPLES; has_parts && table < GT_ENGINE_TABLES; table++) {
+        gt_buffer_printf(&sql, " UNION ALL SELECT %d, job, source, max(number), uniqExact(number) FROM %s", table,
+                         gt_engine_table_name((enum gt_engine_table)table));
+        add_where(&sql, push);
+        gt_buffer_text(&sql, " GROUP BY job, source");
+    }
+    int status = gt_server_query(push->server, &sql, &answer, error);
+    while (gt_answer_next(&answer, field, 5)) {
+        struct gt_upload *upload = field[4] ? find(push, field + 1) : NULL;
+        uint64_t table = number_of(field[0]);
+        if (upload && table < GT_ENGINE_TABLES)
+            take_state(upload, (enum gt_engine_table)table, number_of(field[3]), number_of(field[4]));
     }
     gt_answer_release(&answer);
-    for (size_t i = 0; status >= 0 && i < push->count; i++)
-        if (!push->upload[i]->is_asked && push->upload[i]->rows[table].count < push->upload[i]->rows[table].next)
-            status = ask_numbers(push, push->upload[i], table, error);
+    for (size_t i = 0; i < push->count && has_parts; i++)
+        for (int table = GT_ENGINE_SAMPLES; status >= 0 && table < GT_ENGINE_TABLES; table++)
+            if (!push->upload[i]->is_asked && push->upload[i]->rows[table].count < push->upload[i]->rows[table].next)
+                status = ask_numbers(push, push->upload[i], (enum gt_engine_table)table, error);
     return status;
 }
 
@@ -430,9 +402,7 @@ static int ask_all(struct gt_push *push, struct gt_error *error)
     if (status >= 0 && is_any)
         status = ask_trackers(push, error);
     if (status >= 0 && is_any)
-        status = ask_finals(push, error);
-    for (int table = GT_ENGINE_SAMPLES; status >= 0 && is_any_part && table < GT_ENGINE_TABLES; table++)
-        status = ask_rows(push, (enum gt_engine_table)table, error);
+        status = ask_rows(push, is_any_part, error);
     for (size_t i = 0; status >= 0 && i < push->count; i++)
         if (!push->upload[i]->is_asked)
             resume(push, push->upload[i]);

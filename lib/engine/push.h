@@ -12,8 +12,6 @@
 #include "engine/server.h"
 #include "engine/upload.h"
 
-struct gt_push;
-
 struct gt_push_options {
     const struct gt_login_files *files;
     bool is_live; /* recordings grow: report progress, and compare the clock with the server's */
@@ -28,14 +26,25 @@ struct gt_push_figures {
     size_t recordings, shipped;
 };
 
+struct gt_push_batch; /* rows for one insert into a table: private */
+
+struct gt_push {
+    struct gt_server *server;
+    struct gt_push_options options;
+    char job[sizeof((struct gt_address *)0)->jobs]; /* for all recordings; "": their own */
+    struct gt_upload **upload;
+    size_t count, capacity;
+    struct gt_push_batch *batch[GT_ENGINE_TABLES]; /* NULL: not needed yet */
+    unsigned repairs;                              /* of this round: how often the server lacked what it had taken */
+    double clock_server, heartbeat;
+    unsigned long long rows;
+};
+
 int gt_push_open(struct gt_push **ret, const struct gt_address *address, const struct gt_push_options *options,
                  struct gt_error *error);
 /* Add a recording. -EEXIST: the same run was added before. The upload belongs to the push. */
 int gt_push_add(struct gt_push *push, const char *path, struct gt_upload **ret, struct gt_error *error);
-void gt_push_remove(struct gt_push *push, struct gt_upload *upload);
-/* Get upload number `index`, or that of a path. NULL: there is none. */
-struct gt_upload *gt_push_upload(const struct gt_push *push, size_t index);
-struct gt_upload *gt_push_find(const struct gt_push *push, const char *path);
+void gt_push_remove(struct gt_push *push, size_t index);
 /* Send everything that the recordings have now. After an error, call it again later, unless gt_server_refused. */
 int gt_push_round(struct gt_push *push, struct gt_error *error);
 void gt_push_close(struct gt_push *push);

@@ -118,18 +118,10 @@ static void bind_run(sqlite3_stmt *insert, int position, const struct column *co
 
 static int insert_row(sqlite3 *database, const char *path, const struct gt_past_run *run, struct gt_error *error)
 {
-    struct gt_buffer sql = {0};
     sqlite3_stmt *insert = NULL;
-    gt_buffer_text(&sql, "INSERT INTO runs (");
-    for (size_t i = 0; i < COLUMNS; i++)
-        gt_buffer_printf(&sql, "%s%s", i ? ", " : "", columns[i].name);
-    gt_buffer_text(&sql, ") VALUES (");
-    for (size_t i = 0; i < COLUMNS; i++)
-        gt_buffer_text(&sql, i ? ",?" : "?");
-    gt_buffer_char(&sql, ')');
-    int status = gt_sqlite_prepare_text(&insert, database, path, &sql, error);
-    for (size_t i = 0; !status && i < COLUMNS; i++)
-        bind_run(insert, (int)i + 1, &columns[i], run);
+    int status = gt_sqlite_prepare_row(&insert, database, path, "INSERT", "runs", 1 + COLUMNS, error);
+    for (size_t i = 0; !status && i < COLUMNS; i++) /* behind the number, which SQLite gives */
+        bind_run(insert, (int)i + 2, &columns[i], run);
     if (!status)
         status = gt_sqlite_step(insert, database, path, error);
     sqlite3_finalize(insert);

@@ -173,7 +173,7 @@ static int go_through_logs(const char *path, bool may_remove, bool removes, stru
     return 0;
 }
 
-static int sqlite_check_logs(const char *path, bool may_remove, struct gt_error *error)
+int gt_sqlite_check_logs(const char *path, bool may_remove, struct gt_error *error)
 {
     return go_through_logs(path, may_remove, false, error);
 }
@@ -183,22 +183,6 @@ int gt_sqlite_clear_logs(const char *path, bool may_remove, struct gt_error *err
     int status = go_through_logs(path, may_remove, false, error); /* all, or none */
     return status < 0 ? status : go_through_logs(path, may_remove, true, error);
 }
-
-const struct gt_store_type gt_store_sqlite = {
-    .suffix = ".sqlite",
-    .is_database = true,
-    .check = sqlite_check_logs,
-    .create = gt_sqlite_create,
-    .write = gt_sqlite_write,
-    .flush = gt_sqlite_flush,
-    .finish = gt_sqlite_finish,
-    .open = gt_sqlite_read_open,
-    .has = gt_sqlite_read_has,
-    .begin = gt_sqlite_read_begin,
-    .row = gt_sqlite_read_row,
-    .can_begin_after = true,
-    .close = gt_sqlite_read_close,
-};
 
 /* One thread at a time uses a connection. */
 enum { READ_FLAGS = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX };

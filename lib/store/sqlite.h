@@ -43,7 +43,8 @@ int gt_sqlite_flush(void *state, struct gt_error *error);
 int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
 
 /* What lies beside a new file, from a killed writer or with another file: SQLite would take it for the new one's. Without
- * `may_remove` it is refused, and so is always what is no regular file. `check` removes nothing. */
+ * `may_remove` it is refused, and so is always what is no regular file. The check removes nothing. */
+int gt_sqlite_check_logs(const char *path, bool may_remove, struct gt_error *error);
 int gt_sqlite_clear_logs(const char *path, bool may_remove, struct gt_error *error);
 
 /* SQLite relies on locks and on memory that processes share, which file systems of a network have in part or not at all. Returns true
@@ -54,12 +55,5 @@ bool gt_file_has_locks(int fd);
 /* Open a recording for reading. It may be what a killed tracker left, and its folder may be read-only. Nothing is created. */
 int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *error);
 bool gt_sqlite_has_table(sqlite3 *database, const char *table);
-
-int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);
-bool gt_sqlite_read_has(const void *state, const char *column);
-int gt_sqlite_read_begin(void *state, enum gt_stored_table table, const struct gt_columns *columns, const bool wanted[],
-                         int64_t after, const struct gt_column *source[], struct gt_error *error);
-int gt_sqlite_read_row(void *state, enum gt_stored_table table, double value[], struct gt_error *error);
-void gt_sqlite_read_close(void *state);
 
 #endif

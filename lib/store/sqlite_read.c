@@ -278,7 +278,19 @@ static const char *name_in(sqlite3 *database, const char *table, const char *col
     return before && has_column(database, table, before) ? before : NULL;
 }
 
-int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error)
+static void sqlite_close(void *state)
+{
+    struct sqlite_recording *recording = state;
+    if (!recording)
+        return;
+    for (int i = 0; i < GT_TABLES; i++)
+        sqlite3_finalize(recording->table[i].select);
+    sqlite3_close(recording->database);
+    free(recording->path);
+    free(recording);
+}
+
+static int sqlite_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error)
 {
     struct sqlite_recording *recording = calloc(1, sizeof *recording);
     if (!recording || !(recording->path = strdup(path))) {
@@ -289,20 +301,20 @@ int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *record
     if (!status)
         status = sqlite_read_fields(recording->database, path, recorded, error);
     if (status < 0)
-        gt_sqlite_read_close(recording);
+        sqlite_close(recording);
     else
         *ret = recording;
     return status;
 }
 
-bool gt_sqlite_read_has(const void *state, const char *column)
+static bool sqlite_has(const void *state, const char *column)
 {
     const struct sqlite_recording *recording = state;
     return has_column(recording->database, "data", column);
 }
 
-int gt_sqlite_read_begin(void *state, enum gt_stored_table index, const struct gt_columns *columns, const bool wanted[],
-                         int64_t after, const struct gt_column *source[], struct gt_error *error)
+static int sqlite_begin(void *state, enum gt_stored_table index, const struct gt_columns *columns, const bool wanted[],
+                        int64_t after, const struct gt_column *source[], struct gt_error *error)
 {
     struct sqlite_recording *recording = state;
     struct table *table = &recording->table[index];
@@ -367,7 +379,7 @@ static int read_number(const struct sqlite_recording *recording, const struct ta
     return bad_number(recording, table, position, error);
 }
 
-int gt_sqlite_read_row(void *state, enum gt_stored_table index, double value[], struct gt_error *error)
+static int sqlite_row(void *state, enum gt_stored_table index, double value[], struct gt_error *error)
 {
     struct sqlite_recording *recording = state;
     struct table *table = &recording->table[index];
@@ -386,14 +398,18 @@ int gt_sqlite_read_row(void *state, enum gt_stored_table index, double value[], 
     return 1;
 }
 
-void gt_sqlite_read_close(void *state)
-{
-    struct sqlite_recording *recording = state;
-    if (!recording)
-        return;
-    for (int i = 0; i < GT_TABLES; i++)
-        sqlite3_finalize(recording->table[i].select);
-    sqlite3_close(recording->database);
-    free(recording->path);
-    free(recording);
-}
+const struct gt_store_type gt_store_sqlite = {
+    .suffix = ".sqlite",
+    .is_database = true,
+    .check = gt_sqlite_check_logs,
+    .create = gt_sqlite_create,
+    .write = gt_sqlite_write,
+    .flush = gt_sqlite_flush,
+    .finish = gt_sqlite_finish,
+    .open = sqlite_open,
+    .has = sqlite_has,
+    .begin = sqlite_begin,
+    .row = sqlite_row,
+    .can_begin_after = true,
+    .close = sqlite_close,
+};
