@@ -51,15 +51,11 @@ double gt_energy_share_seconds(enum gt_energy_device device)
     return device == GT_ENERGY_CPU ? (double)WINDOW_NS / 1e9 : 0;
 }
 
-static void begin_idle_power(struct gt_idle_power *power, int64_t start_ns)
-{
-    *power = (struct gt_idle_power){.watts = NAN, .since_ns = start_ns, .is_begun = true};
-}
-
 static void begin_share(struct gt_cpu_share *share, int64_t now_ns)
 {
-    *share = (struct gt_cpu_share){.at_ns = now_ns, .before = {{NAN, NAN, NAN}, {NAN, NAN, NAN}}};
-    begin_idle_power(&share->idle, now_ns);
+    *share = (struct gt_cpu_share){.at_ns = now_ns,
+                                   .idle = {.watts = NAN, .since_ns = now_ns, .is_begun = true},
+                                   .before = {{NAN, NAN, NAN}, {NAN, NAN, NAN}}};
     share->window_start[0].at_ns = share->window_start[1].at_ns = now_ns;
 }
 
@@ -94,10 +90,7 @@ void gt_attribution_release(struct gt_attribution *attribution)
     free(attribution->gpu);
     free(attribution->share_joules);
     free(attribution->package);
-    attribution->gpu = NULL;
-    attribution->share_joules = NULL;
-    attribution->package = NULL;
-    attribution->package_count = 0;
+    *attribution = (struct gt_attribution){0};
 }
 
 /* ---- Joules ------------------------------------------------------------------------------------------------------- */
@@ -558,20 +551,16 @@ struct users {
     uint64_t set;            /* differs between different sets of processes; 0: none */
 };
 
-static void begin(struct gt_gpu_use *gpu, const struct gt_attribution *attribution)
-{
-    *gpu = (struct gt_gpu_use){
-        .at_ns = attribution->start_ns, .coverage = attribution->coverage[GT_ENERGY_GPU], .ratio = NAN};
-    begin_idle_power(&gpu->idle, attribution->start_ns);
-}
-
 static int make_room(struct gt_attribution *attribution, const struct gt_snapshot *snapshot)
 {
     while (attribution->gpu_count < snapshot->device_count) {
         struct gt_gpu_use *gpu = GT_GROW_BY_ONE(attribution->gpu, attribution->gpu_count);
         if (!gpu)
             return -ENOMEM;
-        begin(gpu, attribution);
+        *gpu = (struct gt_gpu_use){.at_ns = attribution->start_ns,
+                                   .coverage = attribution->coverage[GT_ENERGY_GPU],
+                                   .ratio = NAN,
+                                   .idle = {.watts = NAN, .since_ns = attribution->start_ns, .is_begun = true}};
         attribution->gpu_count++;
     }
     return GT_GROW_TO(attribution->share_joules, attribution->share_capacity, snapshot->share_count);

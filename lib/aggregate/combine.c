@@ -125,8 +125,7 @@ void gt_combine_release(struct gt_combiner *combine)
     gt_attribution_release(&combine->attribution);
     free(combine->row);
     free(combine->process_rate);
-    combine->row = NULL;
-    combine->process_rate = NULL;
+    *combine = (struct gt_combiner){0};
 }
 
 static void raise_to(double *peak, double value)

@@ -208,14 +208,6 @@ struct gt_course_span gt_course_between(const struct gt_course *course, size_t l
     return gt_course_over(course, line, first, end > first ? end : first + 1);
 }
 
-size_t gt_course_step(const struct gt_course *course)
-{
-    size_t step = 1;
-    while (course->spans > GT_COURSE_SPANS * step)
-        step *= 2;
-    return step;
-}
-
 double gt_course_span_length(const struct gt_course *course)
 {
     return (double)course->span_ns / GT_SECOND;
@@ -339,21 +331,30 @@ double gt_sample_course_value(const struct gt_sample_course *course, int line, s
     return !span.count ? NAN : is_size ? span.most : span.sum / span.count;
 }
 
+/* Returns how many spans are joined to one where a picture has GT_COURSE_SPANS at most: a power of two. */
+static size_t picture_step(const struct gt_course *course)
+{
+    size_t step = 1;
+    while (course->spans > GT_COURSE_SPANS * step)
+        step *= 2;
+    return step;
+}
+
 size_t gt_sample_course_points(const struct gt_sample_course *course)
 {
-    size_t step = course->course ? gt_course_step(course->course) : 1;
+    size_t step = course->course ? picture_step(course->course) : 1;
     return course->course ? (course->course->spans + step - 1) / step : 0;
 }
 
 double gt_sample_course_point(const struct gt_sample_course *course, int line, size_t point)
 {
-    size_t step = gt_course_step(course->course);
+    size_t step = picture_step(course->course);
     return gt_sample_course_value(course, line, point * step, (point + 1) * step);
 }
 
 double gt_sample_course_time(const struct gt_sample_course *course, size_t point)
 {
-    return ((double)point + 0.5) * (double)gt_course_step(course->course) * gt_course_span_length(course->course);
+    return ((double)point + 0.5) * (double)picture_step(course->course) * gt_course_span_length(course->course);
 }
 
 void gt_sample_course_release(struct gt_sample_course *course)

@@ -65,8 +65,6 @@ int gt_course_take(struct gt_course *course, int64_t since_ns, const double *val
 struct gt_course_span gt_course_over(const struct gt_course *course, size_t line, size_t from, size_t to);
 /* Joins the spans that touch these seconds. Nothing is known of a course that is NULL. */
 struct gt_course_span gt_course_between(const struct gt_course *course, size_t line, double from, double to);
-/* Returns how many spans are joined to one where a picture has GT_COURSE_SPANS at most: a power of two. */
-size_t gt_course_step(const struct gt_course *course);
 /* Returns the length of a span in seconds. */
 double gt_course_span_length(const struct gt_course *course);
 

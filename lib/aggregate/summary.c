@@ -124,9 +124,7 @@ void gt_summary_release(struct gt_summary *summary)
     gt_sample_course_release(&summary->course);
     free(summary->utilization.gpu);
     free(summary->gpu);
-    summary->utilization.gpu = NULL;
-    summary->gpu = NULL;
-    summary->utilization.gpus = summary->gpu_count = 0;
+    memset(summary, 0, sizeof *summary);
 }
 
 static void add(struct gt_statistic *s, double value)
