@@ -14,7 +14,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "blocks/block_memory.h"
+#include "blocks/block_run.h"
 #include "blocks/block_notes.h"
 
 /* Later versions write a warning when they find it, so it is left to the user. */

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/number.h"
-#include "blocks/block_memory.h"
+#include "blocks/block_run.h"
 #include "report/brief.h"
 #include "schema/human.h"
 #include "schema/unit.h"
@@ -466,29 +466,17 @@ static double end_of(const struct gt_block_analysis *analysis, const struct gt_i
     return (analysis->use_monotonic ? call->clock_stop : call->stop) - analysis->first;
 }
 
-static int by_thread(const void *a, const void *b)
-{
-    const struct gt_interval *x = *(const struct gt_interval *const *)a, *y = *(const struct gt_interval *const *)b;
-    return GT_ORDER_BY(GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process), GT_ORDER(x->thread, y->thread),
-                       GT_ORDER(x->start, y->start), GT_ORDER(y->stop, x->stop));
-}
-
-static bool is_same_thread(const struct gt_interval *x, const struct gt_interval *y)
-{
-    return x->source == y->source && x->process == y->process && x->thread == y->thread;
-}
-
 /* How many calls, from the first on, are of its thread, and when the last of them ends. */
-static size_t count_of_thread(const struct gt_block_analysis *analysis, const struct gt_interval **call, size_t calls,
+static size_t count_of_thread(const struct gt_block_analysis *analysis, const struct gt_interval *call, size_t calls,
                               double *ret_end, bool *ret_has_length)
 {
     size_t count = 0;
     *ret_end = -INFINITY;
     *ret_has_length = false;
-    for (; count < calls && is_same_thread(call[0], call[count]); count++) {
-        double end = end_of(analysis, call[count]);
+    for (; count < calls && gt_interval_is_of_thread(call, &call[count]); count++) {
+        double end = end_of(analysis, &call[count]);
         *ret_end = fmax(*ret_end, end);
-        *ret_has_length |= !(end <= begin_of(analysis, call[count]));
+        *ret_has_length |= !(end <= begin_of(analysis, &call[count]));
     }
     return count;
 }
@@ -579,48 +567,32 @@ static double shortest_shown(const struct gt_block_analysis *analysis)
     return fmax(shortest, 0);
 }
 
-/* Which track each thread is on, thread by thread. */
-static void choose_tracks(struct lanes *lanes, const struct gt_interval **call, size_t calls, size_t *ret_track)
-{
-    bool has_length;
-    double end;
-    for (size_t i = 0; i < calls;) {
-        size_t count = count_of_thread(lanes->analysis, call + i, calls - i, &end, &has_length);
-        struct track *track = choose_track(lanes, begin_of(lanes->analysis, call[i]), end, has_length);
-        *ret_track++ = (size_t)(track - lanes->track);
-        i += count;
-    }
-}
-
-static void draw_calls(struct lanes *lanes, const struct gt_interval **call, size_t calls, const size_t *track)
-{
-    struct thread thread = {0};
-    for (size_t i = 0; i < calls; i++) {
-        if (i == 0 || !is_same_thread(call[i - 1], call[i])) {
-            thread = (struct thread){.track = &lanes->track[*track]};
-            track++;
-        }
-        draw_call(lanes, &thread, call[i]);
-    }
-}
-
+/* The calls lie thread by thread, each thread's by time. All threads have a track before the first is named. */
 static void add_lanes(struct gt_node *page, const struct gt_block_analysis *analysis)
 {
-    size_t count = analysis->intervals.count, *track = calloc(count + 1, sizeof *track);
-    const struct gt_interval **call = calloc(count + 1, sizeof *call);
+    const struct gt_interval *call = analysis->intervals.interval;
+    size_t count = analysis->intervals.count, *track = calloc(count + 1, sizeof *track), threads = 0;
     struct lanes lanes = {.analysis = analysis, .shortest = shortest_shown(analysis)};
+    struct thread thread = {0};
     lanes.track = calloc(count + 1, sizeof *lanes.track);
-    if (count && track && call && lanes.track) {
-        for (size_t i = 0; i < count; i++)
-            call[i] = &analysis->intervals.interval[i];
-        qsort(call, count, sizeof *call, by_thread);
+    bool is_drawn = count && track && lanes.track;
+    for (size_t i = 0; i < count && is_drawn;) {
+        bool has_length;
+        double end;
+        size_t calls = count_of_thread(analysis, call + i, count - i, &end, &has_length);
+        track[threads++] = (size_t)(choose_track(&lanes, begin_of(analysis, &call[i]), end, has_length) - lanes.track);
+        i += calls;
+    }
+    if (is_drawn) {
         lanes.series = gt_report_series(page, "blocks_over_time", "Code blocks", "seconds", "");
         gt_node_flags(lanes.series, GT_ONLY_PEOPLE | GT_LANES | GT_PAGE_FIRST);
-        choose_tracks(&lanes, call, count, track);
-        draw_calls(&lanes, call, count, track);
+    }
+    for (size_t i = 0, next = 0; i < count && is_drawn; i++) {
+        if (i == 0 || !gt_interval_is_of_thread(&call[i - 1], &call[i]))
+            thread = (struct thread){.track = &lanes.track[track[next++]]};
+        draw_call(&lanes, &thread, &call[i]);
     }
     free(lanes.track);
-    free(call);
     free(track);
 }
 
