@@ -132,15 +132,6 @@ static void add_count(struct gt_node *parent, const char *key, const char *title
         gt_node_flags(node, GT_ONLY_DATA);
 }
 
-/* Calls that never ended, their time to the end of what is known, and the timepoints in it. */
-static void add_unfinished(struct gt_node *block, const struct gt_call_total *calls, uint64_t timepoints)
-{
-    add_count(block, "num_unfinished_calls", "Num Unfinished Calls", calls->unfinished);
-    struct gt_node *time = add_seconds(block, "unfinished_time", "Unfinished Time", calls->unfinished_time);
-    gt_node_flags(time, calls->unfinished ? 0 : GT_ONLY_DATA);
-    add_count(block, "num_unfinished_timepoints", "Num Unfinished Timepoints", timepoints);
-}
-
 static void add_cpu_time(struct gt_node *block, struct gt_call_total *calls, const struct gt_block_cpu *cpu)
 {
     struct gt_node *row = gt_report_section(block, "cpu_time", "Cpu Time");
@@ -171,7 +162,12 @@ static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, 
     add_counters(block, "counters", "Counters", analysis, &total, (int)number);
     gt_energy_table(block, &analysis->machine, analysis->energy[number].device, analysis->energy[number].by_cpu_time);
     add_seconds(block, "covered_time", "Covered Time", total.covered);
-    add_unfinished(block, calls, gt_block_join_unfinished(analysis->join, number).timepoints);
+    /* calls that never ended, their time to the end of what is known, and the timepoints in it */
+    add_count(block, "num_unfinished_calls", "Num Unfinished Calls", calls->unfinished);
+    struct gt_node *time = add_seconds(block, "unfinished_time", "Unfinished Time", calls->unfinished_time);
+    gt_node_flags(time, calls->unfinished ? 0 : GT_ONLY_DATA);
+    add_count(block, "num_unfinished_timepoints", "Num Unfinished Timepoints",
+              gt_block_join_unfinished(analysis->join, number).timepoints);
     add_count(block, "num_calls_of_unknown_length", "Num Calls Of Unknown Length", calls->stepped);
 }
 
@@ -347,14 +343,6 @@ static bool is_live(const struct gt_block_analysis *analysis)
     return !(outcome && outcome->complete) && silence <= gt_machine_overdue(machine->period);
 }
 
-static bool is_any_unfinished(const struct gt_block_analysis *analysis)
-{
-    for (size_t i = 0; i < analysis->events.names.count; i++)
-        if (analysis->block[i].unfinished)
-            return true;
-    return false;
-}
-
 static struct gt_table *add_summary_table(struct gt_node *root, const struct gt_block_analysis *analysis,
                                           const char *title)
 {
@@ -377,7 +365,8 @@ static struct gt_table *add_summary_table(struct gt_node *root, const struct gt_
     return table;
 }
 
-static void add_summary_row(struct gt_table *table, struct gt_block_analysis *analysis, size_t number)
+static void add_summary_row(struct gt_table *table, struct gt_block_analysis *analysis, size_t number,
+                            bool has_unfinished)
 {
     struct gt_call_total *calls = &analysis->block[number];
     struct gt_block_total total = gt_block_join_block(analysis->join, number);
@@ -388,7 +377,7 @@ static void add_summary_row(struct gt_table *table, struct gt_block_analysis *an
         gt_table_number(table, figure_of(analysis, &total, &figures[i]));
     gt_energy_cells(table, &analysis->machine, gt_energy_curve_marks(&analysis->curve),
                     gt_energy_sum(analysis->energy[number].device));
-    gt_integer_if(table, is_any_unfinished(analysis), (int64_t)calls->unfinished); /* a column of nothing is left out */
+    gt_integer_if(table, has_unfinished, (int64_t)calls->unfinished); /* a column of nothing is left out */
     gt_table_number(table, calls->unfinished ? calls->unfinished_time : NAN);
 }
 
@@ -423,8 +412,11 @@ static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis
         return;
     struct gt_table *table = add_summary_table(root, analysis, title);
     gt_table_flags(table, GT_ONLY_PEOPLE | GT_PAGE_FIRST | GT_BRIEF);
+    bool has_unfinished = false;
     for (size_t i = 0; i < count; i++)
-        add_summary_row(table, analysis, rank[i].number);
+        has_unfinished |= analysis->block[i].unfinished > 0;
+    for (size_t i = 0; i < count; i++)
+        add_summary_row(table, analysis, rank[i].number, has_unfinished);
     free(rank);
 }
 
