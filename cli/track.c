@@ -13,7 +13,6 @@
 
 #include "api/program.h"
 #include "blocks/block_injection.h"
-#include "blocks/block_memory.h"
 #include "blocks/block_run.h"
 #include "base/file.h"
 #include "base/rank.h"

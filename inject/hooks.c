@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,29 +98,23 @@ const char *gt_hook_name(const char *name)
 
 /* ---- patterns ---- */
 
-static char *without_backslashes(const char *text)
+/* Takes the line. */
+static void add_pattern(char *line)
 {
-    char *ret = strdup(text), *at = ret;
-    for (; ret && *text; text++)
-        if (*text != '\\')
-            *at++ = *text;
-    if (ret)
-        *at = '\0';
-    return ret;
-}
-
-static void add_pattern(const char *text, size_t length)
-{
-    char *line = strndup(text, length);
     regex_t regex;
-    if (line && gt_name_pattern_compile(&regex, line, false, NULL) == 0) {
-        struct pattern *place = GT_GROW_BY_ONE(pattern, pattern_count);
-        if (place)
-            pattern[pattern_count++] = (struct pattern){.regex = regex, .text = without_backslashes(line)};
-        else
+    bool is_pattern = line && gt_name_pattern_compile(&regex, line, false, NULL) == 0;
+    if (!is_pattern || !GT_GROW_BY_ONE(pattern, pattern_count)) {
+        if (is_pattern)
             regfree(&regex);
+        free(line);
+        return;
     }
-    free(line);
+    char *at = line;
+    for (const char *from = line; *from; from++)
+        if (*from != '\\')
+            *at++ = *from;
+    *at = '\0';
+    pattern[pattern_count++] = (struct pattern){.regex = regex, .text = line};
 }
 
 int gt_hook_patterns(const char *patterns)
@@ -130,7 +123,7 @@ int gt_hook_patterns(const char *patterns)
     for (const char *line = pattern_count ? "" : patterns; *line;) {
         size_t length = strcspn(line, "\n");
         if (length)
-            add_pattern(line, length);
+            add_pattern(strndup(line, length));
         line += length + (line[length] == '\n');
     }
     int count = (int)pattern_count;
@@ -169,7 +162,7 @@ static bool is_far(const struct pattern *with, const char *name)
 
 static void compare(struct pattern *with, const char *full, const char *qualified)
 {
-    if (!with->text || with->compared++ >= MOST_COMPARED || (is_far(with, full) && is_far(with, qualified)))
+    if (with->compared++ >= MOST_COMPARED || (is_far(with, full) && is_far(with, qualified)))
         return;
     unsigned by_full = distance(with->text, full), by_qualified = distance(with->text, qualified);
     struct near_name found = {.distance = by_full < by_qualified ? by_full : by_qualified};

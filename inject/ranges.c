@@ -73,12 +73,6 @@ static void begin_library(void)
     process = gt_fork_memory(sizeof *process, forget);
 }
 
-static bool is_folder_to_write(const char *path)
-{
-    struct stat facts;
-    return path && stat(path, &facts) == 0 && S_ISDIR(facts.st_mode) && access(path, W_OK | X_OK) == 0;
-}
-
 static bool read_regex(regex_t *ret, const char *variable)
 {
     const char *text = secure_getenv(variable);
@@ -90,7 +84,10 @@ static void read_environment(void)
 {
     const char *most = secure_getenv(GT_BLOCKS_MOST_ENVIRONMENT);
     const char *sources = secure_getenv(GT_BLOCKS_SOURCES_ENVIRONMENT);
-    process->can_write = is_folder_to_write(secure_getenv(GT_BLOCKS_ENVIRONMENT));
+    const char *folder = secure_getenv(GT_BLOCKS_ENVIRONMENT);
+    struct stat facts;
+    process->can_write = folder && stat(folder, &facts) == 0 && S_ISDIR(facts.st_mode) &&
+                         access(folder, W_OK | X_OK) == 0;
     if (!sources || !*sources || gt_block_sources_read(sources, &process->sources, NULL) < 0)
         process->sources = ~0u;
     process->selects_domains = read_regex(&process->domains, GT_BLOCKS_DOMAINS_ENVIRONMENT);
@@ -530,21 +527,15 @@ static struct stack *find_stack(struct thread *thread, const struct gt_range_dom
     return stack;
 }
 
-static struct stack *make_stack(struct thread *thread, const struct gt_range_domain *domain)
-{
-    struct stack *stack = find_stack(thread, domain);
-    if (stack || !(stack = calloc(1, sizeof *stack)))
-        return stack;
-    stack->domain = domain;
-    stack->next = thread->stacks;
-    return thread->stacks = stack;
-}
-
 int gt_range_push(struct gt_range_domain *domain, struct gt_range_name *name)
 {
     bool is_on;
     struct thread *thread = enter(domain, &is_on);
-    struct stack *stack = thread ? make_stack(thread, domain) : NULL;
+    struct stack *stack = thread ? find_stack(thread, domain) : NULL;
+    if (thread && !stack && (stack = calloc(1, sizeof *stack))) {
+        *stack = (struct stack){.domain = domain, .next = thread->stacks};
+        thread->stacks = stack;
+    }
     if (!stack)
         return is_on ? -1 : GT_RANGE_NO_LEVEL;
     size_t depth = stack->depth;

@@ -285,11 +285,7 @@ static int append(struct gt_block_event_list *list, const struct gt_block_event 
     list->last = later(is_first ? NAN : list->last, event->timestamp);
     list->last_monotonic = later(is_first ? NAN : list->last_monotonic, event->monotonic);
     list->last_call = event->call > list->last_call ? event->call : list->last_call;
-    struct gt_block_event *place = GT_GROW_LIST(list, event);
-    if (!place)
-        return -ENOMEM;
-    *place = *event;
-    return 0;
+    return GT_APPEND(list, event, *event);
 }
 
 static int read_all(struct gt_block_event_list *list, struct gt_block_event_reader *reader, uint16_t source,
@@ -346,11 +342,8 @@ static int is_tracking(const struct dirent *entry)
 /* No failure of this machine, but of the file. */
 static bool is_about_file(int status)
 {
-    static const int codes[] = {EACCES, EBADMSG, EINVAL, EISDIR, ELOOP, ENOENT, EPERM};
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (status == -codes[i])
-            return true;
-    return false;
+    return status == -EACCES || status == -EBADMSG || status == -EINVAL || status == -EISDIR || status == -ELOOP ||
+           status == -ENOENT || status == -EPERM;
 }
 
 /* One file among those that the processes of a run left. What somebody else has put there costs its own blocks only. */
@@ -466,47 +459,29 @@ static void put_row(struct gt_buffer *out, const struct gt_block_event_list *lis
     gt_buffer_text(out, "\r\n");
 }
 
-static int flush(int fd, struct gt_buffer *out)
-{
-    int status = out->failed ? out->failed : gt_file_write_all(fd, out->data, out->length);
-    gt_buffer_clear(out);
-    return status;
-}
-
 static int write_csv(const struct gt_block_event_list *list, int fd, const char *name, struct gt_error *error)
 {
     struct gt_buffer out = {0};
     int status = 0;
     gt_block_csv_header(&out);
-    for (size_t i = 0; i < list->count && status == 0; i++) {
-        put_row(&out, list, &list->event[i]);
-        if (out.length > 1 << 20)
-            status = flush(fd, &out);
+    for (size_t i = 0; i <= list->count && status == 0; i++) {
+        if (i < list->count)
+            put_row(&out, list, &list->event[i]);
+        if (i < list->count && out.length <= 1 << 20)
+            continue;
+        status = out.failed ? out.failed : gt_file_write_all(fd, out.data, out.length);
+        gt_buffer_clear(&out);
     }
-    if (status == 0)
-        status = flush(fd, &out);
     gt_buffer_release(&out);
     return status < 0 ? gt_error_system(error, -status, "%s", name) : 0;
 }
 
 /* ---- writing SQLite ---- */
 
-static int insert_rows(sqlite3 *database, const struct gt_block_event_list *list)
-{
-    sqlite3_stmt *insert;
-    int status = sqlite3_prepare_v2(database, GT_BLOCK_SQLITE_INSERT, -1, &insert, NULL);
-    for (size_t i = 0; i < list->count && status == SQLITE_OK; i++) {
-        struct gt_block_event event = list->event[i];
-        event.call = call_number(list, &event);
-        status = gt_block_sqlite_insert(insert, &event, gt_strings_text(&list->names, event.name));
-    }
-    sqlite3_finalize(insert);
-    return status;
-}
-
 static int write_sqlite(const struct gt_block_event_list *list, const char *path, bool has_view, struct gt_error *error)
 {
     sqlite3 *database;
+    sqlite3_stmt *insert = NULL;
     struct gt_buffer sql = {0};
     gt_buffer_text(&sql, "BEGIN; DROP TABLE IF EXISTS blocks; ");
     gt_block_sqlite_tables(&sql, has_view);
@@ -514,7 +489,13 @@ static int write_sqlite(const struct gt_block_event_list *list, const char *path
     if (status == SQLITE_OK)
         status = sql.failed ? SQLITE_NOMEM : sqlite3_exec(database, sql.data, NULL, NULL, NULL);
     if (status == SQLITE_OK)
-        status = insert_rows(database, list);
+        status = sqlite3_prepare_v2(database, GT_BLOCK_SQLITE_INSERT, -1, &insert, NULL);
+    for (size_t i = 0; i < list->count && status == SQLITE_OK; i++) {
+        struct gt_block_event event = list->event[i];
+        event.call = call_number(list, &event);
+        status = gt_block_sqlite_insert(insert, &event, gt_strings_text(&list->names, event.name));
+    }
+    sqlite3_finalize(insert);
     if (status == SQLITE_OK)
         status = sqlite3_exec(database, "COMMIT", NULL, NULL, NULL);
     int result = status == SQLITE_OK ? 0 : gt_sqlite_error(database, path, error);
@@ -573,15 +554,6 @@ int gt_block_event_folder(char *ret, size_t size, const char *tracking_file)
     return snprintf(ret, size, "%s.blocks", tracking_file) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
-static bool has_rows(const char *path)
-{
-    struct gt_block_event_reader *reader;
-    if (gt_block_event_open(&reader, path, NULL) < 0)
-        return false;
-    gt_block_event_close(reader);
-    return true;
-}
-
 int gt_block_event_check(const char *tracking_file, bool overwrite, struct gt_error *error)
 {
     char path[PATH_MAX];
@@ -596,9 +568,13 @@ int gt_block_event_check(const char *tracking_file, bool overwrite, struct gt_er
 int gt_block_event_collected(char *ret, size_t size, const char *tracking_file)
 {
     struct stat facts;
+    struct gt_block_event_reader *reader;
     bool is_csv = gt_block_writer_of(tracking_file) == &gt_block_csv;
-    if (!is_csv && snprintf(ret, size, "%s", tracking_file) < (int)size && has_rows(tracking_file))
+    if (!is_csv && snprintf(ret, size, "%s", tracking_file) < (int)size &&
+        gt_block_event_open(&reader, tracking_file, NULL) >= 0) {
+        gt_block_event_close(reader);
         return 0;
+    }
     if (gt_store_path_beside(ret, size, tracking_file, GT_BLOCKS_SUFFIX) == 0 && access(ret, R_OK) == 0)
         return 0;
     if (gt_block_event_folder(ret, size, tracking_file) < 0 || lstat(ret, &facts) < 0)

@@ -48,12 +48,7 @@ static void add_machine(struct gt_buffer *out, const struct gt_root *root)
     char boot[64], numbers[64] = "";
     gt_root_read_line(root, boot, sizeof boot, "proc/sys/kernel/random/boot_id");
     gt_root_readlink(root, "proc/self/ns/pid", numbers, sizeof numbers);
-    gt_buffer_printf(out, "%s %s\n", boot, numbers);
-}
-
-static void add_loading(struct gt_buffer *out)
-{
-    gt_buffer_printf(out, "loaded %d %lld\n", (int)loaded_in, (long long)loaded_at_ns);
+    gt_buffer_printf(out, "%s %s\nloaded %d %lld\n", boot, numbers, (int)loaded_in, (long long)loaded_at_ns);
 }
 
 /* Returns its parent, or 0 when there is no such process. */
@@ -74,24 +69,12 @@ static void family_sign(int fd)
     if (gt_root_open(&root, NULL, NULL) < 0)
         return;
     add_machine(&text, &root);
-    add_loading(&text);
     add_process(&text, &root, getpid());
     add_process(&text, &root, atomic_load(&declared_parent));
     if (!text.failed)
         fsetxattr(fd, attribute, text.data, text.length, 0);
     gt_buffer_release(&text);
     gt_root_close(&root);
-}
-
-/* This process and all it descends from. */
-static void add_everybody(struct gt_buffer *out, const struct gt_root *root)
-{
-    add_machine(out, root);
-    add_loading(out);
-    add_process(out, root, atomic_load(&declared_parent));
-    pid_t pid = getpid();
-    for (int i = 0; pid > 0 && i < MOST_ANCESTORS; i++)
-        pid = add_process(out, root, pid);
 }
 
 /* Is a line of `text` but for the first, which has to be the same, also one of `others`? */
@@ -121,7 +104,11 @@ static int family_made(const char *path)
     text[length] = '\0';
     if (gt_root_open(&root, NULL, NULL) < 0)
         return -ENOTSUP;
-    add_everybody(&everybody, &root);
+    add_machine(&everybody, &root);
+    add_process(&everybody, &root, atomic_load(&declared_parent));
+    pid_t pid = getpid(); /* and all it descends from */
+    for (int i = 0; pid > 0 && i < MOST_ANCESTORS; i++)
+        pid = add_process(&everybody, &root, pid);
     bool is_ours = !everybody.failed && has_line_of(text, everybody.data);
     gt_buffer_release(&everybody);
     gt_root_close(&root);
@@ -139,23 +126,6 @@ const struct gt_block_writer *gt_block_writer_of(const char *path)
             return writers[i];
     }
     return NULL;
-}
-
-/* Under another name, or through a link. */
-static struct gt_block_file *find_inode(struct gt_block_file *files, const struct stat *facts)
-{
-    while (files && (files->device != facts->st_dev || files->inode != facts->st_ino))
-        files = files->next;
-    return files;
-}
-
-/* The parents' file of this name. */
-static struct gt_block_file *find_known(const char *path)
-{
-    struct gt_block_file *file = atomic_load(&gt_block_known);
-    while (file && (!file->is_shared || strcmp(file->path, path) != 0))
-        file = file->older;
-    return file;
 }
 
 static int add(struct gt_block_file **ret, const char *path, bool is_new, struct gt_error *error)
@@ -216,11 +186,14 @@ static int open_file(struct gt_block_file **ret, struct gt_block_process *proces
 {
     struct stat facts;
     *ret = gt_block_find_path(process->files, path);
-    if (!*ret && stat(path, &facts) == 0)
-        *ret = find_inode(process->files, &facts);
+    if (!*ret && stat(path, &facts) == 0) /* it may be open under another name, or through a link */
+        for (*ret = process->files; *ret && ((*ret)->device != facts.st_dev || (*ret)->inode != facts.st_ino);)
+            *ret = (*ret)->next;
     if (*ret)
         return 0;
-    const struct gt_block_file *parents = find_known(path);
+    const struct gt_block_file *parents = atomic_load(&gt_block_known);
+    while (parents && (!parents->is_shared || strcmp(parents->path, path) != 0))
+        parents = parents->older;
     if (parents)
         return gt_block_join(ret, parents, error);
     int lock = lock_folder(path);

@@ -14,7 +14,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "blocks/block_memory.h"
+#include "blocks/block_run.h"
 #include "blocks/block_notes.h"
 
 /* Later versions write a warning when they find it, so it is left to the user. */
@@ -69,17 +69,6 @@ static int check_regex(const char *option, const char *text, bool is_part, struc
     return 0;
 }
 
-static int find_hooks(struct gt_block_injection *injection, struct gt_error *error)
-{
-    char own[PATH_MAX] = "?";
-    if (gt_installed_file(injection->hooks, sizeof injection->hooks, HOOKS) < 0) {
-        gt_own_path(own);
-        return gt_error_set(error, ENOENT, HOOKS " is in no folder above %s: the installation is not whole", own);
-    }
-    *strrchr(injection->hooks, '/') = '\0';
-    return 0;
-}
-
 int gt_block_injection_check(struct gt_block_injection *injection, struct gt_error *error)
 {
     bool has_hooks = gt_block_injection_hooks(injection);
@@ -95,7 +84,15 @@ int gt_block_injection_check(struct gt_block_injection *injection, struct gt_err
     if (status == 0 && has_way(injection, GT_BLOCK_WAY_PRELOAD) && strpbrk(injection->library, ": "))
         status = gt_error_set(error, ENOENT, "%s cannot be preloaded: its path holds a space or a colon",
                               injection->library);
-    return status == 0 && has_hooks ? find_hooks(injection, error) : status;
+    if (status < 0 || !has_hooks)
+        return status;
+    char own[PATH_MAX] = "?";
+    if (gt_installed_file(injection->hooks, sizeof injection->hooks, HOOKS) < 0) {
+        gt_own_path(own);
+        return gt_error_set(error, ENOENT, HOOKS " is in no folder above %s: the installation is not whole", own);
+    }
+    *strrchr(injection->hooks, '/') = '\0';
+    return 0;
 }
 
 const char *gt_block_source_taken(enum gt_block_source_id id, const char *library)
@@ -209,19 +206,6 @@ static void add_to_list(struct gt_block_injection *injection, const char *name, 
     free(list);
 }
 
-static void set_source(struct gt_block_injection *injection, enum gt_block_source_id id,
-                       void (*warn)(void *context, const char *sentence), void *context)
-{
-    const struct gt_block_source *source = &gt_block_sources[id];
-    const char *taken = gt_block_source_taken(id, injection->library);
-    if (taken)
-        gt_warn(warn, context, "%s is set already (by another tool?): %ss are not recorded", taken, source->what);
-    else if (source->way == GT_BLOCK_WAY_PRELOAD)
-        add_to_list(injection, source->variable, injection->library, false);
-    else if (source->way == GT_BLOCK_WAY_LIBRARY)
-        set(injection, source->variable, injection->library);
-}
-
 /* The names of sources, or with `only_python` of those that Python's hooks record. */
 static void put_sources(char *list, size_t size, unsigned sources, bool only_python, const char *between)
 {
@@ -266,9 +250,18 @@ void gt_block_injection_set(struct gt_block_injection *injection, const char *pr
         set_hooks(injection);
     if (!injection->sources)
         return;
-    for (int i = 0; i < GT_BLOCK_SOURCES; i++)
-        if (injection->sources >> i & 1)
-            set_source(injection, i, warn, context);
+    for (int i = 0; i < GT_BLOCK_SOURCES; i++) {
+        const struct gt_block_source *source = &gt_block_sources[i];
+        const char *taken = gt_block_source_taken(i, injection->library);
+        if (!(injection->sources >> i & 1))
+            continue;
+        if (taken)
+            gt_warn(warn, context, "%s is set already (by another tool?): %ss are not recorded", taken, source->what);
+        else if (source->way == GT_BLOCK_WAY_PRELOAD)
+            add_to_list(injection, source->variable, injection->library, false);
+        else if (source->way == GT_BLOCK_WAY_LIBRARY)
+            set(injection, source->variable, injection->library);
+    }
     put_sources(text, sizeof text, injection->sources, false, ",");
     set(injection, GT_BLOCKS_SOURCES_ENVIRONMENT, text);
     set(injection, GT_BLOCKS_DOMAINS_ENVIRONMENT, injection->domains);
@@ -331,16 +324,6 @@ static void end_process(struct tally *tally, pid_t next)
     tally->process = next;
 }
 
-/* Programs that follow each other in a process (exec) count from 0 each. */
-static void take_dropped(struct tally *tally, unsigned long long program, const unsigned long long dropped[LIMITS])
-{
-    for (int i = 0; i < LIMITS; i++) {
-        tally->dropped_before[i] += program == tally->program ? 0 : tally->dropped[i];
-        tally->dropped[i] = dropped[i];
-    }
-    tally->program = program;
-}
-
 static void take_note(void *context, pid_t process, const char *line)
 {
     struct tally *tally = context;
@@ -352,9 +335,14 @@ static void take_note(void *context, pid_t process, const char *line)
     if (sscanf(line, "lost %llu %n", &first, &end) == 1 && end) {
         tally->lost = first;
         snprintf(tally->cause, sizeof tally->cause, "%s", line + end);
-    } else if (sscanf(line, "dropped %llu %llu %llu %llu", &first, &dropped[0], &dropped[1], &dropped[2]) == 4)
-        take_dropped(tally, first, dropped);
-    else if (strncmp(line, "source ", 7) == 0) {
+    } else if (sscanf(line, "dropped %llu %llu %llu %llu", &first, &dropped[0], &dropped[1], &dropped[2]) == 4) {
+        /* programs that follow each other in a process (exec) count from 0 each */
+        for (int i = 0; i < LIMITS; i++) {
+            tally->dropped_before[i] += first == tally->program ? 0 : tally->dropped[i];
+            tally->dropped[i] = dropped[i];
+        }
+        tally->program = first;
+    } else if (strncmp(line, "source ", 7) == 0) {
         for (int i = 0; i < GT_BLOCK_SOURCES; i++)
             tally->seen |= strcmp(gt_block_sources[i].name, line + 7) == 0 ? 1u << i : 0;
     } else if (strncmp(line, "python ", 7) == 0)
@@ -416,17 +404,6 @@ static void warn_of_sources(const struct tally *tally, int status)
         explain_end(injection, status, tally->warn, tally->context);
 }
 
-static void warn_of_pattern(const struct tally *tally, size_t i)
-{
-    char nearest[NEAREST * (NAME + 2)] = "";
-    const char *begin = *tally->near[i][1].name ? "; the nearest are " : "; the nearest is ";
-    for (size_t j = 0; j < NEAREST && *tally->near[i][j].name; j++)
-        snprintf(nearest + strlen(nearest), sizeof nearest - strlen(nearest), "%s%s", j ? ", " : begin,
-                 tally->near[i][j].name);
-    gt_warn(tally->warn, tally->context, "no function that was called matches --python-blocks '%s'%s",
-            tally->injection->patterns[i], nearest);
-}
-
 static void warn_of_python(const struct tally *tally)
 {
     char missing[200];
@@ -438,9 +415,20 @@ static void warn_of_python(const struct tally *tally)
                     "has no code blocks");
         return;
     }
-    for (size_t i = 0; i < tally->patterns; i++)
-        if (!tally->is_matched[i] && !tally->is_without)
-            warn_of_pattern(tally, i);
+    for (size_t i = 0; i < tally->patterns; i++) {
+        char nearest[NEAREST * (NAME + 2)] = "";
+        const struct near_name *near = tally->near[i];
+        if (tally->is_matched[i] || tally->is_without)
+            continue;
+        for (size_t j = 0; j < NEAREST && *near[j].name; j++)
+            snprintf(nearest + strlen(nearest), sizeof nearest - strlen(nearest), "%s%s",
+                     j               ? ", "
+                     : *near[1].name ? "; the nearest are "
+                                     : "; the nearest is ",
+                     near[j].name);
+        gt_warn(tally->warn, tally->context, "no function that was called matches --python-blocks '%s'%s",
+                tally->injection->patterns[i], nearest);
+    }
     put_sources(missing, sizeof missing, tally->injection->sources & ~tally->seen, true, ", ");
     if (*missing && !is_any_enough)
         gt_warn(tally->warn, tally->context, "no Python process imported what --blocks-from asks for: %s", missing);

@@ -42,7 +42,6 @@ struct gt_block_join {
     bool has_previous, has_ended;
     double time, latest;
     double *previous; /* counters of the sample before */
-    double *point;    /* counters between two samples */
 };
 
 static double start_of(const struct gt_block_join *join, const struct gt_interval *interval)
@@ -76,44 +75,13 @@ struct stretch {
 static int compare_stretches(const void *a, const void *b)
 {
     const struct stretch *x = a, *y = b;
-    int order = GT_ORDER(x->block, y->block);
-    order = order ? order : GT_ORDER(x->start, y->start);
-    return order ? order : GT_ORDER(x->stop, y->stop);
+    return GT_ORDER_BY(GT_ORDER(x->block, y->block), GT_ORDER(x->start, y->start), GT_ORDER(x->stop, y->stop));
 }
 
-/* Calls of one block that touch become one stretch; returns how many are left. */
-static size_t merge_stretches(struct stretch *list, size_t count)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct stretch *last = kept ? &list[kept - 1] : NULL;
-        if (last && last->block == list[i].block && list[i].start <= last->stop)
-            last->stop = fmax(last->stop, list[i].stop);
-        else
-            list[kept++] = list[i];
-    }
-    return kept;
-}
-
-static void place_stretches(struct gt_block_join *join, const struct stretch *list)
-{
-    size_t count = join->stretches;
-    for (size_t i = 0; i < count; i++) {
-        struct block *block = &join->block[list[i].block];
-        if (isinf(list[i].stop))
-            block->open_since = list[i].start;
-        else
-            block->covered += list[i].stop - list[i].start;
-        join->start[i] = (struct edge){list[i].start, list[i].block};
-        join->stop[i] = (struct edge){list[i].stop, list[i].block};
-    }
-    qsort(join->start, count, sizeof *join->start, compare_times);
-    qsort(join->stop, count, sizeof *join->stop, compare_times);
-}
-
+/* Calls of one block that touch become one stretch. */
 static int make_stretches(struct gt_block_join *join)
 {
-    size_t count = join->intervals->count;
+    size_t count = join->intervals->count, kept = 0;
     struct stretch *list = calloc(count + 1, sizeof *list);
     if (!list)
         return -ENOMEM;
@@ -127,8 +95,25 @@ static int make_stretches(struct gt_block_join *join)
     qsort(join->call_start, count, sizeof *join->call_start, gt_order_doubles);
     qsort(join->call_stop, count, sizeof *join->call_stop, gt_order_doubles);
     qsort(list, count, sizeof *list, compare_stretches);
-    join->stretches = merge_stretches(list, count);
-    place_stretches(join, list);
+    for (size_t i = 0; i < count; i++) {
+        struct stretch *last = kept ? &list[kept - 1] : NULL;
+        if (last && last->block == list[i].block && list[i].start <= last->stop)
+            last->stop = fmax(last->stop, list[i].stop);
+        else
+            list[kept++] = list[i];
+    }
+    for (size_t i = 0; i < kept; i++) {
+        struct block *block = &join->block[list[i].block];
+        if (isinf(list[i].stop))
+            block->open_since = list[i].start;
+        else
+            block->covered += list[i].stop - list[i].start;
+        join->start[i] = (struct edge){list[i].start, list[i].block};
+        join->stop[i] = (struct edge){list[i].stop, list[i].block};
+    }
+    join->stretches = kept;
+    qsort(join->start, kept, sizeof *join->start, compare_times);
+    qsort(join->stop, kept, sizeof *join->stop, compare_times);
     free(list);
     return 0;
 }
@@ -145,9 +130,8 @@ static bool allocate(struct gt_block_join *join)
     join->samples_at_start = calloc(calls, sizeof *join->samples_at_start);
     join->samples_at_stop = calloc(calls, sizeof *join->samples_at_stop);
     join->previous = calloc(counters, sizeof *join->previous);
-    join->point = calloc(counters, sizeof *join->point);
     bool complete = join->block && join->open && join->start && join->stop && join->call_start && join->call_stop &&
-                    join->samples_at_start && join->samples_at_stop && join->previous && join->point;
+                    join->samples_at_start && join->samples_at_stop && join->previous;
     for (size_t i = 0; complete && i < blocks; i++) {
         join->block[i].open_since = NAN;
         join->block[i].counter = calloc(counters, sizeof *join->block[i].counter);
@@ -156,22 +140,17 @@ static bool allocate(struct gt_block_join *join)
     return complete;
 }
 
-static bool any_unfinished(const struct gt_intervals *intervals)
-{
-    for (size_t i = 0; i < intervals->count; i++)
-        if (intervals->interval[i].unfinished)
-            return true;
-    return false;
-}
-
 int gt_block_join_open(struct gt_block_join **ret, const struct gt_block_join_shape *shape,
                        struct gt_intervals *intervals, bool use_monotonic)
 {
     struct gt_block_join *join = calloc(1, sizeof *join);
     if (!join)
         return -ENOMEM;
+    bool any_unfinished = false;
+    for (size_t i = 0; i < intervals->count; i++)
+        any_unfinished |= intervals->interval[i].unfinished;
     join->shape = *shape;
-    join->blocks = shape->blocks * (any_unfinished(intervals) ? 2 : 1) + 1;
+    join->blocks = shape->blocks * (any_unfinished ? 2 : 1) + 1;
     join->intervals = intervals;
     join->use_monotonic = use_monotonic;
     join->time = join->latest = NAN;
@@ -210,17 +189,10 @@ void gt_block_join_close(struct gt_block_join *join)
     free(join->block);
     free(join->open);
     free(join->previous);
-    free(join->point);
     free(join);
 }
 
 /* ---- which blocks are open ---- */
-
-static void open_block(struct gt_block_join *join, size_t block)
-{
-    join->open[join->open_count++] = block;
-    join->block[block].open_at = join->open_count;
-}
 
 static void close_block(struct gt_block_join *join, size_t block)
 {
@@ -242,25 +214,18 @@ static void advance(struct gt_block_join *join, double time)
         bool stop = join->stopped < join->stretches && join->stop[join->stopped].time < time;
         if (!start && !stop)
             break;
-        if (start && (!stop || join->start[join->started].time <= join->stop[join->stopped].time))
-            open_block(join, join->start[join->started++].block);
-        else
+        if (start && (!stop || join->start[join->started].time <= join->stop[join->stopped].time)) {
+            join->open[join->open_count++] = join->start[join->started].block;
+            join->block[join->start[join->started++].block].open_at = join->open_count;
+        } else {
             close_block(join, join->stop[join->stopped++].block);
+        }
     }
     size_t calls = join->intervals->count;
     while (join->starts_passed < calls && join->call_start[join->starts_passed] <= time)
         join->starts_passed++;
     while (join->stops_passed < calls && join->call_stop[join->stops_passed] < time)
         join->stops_passed++;
-}
-
-/* Going back in time: begin anew. */
-static void seek(struct gt_block_join *join, double time)
-{
-    while (join->open_count)
-        close_block(join, join->open[0]);
-    join->started = join->stopped = join->starts_passed = join->stops_passed = 0;
-    advance(join, time);
 }
 
 /* ---- counters ---- */
@@ -274,23 +239,19 @@ static void use_samples(struct block *block, uint64_t first, uint64_t last)
     block->last_counted = last;
 }
 
-static void interpolate(struct gt_block_join *join, double at, double time, const double *counters)
-{
-    double share = time > join->time ? (at - join->time) / (time - join->time) : 1;
-    share = fmin(fmax(share, 0), 1);
-    for (size_t i = 0; i < join->shape.counters; i++)
-        join->point[i] = share == 1   ? counters[i]
-                         : share == 0 ? join->previous[i]
-                                      : join->previous[i] + share * (counters[i] - join->previous[i]);
-}
-
+/* Counters at an edge lie on the line between two samples. */
 static void count_edge(struct gt_block_join *join, const struct edge *edge, double sign, double time,
                        const double *counters)
 {
     struct block *block = &join->block[edge->block];
-    interpolate(join, edge->time, time, counters);
-    for (size_t i = 0; i < join->shape.counters; i++)
-        block->counter[i] += sign * join->point[i];
+    double share = time > join->time ? (edge->time - join->time) / (time - join->time) : 1;
+    share = fmin(fmax(share, 0), 1);
+    for (size_t i = 0; i < join->shape.counters; i++) {
+        double rise = share * (counters[i] - join->previous[i]);
+        block->counter[i] += sign * (share == 1   ? counters[i]
+                                     : share == 0 ? join->previous[i]
+                                                  : join->previous[i] + rise);
+    }
     bool is_between = join->samples > 1 && edge->time < time && !join->has_ended;
     uint64_t first = is_between ? join->samples - 1 : join->samples;
     use_samples(block, first, join->samples);
@@ -348,10 +309,12 @@ int gt_block_join_add(struct gt_block_join *join, double time, const double *gau
         add_rises(join, counters);
     else
         memcpy(join->previous, counters, join->shape.counters * sizeof *counters);
-    if (join->time > time)
-        seek(join, time);
-    else
-        advance(join, time);
+    if (join->time > time) { /* going back in time begins anew */
+        while (join->open_count)
+            close_block(join, join->open[0]);
+        join->started = join->stopped = join->starts_passed = join->stops_passed = 0;
+    }
+    advance(join, time);
     if (is_first || time >= join->latest) {
         count_edges_until(join, time, time, counters);
         join->latest = time;

@@ -10,7 +10,6 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <sys/stat.h>
 #include <unistd.h>

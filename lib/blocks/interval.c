@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/grow.h"
 #include "base/number.h"
@@ -23,20 +22,15 @@ static double time_of(const struct gt_block_event *event)
 /* Groups of rows that may pair with each other: rows with a call number by that, the others by thread and block. */
 static int compare_groups(const struct gt_block_event *a, const struct gt_block_event *b)
 {
-    int order = GT_ORDER(a->source, b->source);
-    order = order ? order : GT_ORDER(a->process, b->process);
-    order = order ? order : GT_ORDER(a->thread, b->thread);
-    order = order ? order : GT_ORDER(a->name, b->name);
-    return order ? order : GT_ORDER(a->call, b->call);
+    return GT_ORDER_BY(GT_ORDER(a->source, b->source), GT_ORDER(a->process, b->process), GT_ORDER(a->thread, b->thread),
+                       GT_ORDER(a->name, b->name), GT_ORDER(a->call, b->call));
 }
 
 static int compare_borders(const void *a, const void *b)
 {
     const struct gt_block_event *x = a, *y = b;
-    int order = compare_groups(x, y);
-    order = order ? order : GT_ORDER(time_of(x), time_of(y));
-    order = order ? order : GT_ORDER(x->position, y->position);
-    return order ? order : GT_ORDER(x->row, y->row);
+    return GT_ORDER_BY(compare_groups(x, y), GT_ORDER(time_of(x), time_of(y)), GT_ORDER(x->position, y->position),
+                       GT_ORDER(x->row, y->row));
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -45,9 +39,10 @@ static int compare_rows(const void *a, const void *b)
     return GT_ORDER(x->row, y->row);
 }
 
-static struct gt_interval started_by(const struct gt_block_event *start)
+static void open_call(struct pairing *pairing, const struct gt_block_event *start, size_t *open, size_t depth)
 {
-    return (struct gt_interval){
+    open[depth] = pairing->count;
+    pairing->interval[pairing->count++] = (struct gt_interval){
         .name = start->name,
         .source = start->source,
         .unfinished = true,
@@ -63,29 +58,22 @@ static struct gt_interval started_by(const struct gt_block_event *start)
     };
 }
 
-static void open_call(struct pairing *pairing, const struct gt_block_event *start, size_t *open, size_t depth)
-{
-    pairing->interval[pairing->count] = started_by(start);
-    open[depth] = pairing->count++;
-}
-
-static void stop_at(struct gt_interval *interval, const struct gt_block_event *stop)
-{
-    interval->unfinished = false;
-    interval->stop = stop->timestamp;
-    interval->clock_stop = stop->monotonic;
-    interval->cpu_stop = stop->cpu_time;
-    interval->stepped = isnan(stop->monotonic - interval->clock_start) && stop->timestamp < interval->start;
-}
-
 static size_t close_calls(struct pairing *pairing, const struct gt_block_event *stop, size_t stops, const size_t *open,
                           size_t depth)
 {
-    for (size_t i = 0; i < stops; i++, stop++)
-        if (depth)
-            stop_at(&pairing->interval[open[--depth]], stop);
-        else if (!pairing->orphans++)
-            pairing->orphan = *stop;
+    for (size_t i = 0; i < stops; i++, stop++) {
+        if (!depth) {
+            if (!pairing->orphans++)
+                pairing->orphan = *stop;
+            continue;
+        }
+        struct gt_interval *interval = &pairing->interval[open[--depth]];
+        interval->unfinished = false;
+        interval->stop = stop->timestamp;
+        interval->clock_stop = stop->monotonic;
+        interval->cpu_stop = stop->cpu_time;
+        interval->stepped = isnan(stop->monotonic - interval->clock_start) && stop->timestamp < interval->start;
+    }
     return depth;
 }
 
@@ -153,8 +141,7 @@ int gt_intervals_pair(struct gt_intervals *ret, struct gt_block_event *events, s
         free(open);
         return -ENOMEM;
     }
-    if (count)
-        qsort(events, count, sizeof *events, compare_borders);
+    GT_SORT(events, count, compare_borders);
     for (size_t first = 0, i = 0; first < count; first = i) {
         for (i = first + 1; i < count && compare_groups(&events[i], &events[first]) == 0;)
             i++;
@@ -176,55 +163,32 @@ void gt_intervals_release(struct gt_intervals *intervals)
 static int compare_nesting(const void *a, const void *b)
 {
     const struct gt_interval *x = a, *y = b;
-    int order = GT_ORDER(x->source, y->source);
-    order = order ? order : GT_ORDER(x->process, y->process);
-    order = order ? order : GT_ORDER(x->thread, y->thread);
-    order = order ? order : GT_ORDER(gt_interval_begin(x), gt_interval_begin(y));
-    order = order ? order : GT_ORDER(gt_interval_end(y), gt_interval_end(x));
-    order = order ? order : GT_ORDER(x->call, y->call);
-    return order ? order : GT_ORDER(x->name, y->name);
+    return GT_ORDER_BY(GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process), GT_ORDER(x->thread, y->thread),
+                       GT_ORDER(gt_interval_begin(x), gt_interval_begin(y)),
+                       GT_ORDER(gt_interval_end(y), gt_interval_end(x)), GT_ORDER(x->call, y->call),
+                       GT_ORDER(x->name, y->name));
 }
 
-static void close_interval(struct gt_interval *interval, double end, double clock_end)
-{
-    if (interval->unfinished) {
-        interval->stop = fmax(end, interval->start);
-        if (!isnan(interval->clock_start))
-            interval->clock_stop = fmax(isnan(clock_end) ? interval->clock_start + interval->stop - interval->start
-                                                         : clock_end,
-                                        interval->clock_start);
-    }
-    interval->elapsed = interval->stepped ? NAN : gt_interval_end(interval) - gt_interval_begin(interval);
-    interval->self = interval->elapsed;
-}
-
-/* Take the part of `inner` that lies in the innermost call around it out of that call's self time, if that never ended or did, as
- * asked for. The calls open at any moment form a chain through `outer`. */
-static size_t nest(struct gt_interval *intervals, size_t *outer, size_t top, size_t inner, bool unfinished)
-{
-    struct gt_interval *call = &intervals[inner];
-    while (top != SIZE_MAX && !(gt_interval_end(&intervals[top]) > gt_interval_begin(call)))
-        top = outer[top];
-    if (top != SIZE_MAX && !call->stepped && intervals[top].unfinished == unfinished) {
-        double inside = fmin(gt_interval_end(call), gt_interval_end(&intervals[top])) - gt_interval_begin(call);
-        intervals[top].self = fmax(0, intervals[top].self - fmax(0, inside));
-    }
-    outer[inner] = top;
-    return inner;
-}
-
-/* Calls that ended among themselves, or those that never did among all. */
+/* Take the part of each call that lies in the innermost one around it out of that one's self time: calls that ended among themselves, or
+ * those that never did among all. The calls open at any moment form a chain through `outer`. */
 static void nest_all(const struct gt_intervals *intervals, size_t *outer, bool unfinished)
 {
     struct gt_interval *list = intervals->interval;
     size_t top = SIZE_MAX;
     for (size_t i = 0; i < intervals->count; i++) {
-        bool is_next_thread = i > 0 && (list[i].source != list[i - 1].source ||
-                                        list[i].process != list[i - 1].process || list[i].thread != list[i - 1].thread);
-        if (is_next_thread)
+        const struct gt_interval *call = &list[i];
+        if (i > 0 && !gt_interval_is_of_thread(call, call - 1))
             top = SIZE_MAX;
-        if (unfinished || !list[i].unfinished)
-            top = nest(list, outer, top, i, unfinished);
+        if (call->unfinished && !unfinished)
+            continue;
+        while (top != SIZE_MAX && !(gt_interval_end(&list[top]) > gt_interval_begin(call)))
+            top = outer[top];
+        if (top != SIZE_MAX && !call->stepped && list[top].unfinished == unfinished) {
+            double inside = fmin(gt_interval_end(call), gt_interval_end(&list[top])) - gt_interval_begin(call);
+            list[top].self = fmax(0, list[top].self - fmax(0, inside));
+        }
+        outer[i] = top;
+        top = i;
     }
 }
 
@@ -234,10 +198,17 @@ int gt_intervals_close(struct gt_intervals *intervals, double end, double clock_
     size_t *outer = calloc(intervals->count + 1, sizeof *outer);
     if (!outer)
         return -ENOMEM;
-    for (size_t i = 0; i < intervals->count; i++)
-        close_interval(&list[i], end, clock_end);
-    if (intervals->count)
-        qsort(list, intervals->count, sizeof *list, compare_nesting);
+    for (size_t i = 0; i < intervals->count; i++) {
+        struct gt_interval *call = &list[i];
+        if (call->unfinished) {
+            call->stop = fmax(end, call->start);
+            if (!isnan(call->clock_start))
+                call->clock_stop = fmax(isnan(clock_end) ? call->clock_start + call->stop - call->start : clock_end,
+                                        call->clock_start);
+        }
+        call->elapsed = call->self = call->stepped ? NAN : gt_interval_end(call) - gt_interval_begin(call);
+    }
+    GT_SORT(list, intervals->count, compare_nesting);
     nest_all(intervals, outer, false);
     nest_all(intervals, outer, true);
     free(outer);

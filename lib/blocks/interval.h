@@ -58,6 +58,11 @@ static inline double gt_interval_end(const struct gt_interval *interval)
     return isnan(interval->clock_start) ? interval->stop : interval->clock_stop;
 }
 
+static inline bool gt_interval_is_of_thread(const struct gt_interval *x, const struct gt_interval *y)
+{
+    return x->source == y->source && x->process == y->process && x->thread == y->thread;
+}
+
 struct gt_intervals {
     struct gt_interval *interval;
     size_t count;

@@ -2,9 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyse/energy.h"
 #include "base/clock.h"
@@ -123,14 +121,6 @@ static int count_cpu(struct gt_block_analysis *analysis, double time, const doub
     return status ? -ENOMEM : 0;
 }
 
-static bool any_clock(const struct gt_intervals *intervals)
-{
-    for (size_t i = 0; i < intervals->count; i++)
-        if (!isnan(intervals->interval[i].cpu_stop - intervals->interval[i].cpu_start))
-            return true;
-    return false;
-}
-
 /* Recordings of ours count from their start on. */
 static int begin_counters(struct gt_block_analysis *analysis, const struct gt_sample *first)
 {
@@ -144,7 +134,7 @@ static int begin_counters(struct gt_block_analysis *analysis, const struct gt_sa
     return count_cpu(analysis, analysis->origin, NULL);
 }
 
-/* The times at which the curves will be asked. */
+/* The times at which the curves will be asked, and whether some call has a clock of CPU time. */
 static int collect_moments(struct gt_block_analysis *analysis)
 {
     double *time = calloc(2 * analysis->intervals.count + 1, sizeof *time);
@@ -152,7 +142,9 @@ static int collect_moments(struct gt_block_analysis *analysis)
     if (!time)
         return -ENOMEM;
     for (size_t i = 0; i < analysis->intervals.count; i++) {
-        struct gt_time_stretch stretch = gt_block_analysis_stretch(analysis, &analysis->intervals.interval[i]);
+        const struct gt_interval *call = &analysis->intervals.interval[i];
+        struct gt_time_stretch stretch = gt_block_analysis_stretch(analysis, call);
+        analysis->has_clocks |= !isnan(call->cpu_stop - call->cpu_start);
         if (isfinite(stretch.start))
             time[count++] = stretch.start;
         if (isfinite(stretch.stop))
@@ -174,7 +166,6 @@ static int open_join(struct gt_block_analysis *analysis, const struct gt_sample 
     gt_energy_curve_init(&analysis->curve, gt_recording_machine(analysis->recording));
     gt_energy_curve_bound(&analysis->curve, &analysis->moments);
     int status = gt_block_join_open(&analysis->join, &shape, &analysis->intervals, analysis->use_monotonic);
-    analysis->has_clocks = any_clock(&analysis->intervals);
     gt_cpu_split_init(&analysis->main_cpu, &analysis->moments);
     gt_cpu_split_init(&analysis->descendants_cpu, &analysis->moments);
     return status == 0 ? begin_counters(analysis, first) : status;
@@ -443,9 +434,9 @@ struct gt_spent gt_blocks_energy_of_call(const struct gt_block_analysis *analysi
 
 /* ---- the end of the recording ---- */
 
-static int end_counters(struct gt_block_analysis *analysis, const struct gt_outcome *outcome, double end,
-                        double *counters)
+static int end_counters(struct gt_block_analysis *analysis, const struct gt_outcome *outcome, double end)
 {
+    double *counters = analysis->values;
     for (size_t i = 0; i < analysis->counters; i++)
         counters[i] = outcome->value[analysis->counter[i]->scope][analysis->counter[i]->metric];
     gt_block_join_end(analysis->join, end, counters);
@@ -455,7 +446,7 @@ static int end_counters(struct gt_block_analysis *analysis, const struct gt_outc
 /* Counters went on between the last sample and the end. */
 static int add_outcome(struct gt_block_analysis *analysis)
 {
-    double last = analysis->last_real, *counters = analysis->values;
+    double last = analysis->last_real;
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
     const struct gt_machine *machine = gt_recording_machine(analysis->recording);
     if (!outcome || machine->start_real_ns <= 0)
@@ -464,12 +455,12 @@ static int add_outcome(struct gt_block_analysis *analysis)
     gt_energy_reading_take(&final, outcome->value[GT_SCOPE_SYSTEM], outcome->value[GT_SCOPE_COMBINED]);
     gt_energy_reading_update(&analysis->last, &final);
     double after = gt_seconds(machine->start_real_ns) + outcome->elapsed - last;
-    if (isnan(last) && end_counters(analysis, outcome, outcome->elapsed, counters) < 0)
+    if (isnan(last) && end_counters(analysis, outcome, outcome->elapsed) < 0)
         return -ENOMEM; /* it ended before the first sample */
     if (!(after > 0))
         return 0;
     double end = gt_block_join_last(analysis->join) + after;
-    if (end_counters(analysis, outcome, end, counters) < 0)
+    if (end_counters(analysis, outcome, end) < 0)
         return -ENOMEM;
     return gt_energy_curve_add(&analysis->curve, end, &analysis->last);
 }

@@ -142,17 +142,10 @@ static double of_children(const struct gt_block_analysis *analysis, const struct
 
 static double overlap(const struct block *block, double begin, double end)
 {
-    size_t low = 0, high = block->stretches;
+    size_t at = GT_SEARCH(0, block->stretches, i, block->stretch[i].stop < begin);
     double sum = 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (block->stretch[middle].stop < begin)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < block->stretches && block->stretch[low].start < end; low++)
-        sum += fmax(0, fmin(end, block->stretch[low].stop) - fmax(begin, block->stretch[low].start));
+    for (; at < block->stretches && block->stretch[at].start < end; at++)
+        sum += fmax(0, fmin(end, block->stretch[at].stop) - fmax(begin, block->stretch[at].start));
     return sum;
 }
 
@@ -255,13 +248,6 @@ static int by_clock(const void *a, const void *b)
                        GT_ORDER(x->seconds, y->seconds));
 }
 
-static void add_reading(struct reading *reading, size_t *count, const struct gt_interval *call, double time,
-                        double seconds)
-{
-    if (!isnan(seconds) && isfinite(time))
-        reading[(*count)++] = (struct reading){call->process, call->source, time, seconds};
-}
-
 static struct reading *make_readings(const struct gt_block_analysis *analysis, size_t *ret_count)
 {
     struct reading *reading = calloc(2 * analysis->intervals.count + 1, sizeof *reading);
@@ -269,9 +255,10 @@ static struct reading *make_readings(const struct gt_block_analysis *analysis, s
     for (size_t i = 0; reading && i < analysis->intervals.count; i++) {
         const struct gt_interval *call = &analysis->intervals.interval[i];
         struct gt_time_stretch stretch = gt_block_analysis_stretch(analysis, call);
-        add_reading(reading, ret_count, call, stretch.start, call->cpu_start);
-        if (!call->unfinished)
-            add_reading(reading, ret_count, call, stretch.stop, call->cpu_stop);
+        const double time[] = {stretch.start, stretch.stop}, seconds[] = {call->cpu_start, call->cpu_stop};
+        for (int k = 0; k < (call->unfinished ? 1 : 2); k++)
+            if (!isnan(seconds[k]) && isfinite(time[k]))
+                reading[(*ret_count)++] = (struct reading){call->process, call->source, time[k], seconds[k]};
     }
     if (reading)
         qsort(reading, *ret_count, sizeof *reading, by_clock);
@@ -350,17 +337,8 @@ static int split(struct gt_block_analysis *analysis)
 
 /* ---- energy of others ---- */
 
-/* When the others worked, by what the job's descendants used in each stretch; where that tells nothing, evenly. */
-struct working {
-    double descendants, length;
-};
-
-static struct working working_in(const struct gt_block_analysis *analysis, struct gt_time_stretch stretch)
-{
-    return (struct working){gt_cpu_split_all(&analysis->descendants_cpu, stretch), stretch.stop - stretch.start};
-}
-
-/* The energy of a block is that of all its CPU time. What samples estimate may as well have been used by nobody of it. */
+/* The energy of a block is that of all its CPU time. What samples estimate may as well have been used by nobody of it. The others worked
+ * when the job's descendants did; where that tells nothing, evenly. */
 static void add_energy_of_others(struct gt_block_analysis *analysis, size_t number, const struct block *block)
 {
     const struct gt_block_cpu *cpu = &analysis->cpu[number];
@@ -368,18 +346,17 @@ static void add_energy_of_others(struct gt_block_analysis *analysis, size_t numb
     struct gt_spent others = {.joules = NAN, .error = NAN};
     if (!(cpu->others > 0) || !energy->by_cpu_time || isnan(energy->device[GT_ENERGY_CPU].joules))
         return;
-    struct working whole = {0};
+    double descendants = 0, length = 0;
     for (size_t i = 0; i < block->stretches; i++) {
-        struct working part = working_in(analysis, block->stretch[i]);
-        whole.descendants += part.descendants;
-        whole.length += part.length;
+        descendants += gt_cpu_split_all(&analysis->descendants_cpu, block->stretch[i]);
+        length += block->stretch[i].stop - block->stretch[i].start;
     }
     for (size_t i = 0; i < block->stretches; i++) {
-        struct working one = working_in(analysis, block->stretch[i]);
-        double part = whole.descendants > 0 ? one.descendants / whole.descendants
-                      : whole.length > 0    ? one.length / whole.length
-                                            : 1.0 / (double)block->stretches;
-        gt_spent_add(&others, gt_energy_curve_of_cpu(&analysis->curve, block->stretch[i], cpu->others * part));
+        struct gt_time_stretch one = block->stretch[i];
+        double part = descendants > 0 ? gt_cpu_split_all(&analysis->descendants_cpu, one) / descendants
+                      : length > 0    ? (one.stop - one.start) / length
+                                      : 1.0 / (double)block->stretches;
+        gt_spent_add(&others, gt_energy_curve_of_cpu(&analysis->curve, one, cpu->others * part));
     }
     if (strcmp(cpu->known, GT_CPU_EXACT) != 0)
         others.error += others.joules;

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/number.h"
-#include "blocks/block_memory.h"
+#include "blocks/block_run.h"
 #include "report/brief.h"
 #include "schema/human.h"
 #include "schema/unit.h"
@@ -132,15 +132,6 @@ static void add_count(struct gt_node *parent, const char *key, const char *title
         gt_node_flags(node, GT_ONLY_DATA);
 }
 
-/* Calls that never ended, their time to the end of what is known, and the timepoints in it. */
-static void add_unfinished(struct gt_node *block, const struct gt_call_total *calls, uint64_t timepoints)
-{
-    add_count(block, "num_unfinished_calls", "Num Unfinished Calls", calls->unfinished);
-    struct gt_node *time = add_seconds(block, "unfinished_time", "Unfinished Time", calls->unfinished_time);
-    gt_node_flags(time, calls->unfinished ? 0 : GT_ONLY_DATA);
-    add_count(block, "num_unfinished_timepoints", "Num Unfinished Timepoints", timepoints);
-}
-
 static void add_cpu_time(struct gt_node *block, struct gt_call_total *calls, const struct gt_block_cpu *cpu)
 {
     struct gt_node *row = gt_report_section(block, "cpu_time", "Cpu Time");
@@ -171,7 +162,12 @@ static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, 
     add_counters(block, "counters", "Counters", analysis, &total, (int)number);
     gt_energy_table(block, &analysis->machine, analysis->energy[number].device, analysis->energy[number].by_cpu_time);
     add_seconds(block, "covered_time", "Covered Time", total.covered);
-    add_unfinished(block, calls, gt_block_join_unfinished(analysis->join, number).timepoints);
+    /* calls that never ended, their time to the end of what is known, and the timepoints in it */
+    add_count(block, "num_unfinished_calls", "Num Unfinished Calls", calls->unfinished);
+    struct gt_node *time = add_seconds(block, "unfinished_time", "Unfinished Time", calls->unfinished_time);
+    gt_node_flags(time, calls->unfinished ? 0 : GT_ONLY_DATA);
+    add_count(block, "num_unfinished_timepoints", "Num Unfinished Timepoints",
+              gt_block_join_unfinished(analysis->join, number).timepoints);
     add_count(block, "num_calls_of_unknown_length", "Num Calls Of Unknown Length", calls->stepped);
 }
 
@@ -347,14 +343,6 @@ static bool is_live(const struct gt_block_analysis *analysis)
     return !(outcome && outcome->complete) && silence <= gt_machine_overdue(machine->period);
 }
 
-static bool is_any_unfinished(const struct gt_block_analysis *analysis)
-{
-    for (size_t i = 0; i < analysis->events.names.count; i++)
-        if (analysis->block[i].unfinished)
-            return true;
-    return false;
-}
-
 static struct gt_table *add_summary_table(struct gt_node *root, const struct gt_block_analysis *analysis,
                                           const char *title)
 {
@@ -377,7 +365,8 @@ static struct gt_table *add_summary_table(struct gt_node *root, const struct gt_
     return table;
 }
 
-static void add_summary_row(struct gt_table *table, struct gt_block_analysis *analysis, size_t number)
+static void add_summary_row(struct gt_table *table, struct gt_block_analysis *analysis, size_t number,
+                            bool has_unfinished)
 {
     struct gt_call_total *calls = &analysis->block[number];
     struct gt_block_total total = gt_block_join_block(analysis->join, number);
@@ -388,7 +377,7 @@ static void add_summary_row(struct gt_table *table, struct gt_block_analysis *an
         gt_table_number(table, figure_of(analysis, &total, &figures[i]));
     gt_energy_cells(table, &analysis->machine, gt_energy_curve_marks(&analysis->curve),
                     gt_energy_sum(analysis->energy[number].device));
-    gt_integer_if(table, is_any_unfinished(analysis), (int64_t)calls->unfinished); /* a column of nothing is left out */
+    gt_integer_if(table, has_unfinished, (int64_t)calls->unfinished); /* a column of nothing is left out */
     gt_table_number(table, calls->unfinished ? calls->unfinished_time : NAN);
 }
 
@@ -423,8 +412,11 @@ static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis
         return;
     struct gt_table *table = add_summary_table(root, analysis, title);
     gt_table_flags(table, GT_ONLY_PEOPLE | GT_PAGE_FIRST | GT_BRIEF);
+    bool has_unfinished = false;
     for (size_t i = 0; i < count; i++)
-        add_summary_row(table, analysis, rank[i].number);
+        has_unfinished |= analysis->block[i].unfinished > 0;
+    for (size_t i = 0; i < count; i++)
+        add_summary_row(table, analysis, rank[i].number, has_unfinished);
     free(rank);
 }
 
@@ -466,29 +458,17 @@ static double end_of(const struct gt_block_analysis *analysis, const struct gt_i
     return (analysis->use_monotonic ? call->clock_stop : call->stop) - analysis->first;
 }
 
-static int by_thread(const void *a, const void *b)
-{
-    const struct gt_interval *x = *(const struct gt_interval *const *)a, *y = *(const struct gt_interval *const *)b;
-    return GT_ORDER_BY(GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process), GT_ORDER(x->thread, y->thread),
-                       GT_ORDER(x->start, y->start), GT_ORDER(y->stop, x->stop));
-}
-
-static bool is_same_thread(const struct gt_interval *x, const struct gt_interval *y)
-{
-    return x->source == y->source && x->process == y->process && x->thread == y->thread;
-}
-
 /* How many calls, from the first on, are of its thread, and when the last of them ends. */
-static size_t count_of_thread(const struct gt_block_analysis *analysis, const struct gt_interval **call, size_t calls,
+static size_t count_of_thread(const struct gt_block_analysis *analysis, const struct gt_interval *call, size_t calls,
                               double *ret_end, bool *ret_has_length)
 {
     size_t count = 0;
     *ret_end = -INFINITY;
     *ret_has_length = false;
-    for (; count < calls && is_same_thread(call[0], call[count]); count++) {
-        double end = end_of(analysis, call[count]);
+    for (; count < calls && gt_interval_is_of_thread(call, &call[count]); count++) {
+        double end = end_of(analysis, &call[count]);
         *ret_end = fmax(*ret_end, end);
-        *ret_has_length |= !(end <= begin_of(analysis, call[count]));
+        *ret_has_length |= !(end <= begin_of(analysis, &call[count]));
     }
     return count;
 }
@@ -579,48 +559,31 @@ static double shortest_shown(const struct gt_block_analysis *analysis)
     return fmax(shortest, 0);
 }
 
-/* Which track each thread is on, thread by thread. */
-static void choose_tracks(struct lanes *lanes, const struct gt_interval **call, size_t calls, size_t *ret_track)
-{
-    bool has_length;
-    double end;
-    for (size_t i = 0; i < calls;) {
-        size_t count = count_of_thread(lanes->analysis, call + i, calls - i, &end, &has_length);
-        struct track *track = choose_track(lanes, begin_of(lanes->analysis, call[i]), end, has_length);
-        *ret_track++ = (size_t)(track - lanes->track);
-        i += count;
-    }
-}
-
-static void draw_calls(struct lanes *lanes, const struct gt_interval **call, size_t calls, const size_t *track)
-{
-    struct thread thread = {0};
-    for (size_t i = 0; i < calls; i++) {
-        if (i == 0 || !is_same_thread(call[i - 1], call[i])) {
-            thread = (struct thread){.track = &lanes->track[*track]};
-            track++;
-        }
-        draw_call(lanes, &thread, call[i]);
-    }
-}
-
+/* The calls lie thread by thread, each thread's by time. All threads have a track before the first is named. */
 static void add_lanes(struct gt_node *page, const struct gt_block_analysis *analysis)
 {
-    size_t count = analysis->intervals.count, *track = calloc(count + 1, sizeof *track);
-    const struct gt_interval **call = calloc(count + 1, sizeof *call);
+    const struct gt_interval *call = analysis->intervals.interval;
+    size_t count = analysis->intervals.count, *track = calloc(count + 1, sizeof *track), threads = 0;
     struct lanes lanes = {.analysis = analysis, .shortest = shortest_shown(analysis)};
+    struct thread thread = {0};
     lanes.track = calloc(count + 1, sizeof *lanes.track);
-    if (count && track && call && lanes.track) {
-        for (size_t i = 0; i < count; i++)
-            call[i] = &analysis->intervals.interval[i];
-        qsort(call, count, sizeof *call, by_thread);
+    bool is_drawn = count && track && lanes.track;
+    for (size_t i = 0; i < count && is_drawn;) {
+        bool has_length;
+        double end;
+        size_t calls = count_of_thread(analysis, call + i, count - i, &end, &has_length);
+        track[threads++] = (size_t)(choose_track(&lanes, begin_of(analysis, &call[i]), end, has_length) - lanes.track);
+        i += calls;
+    }
+    if (is_drawn)
         lanes.series = gt_report_series(page, "blocks_over_time", "Code blocks", "seconds", "",
                                         GT_ONLY_PEOPLE | GT_LANES | GT_PAGE_FIRST);
-        choose_tracks(&lanes, call, count, track);
-        draw_calls(&lanes, call, count, track);
+    for (size_t i = 0, next = 0; i < count && is_drawn; i++) {
+        if (i == 0 || !gt_interval_is_of_thread(&call[i - 1], &call[i]))
+            thread = (struct thread){.track = &lanes.track[track[next++]]};
+        draw_call(&lanes, &thread, &call[i]);
     }
     free(lanes.track);
-    free(call);
     free(track);
 }
 

@@ -160,12 +160,6 @@ static bool join(char ret[PATH_MAX], const char *directory, const char *file)
     return *directory && snprintf(ret, PATH_MAX, "%s/%s", directory, file) < PATH_MAX;
 }
 
-static int open_in(const struct gt_cgroup *cgroup, enum gt_cgroup_hierarchy hierarchy, const char *file)
-{
-    char path[PATH_MAX];
-    return join(path, cgroup->place.path[hierarchy], file) ? gt_root_open_file(cgroup->root, path) : -ENOENT;
-}
-
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
 static struct gt_cgroup *new_group(const struct gt_root *root)
@@ -184,9 +178,10 @@ static void open_figures(struct gt_cgroup *cgroup)
 {
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         const struct source *source = &sources[i];
-        if (cgroup->figure[source->figure] >= 0)
+        char path[PATH_MAX];
+        if (cgroup->figure[source->figure] >= 0 || !join(path, cgroup->place.path[source->hierarchy], source->file))
             continue;
-        cgroup->figure[source->figure] = open_in(cgroup, source->hierarchy, source->file);
+        cgroup->figure[source->figure] = gt_root_open_file(cgroup->root, path);
         cgroup->source[source->figure] = source;
     }
 }
@@ -244,14 +239,6 @@ static bool would_change_the_job(const struct gt_root *root, const struct gt_cgr
            (hierarchy == GT_CGROUP_MEMORY && !passes_limits_on(root, parent->path[hierarchy]));
 }
 
-/* Where this fails the group still tells processor time and processes. */
-static void delegate(struct gt_cgroup *cgroup, const char *parent, const char *name)
-{
-    char leaf[NAME_MAX];
-    if (snprintf(leaf, sizeof leaf, "%s.tracker", name) < NAME_MAX)
-        cgroup_delegation_open(&cgroup->delegation, cgroup->root, parent, leaf);
-}
-
 /* A group of version 2 beside one of version 1 only counts packets: see "Packets". Returns 0 where one was made at least, or why not. */
 static int make_all(struct gt_cgroup *cgroup, const struct gt_cgroup_place *parent, const char *name)
 {
@@ -261,8 +248,10 @@ static int make_all(struct gt_cgroup *cgroup, const struct gt_cgroup_place *pare
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         if (!*parent->path[order[i]] || (is_made && geteuid() != 0))
             continue;
-        if (order[i] == GT_CGROUP_UNIFIED && !is_made)
-            delegate(cgroup, parent->path[order[i]], name);
+        char leaf[NAME_MAX]; /* where delegation fails the group still tells processor time and processes */
+        if (order[i] == GT_CGROUP_UNIFIED && !is_made &&
+            snprintf(leaf, sizeof leaf, "%s.tracker", name) < (int)sizeof leaf)
+            cgroup_delegation_open(&cgroup->delegation, cgroup->root, parent->path[order[i]], leaf);
         int result = would_change_the_job(cgroup->root, parent, order[i])
                          ? -EOPNOTSUPP
                          : make_in(cgroup, order[i], parent->path[order[i]], name);
@@ -399,30 +388,21 @@ static bool is_left_behind(const char *name, const char *prefix)
            kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
-static void sweep(const struct gt_root *root, const char *parent, const char *prefix)
-{
-    DIR *directory = gt_root_list(root, parent);
-    if (!directory)
-        return;
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        char path[PATH_MAX];
-        if (is_left_behind(entry->d_name, prefix) &&
-            snprintf(path, sizeof path, "%s/%s", parent, entry->d_name) < (int)sizeof path)
-            gt_root_remove_directory(root, path); /* fails when processes are still inside, and shall */
-    }
-    closedir(directory);
-}
-
 void gt_cgroup_sweep(const struct gt_root *root, const struct gt_cgroup_place *own, const char *prefix)
 {
     for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++) {
-        char parent[PATH_MAX];
+        char parent[PATH_MAX], path[PATH_MAX];
         snprintf(parent, sizeof parent, "%s", own->path[i]);
         char *slash = strrchr(parent, '/');
         if (!slash)
             continue;
         *slash = '\0';
-        sweep(root, parent, prefix);
+        DIR *directory = gt_root_list(root, parent);
+        for (struct dirent *entry; directory && (entry = readdir(directory));)
+            if (is_left_behind(entry->d_name, prefix) && join(path, parent, entry->d_name))
+                gt_root_remove_directory(root, path); /* fails when processes are still inside, and shall */
+        if (directory)
+            closedir(directory);
     }
 }
 
@@ -574,21 +554,6 @@ static int begin(struct packets *packets, int group)
     return status < 0 ? status : 0;
 }
 
-static bool has_version_2(const struct gt_root *root)
-{
-    return gt_root_access(root, "sys/fs/cgroup/cgroup.controllers", F_OK) == 0 ||
-           gt_root_access(root, "sys/fs/cgroup/unified/cgroup.controllers", F_OK) == 0;
-}
-
-static int refuse_packets(struct gt_availability *availability, int status)
-{
-    if (status == -EPERM || status == -EACCES) /* root in a container: not told at each run, for nobody asked for it */
-        return gt_unavailable(availability, GT_ABSENT, NULL,
-                              "counting the job's packets takes CAP_BPF and CAP_NET_ADMIN");
-    return gt_unavailable(availability, GT_ABSENT, NULL,
-                          "the kernel counts no packets of control groups so (Linux 5.7): %s", strerror(-status));
-}
-
 static int network_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                         struct gt_availability *availability, struct gt_error *error)
 {
@@ -598,10 +563,18 @@ static int network_open(void *opaque, const struct gt_collect_options *options, 
     int group = options->cgroup ? gt_cgroup_directory(options->cgroup) : -1;
     if (!options->root->is_machine || (options->pid && !options->cgroup))
         return gt_unavailable(availability, GT_ABSENT, NULL, "the job has no control group of its own");
-    if (options->pid ? group < 0 : !has_version_2(options->root))
+    bool has_version_2 = gt_root_access(options->root, "sys/fs/cgroup/cgroup.controllers", F_OK) == 0 ||
+                         gt_root_access(options->root, "sys/fs/cgroup/unified/cgroup.controllers", F_OK) == 0;
+    if (options->pid ? group < 0 : !has_version_2)
         return gt_unavailable(availability, GT_ABSENT, NULL, "the job has no control group of version 2");
     int status = begin(packets, group);
-    return status < 0 ? refuse_packets(availability, status) : 0;
+    if (status == -EPERM || status == -EACCES) /* root in a container: not told at each run, for nobody asked for it */
+        return gt_unavailable(availability, GT_ABSENT, NULL,
+                              "counting the job's packets takes CAP_BPF and CAP_NET_ADMIN");
+    return status >= 0
+               ? 0
+               : gt_unavailable(availability, GT_ABSENT, NULL,
+                                "the kernel counts no packets of control groups so (Linux 5.7): %s", strerror(-status));
 }
 
 static const struct gt_origin network_origins[DIRECTIONS] = {

@@ -315,21 +315,25 @@ static void take_smaller(struct gt_limit *limit, double value, const char *sourc
     snprintf(limit->source, sizeof limit->source, "%s", source);
 }
 
-static const char *limit_file(const struct gt_control_group *group)
+/* Of the group and those above it, up to one that `apart` lies in, too; NULL: to the top. */
+static void limit_memory(struct gt_limit *ret, const struct gt_root *root, struct gt_control_group group,
+                         const struct gt_control_group *apart)
 {
-    return group->version == 2 ? "memory.max" : "memory.limit_in_bytes";
+    const char *file = group.version == 2 ? "memory.max" : "memory.limit_in_bytes";
+    *ret = (struct gt_limit){.value = NAN};
+    if (!group.version)
+        return;
+    do {
+        if (apart && gt_control_group_holds(&group, apart))
+            return;
+        take_smaller(ret, memory_of(root, &group, file), file);
+    } while (gt_control_group_up(&group));
 }
 
 void gt_limit_memory(struct gt_limit *ret, const struct gt_root *root,
                      const struct gt_control_group groups[GT_CONTROLLERS])
 {
-    struct gt_control_group group = groups[GT_CONTROLLER_MEMORY];
-    *ret = (struct gt_limit){.value = NAN};
-    if (!group.version)
-        return;
-    do
-        take_smaller(ret, memory_of(root, &group, limit_file(&group)), limit_file(&group));
-    while (gt_control_group_up(&group));
+    limit_memory(ret, root, groups[GT_CONTROLLER_MEMORY], NULL);
 }
 
 double gt_limit_capacity(struct gt_limit *ret, const struct gt_root *root,
@@ -346,13 +350,7 @@ double gt_limit_capacity(struct gt_limit *ret, const struct gt_root *root,
 void gt_limit_memory_apart(struct gt_limit *ret, const struct gt_root *root, const struct gt_control_group *group,
                            const struct gt_control_group *apart)
 {
-    struct gt_control_group at = *group;
-    *ret = (struct gt_limit){.value = NAN};
-    while (at.version && !gt_control_group_holds(&at, apart)) {
-        take_smaller(ret, memory_of(root, &at, limit_file(&at)), limit_file(&at));
-        if (!gt_control_group_up(&at))
-            break;
-    }
+    limit_memory(ret, root, *group, apart);
 }
 
 /* Version 2 "cpu.max" is "QUOTA PERIOD" or "max PERIOD"; version 1 has two files, and -1 is no quota. */

@@ -1,6 +1,5 @@
 #include "collect/energy/power.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>

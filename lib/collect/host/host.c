@@ -301,16 +301,6 @@ static void pressure_close(void *opaque)
         gt_close_fd(state->fd[i]);
 }
 
-static int explain_pressure(struct gt_availability *availability, int result)
-{
-    if (result == -EOPNOTSUPP)
-        return gt_unavailable(availability, GT_ABSENT, NULL,
-                              "switched off; psi=1 on the kernel's command line enables it");
-    if (result == -EACCES || result == -EPERM)
-        return gt_unavailable(availability, GT_DENIED, NULL, "/proc/pressure may not be read");
-    return gt_unavailable(availability, GT_ABSENT, NULL, "this kernel has no /proc/pressure");
-}
-
 static int pressure_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                          struct gt_availability *availability, struct gt_error *error)
 {
@@ -322,7 +312,12 @@ static int pressure_open(void *opaque, const struct gt_collect_options *options,
     state->read_ns = INT64_MIN / 2;
     gt_values_clear(state->at_open);
     int result = read_totals(state, state->at_open);
-    return result < 0 ? explain_pressure(availability, result) : 0;
+    if (result == -EOPNOTSUPP)
+        return gt_unavailable(availability, GT_ABSENT, NULL,
+                              "switched off; psi=1 on the kernel's command line enables it");
+    if (result == -EACCES || result == -EPERM)
+        return gt_unavailable(availability, GT_DENIED, NULL, "/proc/pressure may not be read");
+    return result < 0 ? gt_unavailable(availability, GT_ABSENT, NULL, "this kernel has no /proc/pressure") : 0;
 }
 
 static int pressure_collect(void *opaque, struct gt_snapshot *snapshot, struct gt_error *error)
@@ -559,15 +554,6 @@ void gt_packages_forget(struct gt_snapshot *snapshot, struct gt_topology *topolo
     snprintf(topology->why_no_packages, sizeof topology->why_no_packages, "%s", why);
 }
 
-static int make_room(struct gt_topology *topology, size_t cpu)
-{
-    size_t before = topology->cpu_capacity;
-    if (GT_GROW_TO(topology->package_of_cpu, topology->cpu_capacity, cpu + 1) < 0)
-        return -ENOMEM;
-    memset(topology->package_of_cpu + before, UNKNOWN, topology->cpu_capacity - before);
-    return 0;
-}
-
 int gt_package_of_cpu(const struct gt_topology *topology, int cpu)
 {
     return cpu < 0 || (size_t)cpu >= topology->cpu_capacity ? UNKNOWN : topology->package_of_cpu[cpu];
@@ -596,8 +582,10 @@ int gt_package_learn(struct gt_topology *topology, const struct gt_root *root, i
     int number = gt_package_number(root, cpu);
     if (number == UNKNOWN)
         return UNKNOWN;
-    if (make_room(topology, (size_t)cpu) < 0)
+    size_t before = topology->cpu_capacity;
+    if (GT_GROW_TO(topology->package_of_cpu, topology->cpu_capacity, (size_t)cpu + 1) < 0)
         return -ENOMEM;
+    memset(topology->package_of_cpu + before, UNKNOWN, topology->cpu_capacity - before);
     for (size_t i = 0; i < topology->package_count; i++)
         if (topology->number[i] == number)
             topology->package_of_cpu[cpu] = (signed char)i;

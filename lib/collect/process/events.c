@@ -25,6 +25,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/system.h"
 #include "collect/collector.h"
 #include "collect/process/process.h"
@@ -203,14 +204,6 @@ static int find_family(int fd, unsigned short *ret)
     return receive_answer(fd, bytes, sizeof bytes, &length);
 }
 
-static int listen_on(int fd, unsigned short family, const char *cpus)
-{
-    char bytes[256];
-    size_t length = 0;
-    int result = send_request(fd, family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, cpus);
-    return result < 0 ? result : receive_answer(fd, bytes, sizeof bytes, &length);
-}
-
 /* A task that slept is told of as the scheduler has it: for how long it slept is not known. No clock tick is longer than 10 ms, and what
  * the machine below us took for others is none of the task's. */
 static uint64_t ran_ns(const struct taskstats *task)
@@ -341,7 +334,12 @@ static int subscribe_to_records(struct records *records, struct gt_availability 
     int result = find_family(records->fd, &records->family);
     if (result < 0)
         return gt_unavailable(availability, GT_ABSENT, NULL, "no exit records in this kernel: %s", strerror(-result));
-    result = listen_on(records->fd, records->family, records->cpus);
+    char bytes[256];
+    size_t length;
+    result = send_request(records->fd, records->family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK,
+                          records->cpus);
+    if (result == 0)
+        result = receive_answer(records->fd, bytes, sizeof bytes, &length);
     if (result == -EPERM)
         return gt_unavailable(availability, GT_DENIED, gt_remedy_net_admin, "this user may not read exit records");
     if (result == -EINVAL)
@@ -356,12 +354,6 @@ static int subscribe_to_records(struct records *records, struct gt_availability 
     return 1;
 }
 
-static void read_cpus(struct records *records, const struct gt_root *root)
-{
-    if (gt_root_read_line(root, records->cpus, sizeof records->cpus, "sys/devices/system/cpu/possible") <= 0)
-        snprintf(records->cpus, sizeof records->cpus, "0-%u", (unsigned)sysconf(_SC_NPROCESSORS_CONF) - 1);
-}
-
 static int records_open(struct records *records, const struct gt_root *root, struct gt_availability *availability,
                         struct gt_error *error)
 {
@@ -374,7 +366,8 @@ static int records_open(struct records *records, const struct gt_root *root, str
         close(opened.fd);
         return gt_error_system(error, ENOMEM, "exit records");
     }
-    read_cpus(&opened, root);
+    if (gt_root_read_line(root, opened.cpus, sizeof opened.cpus, "sys/devices/system/cpu/possible") <= 0)
+        snprintf(opened.cpus, sizeof opened.cpus, "0-%u", (unsigned)sysconf(_SC_NPROCESSORS_CONF) - 1);
     if (subscribe_to_records(&opened, availability))
         *records = opened;
     else
@@ -515,18 +508,6 @@ static bool attach(int fd, int program)
     return fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_ATTACH_BPF, &program, sizeof program) == 0;
 }
 
-static bool load(int map, int forks, int records)
-{
-    int program = load_program(map);
-    if (program < 0)
-        return false;
-    bool is_attached = attach(forks, program);
-    if (is_attached)
-        attach(records, program);
-    close(program);
-    return is_attached;
-}
-
 /* Let through marked tasks only, or all. */
 static void filter_narrow(struct marks *marks, bool is_narrow)
 {
@@ -544,7 +525,11 @@ static struct marks *filter_sockets(int forks, int records)
     bool is_attached = false;
     if (marks != MAP_FAILED) {
         filter_narrow(marks, false); /* the kernel made the marks, all of them unset */
-        is_attached = load(map, forks, records);
+        int program = load_program(map);
+        is_attached = program >= 0 && attach(forks, program);
+        if (is_attached)
+            attach(records, program);
+        gt_close_fd(program);
         if (!is_attached)
             munmap(marks, sizeof *marks);
     }

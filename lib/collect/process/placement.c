@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/grow.h"
 #include "collect/collector.h"
@@ -228,13 +227,6 @@ static void split_by_threads(struct gt_placement *placement)
     placement->is_known = true;
 }
 
-static void split_to_one(struct gt_placement *placement, int package)
-{
-    clear_split(placement);
-    placement->split[package] = placement->bound_split[package] = 1;
-    placement->is_known = true;
-}
-
 static int look(struct gt_placement *placement, const struct gt_topology *topology, const struct gt_root *root,
                 const struct gt_process *process)
 {
@@ -243,7 +235,9 @@ static int look(struct gt_placement *placement, const struct gt_topology *topolo
     forget_ended(placement);
     int package = common_package(placement);
     if (package != UNKNOWN) {
-        split_to_one(placement, package);
+        clear_split(placement);
+        placement->split[package] = placement->bound_split[package] = 1;
+        placement->is_known = true;
         return status;
     }
     for (size_t i = 0; i < placement->thread_count; i++)
@@ -304,21 +298,15 @@ static int placement_collect(void *opaque, struct gt_snapshot *snapshot, struct 
     return status;
 }
 
-/* RAPL says so itself. */
-static void look_for_packages(struct gt_snapshot *snapshot, const struct gt_collect_options *options)
-{
-    const struct gt_collector_type *owner = snapshot->owner[GT_CPU_ENERGY];
-    if (!snapshot->package_count && owner && owner != &gt_collector_rapl && gt_packages_are_several(options->root))
-        gt_packages_forget(snapshot, options->topology, "the source of their energy adds them up");
-}
-
 static int placement_open(void *opaque, const struct gt_collect_options *options, struct gt_snapshot *snapshot,
                           struct gt_availability *availability, struct gt_error *error)
 {
     (void)error;
     struct state *state = opaque;
     const char *why = options->topology->why_no_packages;
-    look_for_packages(snapshot, options);
+    const struct gt_collector_type *owner = snapshot->owner[GT_CPU_ENERGY]; /* RAPL says so itself */
+    if (!snapshot->package_count && owner && owner != &gt_collector_rapl && gt_packages_are_several(options->root))
+        gt_packages_forget(snapshot, options->topology, "the source of their energy adds them up");
     if (!snapshot->package_count)
         return gt_unavailable(availability, GT_ABSENT, NULL, "%s",
                               *why ? why : "no two processor packages have energy counters of their own");

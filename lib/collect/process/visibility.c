@@ -23,15 +23,6 @@ static const struct gt_pid_namespace_fault
     starts_no_threads = {ENOTSUP, "this process may start no threads, since its children go to another PID namespace",
                          "fork into that: unshare -pf --mount-proc"};
 
-static bool is_mounted(const struct gt_root *root)
-{
-    struct statfs status;
-    int fd = gt_root_open_directory(root, "proc");
-    bool found = fd >= 0 && fstatfs(fd, &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
-    gt_close_fd(fd);
-    return found;
-}
-
 /* NSpid has this process's number in the namespace of /proc, then those in the namespaces below it down to its own: a second one
  * tells that /proc is not of its own, even where the first happens to be the same number. Kernels before 4.1, and those without
  * such namespaces, have no such line. https://man7.org/linux/man-pages/man5/proc_pid_status.5.html */
@@ -83,9 +74,14 @@ const struct gt_pid_namespace_fault *gt_pid_namespace_fault(const struct gt_root
     ssize_t length = gt_root_readlink(root, "proc/self", self, sizeof self);
     bool is_forbidden = length == -EPERM || length == -ENOSYS, is_named = length > 0 || is_forbidden;
     bool is_told = gt_root_read(root, "proc/self/status", status, sizeof status) > 0;
-    if (!is_named && !is_mounted(root))
-        return &not_mounted;
-    if (!is_named || (!is_forbidden && strtol(self, NULL, 10) != getpid()) || (is_told && has_second_number(status)))
+    if (!is_named) {
+        struct statfs mount;
+        int fd = gt_root_open_directory(root, "proc");
+        bool is_mounted = fd >= 0 && fstatfs(fd, &mount) == 0 && mount.f_type == PROC_SUPER_MAGIC;
+        gt_close_fd(fd);
+        return is_mounted ? &is_foreign : &not_mounted;
+    }
+    if ((!is_forbidden && strtol(self, NULL, 10) != getpid()) || (is_told && has_second_number(status)))
         return &is_foreign;
     if (gt_root_access(root, "proc/stat", F_OK) == -ENOENT && gt_root_access(root, "proc/meminfo", F_OK) == -ENOENT)
         return &is_partial;

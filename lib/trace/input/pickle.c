@@ -679,26 +679,26 @@ json_t *gt_pickle_json(const struct gt_pickle_value *value, size_t *left, int de
         return NULL;
     --*left;
     switch (value->kind) {
-    case GT_PICKLE_NONE: return gt_json_new_null();
-    case GT_PICKLE_BOOL: return gt_json_new_bool(value->integer);
-    case GT_PICKLE_INTEGER: return gt_json_new_integer(value->integer);
-    case GT_PICKLE_FLOAT: return isfinite(value->number) ? gt_json_new_number(value->number) : gt_json_new_null();
-    case GT_PICKLE_TEXT: return gt_json_new_text(value->text, value->length);
+    case GT_PICKLE_NONE: return json_null();
+    case GT_PICKLE_BOOL: return json_boolean(value->integer);
+    case GT_PICKLE_INTEGER: return json_integer(value->integer);
+    case GT_PICKLE_FLOAT: return isfinite(value->number) ? json_real(value->number) : json_null();
+    case GT_PICKLE_TEXT: return json_stringn(value->text, value->length);
     case GT_PICKLE_TUPLE:
     case GT_PICKLE_LIST:
-        json = gt_json_new_array();
+        json = json_array();
         for (uint32_t i = 0; json && status == 0 && i < value->count; i++)
-            status = gt_json_append(json, gt_pickle_json(value->item[i], left, depth + 1));
+            status = json_array_append_new(json, gt_pickle_json(value->item[i], left, depth + 1));
         break;
     case GT_PICKLE_DICT:
-        json = gt_json_new_object();
+        json = json_object();
         for (uint32_t i = 0; json && status == 0 && i < value->count; i += 2) {
             const struct gt_pickle_value *key = value->item[i];
             json_t *name = gt_pickle_json(key, left, depth + 1);
             char number[24];
             snprintf(number, sizeof number, "%" PRId64, key->kind == GT_PICKLE_INTEGER ? key->integer : 0);
             const char *text = key->kind == GT_PICKLE_INTEGER ? number : json_string_value(name);
-            status = text ? gt_json_set(json, text, gt_pickle_json(value->item[i + 1], left, depth + 1)) : -EBADMSG;
+            status = text ? json_object_set_new(json, text, gt_pickle_json(value->item[i + 1], left, depth + 1)) : -EBADMSG;
             json_decref(name);
         }
         break;
