@@ -134,8 +134,7 @@ int gt_live_page(struct gt_live *live, const char *feed, char **ret, size_t *len
 {
     if (!live->report)
         return gt_error_set(error, EINVAL, "%s: it was not read yet", live->path);
-    if (gt_report_feed(live->report, feed) < 0)
-        return gt_error_system(error, ENOMEM, "%s", live->path);
+    live->report->feed = gt_report_keep(live->report, feed);
     return gt_report_render(live->report, "html", ret, length, error);
 }
 

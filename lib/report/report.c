@@ -113,12 +113,6 @@ int gt_report_set_picture(struct gt_report *report, double centimetres, const ch
     return report->failed ? -ENOMEM : 0;
 }
 
-int gt_report_feed(struct gt_report *report, const char *address)
-{
-    report->feed = gt_report_keep(report, address);
-    return report->failed ? -ENOMEM : 0;
-}
-
 static bool has_failed_table(const struct gt_node *node)
 {
     if (node->kind == GT_NODE_TABLE && (!node->table || node->table->failed))

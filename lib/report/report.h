@@ -136,7 +136,7 @@ struct gt_report {
     const char *type;
     enum gt_layout layout;   /* GT_LAYOUT_TRACKING unless set */
     size_t width, page_size; /* see gt_report_set_width and gt_report_set_page_size; 0: any, not told */
-    const char *feed;        /* NULL: there is none */
+    const char *feed;        /* the address that pages ask for the states of a job that runs; NULL: none */
     unsigned style;          /* see gt_report_set_style */
     double picture_width;    /* see gt_report_set_picture; 0 and NULL: as usual */
     const char *picture_font;
@@ -199,9 +199,6 @@ int gt_series_band(struct gt_node *series, int lane, const char *title, double f
 void gt_series_limit(struct gt_node *series, const char *title, double value);
 /* Says below the title how the picture is to be read. */
 __attribute__((format(printf, 2, 3))) void gt_series_note(struct gt_node *series, const char *format, ...);
-
-/* Pages ask this address for the states of a job that runs. Returns 0 or -ENOMEM. */
-int gt_report_feed(struct gt_report *report, const char *address);
 
 /* Keeps one table at the top of a report: that with this key, or the first where `name` is NULL; and, unless it is to be alone, why it is
  * empty. *rest gets a sentence about the others (free it), or NULL. Returns 0, also where there is no table and none was asked for; -EINVAL

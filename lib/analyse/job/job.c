@@ -297,14 +297,9 @@ int gt_job_member_number(const struct gt_job *job, size_t member)
     return member < job->members && !is_other ? number_of(rank) : -1;
 }
 
-size_t gt_job_member_node(const struct gt_job *job, size_t member)
-{
-    return job->rank[job->member[member].rank].node;
-}
-
 const char *gt_job_member_node_name(const struct gt_job *job, size_t member)
 {
-    return job->node[gt_job_member_node(job, member)].name;
+    return job->node[job->rank[job->member[member].rank].node].name;
 }
 
 /* ---- Which ranks there are ---- */

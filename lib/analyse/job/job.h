@@ -227,7 +227,6 @@ int gt_job_count_once(struct gt_job *job, struct gt_error *error);
 double gt_job_sum(const struct gt_job *job, enum gt_metric_id metric);
 /* Returns the number of a rank by its launcher; -1: unknown. */
 int gt_job_member_number(const struct gt_job *job, size_t member);
-size_t gt_job_member_node(const struct gt_job *job, size_t member);
 const char *gt_job_member_node_name(const struct gt_job *job, size_t member);
 
 /* Append the names of steps and attempts, "42.0, 42.1". Returns their number. */

@@ -18,12 +18,6 @@ double gt_usage_peak(const struct gt_usage *usage)
     return gt_usage_scope_peak(usage, GT_SCOPE_COMBINED);
 }
 
-double gt_usage_peak_bound(const struct gt_usage *usage)
-{
-    double bound = usage->outcome->value[GT_SCOPE_COMBINED][GT_RAM_PEAK_BOUND];
-    return fmax(gt_usage_peak(usage), bound); /* fmax passes over NaN */
-}
-
 double gt_usage_unmapped(const struct gt_usage *usage)
 {
     return fmax(fmax(0, usage->summary->of[GT_SCOPE_COMBINED][GT_RAM_UNMAPPED].max),
@@ -76,12 +70,6 @@ double gt_usage_final(const struct gt_usage *usage, enum gt_scope scope, enum gt
 double gt_usage_share(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
 {
     return gt_usage_final(usage, scope, metric) / usage->outcome->elapsed;
-}
-
-double gt_usage_cores_given(const struct gt_usage *usage)
-{
-    double given = usage->machine->limit[GT_LIMIT_CORES].value;
-    return given > 0 ? given : usage->machine->core_count;
 }
 
 double gt_usage_group_peak(const struct gt_usage *usage)

@@ -20,16 +20,13 @@ struct gt_usage {
     double ram_unit, gpu_ram_unit, time_unit;
 };
 
-/* The largest memory of a scope, bytes: the best estimate, and what it certainly was not above. */
+/* Returns the best estimate of the largest memory of a scope, in bytes. */
 double gt_usage_scope_peak(const struct gt_usage *usage, enum gt_scope scope);
 double gt_usage_peak(const struct gt_usage *usage); /* of the whole job */
-double gt_usage_peak_bound(const struct gt_usage *usage);
 /* Returns the largest shared memory and tmpfs that no process mapped, bytes; 0: not known. */
 double gt_usage_unmapped(const struct gt_usage *usage);
 /* Cores busy in the mean, no more than there are. */
 double gt_usage_cores(const struct gt_usage *usage, enum gt_scope scope);
-/* Cores that the job may use: what it was given, or all there are. */
-double gt_usage_cores_given(const struct gt_usage *usage);
 /* The most memory charged to its own control group, page cache included. */
 double gt_usage_group_peak(const struct gt_usage *usage);
 /* A counter or a peak at the end. */

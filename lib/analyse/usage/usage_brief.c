@@ -101,7 +101,7 @@ static void describe_memory(const struct gt_usage *usage, double peak, char *wor
 {
     double limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY), asked = gt_usage_given(usage, GT_LIMIT_MEMORY);
     double capacity = usage->machine->ram_capacity, met = gt_usage_memory_limit_met(usage);
-    double bound = gt_usage_peak_bound(usage);
+    double bound = usage->outcome->value[GT_SCOPE_COMBINED][GT_RAM_PEAK_BOUND];
     bool is_at_limit = met > 0 && peak < LITTLE_ABOVE * met; /* a part of the job may have one of its own */
     bool is_bounded = bound > 1.25 * peak, is_of_machine = false;
     snprintf(words, size, "peak");

@@ -289,7 +289,7 @@ static bool cores_unused(const struct gt_usage *usage, struct gt_warning *warnin
 
 static bool too_many_threads(const struct gt_usage *usage, struct gt_warning *warning)
 {
-    double cores = gt_usage_cores_given(usage),
+    double given = gt_usage_given(usage, GT_LIMIT_CORES), cores = given > 0 ? given : usage->machine->core_count,
            threads = gt_summary_mean(usage->summary, GT_SCOPE_COMBINED, GT_THREADS);
     double rate = gt_usage_share(usage, GT_SCOPE_COMBINED, GT_INVOLUNTARY_SWITCHES);
     bool is_busy = gt_usage_cores(usage, GT_SCOPE_COMBINED) > 0.8 * cores;
