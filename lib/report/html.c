@@ -368,7 +368,7 @@ static void put_policy(struct gt_buffer *out, bool is_fed)
         out,
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'; "
-        "script-src 'sha256-RYn/+AGygC7IqLSBfdQYuKFZMXZsU6VPw6TDNVx1WKY='%s\">\n",
+        "script-src 'sha256-zSzOvMxFIH6cmEkGLnsmhAdquUnvRMn6Qi0A/jiPu2I='%s\">\n",
         is_fed ? "; connect-src 'self'" : "");
 }
 
