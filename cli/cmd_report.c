@@ -54,8 +54,7 @@ static int report_of(const struct options *options, const char *path, bool page,
     wanted.page = page;
     if (is_job(path) || options->watch > 0)
         return report_of_job(options, path, page, ret, error);
-    return options->at ? gt_recording_points(path, options->at, options->columns, ret, error)
-                       : gt_recording_report(path, &wanted, ret, error);
+    return gt_recording_report(path, &wanted, ret, error);
 }
 
 /* The report of one recording, or all of them as one. */
@@ -163,7 +162,7 @@ static int print_report(const struct options *options, struct output *output, in
 {
     struct gt_error error = {0};
     struct gt_report *report = NULL;
-    if (isatty(STDOUT_FILENO) && !options->at && !options->plot && !options->heat && !options->all)
+    if (isatty(STDOUT_FILENO) && !options->plot && !options->heat && !options->all)
         output_prefer_summary(output, options);
     output->is_summary_first = true;
     int status = report_of_all(options, count, operands, output_is_page(output), &report, &error);
@@ -175,9 +174,9 @@ static int print_report(const struct options *options, struct output *output, in
 /* What is asked of single recordings. */
 static bool is_of_recordings(const struct options *options)
 {
-    return options->at || options->by || options->plot || options->limits.count || options->power_meter ||
-           options->ram_unit || options->gpu_ram_unit || options->time_unit || options->carbon_intensity ||
-           options->carbon_file || options->price;
+    return options->by || options->plot || options->limits.count || options->power_meter || options->ram_unit ||
+           options->gpu_ram_unit || options->time_unit || options->carbon_intensity || options->carbon_file ||
+           options->price;
 }
 
 /* 0, or the exit status where ranks are asked for and there can be none. */
@@ -198,25 +197,22 @@ static int run(const struct options *options, int count, char **operands)
 {
     struct output output;
     struct gt_error error = {0};
-    if (options->columns && !options->at)
-        return say_usage("--columns needs --at");
-    if (options->plot && (options->at || options->by || options->request || count > 1))
-        return say_usage("--plot draws one recording, without --at, --by and --request");
+    if (options->plot && (options->by || options->request || count > 1))
+        return say_usage("--plot draws one recording, without --by and --request");
     if (!options->plot && (options->width > 0 || options->font))
         return say_usage("--width and --font need --plot");
-    if (options->request && (options->at || options->format))
-        return say_usage("--request prints lines for a scheduler: it takes neither --at nor --format");
+    if (options->request && options->format)
+        return say_usage("--request prints lines for a scheduler, without --format");
     if (options->given[OPTION_NUMBER_for_size] && (!options->by || !(options->for_size > 0)))
         return say_usage("--for needs --by, and a size above 0");
-    if (options->limits.count && (options->at || options->by || options->request))
-        return say_usage("--fail-if judges the runs themselves: it takes none of --at, --by and --request");
-    if (options->by && (options->at || options->request))
-        return say_usage("--by takes neither --at nor --request: with --for it tells what to ask for");
+    if (options->limits.count && (options->by || options->request))
+        return say_usage("--fail-if judges the runs themselves: it takes neither --by nor --request");
+    if (options->by && options->request)
+        return say_usage("--by does not take --request: with --for it reports the resources to request");
     for (int i = 0; i < count; i++)
         if (is_of_recordings(options) && is_job(operands[i]))
-            return say_usage(
-                "%s is a %s: units, costs, --at, --by, --plot, --fail-if and --power-meter are for its files",
-                operands[i], gt_is_folder(operands[i]) ? "folder" : "job on a server");
+            return say_usage("%s is a %s: units, costs, --by, --plot, --fail-if and --power-meter are for its files",
+                             operands[i], gt_is_folder(operands[i]) ? "folder" : "job on a server");
     for (int i = 0; i < count; i++)
         if (check_ranks(options, operands[i]))
             return EXIT_USAGE;
@@ -249,8 +245,7 @@ const struct command command_report = {
         "In a terminal it prints the summary, as run does. Elsewhere, and with --format text, it prints the whole report. It reads recordings of this program and of the original gpu_tracker, also after a kill -9 of the tracker. Units are those of the recording unless options change them.\n\n"
         "Several files give one report: a list in JSON and pickle, a section for each on a page, and keys that begin with 0, 1, ... in CSV.\n\n"
         "A folder is a parallel job with a recording for each rank. The report counts machines, GPUs and networks once, and lists nodes and ranks, worst first. A page draws the ranks over time.\n\n"
-        "URL is a job on a ClickHouse server, clickhouse://HOST/DATABASE/JOB. JOB is the whole name, or the number in it. Without JOB, the latest jobs are listed.\n\n"
-        "--at prints the recorded values at given times, such as the ends of epochs. Values between two samples are interpolated.",
+        "URL is a job on a ClickHouse server, clickhouse://HOST/DATABASE/JOB. JOB is the whole name, or the number in it. Without JOB, the latest jobs are listed.",
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,

@@ -456,7 +456,10 @@ static int print_and_run(struct http *http)
     return status;
 }
 
-static int serve(const struct options *options, struct gt_exporter *exporter)
+static int open_exporter(struct gt_exporter **ret, const struct options *options);
+
+/* Options and files of the server are checked before sources of metrics are opened and may warn. */
+static int serve(const struct options *options)
 {
     struct http *http = calloc(1, sizeof *http);
     struct pages *pages = http ? pages_open() : NULL;
@@ -464,19 +467,21 @@ static int serve(const struct options *options, struct gt_exporter *exporter)
         free(http);
         return say_trouble("no memory");
     }
-    http->exporter = exporter;
     http->pages = pages;
     int status = open_server(http, options);
     if (!status)
+        status = open_exporter(&http->exporter, options);
+    if (!status)
         status = print_and_run(http);
+    struct gt_exporter *exporter = http->exporter;
     close_server(http);
+    gt_exporter_close(exporter);
     return status;
 }
 #else
-static int serve(const struct options *options, struct gt_exporter *exporter)
+static int serve(const struct options *options)
 {
     (void)options;
-    (void)exporter;
     return say_trouble(
         "this gpu-tracker was built without libmicrohttpd (Debian: libmicrohttpd-dev), which serve takes");
 }
@@ -547,14 +552,9 @@ static int run(const struct options *options, int count, char **operands)
 {
     (void)count;
     (void)operands;
-    struct gt_exporter *exporter = NULL;
     signal(SIGPIPE, SIG_IGN); /* a client that leaves is none of our business */
     raise_descriptors();
-    int status = open_exporter(&exporter, options);
-    if (!status)
-        status = serve(options, exporter);
-    gt_exporter_close(exporter);
-    return status;
+    return serve(options);
 }
 
 const struct command command_serve = {

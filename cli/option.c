@@ -379,6 +379,8 @@ static const char *advice_for(const struct command *command, const char *word)
         {&command_schema, "sql", "use gpu-tracker push --init --explain to print the statements"},
         {&command_top, "interval", "the tracker chooses it: gpu-tracker run --sleep-time SECONDS"},
         {&command_top, "sleep-time", "it is an option of the tracker: gpu-tracker run --sleep-time SECONDS"},
+        {&command_report, "at",
+         "ExpResults.interpolate in Python and gt_recording_interpolate in C return values at given times"},
         {&command_report, "overwrite", "--output replaces an earlier report without it"},
         {&command_profile, "overwrite", "--output replaces an earlier report without it"},
         {&command_analyze, "overwrite", "--output replaces an earlier report without it"},

@@ -252,13 +252,6 @@ int gt_recording_request(const char *const paths[], size_t count, const char *ki
  * recording. If `size` is not NaN, the report predicts use and request for it. */
 int gt_recording_scaling(const char *const paths[], size_t count, const char *variable, double size,
                          struct gt_report **ret, struct gt_error *error);
-/* Join a CSV file with one time in each row with the interpolated values of a recording: accuracy of each epoch against joules. Times
- * are in the column "timestamp", "time", "wall time" or "seconds", else in the first: seconds since the epoch, ISO
- * 8601, or seconds since the recording began. `columns`: of the recording, with commas, sums as in
- * gt_recording_interpolate; NULL: energy, its error, CPU time and memory, if present. Columns of the job's energy are
- * followed by their error. -EINVAL names the row without a time. */
-int gt_recording_points(const char *path, const char *points, const char *columns, struct gt_report **ret,
-                        struct gt_error *error);
 /* Get the values of a column at given times, in the unit of the column: accuracy of each epoch against joules
  * ("combined_energy"). Values are linear between samples, and NaN before the first and after the last. `column` may
  * name a sum: "combined_cpu_energy+combined_gpu_energy". `times` are seconds since the epoch, in any order; `values`

@@ -192,94 +192,6 @@ static const struct gt_table *only_table(const struct gt_node *section, const ch
     return table;
 }
 
-static const char *recording_of(const struct gt_node *part)
-{
-    const struct gt_node *recording = gt_node_find(part, RECORDING);
-    return recording ? gt_node_text(recording) : NULL;
-}
-
-/* The column of data with this key, or how many columns there are. */
-static size_t column_of(const struct gt_table *table, const char *key)
-{
-    size_t i = 0;
-    while (i < table->columns &&
-           !(gt_table_has_column_for(table, i, GT_ONLY_DATA) && strcmp(table->column[i].key, key) == 0))
-        i++;
-    return i;
-}
-
-struct keys {
-    const char **key;
-    size_t count;
-};
-
-/* Those that tables before it do not have: what a recording never knew is no column of its table. */
-static int add_keys_of(struct keys *keys, const struct gt_table *table)
-{
-    for (size_t i = 0; i < table->columns; i++) {
-        size_t at = 0;
-        while (at < keys->count && strcmp(keys->key[at], table->column[i].key) != 0)
-            at++;
-        if (at < keys->count || !gt_table_has_column_for(table, i, GT_ONLY_DATA))
-            continue;
-        const char **added = GT_GROW_BY_ONE(keys->key, keys->count);
-        if (!added)
-            return -ENOMEM;
-        *added = table->column[i].key;
-        keys->count++;
-    }
-    return 0;
-}
-
-static void put_joined_rows(struct gt_buffer *out, const struct gt_table *table, const struct keys *keys,
-                            const char *recording)
-{
-    for (size_t row = 0; row < gt_table_rows(table); row++) {
-        gt_csv_field_for_people(out, recording);
-        for (size_t i = 0; i < keys->count; i++) {
-            size_t column = column_of(table, keys->key[i]);
-            gt_buffer_char(out, ',');
-            if (column < table->columns)
-                put_cell(out, table, row, column);
-        }
-        gt_buffer_char(out, '\n');
-    }
-}
-
-static const struct gt_table *joined_table(const struct gt_node *part)
-{
-    const struct gt_table *table = recording_of(part) ? only_table(part, RECORDING) : NULL;
-    return table && table->columns ? table : NULL;
-}
-
-/* Returns true when it was done: for joined reports that are one table each. */
-static bool put_joined_tables(struct gt_buffer *out, const struct gt_node *root)
-{
-    const struct gt_table *first = root->first ? joined_table(root->first) : NULL;
-    struct keys keys = {0};
-    int status = 0;
-    if (!first)
-        return false;
-    for (const struct gt_node *part = root->first; part; part = part->next) {
-        const struct gt_table *table = joined_table(part);
-        if (!table || strcmp(first->column[0].key, table->column[0].key) != 0)
-            return false;
-    }
-    for (const struct gt_node *part = root->first; part && status == 0; part = part->next)
-        status = add_keys_of(&keys, joined_table(part));
-    gt_buffer_text(out, RECORDING);
-    for (size_t i = 0; i < keys.count; i++) {
-        gt_buffer_char(out, ',');
-        gt_csv_field_for_people(out, keys.key[i]);
-    }
-    gt_buffer_char(out, '\n');
-    for (const struct gt_node *part = root->first; part; part = part->next)
-        put_joined_rows(out, joined_table(part), &keys, recording_of(part));
-    out->failed = out->failed ? out->failed : status;
-    free(keys.key);
-    return true;
-}
-
 static int write_csv(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     (void)error;
@@ -289,8 +201,6 @@ static int write_csv(const struct gt_report *report, struct gt_buffer *out, stru
         put_rows(out, table);
         return 0;
     }
-    if (gt_node_flag_bits(root) & GT_LIST && put_joined_tables(out, root))
-        return 0;
     struct gt_buffer key = {0};
     gt_buffer_text(out, "key,value,unit\n");
     put_section(out, root, &key);

@@ -652,7 +652,8 @@ int gt_report_choose_table(struct gt_report *report, const char *name, bool is_a
     int status = 0;
     *rest = NULL;
     if (!table && name)
-        status = gt_error_set(error, EINVAL, "unknown table '%s': choose one of %s", name, names.length ? names.data : "none");
+        status = gt_error_set(error, EINVAL, "unknown table '%s': choose one of %s", name,
+                              names.length ? names.data : "none");
     for (const struct gt_node *node = root->first; table && node; node = node->next) {
         bool is_its = belongs_to(root, node, table);
         if (node == table || (is_its && !is_alone))

@@ -53,7 +53,8 @@ int gt_sqlite_error(sqlite3 *database, const char *path, struct gt_error *error)
     case SQLITE_CORRUPT:
         if (stat(path, &found) == 0 && found.st_size == 0)
             return gt_error_set(error, EINVAL, "%s is empty: what was in it has been cut off", path);
-        return gt_error_set(error, EIO, "%s is damaged (%s): sqlite3 FILE .recover | sqlite3 NEW saves what can be read", path,
+        return gt_error_set(error, EIO,
+                            "%s is damaged (%s): sqlite3 FILE .recover | sqlite3 NEW saves what can be read", path,
                             sqlite3_errmsg(database));
     case SQLITE_FULL: return gt_error_system(error, system ? system : ENOSPC, "%s", path);
     case SQLITE_IOERR:

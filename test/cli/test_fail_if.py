@@ -70,4 +70,4 @@ def test_rules_are_read_before_anything_starts(refused, rule, cause):
 
 
 def test_rules_judge_runs_alone(refused):
-    refused(2, "--fail-if judges", "report", "run.csv", "--fail-if", "time>1s", "--at", "moments.csv")
+    refused(2, "--fail-if judges", "report", "run.csv", "--fail-if", "time>1s", "--request", "slurm")

@@ -28,7 +28,6 @@ def readers(name, recording):
         "power-meter": ["report", recording, "--power-meter", name],
         "power-meter-run": ["run", "--power-meter", name, *job],
         "carbon-file": ["run", "--carbon-intensity", "DE", "--carbon-file", name, *job],
-        "at": ["report", recording, "--at", name],
         "report": ["report", name],
         "analyze": ["sub-track", "analyze", "--tracking-file", name, "--sub-tracking-file", recording],
         "blocks": ["sub-track", "analyze", "--tracking-file", recording, "--sub-tracking-file", name],
@@ -133,8 +132,6 @@ def test_what_a_shell_hands_in_is_read(gpu_tracker, recording):
     assert done.returncode == 0 and '"bytes"' in done.stderr
     done = bash(f"""{gpu_tracker} run --power-model <(echo '{{"idle_watts": 1}}') -- true""")
     assert done.returncode == 2 and "idle_watts and max_watts" in done.stderr
-    done = bash(f"""{gpu_tracker} report {recording} --at <(echo time; sleep 1; date +%s) -f csv""")
-    assert done.returncode == 0, done.stderr
     done = bash(f"""{gpu_tracker} serve --listen 127.0.0.1:0 --token-file <(echo short)""")
     assert done.returncode == 2 and "token of 16" in done.stderr
 

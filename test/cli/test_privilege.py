@@ -142,7 +142,6 @@ def test_no_environment_of_ours_is_read(program):
     ["run", "--power-model", "{secret}", "--", "true"],
     ["run", "--power-meter", "{secret}", "--", "true"],
     ["report", "{secret}"],
-    ["report", "--at", "{secret}", "{recording}"],
     ["timeline", "info", "{secret}"],
     ["serve", "--token-file", "{secret}"],
     ["run", "--tconfig", "{secret}", "--", "true"],

@@ -49,25 +49,6 @@ def test_html_is_one_page(cli, recordings):
     assert len(page.ids) == len(set(page.ids)), "of pictures"
 
 
-def test_csv_of_moments_is_one_table(cli, recordings, tmp_path):
-    (tmp_path / "at.csv").write_text("seconds\n0.01\n0.1\n")
-    rows = list(csv.DictReader(io.StringIO(cli("report", "--at=at.csv", "-f", "csv", *recordings).stdout)))
-    assert [row["recording"] for row in rows] == [name for name in recordings for _ in range(2)]
-    assert [row["seconds"] for row in rows] == ["0.01", "0.1"] * 3
-
-
-def test_csv_of_moments_has_what_any_recording_knows(cli, recordings, tmp_path):
-    """Of moments before it begins a recording knows nothing, and then it has no columns of figures."""
-    with sqlite3.connect(tmp_path / "a.sqlite") as database:
-        begin, = database.execute("SELECT min(timestamp) FROM data").fetchone()
-    (tmp_path / "at.csv").write_text(f"timestamp,note\n{begin!r},first\n")
-    alone = [list(csv.DictReader(io.StringIO(cli("report", "--at=at.csv", "-f", "csv", name).stdout)))[0] for name in recordings]
-    assert "combined_ram" in alone[0] and "combined_ram" not in alone[1], alone
-    rows = list(csv.DictReader(io.StringIO(cli("report", "--at=at.csv", "-f", "csv", *reversed(recordings)).stdout)))
-    assert [{key: text for key, text in row.items() if text} for row in rows] == [
-        {"recording": name, **{key: text for key, text in row.items() if text}} for name, row in zip(recordings, alone)][::-1]
-
-
 def test_pickle_is_a_list(cli, recordings, tmp_path):
     tracker = pytest.importorskip("gpu_tracker", reason=sys.executable)
     assert cli("report", "-o", "all.pkl", *recordings).returncode == 0

@@ -698,7 +698,8 @@ json_t *gt_pickle_json(const struct gt_pickle_value *value, size_t *left, int de
             char number[24];
             snprintf(number, sizeof number, "%" PRId64, key->kind == GT_PICKLE_INTEGER ? key->integer : 0);
             const char *text = key->kind == GT_PICKLE_INTEGER ? number : json_string_value(name);
-            status = text ? json_object_set_new(json, text, gt_pickle_json(value->item[i + 1], left, depth + 1)) : -EBADMSG;
+            status = text ? json_object_set_new(json, text, gt_pickle_json(value->item[i + 1], left, depth + 1))
+                          : -EBADMSG;
             json_decref(name);
         }
         break;
