@@ -124,6 +124,8 @@ def test_a_job_that_cannot_be_measured_runs(cli, count):
 def test_who_may_make_no_socket_is_not_told_to_join_a_group(cli, tmp_path, error, cause):
     done = cli("run", "--", "true", preexec_fn=forbid(["socket"], error))
     assert done.returncode == 0 and "energy relay" not in done.stderr  # there is none
+    if os.path.exists("/sys/bus/event_source/devices/power"):
+        pytest.skip("the relay is asked only on machines without energy counters of the kernel")
     (tmp_path / "energy.sock").touch()
     done = cli("run", "--library", f"energy-relay={tmp_path}/energy.sock", "--", "true", preexec_fn=forbid(["socket"], error))
     assert done.returncode == 0 and "usermod" not in done.stderr
