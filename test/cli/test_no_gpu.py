@@ -1,6 +1,5 @@
 """Without a GPU nothing was measured of one: 0.0 is only where the original has it, in its reports and in its columns."""
 import json
-import sqlite3
 
 import pytest
 

@@ -1,10 +1,7 @@
 """gpu-tracker report of several recordings: one document in every format."""
-import csv
 import html.parser
-import io
 import json
 import pickle
-import sqlite3
 import sys
 
 import pytest
