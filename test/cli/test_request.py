@@ -81,7 +81,7 @@ def test_in_the_summary(cli, slurm):  # noqa: F811
 
 def test_what_is_refused(refused, cli, recording):
     refused(2, "'sun' is not one of slurm, k8s, pbs, lsf, docker", "report", "--request=sun", recording)
-    refused(2, "neither --at nor --format", "report", "--request=slurm", "-f", "json", recording)
+    refused(2, "without --format", "report", "--request=slurm", "-f", "json", recording)
     refused(2, "none.sqlite", "report", "--request=slurm", "none.sqlite")
 
 
@@ -149,4 +149,4 @@ def test_what_by_refuses(refused, runs):
     refused(2, "3 runs that ended well are too few", "report", "--by=name", *runs[:3])
     refused(2, "run-a1.sqlite: \"command:--rows\" names no size of this run", "report", "--by=command:--rows", *runs)
     refused(2, "--for needs --by", "report", "--for=3", *runs)
-    refused(2, "neither --at nor --request", "report", "--by=name", "--request=slurm", *runs)
+    refused(2, "--by does not take --request", "report", "--by=name", "--request=slurm", *runs)
