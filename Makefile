@@ -34,7 +34,7 @@ LIB_OBJ  := $(call objects,lib/*/*.c lib/*/*/*.c)
 ifdef LIB_ONLY # these of them, by their names alone
 LIB_OBJ  := $(sort $(foreach name,$(LIB_ONLY),$(filter %/$(name),$(LIB_OBJ))))
 endif
-CLI_OBJ  := $(call objects,cli/*.c)
+CLI_OBJ  := $(call objects,cli/*.c cli/*/*.c)
 UNIT     := $(call programs,test/unit/test_*.c)
 FUZZ     := $(call programs,test/fuzz/fuzz_*.c)
 TRUTH    := $(call programs,test/truth/*.c test/launch/*.c test/gpu/*.c)
@@ -85,7 +85,7 @@ $(BUILD)/lib/report/page/page_data.o: lib/report/page/page.css lib/report/page/p
 $(BUILD)/lib/analyse/export/flame.o: lib/analyse/export/flame.html
 $(BUILD)/cli/cmd_completion.o: $(wildcard cli/completion.*)
 $(BUILD)/cli/cmd_help.o: cli/manual.roff
-$(BUILD)/cli/http_pages.o: cli/jobs.html
+$(BUILD)/cli/serve/http_pages.o: cli/serve/jobs.html
 $(BUILD)/lib/sample/cost.o: share/gpu-tracker/carbon-intensity.csv
 
 $(BUILD)/libgputracker.a: $(LIB_OBJ)
@@ -105,7 +105,7 @@ $(INJECT): $(INJECT_OBJ) inject/exports.map Makefile
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F),--gc-sections,-Bsymbolic,-z,nodelete,-z,defs,--as-needed,-s -Wl,--version-script=inject/exports.map -o $@ $(INJECT_OBJ) -ldl -pthread
 
 # For Python, where its header is; without, Python loads the library above by ctypes.
-$(HOOK): $(HOOK_SOURCES) $(wildcard python/*.h inject/*.h lib/base/*.h) $(INJECT)
+$(HOOK): $(HOOK_SOURCES) $(wildcard python/*.h inject/*.h lib/base/*.h lib/base/*/*.h) $(INJECT)
 	@$(SAY) "LD $@"
 	$(Q)include=$$(tools/python-include) || { rm -f $@; exit 0; }; \
 	    $(CC) $(CPPFLAGS) -Iinject -isystem "$$include" $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -shared -Wl,-s,-rpath,'$$ORIGIN' -o $@ $(HOOK_SOURCES) -L$(@D) -l:$(notdir $(INJECT))
@@ -164,7 +164,7 @@ run: build-dependencies
 	@tools/run-example
 
 # The Python package, into .venv, of the objects that are there already.
-PYTHON_SOURCES := $(wildcard lib/*/*.[chdj]* lib/*/*/*.[chdj]* cli/*.[chd]* cli/*.roff cli/*.html cli/completion.* inject/* include/*.h include/*/*.h python/*.[ch] python/hook/*.c share/gpu-tracker/python/*.py python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
+PYTHON_SOURCES := $(wildcard lib/*/*.[chdj]* lib/*/*/*.[chdj]* cli/*.[chd]* cli/*/*.[ch]* cli/*.roff cli/*/*.html cli/completion.* inject/* include/*.h include/*/*.h python/*.[ch] python/hook/*.c share/gpu-tracker/python/*.py python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
     python/gpu_tracker/*/*/*/*.py)
 python: build-dependencies
 	@$(MAKE) -s test-dependencies objects $(INJECT) $(HOOK)
@@ -374,7 +374,7 @@ lint: lint-dependencies
 	@+tools/lint
 
 format:
-	clang-format -i $(wildcard include/*.h include/*/*.h lib/*/*.[ch] lib/*/*/*.[ch] cli/*.[ch] inject/*.[ch] python/*.[ch] python/*/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)
+	clang-format -i $(wildcard include/*.h include/*/*.h lib/*/*.[ch] lib/*/*/*.[ch] cli/*.[ch] cli/*/*.[ch] inject/*.[ch] python/*.[ch] python/*/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)
 
 # The program for machines whose C library is 2.28 or later, with everything but that library inside. MACHINE=aarch64 is another's.
 MACHINE  := $(shell uname -m)

@@ -87,8 +87,8 @@ def compile_all(compiler, files, folder, macros=()):
     GPU_TRACKER_OBJECTS is a folder in which make has compiled them.
     """
     ready = os.environ.get("GPU_TRACKER_OBJECTS", "")
-    patterns = ("*/*.h", "include/*/*.h", "lib/**/*.[hd]*", "lib/report/page/page.*s", "share/*/*.csv", "cli/*.def",
-                "cli/completion.*", "cli/*.roff", "cli/*.html", "setup.py", "VERSION")
+    patterns = ("*/*.h", "cli/*/*.h", "include/*/*.h", "lib/**/*.[hd]*", "lib/report/page/page.*s", "share/*/*.csv", "cli/*.def",
+                "cli/completion.*", "cli/*.roff", "cli/*/*.html", "setup.py", "VERSION")
     headers = max(os.path.getmtime(path) for pattern in patterns for path in sources(pattern))
 
     def compile_one(file):
@@ -167,7 +167,7 @@ class BuildProgram(build_scripts):
         self.mkpath(self.build_dir)
         screen = ncurses(library.compiler)
         macros = [("GT_HAVE_NCURSES", None)] if screen else []
-        objects = [*compile_all(library.compiler, sources("cli/*.c"), library.build_temp, macros),
+        objects = [*compile_all(library.compiler, sources("cli/**/*.c"), library.build_temp, macros),
                    os.path.join(library.build_clib, f"lib{LIBRARY}.a")]
         try:
             self.link(library.compiler, objects, [*screen, *STATIC_WHERE_POSSIBLE])
@@ -179,7 +179,7 @@ class BuildProgram(build_scripts):
             compiler.link_executable(objects, name, self.build_dir, extra_postargs=[*LINK, *libraries])
 
     def get_source_files(self):
-        return sources("cli/*.c")
+        return sources("cli/**/*.c")
 
 
 class Wheel(bdist_wheel):

@@ -6,7 +6,7 @@
 
 #include "analyse/usage/usage_rule.h"
 #include "base/buffer.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/grow.h"
 #include "message.h"
 #include "option.h"

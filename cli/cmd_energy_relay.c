@@ -20,11 +20,11 @@
 #include <unistd.h>
 
 #include "api/program.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
-#include "launch.h"
+#include "job/launch.h"
 
 /* ---- giving up what a program that answers others does not need ---- */
 

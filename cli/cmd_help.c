@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"

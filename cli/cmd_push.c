@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/rank.h"
-#include "track.h"
+#include "base/os/file.h"
+#include "base/os/rank.h"
+#include "job/track.h"
 #include "engine/push.h"
 #include "engine/spool.h"
 #include "engine/tables.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "api/program.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"

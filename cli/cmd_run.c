@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "gpu_tracker.h"
-#include "launch.h"
+#include "job/launch.h"
 #include "message.h"
 #include "option.h"
-#include "track.h"
+#include "job/track.h"
 
 static int run(const struct options *options, int count, char **operands)
 {

@@ -12,14 +12,14 @@
 #include "analyse/past_runs.h"
 #include "api/tracker.h"
 #include "base/number.h"
-#include "base/secret.h"
+#include "base/os/secret.h"
 #include "base/utf8.h"
-#include "launch.h"
+#include "job/launch.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
 #include "store/store.h"
-#include "track.h"
+#include "job/track.h"
 
 /* Longer commands are cut. */
 enum { COMMAND_MOST = 4000 };

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "api/program.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/grow.h"
 #include "base/json.h"
 #include "blocks/block_event.h"

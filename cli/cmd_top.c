@@ -15,16 +15,16 @@
 #include <wchar.h>
 
 #include "api/program.h"
-#include "base/clock.h"
-#include "base/file.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
 #include "base/grow.h"
 #include "base/number.h"
-#include "base/root.h"
-#include "jobs.h"
+#include "base/os/root.h"
+#include "serve/jobs.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
-#include "track.h"
+#include "job/track.h"
 #include "view/view.h"
 
 /* A row of a list of jobs. */

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/json.h"
 #include "message.h"
-#include "launch.h"
+#include "job/launch.h"
 
 enum { LONGEST = 4 << 20 };
 

@@ -9,17 +9,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "job/agent.h"
 #include "analyse/export/export.h"
 #include "api/program.h"
 #include "command.h"
 #include "gpu_tracker.h"
-#include "launch.h"
+#include "job/launch.h"
 #include "message.h"
 #include "option.h"
 #include "schema/unit.h"
 #include "trace/source.h"
-#include "track.h"
+#include "job/track.h"
 
 /* ---- the table of commands ---- */
 

@@ -10,7 +10,7 @@
 
 #include "aggregate/attribute.h"
 #include "analyse/usage/usage.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "blocks/block_source.h"

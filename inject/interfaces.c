@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "ranges.h"
 
 #define EXPORT __attribute__((visibility("default")))

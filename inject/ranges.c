@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/system.h"
+#include "base/os/clock.h"
+#include "base/os/system.h"
 #include "base/grow.h"
 #include "base/map.h"
 #include "base/utf8.h"

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "analyse/display.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/csv.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "gpu_tracker.h"

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "analyse/gpu/gpu.h"
-#include "analyse/trace/loader_part.h"
-#include "analyse/trace/step_spans.h"
+#include "analyse/trace/training.h"
 
 /* Returns a view, which is made when it is first asked for. */
 static struct gt_rows view_of(const struct gt_analysis_input *input, enum gt_view view,

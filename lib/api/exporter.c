@@ -10,7 +10,7 @@
 #include "aggregate/energy_curve.h"
 #include "aggregate/job_groups.h"
 #include "api/tracker.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/grow.h"
 #include "collect/cgroup/control_group.h"
 #include "collect/host/host.h"

@@ -17,7 +17,7 @@
 #include "api/program.h"
 #include "api/python.h"
 #include "api/tracker.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "base/utf8.h"

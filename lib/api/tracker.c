@@ -19,10 +19,10 @@
 
 #include "analyse/usage/usage.h"
 #include "api/program.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/grow.h"
-#include "base/root.h"
-#include "base/system.h"
+#include "base/os/root.h"
+#include "base/os/system.h"
 #include "collect/cgroup/cgroup.h"
 #include "collect/collector.h"
 #include "collect/process/events.h"

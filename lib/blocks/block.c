@@ -15,9 +15,9 @@
 
 #include "blocks/block.h"
 #include "base/buffer.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/system.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
+#include "base/os/system.h"
 #include "base/utf8.h"
 #include "blocks/block_notes.h"
 

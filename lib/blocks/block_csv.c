@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "blocks/block.h"
 
 enum {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/csv.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "blocks/block_event.h"

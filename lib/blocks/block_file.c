@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
-#include "base/root.h"
+#include "base/os/clock.h"
+#include "base/os/root.h"
 #include "blocks/block.h"
 #include "collect/process/process.h"
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
-#include "base/file.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
 #include "blocks/block_run.h"
 #include "blocks/block_notes.h"
 

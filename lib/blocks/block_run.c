@@ -14,7 +14,7 @@
 
 #include "blocks/block_run.h"
 #include "base/buffer.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/grow.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"

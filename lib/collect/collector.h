@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/error.h"
-#include "base/root.h"
+#include "base/os/root.h"
 #include "schema/metric.h"
 
 /* So many counters are added up over processes that come and go; see sample/account.h. */

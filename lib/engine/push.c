@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/grow.h"
 #include "blocks/block_event.h"
 #include "store/field.h"

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/library.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
+#include "base/os/library.h"
 #include "base/number.h"
 
 bool gt_server_refused(int status)

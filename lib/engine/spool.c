@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
 #include "base/map.h"
-#include "base/rank.h"
+#include "base/os/rank.h"
 #include "engine/push.h"
 #include "store/store.h"
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "base/rank.h"
-#include "base/secret.h"
+#include "base/os/rank.h"
+#include "base/os/secret.h"
 #include "collect/cgroup/control_group.h"
 #include "collect/host/host.h"
 #include "record/recorder_state.h"

@@ -4,7 +4,7 @@
 #ifndef GT_RECORD_MACHINE_H
 #define GT_RECORD_MACHINE_H
 
-#include "base/root.h"
+#include "base/os/root.h"
 #include "collect/cgroup/control_group.h"
 #include "sample/machine.h"
 

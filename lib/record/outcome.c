@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 /* Counters and peaks as they stand now: the last row was taken earlier, and children have been waited for since. */
 static void final_values(struct gt_recorder *recorder, struct gt_outcome *outcome)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "aggregate/coverage.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "collect/gpu/gpu.h"
 #include "collect/process/memory.h"
 #include "collect/process/process.h"

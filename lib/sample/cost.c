@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/csv.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/number.h"
 
 enum column { REGION, NAME, YEAR, GRAMS, SOURCE, COLUMNS };

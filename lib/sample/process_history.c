@@ -8,10 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/grow.h"
 #include "base/map.h"
-#include "base/secret.h"
+#include "base/os/secret.h"
 #include "collect/process/process.h"
 #include "sample/rank_finder.h"
 

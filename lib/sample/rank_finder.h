@@ -3,7 +3,7 @@
 #ifndef GT_SAMPLE_RANK_FINDER_H
 #define GT_SAMPLE_RANK_FINDER_H
 
-#include "base/rank.h"
+#include "base/os/rank.h"
 #include "sample/outcome.h"
 #include "sample/tree.h"
 

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "collect/cgroup/cgroup.h"
 #include "collect/host/host.h"
 #include "collect/process/process.h"

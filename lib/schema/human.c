@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "schema/unit.h"
 
 struct step {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "schema/unit.h"
 
 const struct gt_detail gt_details[GT_DETAIL_COUNT] = {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/csv.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/number.h"
 #include "store/store.h"
 #include "store/type.h"

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/rank.h"
+#include "base/os/file.h"
+#include "base/os/rank.h"
 #include "store/address.h"
 #include "store/store.h"
 

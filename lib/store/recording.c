@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/root.h"
+#include "base/os/clock.h"
+#include "base/os/root.h"
 #include "schema/unit.h"
 #include "store/store.h"
 #include "store/type.h"

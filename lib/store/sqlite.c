@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
-#include "base/file.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
 #include "base/utf8.h"
 
 /* SQLite keeps the cause of a failed write with the file: the database or its log. */

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "store/minutes.h"
 #include "store/sqlite.h"
 #include "store/store.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
 #include "view/view.h"

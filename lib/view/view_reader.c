@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "analyse/past_runs.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/map.h"
 #include "base/number.h"
 #include "blocks/block_event.h"

@@ -128,11 +128,11 @@ def test_the_package_tracks_and_ends_what_exceeds_a_limit(launcher, tmp_path):
 
 
 def test_headers_of_that_kernel_are_enough():
-    """Numbers of newer system calls, where the code has them, are in base/system.h, too."""
+    """Numbers of newer system calls, where the code has them, are in base/os/system.h, too."""
     here = subprocess.run(["gcc", "-dM", "-E", "-include", "asm/unistd.h", "-xc", "/dev/null"], capture_output=True, text=True, check=True)
     newer = {name for name, number in re.findall(r"#define __NR_(\w+) (\d+)\n", here.stdout) if int(number) >= 424}
     ours = pathlib.Path(__file__).resolve().parents[2]
-    defined = set(re.findall(r"#define SYS_(\w+) \d+", (ours / "lib/base/system.h").read_text()))
+    defined = set(re.findall(r"#define SYS_(\w+) \d+", (ours / "lib/base/os/system.h").read_text()))
     used = {}
     for folder in ("lib", "cli", "inject", "python"):
         for path in (ours / folder).rglob("*.[ch]"):

@@ -55,7 +55,7 @@ def test_each_difference_from_the_original_is_documented():
 
 def test_nothing_tells_how_to_install_the_original():
     """An index has it under the name of our package, so a line that installs that name brings the original."""
-    texts = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("python/**/*.py*"), *ROOT.glob("cli/*.[chd]*"),
+    texts = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("python/**/*.py*"), *ROOT.glob("cli/**/*.[chd]*"),
              *ROOT.glob("lib/*/*.[chd]*"), *ROOT.glob("bench/*.py"), *ROOT.glob("examples/*"), *ROOT.glob("tools/*"), ROOT / "setup.py",
              ROOT / "pyproject.toml", ROOT / "Makefile"]
     wrong = re.compile(r"\binstall\b[^\n`]*(?<![\w./-])gpu[-_]tracker\b(?!/)|\b(uvx|pipx run|uv add)\b[^\n]*gpu[-_]tracker")

@@ -99,7 +99,7 @@ def test_the_source_archive_has_everything(archives):
     with tarfile.open(archives[1]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = {"VERSION", "LICENSE", "README.md", "setup.py", "pyproject.toml"}
-    for pattern in ("lib/*/*.[chd]*", "cli/*.[chd]*", "inject/*", "include/*.h", "include/*/*.h", "python/*.[ch]",
+    for pattern in ("lib/*/*.[chd]*", "cli/*.[chd]*", "cli/*/*.[ch]*", "inject/*", "include/*.h", "include/*/*.h", "python/*.[ch]",
                     "python/gpu_tracker/*.p*"):
         wanted.update(os.path.relpath(path, ROOT) for path in ROOT.glob(pattern))
     assert wanted <= names

@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-#include "base/root.h"
+#include "base/os/root.h"
 
 struct fake_process {
     pid_t pid, parent, session;

@@ -3,10 +3,10 @@
 
 #include <jansson.h>
 
-#include "base/root.h"
+#include "base/os/root.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/library.h"
+#include "base/os/library.h"
 #include "support/test.h"
 
 TEST(the_first_error_stays)

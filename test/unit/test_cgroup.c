@@ -1,7 +1,7 @@
 /* Control groups, found in stored machines of every kind. */
 #include <sys/stat.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "collect/cgroup/cgroup.h"
 #include "collect/cgroup/control_group.h"
 #include "support/test.h"

@@ -1,5 +1,5 @@
 /* Dates and moments, as files have them. */
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "support/test.h"
 
 TEST(dates_with_and_without_a_zone)

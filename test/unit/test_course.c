@@ -1,6 +1,6 @@
 /* Figures over time in bounded memory. */
 #include "aggregate/course.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "support/test.h"
 
 static struct gt_sample_course course;

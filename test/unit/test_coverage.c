@@ -1,6 +1,6 @@
 /* For how much of the time an energy counter is known to have counted. */
 #include "aggregate/coverage.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "record/recorder_state.h"
 #include "support/test.h"
 

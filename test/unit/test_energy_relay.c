@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "api/program.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "collect/energy/energy_relay.h"
 #include "gpu_tracker.h"
 #include "support/gpu_machine.h"

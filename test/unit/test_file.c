@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/grow.h"
 #include "base/json.h"
 #include "support/folder.h"

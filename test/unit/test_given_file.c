@@ -6,8 +6,8 @@
 #include <sys/un.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/file.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
 #include "support/folder.h"
 #include "support/test.h"
 #include "support/valgrind.h"

@@ -1,7 +1,7 @@
 /* The rows of minutes beside the samples of a recording in SQLite. */
 #include <sqlite3.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "store/type.h"
 #include "support/folder.h"
 #include "support/recorder.h"

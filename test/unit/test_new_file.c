@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "support/folder.h"
 #include "support/test.h"
 

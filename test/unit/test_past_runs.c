@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 
 #include "analyse/past_runs.h"
-#include "base/secret.h"
+#include "base/os/secret.h"
 #include "support/test.h"
 
 static void expect_hidden(char *const words[], const char *expected)

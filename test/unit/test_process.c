@@ -3,7 +3,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "collect/process/process.h"
 #include "support/fake_proc.h"
 #include "support/test.h"

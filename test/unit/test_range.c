@@ -5,7 +5,7 @@
 #include <wchar.h>
 
 #include "../../inject/ranges.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
 #include "support/folder.h"

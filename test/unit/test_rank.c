@@ -1,5 +1,5 @@
 /* The place of a process in a parallel job, as launchers tell it. */
-#include "base/rank.h"
+#include "base/os/rank.h"
 #include "support/test.h"
 
 #define TORCHRUN "LOCAL_RANK", "0", "LOCAL_WORLD_SIZE", "2", "WORLD_SIZE", "4"

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/rank.h"
+#include "base/os/rank.h"
 #include "support/folder.h"
 #include "support/recorder.h"
 #include "support/test.h"

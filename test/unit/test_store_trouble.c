@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "support/folder.h"
 #include "support/recorder.h"
 #include "support/test.h"

@@ -1,5 +1,5 @@
 /* The summary as people see it: what it says, grids at several widths against golden files, and what gives way where it is narrow. */
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/utf8.h"
 #include "gpu_tracker.h"
 #include "report/brief.h"

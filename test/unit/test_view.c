@@ -1,5 +1,5 @@
 /* The picture of a job: grids compared with files of test/fixture/view, which GOLDEN=1 writes anew. */
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "support/test.h"
 #include "view/view_draw.h"
 

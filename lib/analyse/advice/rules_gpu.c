@@ -6,7 +6,7 @@
 #include "analyse/advice/findings.h"
 #include "analyse/calls/operators.h"
 #include "analyse/gpu/launches.h"
-#include "analyse/trace/step_spans.h"
+#include "analyse/trace/training.h"
 #include "analyse/views.h"
 #include "base/number.h"
 #include "schema/human.h"

@@ -9,7 +9,7 @@
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
 #include "analyse/views.h"
-#include "analyse/trace/step_spans.h"
+#include "analyse/trace/training.h"
 #include "base/buffer.h"
 #include "base/number.h"
 #include "schema/human.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "analyse/energy.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "sample/machine.h"

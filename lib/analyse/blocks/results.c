@@ -11,7 +11,7 @@
 
 #include "analyse/blocks/blocks.h"
 #include "analyse/display.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "blocks/block_event.h"
 #include "schema/unit.h"
 #include "store/address.h"

@@ -10,7 +10,7 @@
 #include "analyse/blocks/results.h"
 #include "analyse/compare/statistics.h"
 #include "analyse/usage/usage.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "blocks/distribution.h"

@@ -15,7 +15,7 @@
 #include "analyse/display.h"
 #include "analyse/gpu/lists.h"
 #include "analyse/trace/analysis.h"
-#include "analyse/trace/step_spans.h"
+#include "analyse/trace/training.h"
 #include "base/number.h"
 #include "trace/step_names.h"
 

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "analyse/experiment/experiment.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/csv.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "store/store.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "analyse/export/tables.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "trace/profile_maker.h"
 #include "trace/source.h"
 

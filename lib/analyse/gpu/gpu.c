@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyse/trace/step_spans.h"
+#include "analyse/trace/training.h"
 #include "base/number.h"
 
 /* ---- the work of GPUs as spans ---- */

@@ -6,8 +6,7 @@
 
 #include "analyse/calls/api.h"
 #include "analyse/calls/call_tree.h"
-#include "analyse/trace/loader_part.h"
-#include "analyse/trace/step_spans.h"
+#include "analyse/trace/training.h"
 #include "analyse/views.h"
 #include "base/number.h"
 #include "trace/step_names.h"

@@ -11,7 +11,7 @@
 
 #include "aggregate/summary.h"
 #include "analyse/job/job.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/number.h"
 #include "blocks/block_event.h"
 #include "engine/tables.h"

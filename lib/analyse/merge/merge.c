@@ -13,7 +13,7 @@
 
 #include "analyse/display.h"
 #include "analyse/merge/merged_trace.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/json.h"
 #include "schema/human.h"
 

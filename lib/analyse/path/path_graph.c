@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/loader_part.h"
+#include "analyse/trace/training.h"
 #include "base/grow.h"
 #include "base/number.h"
 

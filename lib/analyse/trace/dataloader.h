@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_TRACE_DATALOADER_H
 #define GT_ANALYSE_TRACE_DATALOADER_H
 
-#include "analyse/trace/loader_part.h"
+#include "analyse/trace/training.h"
 #include "base/table.h"
 
 /* Returns everything a data loader did, but for the fetches that found an epoch at its end, by node, part and time: node part event start

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/step_spans.h"
+#include "analyse/trace/training.h"
 #include "analyse/trace/trace_energy.h"
 #include "base/grow.h"
 

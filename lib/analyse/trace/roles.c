@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analyse/gpu/gpu.h"
-#include "analyse/trace/loader_part.h"
+#include "analyse/trace/training.h"
 #include "base/number.h"
 
 enum role { KERNEL, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, LOADER, CPU, ROLES };

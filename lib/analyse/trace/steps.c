@@ -1,4 +1,4 @@
-#include "analyse/trace/step_spans.h"
+#include "analyse/trace/training.h"
 #include "trace/trace.h"
 
 #include <math.h>

@@ -10,7 +10,7 @@
 
 #include "analyse/display.h"
 #include "analyse/usage/usage.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/number.h"
 #include "schema/human.h"
 #include "store/field.h"

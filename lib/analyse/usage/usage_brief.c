@@ -11,7 +11,7 @@
 #include "aggregate/coverage.h"
 #include "analyse/display.h"
 #include "analyse/energy.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "report/brief.h"
 #include "schema/human.h"
 #include "store/store.h"

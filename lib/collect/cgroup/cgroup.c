@@ -17,9 +17,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/number.h"
-#include "base/root.h"
+#include "base/os/root.h"
 #include "collect/collector.h"
 #include "collect/cgroup/control_group.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/map.h"
 #include "base/number.h"
 #include "collect/host/host.h"

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "base/root.h"
+#include "base/os/root.h"
 
 /* ---- The place of a process -------------------------------------------------------------------------------------- */
 

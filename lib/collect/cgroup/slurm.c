@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/rank.h"
+#include "base/os/rank.h"
 #include "collect/cgroup/control_group.h"
 
 enum { PERIOD_NS = 100000000, DEPTH = 4, LIST_SIZE = 64 * 1024 };

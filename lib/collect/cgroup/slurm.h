@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "base/root.h"
+#include "base/os/root.h"
 #include "gpu_tracker.h"
 
 struct gt_slurm;

@@ -11,9 +11,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/csv.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "collect/collector.h"

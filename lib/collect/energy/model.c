@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "collect/collector.h"

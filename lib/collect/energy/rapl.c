@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/root.h"
+#include "base/os/clock.h"
+#include "base/os/root.h"
 #include "collect/collector.h"
 #include "collect/host/host.h"
 

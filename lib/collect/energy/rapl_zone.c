@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/number.h"
 #include "collect/energy/rapl.h"
 #include "collect/host/host.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "base/library.h"
+#include "base/os/library.h"
 #include "base/number.h"
 
 enum { AMD_SUCCESS = 0, AMD_MISSING = -1 };

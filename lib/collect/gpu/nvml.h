@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "base/library.h"
+#include "base/os/library.h"
 #include "base/map.h"
 #include "collect/gpu/gpu.h"
 

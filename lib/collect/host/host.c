@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "collect/collector.h"

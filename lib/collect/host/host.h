@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "base/root.h"
+#include "base/os/root.h"
 #include "collect/collector.h"
 
 struct gt_topology {

@@ -25,8 +25,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/system.h"
+#include "base/os/file.h"
+#include "base/os/system.h"
 #include "collect/collector.h"
 #include "collect/process/process.h"
 

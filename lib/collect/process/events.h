@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "base/root.h"
+#include "base/os/root.h"
 #include "collect/collector.h"
 
 enum gt_event_source { GT_EVENTS_FORKS, GT_EVENTS_RECORDS, GT_EVENTS_SOURCES };

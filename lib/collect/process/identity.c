@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rank.h"
+#include "base/os/rank.h"
 #include "base/utf8.h"
 
 enum { CONTAINER_DIGITS = 64, CONTAINER_SHOWN = 12 };

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/root.h"
+#include "base/os/root.h"
 
 enum gt_job_kind {
     GT_JOB_NONE,

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/root.h"
+#include "base/os/root.h"
 #include "collect/collector.h"
 
 /* Bytes. Proportional set size (PSS): each page divided by the number of its mappings on the machine. */

@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/number.h"
-#include "base/system.h"
+#include "base/os/system.h"
 #include "collect/collector.h"
 #include "collect/process/placement.h"
 

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "base/root.h"
+#include "base/os/root.h"
 #include "collect/collector.h"
 
 /* Open `pid`. *ret gets its identity, NaN values and kept descriptors. Returns -ESRCH where it is gone, -EACCES and the like where /proc

@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "report/page/page.h"
 
 enum { MISSING = 4095, GREATEST = 4094, COURSES = 64 };

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/library.h"
+#include "base/os/library.h"
 #include "report/brief.h"
 #include "report/page/chart.h"
 

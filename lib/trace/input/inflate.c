@@ -6,7 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/library.h"
+#include "base/os/library.h"
 
 static uint32_t at_most(size_t length)
 {

@@ -11,7 +11,7 @@
 #include <zlib.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "trace/input/inflate.h"
 #include "trace/input/zip.h"
 
