@@ -138,7 +138,7 @@ def test_headers_of_that_kernel_are_enough():
         for path in (ours / folder).rglob("*.[ch]"):
             if names := set(re.findall(r"\bSYS_(\w+)", path.read_text())) & newer:
                 used[path] = names
-                assert '#include "base/system.h"' in path.read_text() or path.name == "system.h", path
+                assert '#include "base/os/system.h"' in path.read_text() or path.name == "system.h", path
     assert set().union(*used.values()) <= defined and len(used) >= 5
 
 
