@@ -561,7 +561,7 @@ int gt_trace_spare_inputs(const char *output, const char *const paths[], size_t 
 
 bool gt_trace_is_at(const char *path)
 {
-    struct found_paths found;
+    struct found_paths found = {0};
     struct stat about;
     if (stat(path, &about) < 0 || !S_ISREG(about.st_mode) || find_paths(&found, &path, 1, NULL, NULL) < 0)
         return false;

@@ -126,7 +126,7 @@ static void add_memory(const struct gt_usage *usage, struct gt_brief *brief)
 {
     static const double MUCH = 64e6;
     char words[TEXT];
-    struct gt_brief_curve curve;
+    struct gt_brief_curve curve = {0};
     double peak = gt_usage_peak(usage), unmapped = gt_usage_unmapped(usage);
     double swap = usage->summary->of[GT_SCOPE_COMBINED][GT_SWAP].max;
     if (!isnan(peak)) {
@@ -146,7 +146,7 @@ static const double MORE_THAN_GIVEN = 1.05; /* of which less is exactness */
 static void add_cores(const struct gt_usage *usage, struct gt_brief *brief)
 {
     char words[TEXT];
-    struct gt_brief_curve curve;
+    struct gt_brief_curve curve = {0};
     double cores = gt_usage_cores(usage, GT_SCOPE_COMBINED), given = gt_usage_given(usage, GT_LIMIT_CORES);
     int count = usage->machine->core_count;
     bool is_more_than_there_is = given > count && count > 0;
@@ -196,7 +196,7 @@ static void add_gpus_together(const struct gt_usage *usage, struct gt_brief *bri
 {
     const struct gt_machine *machine = usage->machine;
     char title[24] = "gpu";
-    struct gt_brief_curve curve;
+    struct gt_brief_curve curve = {0};
     int count = machine->expected_gpus > 0 ? machine->expected_gpus : 1;
     double use = gt_summary_mean(usage->summary, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION) / count;
     if (isnan(use))
@@ -222,7 +222,7 @@ static void add_gpus(const struct gt_usage *usage, struct gt_brief *brief)
     }
     for (size_t i = 0; i < machine->gpu_length; i++) {
         const struct gt_statistic *of = usage->summary->gpu[i];
-        struct gt_brief_curve curve;
+        struct gt_brief_curve curve = {0};
         double use = mean(&of[GT_GPU_UTILIZATION]);
         char title[32];
         snprintf(title, sizeof title, "gpu %zu", i);
