@@ -137,7 +137,7 @@ def test_who_may_make_no_socket_is_not_told_to_join_a_group(cli, tmp_path, error
 @pytest.mark.parametrize("suffix", ["csv", "sqlite"])
 @pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
 def test_a_recording_that_is_removed(cli, tmp_path, suffix, strict, status):
-    script = f"until [ -e gone/run.{suffix} ]; do sleep 0.01; done; rm -r gone; sleep 0.3"
+    script = f"until [ -e gone/run.{suffix} ]; do sleep 0.01; done; sleep 0.3; rm -r gone; sleep 0.3"
     done = cli("run", *strict, "--tf", f"gone/run.{suffix}", "--st=0.1", "-o", "out.json", "--", "sh", "-c", script)
     assert done.returncode == status and figures(tmp_path / "out.json")[0] > 0
     assert f"gone/run.{suffix} was removed or replaced while it was written" in done.stderr
